@@ -1,6 +1,6 @@
 /**
- * The chain of a node that only reads: somebody else applies the blocks, to the same database. It follows them, so that
- * what it remembers of the database is never older than the newest block that it tells of.
+ * Chain of a read-only node, which polls the database that another node writes. Its caches are updated before a new
+ * head is visible, so no response is older than the head that the node reports.
  */
 import { RpcError } from "../rpc/errors.js";
 import { type PeriodicTask, startPeriodicTask } from "../base/async/periodic-task.js";
@@ -8,37 +8,39 @@ import type { Chain } from "./chain.js";
 import type { ChainHead, ChainStore } from "./blocks/store.js";
 import { type BlockContent, readStoredBlock } from "./transactions/transaction.js";
 
-/** A chain that reads the database again and again. */
+/** Read-only chain that polls the database for new blocks. */
 export interface ChainReader extends Chain, PeriodicTask {}
 
-/** What a reader needs. */
 export interface ChainReaderDeps {
   readonly store: Pick<ChainStore, "head" | "block">;
-  /** The newest block, as it was read last; undefined while the writer takes in a snapshot. */
+  /** Head when the node started; undefined while the writer runs a snapshot sync. */
   readonly head: ChainHead | undefined;
   readonly lookEveryMs: number;
-  /** Hears of a block that somebody has applied, before it is the head. */
+  /** Called for each new block that the writer applied, in order, before that block becomes the head. */
   readonly onApplied: (block: BlockContent) => void;
   /**
-   * Hears that anything may have changed: many blocks came, the database is another one now, or there is no state in it any
-   * more, or again, for the writer takes in a snapshot.
+   * Called instead of `onApplied` when any state may have changed. Either too many blocks came at once, the database
+   * was replaced, or a snapshot sync of the writer removed or completed the state.
    */
   readonly onLeap: (isStateThere: boolean) => void;
-  /** Hears that the head is another one, after one of the two. */
+  /** Called once the head has changed, after `onApplied` or `onLeap`. */
   readonly onMoved: (isLeap: boolean) => void;
-  /** Hears of a look that failed; the head stays as it was until the next look. */
+  /** Called when a poll fails; the head stays unchanged until a poll succeeds. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Of more new blocks than this, it is not asked what each of them changed. */
+/** Limit on new blocks that are read one by one; above this limit, `onLeap` replaces `onApplied`. */
 const mostFollowed = 20n;
 
-/** Builds a reader, which looks for new blocks from now on. */
+/** Creates a read-only chain and starts polling. */
 export function createChainReader(deps: ChainReaderDeps): ChainReader {
   const { store, lookEveryMs, onApplied, onLeap, onMoved, onError } = deps;
   let head: ChainHead | undefined = deps.head;
 
-  /** What came after the head, up to another one; undefined when that is too much, or does not follow on it. */
+  /**
+   * Returns the blocks after the head up to the given block. Returns undefined if there are more than
+   * {@link mostFollowed}, if one of them is missing, or if they do not extend the head.
+   */
   async function readUpTo(newest: ChainHead): Promise<BlockContent[] | undefined> {
     if (head === undefined || newest.number <= head.number || newest.number - head.number > mostFollowed) {
       return undefined;
@@ -61,7 +63,7 @@ export function createChainReader(deps: ChainReaderDeps): ChainReader {
       return;
     }
     const blocks = newest && (await readUpTo(newest));
-    // Nobody is answered in between: who hears of the new head gets nothing older.
+    // No `await` between here and `onMoved`: a client that sees the new head must get no older data.
     if (blocks === undefined) {
       onLeap(newest !== undefined);
     } else {

@@ -1,4 +1,4 @@
-/** The chain in the database: its blocks, its mempool and its senders, put together. */
+/** Store of the chain: combines the block, mempool and sender stores of one database. */
 import type { Database, DatabaseTransaction, Queries } from "../db/queries/database.js";
 import { createBlockChanges, createBlockStore, tryBlockWrite } from "./blocks/block-store.js";
 import { type Fence, fencePart, noFence } from "./writer/fence-store.js";
@@ -9,10 +9,10 @@ import { createSenderStore } from "./blocks/sender-store.js";
 import type { ChainChanges, ChainStore } from "./blocks/store.js";
 
 /**
- * Builds the store.
+ * Creates the chain store.
  *
- * @param stateIn what transactions change beside the chain, inside the transaction of their block.
- * @param fence keeps from writing a node that may not.
+ * @param stateIn creates access to the rest of the state, inside the transaction of a block.
+ * @param fence rejects writes of a node that no longer holds the writer lease; the default permits all writes.
  */
 export function createChainStore<State>(
   database: Database,
@@ -66,7 +66,7 @@ function changesIn(db: DatabaseTransaction): ChainChanges {
     lastNonces: (identities) => senders.lastNonces(identities),
     async insertTransactions(transactions, blockNumber) {
       await blocks.insertTransactions(transactions, blockNumber);
-      // The last one of each sender has its largest nonce.
+      // Nonces of a sender increase, so the last entry in the map is the largest.
       await senders.saveNonces(new Map(transactions.map(({ body }) => [body.sender, body.nonce])));
     },
     insertBlock: (block) => blocks.insertBlock(block),

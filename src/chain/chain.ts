@@ -1,6 +1,6 @@
 /**
- * The chain: the only way in which the state of the node changes. Blocks are applied one after the other, each in
- * one database transaction: all of its effects, or none.
+ * Chain of blocks: the only way to change the state of the node. Blocks are applied one at a time, each atomically in
+ * one database transaction.
  */
 import type { Block, SignedHead, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { isDatabaseError } from "../base/errors/database-error-kind.js";
@@ -29,78 +29,76 @@ import {
   type UnsignedHeader,
 } from "./transactions/transaction.js";
 
-/** What the chain needs. */
 export interface ChainDeps<State> extends BlockParts<State> {
   readonly mempool: Mempool;
-  /** The newest block; undefined when the stored chain cannot be followed. */
+  /** Latest block at start; undefined if the node has no state yet. */
   readonly head: ChainHead | undefined;
-  /** Looks at large transactions in another thread; where it is left out, that is done here. */
+  /** Verifies large transactions on another thread. If omitted, they are verified on the calling thread. */
   readonly checkAside?: CheckOffThread;
-  /** Hears of a block that its proposer has signed, and that cannot be applied. */
+  /** Called when a block with a valid proposer signature cannot be applied. */
   readonly onRefused?: (signed: SignedHeader) => void;
-  /** Hears of a block once it is in the database, before anybody else does. */
+  /** Called once a block is in the database, before any caller or subscriber learns of the block. */
   readonly onApplied: (block: VerifiedBlock) => void;
-  /** Is waited for after a block, before the next one. It does not throw. */
+  /** Called after each block; the next block waits until the promise resolves. Must not throw. */
   readonly beforeNext?: (number: bigint) => Promise<void>;
 }
 
-/** The chain. */
 export interface Chain {
-  /** The newest block; undefined while there is none. */
+  /** Returns the latest block; undefined while the node has no state. */
   head(): ChainHead | undefined;
   /**
-   * Hears that somebody is about to hand in a transaction of so many bytes.
+   * Checks admission of a transaction from its size, before its body is received.
    *
-   * @throws Failure RATE_LIMITED, OVERLOADED as `submit` would.
+   * @throws RpcError RATE_LIMITED or OVERLOADED, if `submit` would throw the same for any transaction of this size.
    */
   announce(bytes: number, from: Handed): void;
   /**
-   * Puts a transaction into the mempool and gives its hash.
+   * Adds a transaction to the mempool. Returns its hash once it is stored.
    *
-   * @param from left out for this node itself, which no share or rate holds for.
-   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, PERMISSION_DENIED, RATE_LIMITED, OVERLOADED, STATE_NOT_READY
+   * @param from omitted for the node's own transactions, which are exempt from quotas and rates.
+   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, PERMISSION_DENIED, RATE_LIMITED, OVERLOADED, STATE_NOT_READY
    */
   submit(transaction: Transaction, from?: Handed): Promise<string>;
   /**
-   * Applies the next block; one that is applied already changes nothing. Gives its hash.
+   * Applies the next block and returns its hash. Returns the hash without changes if the block is already applied.
    *
-   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
+   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
    */
   apply(block: Block): Promise<string>;
   /**
-   * Works out the next block and takes it back: gives what its header has to say, but for the proposer.
+   * Executes the next block, rolls back, and returns its header without the proposer.
    *
-   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
+   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
    */
   dryRun(transactions: readonly Transaction[], timestampMs: bigint): Promise<Omit<UnsignedHeader, "proposer">>;
   /**
-   * Makes a block of what is pending, if anything is, and applies it. Rejects when that fails; then the next try is made
-   * with fewer transactions, unless it is the database that is in trouble.
+   * Builds a block from pending transactions, if there are any, and applies it. Rejects on failure. The next attempt
+   * then uses fewer transactions, unless the database was unavailable.
    *
-   * @param timeMs its time, unless that of the block before is later; now, when left out.
+   * @param timeMs block time, raised to that of the previous block if earlier. Default: now.
    */
   seal(key: SealingKey, timeMs?: number): Promise<Made>;
   /**
-   * Says by a key that the newest block is that at this time, after it has looked that it is the newest one of the database
-   * and that this node may write. Rejects as a block would.
+   * Signs a statement that the current head is the latest block at the given time. First confirms that the head is the
+   * latest block in the database and that this node may write. Rejects with the errors of a block write.
    */
   signHead(key: SealingKey, timeMs: number): Promise<SignedHead>;
 }
 
-/** A chain that this node writes. */
+/** Chain of a node that writes. */
 export interface WrittenChain extends Chain {
   /**
-   * Checks that this node may write still, and that its newest block is that of the database; that is in each block as
-   * well. Rejects with a FencedError when it is not so.
+   * Confirms that this node may still write and that its head is the latest block in the database. Each block write
+   * makes the same check. Rejects with a FencedError.
    */
   confirm(): Promise<void>;
-  /** Goes on from another block, which is the newest one in the database; from none while that is being filled. */
+  /** Replaces the head with the latest block in the database; undefined while a snapshot sync fills the database. */
   goOnFrom(head: ChainHead | undefined): Promise<void>;
-  /** The transactions of older blocks than this are not there any more. */
+  /** Sets the number of the oldest block whose transactions are retained. */
   setLowest(number: bigint): void;
 }
 
-/** Builds the chain. */
+/** Creates the chain of a node that writes. */
 export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
   const { store, mempool, nowMs } = deps;
   const head = createNewest(deps);
@@ -112,7 +110,9 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
   };
   const makeBlock = createBlockBuilder(deps, reading);
 
-  /** Goes on from a block that is in the database, if there is one, and without the transactions that were rejected. */
+  /**
+   * Advances the head to a stored block, if given, and removes its transactions and the rejected ones from the mempool.
+   */
   async function follow(block: VerifiedBlock | undefined, rejected: Made["rejected"] = new Map()): Promise<void> {
     if (block !== undefined) {
       head.follow(block);
@@ -121,7 +121,10 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
     await mempool.settle(block?.transactions.map(({ hash }) => hash) ?? [], rejected);
   }
 
-  /** Takes up the block after the newest one, if that is in the database: nobody but this node writes, so it is its own. */
+  /**
+   * Adopts the block after the head, if the database has one. Only this node writes, so the block is its own, stored by
+   * a commit whose outcome was lost.
+   */
   async function takeUpStored(): Promise<void> {
     const before = head.known();
     const stored = before && (await store.block(before.number + 1n));
@@ -160,7 +163,8 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
     async apply(signed) {
       head.need();
       const beginning = beginBlock(signed, reading);
-      // Its turn is from now on, however long reading it takes: a block that is read sooner may be the one after it.
+      // Each block takes its position in the queue on arrival. Otherwise, a successor that is verified faster would
+      // overtake.
       beginning.catch(() => undefined);
       return await inTurn(async () => {
         const inReading = await beginning;
@@ -196,7 +200,7 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
   };
 }
 
-/** Takes transactions into the mempool. */
+/** Creates the function that verifies transactions and adds them to the mempool. */
 function createSubmit<State>(
   { store, mempool, effects, nowMs }: ChainDeps<State>,
   head: ReturnType<typeof createNewest>,
@@ -222,12 +226,16 @@ function createSubmit<State>(
   };
 }
 
-/** The newest block, as far as this node knows. */
+/** Creates the holder of the latest block. */
 function createNewest(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onApplied">) {
   const { onApplied } = deps;
   let newest = deps.head;
 
-  /** @throws Failure STATE_NOT_READY while there is none. */
+  /**
+   * Returns the latest block.
+   *
+   * @throws RpcError STATE_NOT_READY if the node has no chain, or while a snapshot sync runs.
+   */
   function need(): ChainHead {
     if (newest === undefined) {
       throw new RpcError(
@@ -249,7 +257,7 @@ function createNewest(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onAppli
     setLowest(lowestBlock: bigint): void {
       newest = newest && { ...newest, lowestBlock };
     },
-    /** A block is in the database. */
+    /** Makes a stored block the head and reports it. */
     follow(block: VerifiedBlock): void {
       const { genesisHash, lowestBlock } = need();
       const { number, hash, header, signature } = copyHeader(headerOf(block));
@@ -260,8 +268,8 @@ function createNewest(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onAppli
 }
 
 /**
- * Blocks are made and applied one at a time. One whose storing ended in trouble may have been stored, as when the answer
- * to a commit is lost: that is looked up before the next one.
+ * Creates the queue that builds and applies blocks one at a time. A block whose write failed with a database error may
+ * still be stored, for example if the response to the commit was lost. The next task checks for such a block first.
  */
 function createBlockTurns(takeUpStored: () => Promise<void>) {
   let last: Promise<unknown> = Promise.resolve();
@@ -284,7 +292,7 @@ function createBlockTurns(takeUpStored: () => Promise<void>) {
   };
 }
 
-/** What the proposer of a block has signed. */
+/** Returns the part of a block that its proposer signed. */
 export function headerOf({ hash, header: { number, proposer }, signed }: VerifiedBlock): SignedHeader {
   return { number, proposer, hash, header: signed.header, signature: signed.signature };
 }

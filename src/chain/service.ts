@@ -1,4 +1,4 @@
-/** The chain service, and the consensus service of the internal port. */
+/** RPC services of the chain: the public chain service, and the consensus service of the internal port. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { type Block, type Transaction, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -18,28 +18,31 @@ import { createListReads } from "./blocks/lists.js";
 import type { BlockName, BlockWeight, ChainStore, TransactionStatusInfo } from "./blocks/store.js";
 import { maxTransactionBytes } from "./transactions/transaction.js";
 
-/** What became of a transaction, in the words of the contract. */
+/** Protobuf status of each internal status of a transaction. */
 export const statuses = {
   pending: TransactionStatus.PENDING,
   included: TransactionStatus.INCLUDED,
   rejected: TransactionStatus.REJECTED,
 } as const;
 
-/** Blocks larger than this are read one after the other. */
+/** Size above which blocks are read one at a time, in bytes of the encoded block. */
 const largeBytes = 64 * 1024;
 
-/** What a block's answer has beside header and transactions: the header in words, its hash, its signature, roomily. */
+/** Generous estimate of a response's fixed part for one block: decoded header, hash and signature. */
 const aboutBlockBytes = 2_048;
-/** What it has for each transaction beside body and signature: its hash and the lengths of all three. */
+/**
+ * Additional bytes in a response for each transaction, besides body and signature: its hash, and three length prefixes.
+ */
 const aboutTransactionBytes = 68 + 14;
 
-/** What a body has beside base64 of the transaction, roomily. */
+/** Generous estimate of bytes in a request body besides the base64 text of the transaction. */
 const aroundTransactionBytes = 1_024;
 
 /**
- * Looks at what is handed in before it is read: most of what a stranger sends too much is a megabyte each.
+ * Creates checks that run before a request body is received. A flood consists mostly of transactions near the size
+ * limit of about 1 MiB, so an early rejection saves bandwidth and memory.
  *
- * @param announce refuses a transaction of at least so many bytes from an address, where it would be refused anyway.
+ * @param announce throws if a transaction of at least this size from this address would be rejected anyway.
  */
 export function createChainBodyChecks(
   announce: (bytes: number, address: string) => void,
@@ -47,7 +50,7 @@ export function createChainBodyChecks(
   return {
     submitTransaction(contentLength, { address }) {
       const leastBytes = Math.max(0, Math.floor((contentLength - aroundTransactionBytes) * 0.75));
-      // What is larger than any is refused as such.
+      // Above the limit, the size check reports a more precise error than admission does.
       if (leastBytes <= maxTransactionBytes) {
         announce(leastBytes, address);
       }
@@ -56,14 +59,14 @@ export function createChainBodyChecks(
 }
 
 /**
- * Builds the chain service.
+ * Creates the chain service.
  *
- * @param heads what authorities say of the newest block.
- * @param disclose what of blocks its callers are given.
+ * @param heads source of the signed heads of authorities.
+ * @param disclose redacts blocks and transactions for each caller.
  */
 export function createChainService(
   chain: Pick<Chain, "head"> & {
-    /** Takes a transaction that comes from this address, and gives its hash. */
+    /** Submits a transaction from a client address and returns its hash. */
     submit(transaction: Transaction, address: string): Promise<string>;
   },
   heads: Pick<HeadStatements, "newestStatement">,
@@ -77,9 +80,9 @@ export function createChainService(
   const reads = createBlockReads(store, disclose);
   const lists = createListReads(() => chain.head(), store, disclose);
 
-  /** What a transaction says, where it is still there and the caller may read it. */
+  /** Returns the body of a transaction, if it is still stored and the caller may read it. */
   async function readBody(hash: string, { status }: TransactionStatusInfo, { identity }: Caller) {
-    // One that was pending a moment ago may be in a block by now.
+    // A transaction that was pending may have moved into a block since its status was read.
     const signed = (status === "pending" ? await store.pending(hash) : undefined) ?? (await store.transaction(hash));
     const told = signed && (await disclose.body(signed.body, identity));
     return {
@@ -128,7 +131,7 @@ export function createChainService(
     async *listBlocks({ fromNumber: asked }, { caller, signal }) {
       const last = chain.head()?.number ?? 0n;
       const fromNumber = asked === latestBlock ? last : asked;
-      // Before anything is sent: of a block that is removed meanwhile, the read says it.
+      // Checked before the response starts. If a block is removed later, the read of that block reports it.
       checkRetained(fromNumber < 1n ? 1n : fromNumber, chain.head()?.lowestBlock ?? 1n);
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
         yield { block: await reads.readListed(number, caller) };
@@ -169,13 +172,16 @@ export function createChainService(
   };
 }
 
-/** Reads blocks as callers are given them. What is large does not pile up in memory, however many ask at once. */
+/**
+ * Creates reads that redact blocks for the caller. Large blocks are read one at a time, which limits memory use under
+ * concurrent requests.
+ */
 function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "weighBlock">, disclose: BlockRedactor) {
   const inTurn = createSerialQueue();
   const readKept = createRetainedBlocks(store);
 
   return {
-    /** Whether a block fits an answer, as a whole, is known before it is read. */
+    /** Reads one block. Checks that it fits a response before reading it. */
     async readBlock(by: BlockName, { identity }: Caller, whyNotFound: string) {
       const weight = await store.weighBlock(by);
       if (weight === undefined) {
@@ -194,13 +200,13 @@ function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "wei
       return await (weight.bytes > largeBytes ? inTurn(read) : read());
     },
 
-    /** One of many, of any size. */
+    /** Reads one block of a stream, of any size. */
     readListed: (number: bigint, { identity }: Caller): Promise<Block> =>
       inTurn(async () => (await disclose.block(await readKept(number), identity)).disclosed),
   };
 }
 
-/** Throws Failure ANSWER_TOO_LARGE for a block that does not fit an answer. */
+/** Checks that a block fits a response. Throws RpcError ANSWER_TOO_LARGE. */
 function checkWeight(weight: BlockWeight): BlockWeight {
   const { number, transactionCount, bytes } = weight;
   if (aboutBlockBytes + bytes + transactionCount * aboutTransactionBytes > maxResponseBytes) {
@@ -212,7 +218,7 @@ function checkWeight(weight: BlockWeight): BlockWeight {
   return weight;
 }
 
-/** Builds the consensus service. */
+/** Creates the consensus service, which applies blocks of an external block producer. */
 export function createConsensusService(
   chain: Pick<Chain, "apply" | "dryRun">,
   heads: Pick<HeadStatements, "take">,

@@ -1,4 +1,4 @@
-/** What a block is to those who watch: its events, in their order. */
+/** Events of a block, in order, as sent to subscribers. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Block, BlockHeader, TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import {
@@ -12,71 +12,77 @@ import { makeImmutable } from "../base/caches/immutable.js";
 import { mapYielding } from "../base/async/yielding.js";
 import type { Literal } from "../rpc/service.js";
 
-/** A message of the stream; many watchers are given the same. */
+/** Message of the stream; subscribers share the same immutable object. */
 export type EventMessage = Literal<MessageInitShape<typeof WatchResponseSchema>>;
 
-/** A block of the database. */
+/** Stored block. */
 export interface EventfulBlock {
-  /** 0x and 64 lower-case hex digits. */
+  /** Block hash: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: BlockHeader;
-  /** Of its transactions, in their order. */
+  /** Hashes of the transactions, in order. */
   readonly transactionHashes: readonly string[];
   readonly block: Pick<Block, "transactions">;
 }
 
-/** How transactions are read. */
+/** Decoder of transactions. */
 export interface TransactionReading {
-  /** What a transaction says, by its encoded body. */
+  /** Decodes the encoded body of a transaction. */
   decode(body: Uint8Array): TransactionBody;
-  /** Address of the program that it changes; undefined where it changes none. */
+  /** Returns the address of the program that a transaction changes; undefined if it changes none. */
   addressOf(body: TransactionBody): string | undefined;
 }
 
-/** What an event is of: what filters and access rules decide on. */
+/** Subject of an event, for filters and access rules. */
 export interface EventSubject {
   readonly kind: EventKind;
-  /** Hash of the transaction; undefined where it is of none. */
+  /** Hash of the transaction; undefined if the event belongs to none. */
   readonly transaction: string | undefined;
-  /** The program whose rule says who may hear of it; undefined where everybody may. */
+  /** Address of the program whose access rule applies to the event; undefined for public events. */
   readonly address: string | undefined;
 }
 
-/** An event of a block. */
+/** Event of a block. */
 export interface LoggedEvent extends EventSubject {
-  /** Where it is in its block: later ones have larger numbers. */
+  /** Position within the block; increases from event to event. */
   readonly place: number;
   readonly message: EventMessage;
-  /** What those hear who may not read its program; undefined for nothing. */
+  /** Redacted message for callers without read access to the program; undefined to send them nothing. */
   readonly withheld: EventMessage | undefined;
 }
 
-/** All events of a block. */
+/** Events of one block. */
 export interface BlockEvents {
   readonly number: bigint;
   readonly events: readonly LoggedEvent[];
-  /** The programs that its transactions change, each once. */
+  /** Distinct addresses of the programs that the transactions change. */
   readonly addresses: readonly string[];
-  /** Roughly what this takes in memory. */
+  /** Approximate memory size. */
   readonly bytes: number;
 }
 
-/** The place of a block itself, after all that is in it. */
+/** Position of the block event, which follows all other events of the block. */
 export const placeOfBlock = Infinity;
 
-/** Where an event is in the stream: the number of its block, and its place in there, where it is not the block's own. */
+/**
+ * Returns the cursor of an event: the block number, followed by the position within the block unless it is the block
+ * event.
+ */
 export function cursorText(block: bigint, place: number): string {
   return place === placeOfBlock ? String(block) : `${block}.${place}`;
 }
 
-/** Roughly what a block, an event and the address of a program take. */
+/** Approximate memory size of a block, an event and a program address, in bytes. */
 const blockBytes = 1_500;
 const eventBytes = 1_200;
 const addressBytes = 100;
 
 type Happening = NonNullable<EventMessage["event"]>;
 
-/** Takes a block apart. Each transaction has two places: its own, and that of its effect after it. */
+/**
+ * Returns the events of a block. Each transaction takes two positions: its own event, then that of its effect. The last
+ * transaction that adds a commitment carries the one commitments event of the block.
+ */
 export async function listEvents(
   { hash, header, transactionHashes, block }: EventfulBlock,
   reading: TransactionReading,
@@ -134,7 +140,7 @@ export async function listEvents(
   return { number, events, addresses: [...addresses], bytes };
 }
 
-/** What is told of a transaction in a block; without its body, what strangers are told. */
+/** Returns the event of an included transaction; redacted if the body is omitted. */
 function included(hash: string, index: number, body?: TransactionBody, storageAddress?: string): Happening {
   return {
     case: "transaction",
@@ -152,7 +158,10 @@ function commitmentOf(operation: TransactionBody["operation"]): string | undefin
     : undefined;
 }
 
-/** What a transaction by itself does; what it adds to the tree is told for the whole block. */
+/**
+ * Returns the effect of a single transaction. Commitments are excluded, because one event reports all commitments of
+ * the block.
+ */
 function effectOf(
   operation: TransactionBody["operation"],
   { transaction, address }: Pick<EventSubject, "transaction" | "address">,
@@ -199,7 +208,7 @@ const kinds = {
   progress: EventKind.UNSPECIFIED,
 } as const;
 
-/** The kind by which filters know what happened. */
+/** Returns the kind of an event, as used by filters. */
 function kindOf({ case: name }: Happening): EventKind {
   return name === undefined ? EventKind.UNSPECIFIED : kinds[name];
 }

@@ -1,6 +1,6 @@
 /**
- * The blocks as a log of events. The newest are kept in memory, once for all who watch; older ones are read from the
- * database, one after the other, however many ask. Nothing is read while nobody watches.
+ * Event log of the chain. Events of the latest blocks are cached and shared by all subscribers. Older blocks are read
+ * from the database one at a time, however many subscribers request them. Without subscribers, nothing is read.
  */
 import { LRUCache } from "lru-cache";
 import { createSerialQueue } from "../base/async/serial-queue.js";
@@ -15,61 +15,60 @@ import {
 } from "./block-events.js";
 import type { Place, Watching } from "./watch-request.js";
 
-/** Who may hear of programs. */
+/** Access rules of programs. */
 export interface EventReadership {
-  /** Those of the addresses whose programs the caller may read now; an identity is 0x and 64 lower-case hex digits. */
+  /** Returns the addresses whose programs the caller may read now. An identity is 0x and 64 lower-case hex digits. */
   readableOf(addresses: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
-  /** Owners of programs, by their addresses; they never change. */
+  /** Returns the owners of programs by address. Owners never change. */
   ownersOf(addresses: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
-/** What the log is made of. */
 export interface BlockLogDeps {
-  /** A block that is there. Rejects with Failure PRUNED where its transactions are not. */
+  /** Reads an existing block. Rejects with RpcError PRUNED if its transactions are not retained. */
   readonly readBlock: (number: bigint) => Promise<EventfulBlock>;
   readonly reading: TransactionReading;
   readonly readership: EventReadership;
-  /** Hash and number of the newest block. */
+  /** Returns hash and number of the latest block. */
   readonly head: () => { readonly hash: string; readonly number: bigint } | undefined;
-  /** Of all that is kept. */
+  /** Limit on the memory of all caches together. */
   readonly maxBytes: number;
 }
 
-/** How far a look came. */
+/** Result of a search for the next event. */
 export interface Found {
-  /** The place of the event; where there is none, the end of the block. */
+  /** Position of the event; the end of the block if no event was found. */
   readonly at: Place;
   readonly message: EventMessage | undefined;
 }
 
-/** The log. */
 export interface BlockLog {
   /**
-   * Looks for the next event that somebody asks for and may hear of, as access rules are now, in one block.
+   * Searches one block for the next event that the subscriber requested and may read under the current access rules.
    *
-   * @param after a place in the block, or the end of the one before; the block must be there.
-   * @throws Failure PRUNED
+   * @param after position in the block, or the end of the previous block; the block must exist.
+   * @throws RpcError PRUNED
    */
   next(after: Place, watching: Watching, identity: string | undefined): Promise<Found>;
-  /** Forgets everything: the chain may be another one. */
+  /** Clears all caches, for example after the chain was replaced. */
   forget(): void;
 }
 
-/** How many of the newest blocks are kept. */
+/** Limit on the latest blocks that are cached. */
 const mostRecent = 256n;
-/** Roughly what is kept of who may read the programs of a block. */
+/** Approximate cache size of the readable programs of a block: fixed part, and part for each address. */
 const readableBytes = 300;
 const readableAddressBytes = 60;
 
-/** Number of the block that comes next, or that is gone on with. */
+/** Returns the number of the block that contains the next events after a position. */
 export function blockAfter({ block, place }: Place): bigint {
   return place === placeOfBlock ? block + 1n : block;
 }
 
-/** Builds the log; nothing is in memory yet. */
+/** Creates a log with empty caches. */
 export function createBlockLog({ readBlock, reading, readership, head, maxBytes }: BlockLogDeps): BlockLog {
   const inTurn = createSerialQueue();
-  // Those that are behind must not push out what all the others are at. Either part holds the largest block: 2.5 MiB.
+  // Separate caches, so that slow subscribers do not evict the blocks that all others read. Either cache can store the
+  // largest block, of 2.5 MiB.
   const recent = createKept(maxBytes / 2);
   const older = createKept((3 * maxBytes) / 8);
   const underWay = new Map<bigint, Promise<BlockEvents>>();
@@ -87,7 +86,7 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
     }
     const load = async (): Promise<BlockEvents> => await listEvents(await readBlock(number), reading);
     const loading = (isRecent ? load() : inTurn(load)).then((events) => {
-      // What was forgotten meanwhile is not kept.
+      // Not cached if `forget` ran in the meantime.
       if (underWay.get(number) === loading) {
         (isRecent ? recent : older).set(number, events);
       }
@@ -103,7 +102,10 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
     return loading;
   }
 
-  /** Asked once for all who are the same to the rules, and anew with each block, which may change them. */
+  /**
+   * Returns the addresses in a block that the caller may read. Requests with equal identities share the result until
+   * the next block, which may change access rules.
+   */
   async function readableIn(block: BlockEvents, identity: string | undefined): Promise<ReadonlySet<string>> {
     const key = `${head()?.hash} ${block.number} ${identity ?? ""}`;
     const known = readable.get(key);
@@ -125,7 +127,7 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
     return found;
   }
 
-  /** What somebody hears of an event that he asks for; undefined where he may not. */
+  /** Returns the message to send for a requested event, redacted if necessary; undefined to send nothing. */
   async function hear(
     event: LoggedEvent,
     block: BlockEvents,
@@ -147,7 +149,7 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
       const { events } = block;
       for (let i = after.place === placeOfBlock ? 0 : firstAfter(events, after.place); i < events.length; i++) {
         const event = events[i]!;
-        // Most are asked for by nobody, and nothing has to be known of them.
+        // Checks the filter first: most events match no filter, and this avoids the access check.
         const message = watching.wants(event, true, ownerOf)
           ? await hear(event, block, watching, identity, ownerOf)
           : undefined;
@@ -166,12 +168,12 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
   };
 }
 
-/** Blocks in memory, those that were used last. */
+/** Creates an LRU cache of block events. */
 function createKept(maxBytes: number): LRUCache<bigint, BlockEvents> {
   return new LRUCache({ max: Number(mostRecent), maxSize: Math.ceil(maxBytes), sizeCalculation: ({ bytes }) => bytes });
 }
 
-/** Index of the first event after a place. */
+/** Returns the index of the first event after a position, by binary search. */
 function firstAfter(events: readonly LoggedEvent[], place: number): number {
   let [low, high] = [0, events.length];
   while (low < high) {

@@ -1,26 +1,32 @@
-/** What happens outside of blocks: told to those who watch at the moment, and kept for no longer than that takes. */
+/**
+ * Live events: events outside of blocks, such as rejections and signed heads. They are sent to current subscribers
+ * only, and not stored.
+ */
 import type { EventMessage, EventSubject } from "./block-events.js";
 
-/** One of them; where it is in the stream, its reader knows. */
+/** Live event. Its cursor depends on the position of each subscriber. */
 export interface LiveEvent extends EventSubject {
-  /** One more than that of the event before. */
+  /** Sequence number, 1 higher than that of the previous event. */
   readonly sequence: number;
   readonly event: NonNullable<EventMessage["event"]>;
 }
 
-/** The newest of them. */
+/** Ring buffer of the latest live events. */
 export interface LiveEvents {
-  /** Of the newest; 0 while there is none. */
+  /** Sequence number of the latest event; 0 if there is none. */
   readonly newest: number;
   add(event: Omit<LiveEvent, "sequence">): void;
-  /** The oldest that is kept after this one; undefined where there is none. */
+  /** Returns the oldest buffered event after a sequence number; undefined if there is none. */
   after(sequence: number): LiveEvent | undefined;
 }
 
-/** Whoever is behind by more does not hear of what is in no block: a node rejects so many in a moment of trouble. */
+/**
+ * Capacity of the buffer: about the number of rejections in a burst. A subscriber that falls further behind misses
+ * events.
+ */
 const mostKept = 1_024;
 
-/** Nothing has happened yet. */
+/** Creates an empty buffer. */
 export function createLiveEvents(): LiveEvents {
   const kept: LiveEvent[] = [];
   let newest = 0;

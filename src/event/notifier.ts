@@ -1,34 +1,36 @@
-/** Wakes those who watch when there is something new. */
+/** Notifier that wakes subscribers when there may be new events. */
 import { yieldToEventLoop } from "../base/async/yielding.js";
 
-/** One who watches. */
+/** Subscription of one watcher. */
 export interface Subscription {
-  /** Resolves when there may be something new, when the watch is aborted, and when it is all over. */
+  /** Resolves when there may be new events, when the watcher's signal is aborted, or when the notifier is closed. */
   sleep(): Promise<void>;
-  /** He does not watch any more. */
+  /** Ends the subscription. */
   leave(): void;
 }
 
-/** All who watch. */
+/** Notifier of all subscriptions. */
 export interface Notifier {
   readonly isOver: boolean;
   enter(signal: AbortSignal): Subscription;
-  /** There may be something new. */
+  /** Wakes all subscribers. */
   wake(): void;
-  /** It is all over. */
+  /** Wakes all subscribers and ends all waits from now on. */
   close(): void;
 }
 
-/** So many are woken in one turn of the event loop, however many sleep: each has work to do. */
+/** Number of subscribers woken before yielding to the event loop, because each of them then has work to do. */
 const wokenAtOnce = 50;
 
-/** Nobody watches yet. */
+/** Creates a notifier without subscribers. */
 export function createNotifier(): Notifier {
   let isOver = false;
   let isWaking = false;
   const sleepers = new Map<object, () => void>();
 
-  /** Those who fall asleep again meanwhile have seen what they are woken for. */
+  /**
+   * Wakes all waiting subscribers. Skips those that woke and waited again meanwhile, because they have seen the change.
+   */
   async function wakeAll(): Promise<void> {
     isWaking = true;
     let woken = 0;
@@ -64,7 +66,7 @@ export function createNotifier(): Notifier {
     enter(signal) {
       const watcher = {};
       const wakeThis = (): void => sleepers.get(watcher)?.();
-      // One for the whole watch: each that is added to a signal stays for as long as the signal does.
+      // One listener for the entire subscription: an AbortSignal retains every listener that is added.
       signal.addEventListener("abort", wakeThis);
       return {
         async sleep() {

@@ -1,4 +1,4 @@
-/** The event service: a watcher is a place in the log of blocks, from which he is told what comes after it. */
+/** Event service. A subscriber is a cursor into the block log; the stream sends the events after this cursor. */
 import { EventKind, type EventService, TransactionOutcome } from "../../gen/gatehouse/event/v1/event_pb.js";
 import type { HeadStatement, SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { RpcError } from "../rpc/errors.js";
@@ -9,25 +9,24 @@ import { createLiveEvents } from "./live-events.js";
 import { createNotifier } from "./notifier.js";
 import { type Place, readWatchRequest } from "./watch-request.js";
 
-/** What it is made of. */
 export interface EventServiceDeps {
-  /** The newest block; undefined while there is none. */
+  /** Returns the latest block; undefined if there is none. */
   readonly head: () => { readonly number: bigint; readonly lowestBlock: bigint } | undefined;
   readonly log: BlockLog;
-  /** Throws Failure PRUNED for a block below the lowest one whose transactions are kept. */
+  /** Throws RpcError PRUNED for a block whose transactions are not retained. */
   readonly checkKept: (number: bigint, lowest: bigint) => void;
-  /** How long nothing is said to who hears of nothing that he asks for, while the stream goes on. */
+  /** Interval between progress messages while the stream scans blocks without matching events, in ms. Default: 10 s. */
   readonly progressEveryMs?: number;
 }
 
-/** The service, and what it is told. */
+/** Event service, and its event sources. */
 export interface Events {
   readonly service: Implementation<typeof EventService>;
-  /** There may be a new block. */
+  /** Reports that there may be a new block. */
   wake(): void;
-  /** A transaction is in no block, and will be in none. */
+  /** Reports a transaction that can never be included in a block. */
   rejected(transaction: { readonly hash: string; readonly reason: string }): void;
-  /** An authority has signed which block is its newest. */
+  /** Reports a signed head of an authority. */
   headSigned(statement: HeadStatement, signed: SignedHead): void;
   /** Ends all streams. */
   close(): void;
@@ -35,7 +34,7 @@ export interface Events {
 
 const defaultProgressEveryMs = 10_000;
 
-/** Builds it; nobody watches yet. */
+/** Creates the event service without subscribers. */
 export function createEvents(deps: EventServiceDeps): Events {
   const { log, checkKept, progressEveryMs = defaultProgressEveryMs } = deps;
   const wakes = createNotifier();
@@ -69,13 +68,14 @@ export function createEvents(deps: EventServiceDeps): Events {
           heard = happened.sequence;
           message = watching.wants(happened, true) ? said(at, happened.event) : undefined;
         } else if (isBehind) {
-          // Nothing of the block is held while its reader takes his time: he may take any.
+          // References no data of the block while the subscriber reads, which may take arbitrarily long.
           ({ at, message } = await log.next(at, watching, caller.identity));
           message ??= performance.now() - last.saidMs >= progressEveryMs ? said(at, progress) : undefined;
         } else if (hasArrived) {
           await sleeper.sleep();
         } else {
-          // From here on he hears of everything at once; where he goes on should he lose the stream before that.
+          // Notifies the subscriber that it has caught up. The cursor is the position to resume from if the stream ends
+          // before the next event.
           hasArrived = true;
           const here = said(at, progress);
           message = here.cursor === last.cursor ? undefined : here;
@@ -110,7 +110,7 @@ export function createEvents(deps: EventServiceDeps): Events {
 
 const progress = { case: "progress", value: {} } as const;
 
-/** What is said at a place of the stream, and is no event of a block. */
+/** Returns a message that is not an event of a block, with the current cursor of the stream. */
 function said(at: Place, event: NonNullable<EventMessage["event"]>): EventMessage {
   const blockNumber = at.place === placeOfBlock ? at.block : at.block - 1n;
   return { cursor: cursorText(at.block, at.place), blockNumber, event };

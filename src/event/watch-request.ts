@@ -1,35 +1,36 @@
-/** What a watcher asks for: which events, and after which place of the stream. */
+/** Decoded watch request: event filter and start position. */
 import type { WatchRequest } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { wrongValue } from "../rpc/parameters.js";
 import { type EventSubject, placeOfBlock } from "./block-events.js";
 
-/** A place in the stream: after an event of a block. */
+/** Position in the stream, after an event of a block. */
 export interface Place {
-  /** Number of the block; 0 for the genesis, after which everything comes. */
+  /** Block number; 0 for the genesis, which precedes all events. */
   readonly block: bigint;
-  /** Of the event in there; {@link placeOfBlock} where the block is done. */
+  /** Position of the event within the block; {@link placeOfBlock} at the end of the block. */
   readonly place: number;
 }
 
-/** A request that was read. */
+/** Decoded request. */
 export interface Watching {
-  /** After which it goes on; undefined for the newest block. */
+  /** Position after which the stream starts; undefined to start after the latest block. */
   readonly after: Place | undefined;
-  /** Who owns programs decides on some events. */
+  /** True if the filter requires the owners of programs. */
   readonly asksOwners: boolean;
   /**
-   * Whether an event is asked for.
+   * Returns true if the filter matches an event.
    *
-   * @param isReadable the caller may read its program: what he may not read is found by no address and no owner.
-   * @param ownerOf owners by address, where they are asked for.
+   * @param isReadable true if the caller may read the event's program; otherwise filters by address or owner never
+   * match.
+   * @param ownerOf owners by address, if the filter requires them.
    */
   wants(event: EventSubject, isReadable: boolean, ownerOf?: ReadonlyMap<string, string>): boolean;
 }
 
 /**
- * Reads a request.
+ * Decodes a request.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function readWatchRequest(request: WatchRequest): Watching {
   const addresses = new Set(request.addresses);
@@ -67,7 +68,7 @@ function readStart({ from, fromBlock }: WatchRequest): Place | undefined {
   return { block: fromBlock < 1n ? 0n : fromBlock - 1n, place: placeOfBlock };
 }
 
-/** Digits that fit a number; a block of 4 MiB has no more places than the second part holds. */
+/** Block number of up to 16 digits, then an optional position of up to 9 digits, enough for a block of 4 MiB. */
 const cursorForm = /^(0|[1-9][0-9]{0,15})(?:\.(0|[1-9][0-9]{0,8}))?$/;
 
 function readCursor(text: string): Place {

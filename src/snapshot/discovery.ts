@@ -1,29 +1,29 @@
-/** Which snapshots peers offer, and which of them is taken in. */
+/** Discovery of snapshots on peers, and selection of the snapshot to download. */
 import { sha256 } from "../base/crypto/hash.js";
 import { type ReadSnapshot, readSnapshot } from "./format.js";
 import type { SyncState } from "./sync-store.js";
 import { blame, type SnapshotPeers, within } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
-/** Peers that are asked which snapshots they have. */
+/** Limit on peers queried for snapshots. */
 const mostAsked = 8;
 
-/** A snapshot that peers have. */
+/** Snapshot that peers offer. */
 export interface SnapshotOffer {
   readonly read: ReadSnapshot;
-  /** Its block. */
+  /** Number of the snapshot's block. */
   readonly number: bigint;
-  /** Endpoints of those that have it. */
+  /** Endpoints of the peers that offer the snapshot. */
   readonly from: readonly string[];
 }
 
-/** Who asks, and what it takes. */
+/** Dependencies of discovery. */
 interface Asker {
   readonly peers: SnapshotPeers;
   readonly target: Pick<SnapshotTarget, "state" | "check" | "isWorthIt" | "begin" | "abandon">;
 }
 
-/** Snapshots that peers offer, by their names, and how many peers have answered. */
+/** Queries peers for their snapshots. Returns these by ID, and the number of peers that responded. */
 async function askAll({ peers, target }: Asker, signal: AbortSignal) {
   const found = new Map<string, { readonly read: ReadSnapshot; readonly number: bigint; readonly from: string[] }>();
   let answered = 0;
@@ -50,8 +50,9 @@ async function askAll({ peers, target }: Asker, signal: AbortSignal) {
 }
 
 /**
- * Chooses the newest one, or goes on with that which was begun; undefined where there is none, or where nobody answers who
- * has it.
+ * Selects a snapshot and records it as started. A started snapshot is resumed; otherwise the latest one is selected. A
+ * started snapshot is abandoned if peers respond, but none of them offers it. Returns undefined if no snapshot is
+ * worthwhile, or if a snapshot was started and no peer responds.
  */
 export async function selectSnapshot(
   asker: Asker,

@@ -1,4 +1,4 @@
-/** Fetches the pieces of a snapshot, and has each stored as soon as it is there. */
+/** Download of the parts of a snapshot; each part is stored as soon as it arrives. */
 import { promisify } from "node:util";
 import { inflate } from "node:zlib";
 import type { SignedHeader, SnapshotEntry } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
@@ -12,30 +12,34 @@ import type { SnapshotTarget } from "./target.js";
 
 const decompress = promisify(inflate);
 
-/** Chunks that are fetched at the same time. */
+/** Number of chunks downloaded concurrently. */
 const mostFetches = 4;
-/** What a header and a leaf count as, in bytes, for the time that is left: they take as long as so much of a chunk. */
+/** Weights of a header and a leaf in the progress estimate: each takes as long as this many bytes of a chunk. */
 const [headerWeight, leafWeight] = [600, 2_000];
 
-/** How much is to be fetched, in bytes, roughly. */
+/** Returns the approximate size of the download in bytes, weighted by duration. */
 export function weigh({ snapshot: { chunks, commitmentTree } }: ReadSnapshot, number: bigint): number {
   const ofChunks = chunks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   return Number(number) * headerWeight + ofChunks + commitmentTree!.leafCount * leafWeight;
 }
 
-/** What a fetch needs. */
+/** Parameters of a download. */
 export interface Fetch {
   readonly peers: SnapshotPeers;
   readonly target: SnapshotTarget;
   readonly sources: Sources;
   readonly read: ReadSnapshot;
-  /** What is there already. */
+  /** Parts that are stored already. */
   readonly state: SyncState;
-  /** Hears of bytes that are there, and whether they came just now. */
+  /** Called with the number of available bytes. `isNew` is false for bytes from an earlier attempt. */
   readonly advance: (bytes: number, isNew: boolean) => void;
 }
 
-/** @param number of the newest one. */
+/**
+ * Downloads headers in descending order.
+ *
+ * @param number number of the snapshot's block, which has the last header.
+ */
 export async function fetchHeaders({ peers, target, sources, state, advance }: Fetch, number: number): Promise<void> {
   advance((number + 1 - state.lowestHeader) * headerWeight, false);
   for (let end = state.lowestHeader; end > 1;) {
@@ -86,7 +90,9 @@ export async function fetchChunks({ peers, target, sources, read, state, advance
   }
 }
 
-/** What a chunk holds that comes in pieces. Throws WrongPiece. */
+/**
+ * Assembles, decompresses and verifies a chunk. Throws WrongPiece, or WrongSnapshot if its content cannot be decoded.
+ */
 async function readChunk(
   coming: AsyncIterable<Uint8Array>,
   { snapshot }: ReadSnapshot,

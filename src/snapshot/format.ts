@@ -1,4 +1,4 @@
-/** What a snapshot is made of, as it travels and as it is read. */
+/** Snapshot format: encoding and decoding. */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
   type Snapshot,
@@ -14,28 +14,28 @@ import { treeNodes } from "../tree/node-hashes.js";
 import { isLeaf, type TreeNode } from "../tree/nodes.js";
 import type { Leaf } from "../tree/path.js";
 
-/** Bytes that a chunk has at most, as it is made. */
+/** Target size of a chunk when a snapshot is created, in bytes before compression. */
 export const targetChunkBytes = 4 * 1024 * 1024;
-/** No chunk has more. */
+/** Limit on the size of a chunk that is accepted, in bytes before compression. */
 export const maxChunkBytes = 8 * 1024 * 1024;
-/** Most chunks of a snapshot: what its description fits one message with. */
+/** Limit on the chunks of a snapshot; their descriptions must fit one message. */
 export const maxChunks = 40_000;
 
-/** What a snapshot is not what it should be. */
+/** Error of an invalid snapshot. */
 export class WrongSnapshot extends Error {
   override readonly name = "WrongSnapshot";
 }
 
-/** A leaf of the state tree, with its value. */
+/** Leaf of the state tree with its value. */
 export interface Entry {
   readonly leaf: Leaf;
-  /** An encoded SnapshotEntry. */
+  /** Encoded SnapshotEntry. */
   readonly bytes: Uint8Array;
 }
 
-/** A snapshot that was read. */
+/** Decoded description of a snapshot. */
 export interface ReadSnapshot {
-  /** 0x and 64 lower-case hex digits. */
+  /** Snapshot ID, the SHA-256 hash of the encoded description: 0x and 64 lower-case hex digits. */
   readonly id: string;
   readonly bytes: Uint8Array;
   readonly snapshot: Snapshot;
@@ -72,10 +72,10 @@ function nodeOfChunk({ node }: SnapshotChunk): TreeNode {
   }
 }
 
-/** Bits that the keys of a chunk begin with, as a key that ends with zeros. */
+/** Common leading bits of the keys of a chunk, padded with zeros to a key. */
 export type Prefix = Uint8Array;
 
-/** The key where the part after one of such a depth begins; undefined after the last one. */
+/** Returns the prefix that follows another one of this depth; undefined after the last one. */
 function after(prefix: Prefix, depth: number): Prefix | undefined {
   const next = Uint8Array.from(prefix);
   for (let at = depth - 1; at >= 0; at--) {
@@ -89,7 +89,7 @@ function after(prefix: Prefix, depth: number): Prefix | undefined {
   return undefined;
 }
 
-/** Where each chunk begins. Throws WrongSnapshot where they leave something out, or lie over each other. */
+/** Returns the prefix of each chunk. Throws WrongSnapshot if the chunks have gaps or overlap. */
 export function prefixesOf(chunks: readonly Pick<SnapshotChunk, "depth">[]): Prefix[] {
   const prefixes: Prefix[] = [];
   let next: Prefix | undefined = new Uint8Array(hashBytes);
@@ -106,13 +106,13 @@ export function prefixesOf(chunks: readonly Pick<SnapshotChunk, "depth">[]): Pre
   return prefixes;
 }
 
-/** Bits of a byte of a key that lie below a depth. */
+/** Returns the bits of one byte of a key that lie below a depth. */
 function restOf(key: Uint8Array, depth: number, byte: number): number {
   const kept = Math.min(Math.max(depth - byte * 8, 0), 8);
   return key[byte]! & (0xff >> kept);
 }
 
-/** The root above the chunks. */
+/** Computes the root of the state tree from the chunks. */
 export function foldChunks(chunks: readonly SnapshotChunk[]): Uint8Array {
   let at = 0;
   function fold(depth: number): TreeNode {
@@ -129,7 +129,7 @@ export function foldChunks(chunks: readonly SnapshotChunk[]): Uint8Array {
   return treeNodes.hashOfNode(fold(0));
 }
 
-/** Whether leaves, in the order of their keys, are those that a chunk has. */
+/** Returns true if the leaves are in key order and match the prefix and the node hash of a chunk. */
 export function areLeavesOf(chunk: SnapshotChunk, prefix: Prefix, leaves: readonly Leaf[]): boolean {
   for (const { key } of leaves) {
     for (let at = 0; at < chunk.depth; at++) {
@@ -147,7 +147,7 @@ export function areLeavesOf(chunk: SnapshotChunk, prefix: Prefix, leaves: readon
   );
 }
 
-/** Reads the description of a snapshot. Throws WrongSnapshot. */
+/** Decodes the description of a snapshot. Throws WrongSnapshot. */
 export function readSnapshot(bytes: Uint8Array): ReadSnapshot {
   let snapshot: Snapshot;
   try {
@@ -165,7 +165,7 @@ export function readSnapshot(bytes: Uint8Array): ReadSnapshot {
 
 const lengthBytes = 4;
 
-/** Entries as a chunk has them, each after its length. */
+/** Encodes the entries of a chunk, each with a 4-byte length prefix. */
 export function encodeEntries(entries: readonly Pick<Entry, "bytes">[]): Buffer {
   return Buffer.concat(entries.flatMap(({ bytes }) => [encodeLength(bytes.length), bytes]));
 }
@@ -176,7 +176,7 @@ export function encodeLength(length: number): Buffer {
   return bytes;
 }
 
-/** The entries of a chunk. Throws WrongSnapshot. */
+/** Decodes the entries of a chunk. Throws WrongSnapshot. */
 export function decodeEntries(content: Uint8Array): SnapshotEntry[] {
   const buffer = Buffer.from(content.buffer, content.byteOffset, content.length);
   const entries: SnapshotEntry[] = [];

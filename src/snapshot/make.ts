@@ -1,6 +1,6 @@
 /**
- * Makes a snapshot: entries come in any order, are laid down in files by the bits that their keys begin with, and are put
- * together from there, one chunk after the other. What is in memory is some mebibytes, whatever the state has.
+ * Creation of snapshots. Entries arrive in any order and are spooled to files by the leading bits of their keys. Chunks
+ * are then assembled one at a time. Memory use is a few MiB, whatever the size of the state.
  */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { createReadStream } from "node:fs";
@@ -22,36 +22,36 @@ import { describeChunk, encodeEntries, encodeLength, type Entry, foldChunks, tar
 
 const compress = promisify(deflate);
 
-/** What is held in memory before it is written to files. */
+/** Size of the buffer that is flushed to the spool files. */
 const bufferBytes = 8 * 1024 * 1024;
-/** Files that entries are laid down in at first: so many bits of their keys. */
+/** Limit on the key bits that select the initial spool file. */
 const maxFirstBits = 10;
-/** Such a file has a fourth of what a chunk may have, as a rule. */
+/** Spool files for each full chunk; files average a quarter of a chunk, so few of them have to be split. */
 const filesOfChunk = 4;
 const recordHead = 2 * hashBytes;
 
-/** The file of the description. */
+/** File name of the description. */
 export const descriptionName = "snapshot";
 export const chunkName = (index: number): string => `${index}.chunk`;
 
 export interface MakeDeps {
-  /** Is made, and holds the snapshot afterwards. */
+  /** Folder that is created for the snapshot. */
   readonly folder: string;
-  /** Roughly, of the whole state. */
+  /** Approximate size of the entire state. */
   readonly stateBytes: number;
   readonly entries: AsyncIterable<readonly Entry[]>;
-  /** Known once all entries were given. */
+  /** Returns the remaining fields of the description; called once all entries were read. */
   readonly rest: () => Pick<Snapshot, "header" | "signature" | "programCount"> & {
     readonly commitmentTree: MessageInitShape<typeof SnapshotCommitmentTreeSchema>;
   };
-  /** The state's root, by the header. */
+  /** Root of the state according to the header. */
   readonly stateRoot: Uint8Array;
   readonly signal: AbortSignal;
-  /** Chunks above this are divided, where they have more than one leaf. */
+  /** Size above which a chunk with more than one leaf is split. */
   readonly chunkBytes?: number;
 }
 
-/** Makes it, and gives its description. Rejects where the entries do not make the state that the header names. */
+/** Creates a snapshot and returns its description. Rejects if the entries do not match the state root of the header. */
 export async function makeSnapshot(deps: MakeDeps): Promise<Uint8Array> {
   const { folder, stateBytes, entries, rest, stateRoot, signal, chunkBytes = targetChunkBytes } = deps;
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -76,7 +76,7 @@ export async function makeSnapshot(deps: MakeDeps): Promise<Uint8Array> {
   return bytes;
 }
 
-/** Lays entries down in files, by the first bits of their keys. */
+/** Creates the spool, which distributes entries to files by the leading bits of their keys. */
 function createSpool(folder: string, bits: number) {
   const files = Array.from({ length: 2 ** bits }, (_, i) => join(folder, `${i}.spool`));
   const waiting = new Map<string, Buffer[]>();
@@ -115,12 +115,12 @@ function createSpool(folder: string, bits: number) {
   };
 }
 
-/** An entry in a file of the spool: its leaf, its length, itself. */
+/** Encodes a record of a spool file: leaf, length and entry. */
 function encodeRecord({ leaf: { key, valueHash }, bytes }: Entry): Buffer {
   return Buffer.concat([key, valueHash, encodeLength(bytes.length), bytes]);
 }
 
-/** Reads records from a stream of bytes. */
+/** Splits a byte stream into records. */
 async function* readRecords(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of pieces) {
@@ -143,7 +143,7 @@ function decodeRecord(record: Buffer): Entry {
   };
 }
 
-/** Makes chunks of a file of the spool, which is gone afterwards. */
+/** Creates the function that writes a spool file as one or more chunks and deletes the file. */
 function createWriter({
   folder,
   chunks,

@@ -1,4 +1,4 @@
-/** How fast a snapshot comes: bytes a second, over the last seconds. */
+/** Rate meter of a snapshot download: bytes per second, averaged over this many seconds. */
 const windowS = 10;
 
 export function createPace(nowMs: () => number) {

@@ -1,4 +1,4 @@
-/** The snapshot service: what nodes that join ask for. */
+/** Snapshot service for nodes that run a snapshot sync. */
 import type { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { createSerialQueue } from "../base/async/serial-queue.js";
 import { wrongValue } from "../rpc/parameters.js";
@@ -7,15 +7,15 @@ import type { Caller, Implementation } from "../rpc/service.js";
 import type { SnapshotStore } from "./store.js";
 
 export interface SnapshotServiceDeps {
-  /** Undefined on a node that keeps none. */
+  /** Snapshot store; undefined if this node stores no snapshots. */
   readonly shelf: Pick<SnapshotStore, "list" | "chunk"> | undefined;
-  /** Whether a peer may have all of the state, private programs in it too. */
+  /** Returns true if a peer may read the entire state, including private programs. */
   readonly mayFollow: (identity: string | undefined) => boolean;
   readonly headers: (from: number, count: number) => Promise<{ header: Uint8Array; signature: Uint8Array }[]>;
   readonly leaves: (from: number, count: number) => Promise<Uint8Array[]>;
 }
 
-/** Of one message. */
+/** Limits of one message: bytes of a chunk, and headers. */
 const pieceBytes = 256 * 1024;
 const messageHeaders = 256;
 export const mostHeaders = 1_024;
@@ -24,7 +24,7 @@ const messageLeaves = 4_096;
 
 export function createSnapshotService(deps: SnapshotServiceDeps): Implementation<typeof SnapshotService> {
   const { shelf, mayFollow, headers, leaves } = deps;
-  // Chunks do not pile up in memory, however many ask.
+  // Chunks are read one at a time, which limits memory use under concurrent requests.
   const inTurn = createSerialQueue();
 
   function checkCaller({ identity }: Caller): void {

@@ -1,33 +1,33 @@
-/** The peers that a snapshot comes from: what is asked of them, and how those are left that do not give what is right. */
+/** Peers that a snapshot is downloaded from: their requests, and the removal of slow or dishonest peers. */
 import type { SignedHeader } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { WrongSnapshot } from "./format.js";
 
-/** How long a peer may send nothing. */
+/** Time after which a peer that sends nothing counts as stalled. */
 const stallMs = 10_000;
 
-/** What is asked of a peer. Each ends early when the signal is aborted, and throws where the peer does not answer. */
+/** Requests to peers. Each stream ends early when the signal is aborted, and throws if the peer does not respond. */
 export interface SnapshotPeers {
-  /** Endpoints of those that are believed. */
+  /** Returns the endpoints of healthy peers. */
   list(): readonly string[];
   snapshots(endpoint: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
   chunk(endpoint: string, id: string, chunk: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
   headers(endpoint: string, from: number, count: number, signal: AbortSignal): AsyncIterable<readonly SignedHeader[]>;
   leaves(endpoint: string, from: number, count: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
-  /** A peer is left: it does not answer, or it sent what is not right. */
+  /** Drops a peer that does not respond or that sent invalid data. */
   leave(endpoint: string, cause: "unreachable" | "dishonest", reason: string): void;
-  /** Whether an error is that a peer does not answer; whatever else is thrown is this node's own trouble. */
+  /** Returns true if the error means that the peer does not respond; all other errors are local. */
   isUnanswered(error: unknown): boolean;
 }
 
-/** A refusal of what a peer sent. */
+/** Error of an invalid part from a peer. */
 export class WrongPiece extends Error {
   override readonly name = "WrongPiece";
 }
 
-/** Nobody is left to ask. */
+/** Error if no source of the snapshot is left. */
 export class NoSource extends Error {}
 
-/** Leaves a peer for what it did. Throws what is none of its fault. */
+/** Drops the peer that caused an error. Rethrows errors that no peer caused. */
 export function blame(peers: SnapshotPeers, endpoint: string, error: unknown, what: string): void {
   if (error instanceof WrongSnapshot || error instanceof WrongPiece) {
     peers.leave(endpoint, "dishonest", `${what} ${error.message}`);
@@ -38,13 +38,20 @@ export function blame(peers: SnapshotPeers, endpoint: string, error: unknown, wh
   }
 }
 
-/** Those that have the snapshot. */
+/** Peers that offer the snapshot. */
 export interface Sources {
-  /** Has one of them do something; where that is not right, another one. Throws NoSource when none is left. */
+  /**
+   * Runs work with one of the peers, in round-robin order. If the peer fails, drops it and retries with the next one.
+   * Throws NoSource if none is left, and WrongSnapshot if the snapshot itself is invalid.
+   */
   use<T>(work: (endpoint: string, signal: AbortSignal) => Promise<T>): Promise<T>;
 }
 
-/** @param from endpoints of those that have it. */
+/**
+ * Creates the sources.
+ *
+ * @param from endpoints of the peers that offer the snapshot.
+ */
 export function createSources(peers: SnapshotPeers, from: readonly string[], signal: AbortSignal): Sources {
   let left = [...from];
   let turn = 0;
@@ -77,7 +84,7 @@ export function createSources(peers: SnapshotPeers, from: readonly string[], sig
 
 class Stalled extends Error {}
 
-/** What comes, as long as each comes in time. */
+/** Yields the items of a stream. Throws Stalled if the next item takes longer than {@link stallMs}. */
 export async function* within<T>(coming: AsyncIterable<T>): AsyncGenerator<T, void> {
   const iterator = coming[Symbol.asyncIterator]();
   for (;;) {

@@ -1,4 +1,4 @@
-/** The snapshots that a node keeps as files, to give them to others. */
+/** File store of the snapshots that this node offers to peers. */
 import { existsSync } from "node:fs";
 import { readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,33 +12,33 @@ import { chunkName, descriptionName } from "./make.js";
 
 const decompress = promisify(inflate);
 
-/** Older ones are removed, */
+/** Number of latest snapshots to retain. */
 const keptSnapshots = 2;
-/** but one that somebody fetches is left for so long after he last asked, */
+/** Time since the last request of a chunk for which an older snapshot is still retained. */
 const leftForMs = 600_000;
-/** as long as there are no more than these. */
+/** Hard limit on stored snapshots. */
 const mostSnapshots = 4;
 
 const makingName = "making";
 
 export interface ShelfDeps {
   readonly folder: string;
-  /** Number of the block that a header is of, where it is that of the chain; undefined for any other. */
+  /** Returns the block number of a header; undefined if the header is not part of this chain. */
   readonly numberOf: (header: Uint8Array) => Promise<bigint | undefined>;
   readonly nowMs: () => number;
-  /** Hears that a file is not what was written. */
+  /** Called with the path of a corrupt file. */
   readonly onDamaged: (path: string) => void;
 }
 
-/** The snapshots, and a place to make one. */
+/** Stored snapshots, and a folder for the creation of the next one. */
 export interface SnapshotStore {
-  /** The newest first. */
+  /** Returns all snapshots, latest first. */
   list(): readonly ReadSnapshot[];
-  /** A chunk, compressed; undefined where there is no such chunk. */
+  /** Returns a compressed chunk; undefined if it does not exist or is corrupt. */
   chunk(id: string, index: number): Promise<Uint8Array | undefined>;
-  /** An empty place to make one. */
+  /** Returns the path of a folder for a new snapshot. The folder does not exist yet. */
   place(): Promise<string>;
-  /** Takes up what was made there, after this block. */
+  /** Adds the snapshot that was created in that folder, for the state after this block. */
   add(number: bigint, bytes: Uint8Array): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ interface Kept extends ReadSnapshot {
   askedMs: number;
 }
 
-/** Opens it; what is not of this chain, or was not finished, is removed. */
+/** Opens the snapshot store. Deletes snapshots that are incomplete, unreadable or from another chain. */
 export async function openSnapshotStore({ folder, numberOf, nowMs, onDamaged }: ShelfDeps): Promise<SnapshotStore> {
   let kept: readonly Kept[] = [];
   const making = join(folder, makingName);
@@ -107,7 +107,7 @@ export async function openSnapshotStore({ folder, numberOf, nowMs, onDamaged }: 
           return bytes;
         }
       } catch {
-        // As one that holds something else.
+        // Treated like a chunk with the wrong content.
       }
       onDamaged(path);
       await remove(found);

@@ -1,15 +1,15 @@
-/** How far a snapshot was taken in, in the database. */
+/** Database store of the progress of a snapshot sync. */
 import type { Queries } from "../db/queries/database.js";
 
-/** A snapshot that is being taken in. */
+/** Snapshot sync in progress. */
 export interface SyncState {
-  /** Its description. */
+  /** Encoded description of the snapshot. */
   readonly snapshot: Uint8Array;
-  /** Headers are stored from its own down to this one. */
+  /** Lowest stored header; all headers from this one up to the snapshot's block are stored. */
   readonly lowestHeader: number;
-  /** Leaves of the commitment tree that are stored. */
+  /** Number of stored leaves of the commitment tree. */
   readonly leafCount: number;
-  /** Chunks that are stored. */
+  /** Indexes of the stored chunks. */
   readonly chunks: ReadonlySet<number>;
 }
 
@@ -29,7 +29,7 @@ export async function readSync(db: Queries): Promise<SyncState | undefined> {
   return { snapshot, lowestHeader, leafCount, chunks: new Set(chunks.map(({ chunk }) => chunk)) };
 }
 
-/** Begins to take one in. */
+/** Records the start of a snapshot sync. */
 export async function beginSync(db: Queries, snapshot: Uint8Array, blockNumber: bigint): Promise<void> {
   const number = Number(blockNumber);
   await db.run((sql) =>
@@ -48,7 +48,7 @@ export async function saveLeafCount(db: Queries, count: number): Promise<void> {
   await db.run((sql) => sql("snapshot_join").update({ leaf_count: count }));
 }
 
-/** False where it is stored already. */
+/** Records a chunk as stored. Returns false if it already was. */
 export async function saveChunk(db: Queries, chunk: number): Promise<boolean> {
   const known = await db.first((sql) => sql("snapshot_chunks").where({ chunk }).select("chunk"));
   if (known !== undefined) {
@@ -58,7 +58,7 @@ export async function saveChunk(db: Queries, chunk: number): Promise<boolean> {
   return true;
 }
 
-/** Ends it, whatever came of it. */
+/** Deletes the progress of a completed or abandoned sync. */
 export async function endSync(db: Queries): Promise<void> {
   await db.runAll((sql) => [sql("snapshot_chunks").delete(), sql("snapshot_join").delete()]);
 }

@@ -1,7 +1,7 @@
 /**
- * Takes in a snapshot: asks peers which they have, chooses the newest that an authority has signed, and fetches it piece
- * by piece from all that have it. Each piece is checked when it comes, and stored together with the word that it is, so
- * that whatever ends this, the next start goes on behind the last piece. Who sends what is not right is named and left.
+ * Snapshot sync: queries peers for snapshots, selects the latest one that an authority signed, and downloads it in
+ * parts from all peers that offer it. Each part is verified on arrival and stored in one transaction with the progress,
+ * so an interrupted sync resumes after the last stored part. Peers that send invalid data are reported and dropped.
  */
 import { selectSnapshot } from "./discovery.js";
 import { fetchChunks, fetchHeaders, fetchLeaves, weigh } from "./download.js";
@@ -10,17 +10,20 @@ import { createPace } from "./pace.js";
 import { createSources, NoSource, type SnapshotPeers } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
-/** How far it is. */
+/** Progress of a snapshot sync. */
 export interface SnapshotSyncProgress {
   readonly block: bigint;
   readonly doneBytes: number;
   readonly totalBytes: number;
   readonly bytesPerS: number;
-  /** Undefined while nothing comes. */
+  /** Estimated seconds left; undefined while no data arrives. */
   readonly leftS: number | undefined;
 }
 
-/** How an attempt ended: it is in, nobody has one, or whoever has it does not answer for now. */
+/**
+ * Result of an attempt. `joined`: the snapshot is complete. `none`: no peer offers a snapshot worth downloading.
+ * `interrupted`: the started snapshot is currently unavailable, was invalid, or the sync was aborted.
+ */
 export type SnapshotSyncOutcome = "joined" | "none" | "interrupted";
 
 export interface JoinDeps {
@@ -30,7 +33,7 @@ export interface JoinDeps {
   readonly onChosen: (block: bigint, peers: number, resumed: boolean) => void;
 }
 
-/** Builds the function that makes one attempt. */
+/** Creates a snapshot sync. */
 export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps) {
   const pace = createPace(nowMs);
   let progress: { readonly block: bigint; readonly totalBytes: number; doneBytes: number } | undefined;
@@ -52,7 +55,7 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps)
       return { ...progress, bytesPerS, leftS: bytesPerS > 0 ? left / bytesPerS : undefined };
     },
 
-    /** Makes one attempt. Rejects with what is this node's own trouble. */
+    /** Makes one attempt. Rejects with local errors only. */
     async attempt(signal: AbortSignal): Promise<SnapshotSyncOutcome> {
       const chosen = await selectSnapshot({ peers, target }, signal);
       if (chosen === undefined) {
@@ -71,7 +74,7 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps)
         return "joined";
       } catch (error) {
         if (error instanceof WrongSnapshot) {
-          // What it names cannot be had of anybody.
+          // The description itself is invalid, so every peer that offers it is dropped.
           from.forEach((endpoint) =>
             peers.leave(endpoint, "dishonest", `It offers a snapshot that cannot be. ${error.message}`),
           );

@@ -1,24 +1,24 @@
-/** Where a snapshot is put. */
+/** Destination of a snapshot sync. */
 import type { SignedHeader, SnapshotEntry } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { ReadSnapshot } from "./format.js";
 import type { SyncState } from "./sync-store.js";
 
 export interface SnapshotTarget {
-  /** What was begun and has not ended. */
+  /** Returns the sync in progress; undefined if none was started. */
   state(): Promise<SyncState | undefined>;
-  /** Looks at a description. Gives the number of its block. Throws WrongSnapshot. */
+  /** Checks the description of a snapshot and returns the number of its block. Throws WrongSnapshot. */
   check(read: ReadSnapshot): bigint;
-  /** Whether one of this block is to be taken in; one that was begun is, anyway. */
+  /** Returns true if a snapshot of this block is worth downloading. Not applied to a sync in progress. */
   isWorthIt(number: bigint): boolean;
   begin(read: ReadSnapshot): Promise<void>;
-  /** Throws WrongPiece for headers that do not come before those that are stored. */
+  /** Throws WrongPiece if the headers do not precede the stored ones. */
   storeHeaders(from: number, headers: readonly SignedHeader[]): Promise<void>;
-  /** Throws WrongSnapshot for what the description names and cannot be. */
+  /** Throws WrongSnapshot if the entries contradict the description. */
   storeChunk(read: ReadSnapshot, chunk: number, entries: readonly SnapshotEntry[]): Promise<void>;
   /** Throws WrongPiece, WrongSnapshot. */
   storeLeaves(read: ReadSnapshot, from: number, leaves: readonly Uint8Array[]): Promise<void>;
-  /** All is there: it becomes the state. Throws WrongSnapshot. */
+  /** Completes the sync: the downloaded data becomes the state. Throws WrongSnapshot. */
   finish(read: ReadSnapshot): Promise<void>;
-  /** Takes out what was stored. */
+  /** Deletes everything that was stored. */
   abandon(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The state service: proofs of what is in the state after a block, each worked out before it is given. */
+/** State service: proofs of the state after a block. Each proof is verified before it is sent. */
 import type { SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type {
   GetProofRequest,
@@ -18,51 +18,50 @@ import { leadsTo } from "../tree/path.js";
 import { type Proof, provePaths } from "../tree/prove.js";
 import { provenBlocks, type StateTree } from "./state-tree.js";
 
-/** What of a program is asked for. */
+/** Requested parts of a program. */
 export type WantedParts = Pick<GetProofRequest, "fields" | "withDocument" | "withMetadata">;
 
-/** A program as it is now, for its proof. */
+/** Current content of a program, for its proof. */
 export interface ProgramReading {
-  /** Throws Failure PERMISSION_DENIED where the caller may not read it. */
+  /** Throws RpcError PERMISSION_DENIED if the caller may not read the program. */
   checkReadable(identity: string | undefined): void;
   readonly valueHash: Uint8Array;
   readonly state: Literal<MessageInitShape<typeof ProgramStateSchema>>;
 }
 
-/** A block that proofs are made for. */
+/** Block whose state is proved. */
 export interface ProvenBlock {
   readonly number: bigint;
-  /** As they were signed; both empty for block 0. */
+  /** Encoded header and signature; both empty for block 0. */
   readonly header: Uint8Array;
   readonly signature: Uint8Array;
-  /** The root of the state after it. */
+  /** Root of the state after the block. */
   readonly stateRoot: Uint8Array;
 }
 
-/** What is read of the state: the values as they are now, and the tree. */
+/** Reads of the state: current values, and the state tree. */
 export interface StateReads {
   readonly tree: StateTree;
-  /** Undefined for a program that there never was. */
+  /** Returns a program; undefined if no program was ever created at this address. */
   readonly program: (address: string, wanted: WantedParts) => Promise<ProgramReading | undefined>;
   readonly nullifier: (
     hash: string,
   ) => Promise<{ readonly blockNumber: bigint; readonly transactionHash: string } | undefined>;
   readonly lastNonce: (sender: string) => Promise<bigint | undefined>;
-  /** The commitment tree; undefined while it has no leaf. */
+  /** Returns the commitment tree; undefined if it has no leaves. */
   readonly commitments: () => Promise<{ readonly root: string; readonly leafCount: number } | undefined>;
 }
 
-/** What the service is made of. */
 export interface StateServiceDeps extends StateReads {
-  /** The newest block; undefined while there is none. */
+  /** Returns the latest block with its signed head, if there is one; undefined if there is no block. */
   readonly newest: () => (ProvenBlock & { readonly head: SignedHead | undefined }) | undefined;
-  /** A block that is in the database. */
+  /** Returns a stored block. */
   readonly block: (number: bigint) => Promise<ProvenBlock | undefined>;
 }
 
-/** Most names of one request: fields, nullifiers, senders. */
+/** Limit on fields, nullifiers and senders in one request, in total. */
 const maxNames = 32;
-/** How often what is read while blocks come is read anew, until it is of one moment. */
+/** Limit on attempts to read values and tree consistently while new blocks are applied. */
 const tries = 20;
 
 type ProofResponse = Literal<MessageInitShape<typeof GetProofResponseSchema>>;
@@ -81,7 +80,7 @@ export function createStateService(deps: StateServiceDeps): Implementation<typeo
         if (proofs !== undefined) {
           return { header: block.header, signature: block.signature, head: block.head, ...proofs };
         }
-        // Nothing came in between: what was read does not fit to what was signed.
+        // No block was applied since the last attempt, so the stored state contradicts the signed root.
         if (deps.newest()?.number === before?.number && tried > 1) {
           break;
         }
@@ -91,7 +90,7 @@ export function createStateService(deps: StateServiceDeps): Implementation<typeo
   };
 }
 
-/** What is asked for, in the forms that are stored. */
+/** Validated request. */
 export interface Wanted extends WantedParts {
   readonly address: string | undefined;
   readonly nullifiers: readonly string[];
@@ -140,16 +139,16 @@ async function findBlock(
   return block;
 }
 
-/** One thing to prove: its key, its value as it is now, and its place in the answer. */
+/** Item to prove: its key, its current value and its place in the response. */
 interface Item {
   readonly key: Uint8Array;
-  /** Of the value as it is now; undefined where there is none. */
+  /** Hash of the current value; undefined if there is no value. */
   readonly valueHash: Uint8Array | undefined;
-  /** Puts the proof into the answer: of a value as it is now, or as it was. */
+  /** Adds the proof to the response. */
   readonly put: (answer: MutableAnswer, path: Path, state: Known) => void;
 }
 
-/** What the answer says of a value: that it is as it is now, its hash as it was, or that there is none. */
+/** Value in the response: the current value, the hash of an older value, or none. */
 type Known =
   | { readonly case: "now" }
   | { readonly case: "valueHash"; readonly value: Uint8Array }
@@ -157,21 +156,26 @@ type Known =
 
 type Path = Pick<Proof, "siblings" | "other">;
 
-/** Proofs, as an answer has them. */
+/** Response with proofs, under construction. */
 type MutableAnswer = { -readonly [name in "program" | "commitments"]?: ProofResponse[name] } & {
   readonly nullifiers: NonNullable<ProofResponse["nullifiers"]>[number][];
   readonly senders: NonNullable<ProofResponse["senders"]>[number][];
 };
 
-/** Under which circumstances proofs are made. */
+/** Conditions for proofs. */
 export interface ProofRules {
-  /** Asked after the values were read: whether none of them may be newer than the block. */
+  /**
+   * Returns true if the block is still the latest one, so that no value is newer. Called after the values were read.
+   */
   readonly isNewest: () => boolean;
-  /** Throws for a program that the caller may not read. */
+  /** Throws if the caller may not read the program. */
   readonly mayRead: (program: ProgramReading) => void;
 }
 
-/** The proofs; undefined where what was read is not of one moment. */
+/**
+ * Returns the proofs. Returns undefined if the values do not match the tree, usually because a block was applied
+ * between the reads.
+ */
 export async function findProofs(
   reads: StateReads,
   block: Pick<ProvenBlock, "number" | "stateRoot">,

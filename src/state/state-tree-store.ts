@@ -1,4 +1,4 @@
-/** The tree of the state in the database, as it is, with what its pages were before each of the last blocks. */
+/** Database store of the state tree: current pages, and the earlier pages before each of the last blocks. */
 import { inChunks } from "../db/rows/chunks.js";
 import type { Queries } from "../db/queries/database.js";
 import { changeTree } from "../tree/change.js";
@@ -6,13 +6,13 @@ import type { PagePath } from "../tree/page.js";
 import { checkPage, createPageStore, type PageRow } from "../tree/page-store.js";
 import { provenBlocks, type StateTree, type StateTreeChanges } from "./state-tree.js";
 
-/** Of all trees, the one that is no program's. */
+/** Name of the state tree; all other trees belong to programs. */
 const tree = "";
 
-/** Blocks from one look for what no root needs any more to the next. */
+/** Interval in blocks between deletions of earlier pages that no proof can need. */
 const forgetEvery = 16;
 
-/** Builds the changes, inside the transaction of a block. */
+/** Creates the changes, inside the transaction of a block. */
 export function createStateTreeChanges(db: Queries): StateTreeChanges {
   const store = createPageStore(db, tree);
   const { list } = db.dialect;
@@ -23,7 +23,7 @@ export function createStateTreeChanges(db: Queries): StateTreeChanges {
       FROM ${list.table} LEFT JOIN tree_pages p ON p.tree = '' AND p.path = ${list.text}`,
   );
 
-  /** Keeps what pages are now. */
+  /** Saves the current pages as those before a block. */
   async function keep(blockNumber: number, paths: readonly PagePath[]): Promise<void> {
     for (const some of inChunks(paths, 1_000)) {
       await keepPages(blockNumber, JSON.stringify(some));
@@ -45,12 +45,12 @@ export function createStateTreeChanges(db: Queries): StateTreeChanges {
   };
 }
 
-/** A page as it was: what the first block after that one found, or as it is. */
+/** Page as of a block: saved by the first later block that changed the page, otherwise the current page. */
 type ThenRow = { readonly path: PagePath } & { readonly [name in "page" | "row_hash"]: PageRow[name] | null };
 
-/** Builds the reads. */
+/** Creates the reads. */
 export function createStateTreeStore({ dialect: { list }, prepare }: Queries): StateTree {
-  // One query of one moment, whatever block comes meanwhile.
+  // Single query, so all pages come from one snapshot of the database, even if a block is applied meanwhile.
   const then = prepare<ThenRow>(`SELECT ${list.text} AS path,
       CASE WHEN u.path IS NULL THEN p.page ELSE u.page END AS page,
       CASE WHEN u.path IS NULL THEN p.row_hash ELSE u.row_hash END AS row_hash

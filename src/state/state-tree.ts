@@ -1,21 +1,21 @@
-/** The tree of the state: what blocks change in it, and what is read of it. */
+/** Interfaces of the state tree: changes by blocks, and reads. */
 import type { LeafChange, LoadPages } from "../tree/change.js";
 
-/** Proofs are made under the roots after so many blocks, the newest among them. */
+/** Number of latest blocks whose state can be proved. */
 export const provenBlocks = 256;
 
-/** Changes of the tree, in the transaction of a block. */
+/** Changes to the tree, inside the transaction of a block. */
 export interface StateTreeChanges {
   /**
-   * Makes all changes of a block, and gives the root after it.
+   * Applies all changes of a block and returns the new root.
    *
-   * @param changes at most one for each key.
+   * @param changes at most one change for each key.
    */
   change(blockNumber: bigint, changes: readonly LeafChange[]): Promise<Uint8Array>;
 }
 
 /** Reads of the tree. */
 export interface StateTree {
-  /** The pages as they were after one of the last {@link provenBlocks} blocks. */
+  /** Returns a loader of pages as of one of the last {@link provenBlocks} blocks. */
   pagesAfter(blockNumber: bigint): LoadPages;
 }

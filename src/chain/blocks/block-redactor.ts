@@ -1,6 +1,6 @@
 /**
- * What of a block is told to whom: the transactions that a caller may read, and of the others their hashes, with which the
- * block can still be checked. Every route that gives blocks goes through here.
+ * Redaction of blocks for each caller: replaces transactions that the caller may not read with their hashes, so the
+ * block can still be verified. Every route that returns blocks uses this module.
  */
 import { create } from "@bufbuild/protobuf";
 import { LRUCache } from "lru-cache";
@@ -9,38 +9,41 @@ import { sha256 } from "../../base/crypto/hash.js";
 import { mapYielding } from "../../base/async/yielding.js";
 import type { StoredBlock } from "./store.js";
 
-/** Says who may read transactions. */
+/** Rules on read access to transactions. */
 export interface Readership {
-  /** What decides on who may read a transaction, by its body: a name; undefined where everybody may. */
+  /**
+   * Returns the name of the subject that controls read access to a transaction, from its body; undefined if it is
+   * public.
+   */
   subjectOf(body: Uint8Array): string | undefined;
   /**
-   * Those of the subjects that the caller may read now.
+   * Returns the subjects that the caller may read now.
    *
    * @param identity 0x and 64 lower-case hex digits; undefined for an anonymous caller.
    */
   readable(subjects: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
 }
 
-/** What a caller may have of something. */
+/** Redacted content for one caller. */
 export interface RedactedBlock<T> {
   readonly disclosed: T;
-  /** Everybody may have the same, and always: no rule has a say in it. */
+  /** True if every caller always gets the same content, because no access rule applies to it. */
   readonly isEverybodys: boolean;
 }
 
-/** Gives what a caller may have. */
+/** Redacts blocks and transaction bodies for a caller. */
 export interface BlockRedactor {
-  /** Of a block of the database. */
+  /** Redacts a stored block. */
   block(stored: StoredBlock, identity: string | undefined): Promise<RedactedBlock<Block>>;
-  /** What a transaction says, by its body; undefined where the caller may not read it. */
+  /** Returns the body of a transaction; `disclosed` is undefined if the caller may not read it. */
   body(body: Uint8Array, identity: string | undefined): Promise<RedactedBlock<Uint8Array | undefined>>;
-  /** The same of many. */
+  /** Returns each body, or undefined if the caller may not read it. */
   bodies(bodies: readonly Uint8Array[], identity: string | undefined): Promise<(Uint8Array | undefined)[]>;
-  /** Whether the caller may read each of the transactions that these decide on; undefined for those that everybody may. */
+  /** Returns true for each subject that the caller may read, and for each undefined subject, which is public. */
   areReadable(subjects: readonly (string | undefined)[], identity: string | undefined): Promise<boolean[]>;
 }
 
-/** For those who may have everything. */
+/** Redactor that withholds nothing, for callers with access to everything. */
 export const revealAll: BlockRedactor = {
   block: ({ block }) => Promise.resolve({ disclosed: block, isEverybodys: false }),
   body: (body) => Promise.resolve({ disclosed: body, isEverybodys: false }),
@@ -49,9 +52,10 @@ export const revealAll: BlockRedactor = {
 };
 
 /**
- * Discloses what may be read.
+ * Creates a redactor that applies the access rules.
  *
- * @param maxKeptBytes what is kept of blocks that were read lately, and roughly what it takes: their subjects never change.
+ * @param maxKeptBytes approximate limit on the cache of block subjects. Cached subjects stay valid, because they never
+ * change.
  */
 export function createBlockRedactor(readership: Readership, maxKeptBytes: number): BlockRedactor {
   const subjectsOf = createSubjects(readership, maxKeptBytes);
@@ -91,14 +95,14 @@ function withhold({ body }: Transaction): Transaction {
   return create(TransactionSchema, { withheldHash: sha256(body) });
 }
 
-/** The subjects of a block's transactions. */
+/** Subjects of a block's transactions. */
 interface Subjects {
   readonly each: readonly (string | undefined)[];
-  /** Without repetitions. */
+  /** Distinct subjects. */
   readonly all: readonly string[];
 }
 
-/** Roughly what is kept of a block, and of each of its subjects. */
+/** Approximate cache size of a block, and of each of its transactions. */
 const blockBytes = 500;
 const subjectBytes = 80;
 

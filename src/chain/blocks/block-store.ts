@@ -1,4 +1,4 @@
-/** Blocks, and the transactions in them, in the database. */
+/** Database store of blocks and their transactions. */
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { insertRows } from "../../db/rows/bulk-changes.js";
 import type { DatabasePart, Queries } from "../../db/queries/database.js";
@@ -17,26 +17,29 @@ import {
 } from "./stored-block.js";
 import type { VerifiedBlock, ReadTransaction } from "../transactions/transaction.js";
 
-/** The stored blocks. */
+/** Reads of stored blocks. */
 export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
-  /** Checks that no transaction is in a block that there is not. Throws DamageError. */
+  /** Checks that each transaction belongs to a stored block. Throws CorruptionError. */
   checkEnds(): Promise<void>;
-  /** Number of the newest row, whatever it holds, and no more than there are rows. */
+  /**
+   * Returns the highest block number, without verifying the row. Limited to the number of rows, so a corrupt number
+   * cannot make a scan endless.
+   */
   newestNumber(): Promise<bigint>;
-  /** Hash of block 0, also while the state of another block is fetched. */
+  /** Returns the hash of block 0, even during a snapshot sync. */
   genesisHash(): Promise<string | undefined>;
 }
 
-/** Blocks as they are stored; inside one transaction, or each change by itself. */
+/** Changes to stored blocks, inside one transaction or each on its own. */
 export interface BlockChanges extends Pick<Blocks, "insertGenesis" | "included"> {
   insertBlock(block: VerifiedBlock): Promise<void>;
-  /** Throws a FencedError unless this is the newest block. */
+  /** Throws a FencedError unless this is the latest block in the database. */
   checkNewest(block: Pick<ChainHead, "number" | "hash">): Promise<void>;
-  /** Puts transactions into a block, in their order. */
+  /** Inserts the transactions of a block, in order. */
   insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
 }
 
-/** Row of a block, or of block 0, which has no header. */
+/** Row of any block, including block 0, which has no header. */
 type AnyBlockRow = Omit<BlockRow, "header" | "signature"> & {
   readonly header: Buffer | null;
   readonly signature: Buffer | null;
@@ -61,7 +64,7 @@ interface WeightRow {
 
 const noBytes = new Uint8Array();
 
-/** Builds the reads. */
+/** Creates the reads. */
 export function createBlockStore(db: Queries): BlockStore {
   return {
     head: () => findHead(db),
@@ -147,7 +150,10 @@ export function createBlockStore(db: Queries): BlockStore {
   };
 }
 
-/** Block 0 is signed by nobody. A block from 1 on without a header is one, and not right. */
+/**
+ * Returns true for signed blocks, false for block 0. Throws CorruptionError for a later block without header or
+ * signature.
+ */
 function isSigned(row: AnyBlockRow): row is AnyBlockRow & BlockRow {
   if (row.number > 0 && (row.header === null || row.signature === null)) {
     throw notSigned(row.number);
@@ -211,13 +217,16 @@ async function findIncluded(db: Queries, hashes: readonly string[]): Promise<Set
   return new Set(rows.map(({ hash }) => hash));
 }
 
-/** Writes as much as a large block does and takes it back. Rejects as that block would. */
+/**
+ * Writes a row as large as that of a large block, then rolls back. Rejects with the error that such a block would
+ * cause.
+ */
 export async function tryBlockWrite({ transaction }: Pick<DatabasePart, "transaction">): Promise<void> {
   const row = { hash: "0", block_number: -1, position: 0, signature: Buffer.alloc(0) };
   await tryWrite(transaction, "transactions", (body) => ({ ...row, body }));
 }
 
-/** Builds the changes. */
+/** Creates the changes. */
 export function createBlockChanges(db: Queries): BlockChanges {
   const findNewest = db.prepare<{ number: number; hash: string }>(
     "SELECT number, hash FROM blocks ORDER BY number DESC LIMIT 1",

@@ -1,4 +1,4 @@
-/** Evidence of forks in the database. */
+/** Database store of fork evidence. */
 import type { Database } from "../../db/queries/database.js";
 import type { Evidence, EvidenceStore } from "./evidence.js";
 
@@ -10,7 +10,7 @@ interface EvidenceRow {
   readonly other_header: Buffer;
   readonly other_signature: Buffer;
   readonly seen_ms: number;
-  /** SQLite gives 0 or 1. */
+  /** SQLite returns 0 or 1, PostgreSQL a boolean. */
   readonly settled: boolean | number;
 }
 

@@ -1,51 +1,53 @@
 /**
- * Evidence of forks: two headers of one number that one authority has signed. It is kept, whoever is at fault and whatever
- * became of both blocks, until the operator says that he has dealt with it.
+ * Evidence of forks (equivocation): two headers with the same block number, signed by one authority. Evidence is
+ * retained until the operator resolves it, whatever the cause and whichever block the chain contains.
  */
 import type { SignedHeader } from "./signed-headers.js";
 
-/** A header and its signature. */
+/** Encoded header and its signature. */
 export type SignedBytes = Pick<SignedHeader, "header" | "signature">;
 
-/** Two headers of one number, signed by one key. */
+/** Two different headers with the same block number, signed by one key. */
 export interface Evidence {
-  /** Who signed them: 0x and 64 lower-case hex digits. */
+  /** Public key that signed both headers: 0x and 64 lower-case hex digits. */
   readonly identity: string;
   readonly number: bigint;
   readonly headers: readonly [SignedBytes, SignedBytes];
-  /** When this node first had both. */
+  /** Time when this node first had both headers, in milliseconds since the epoch. */
   readonly seenMs: number;
-  /** The operator has dealt with it. */
+  /** True once the operator resolved the evidence. */
   readonly isSettled: boolean;
 }
 
-/** What is stored of it. */
+/** Persistent store of fork evidence. */
 export interface EvidenceStore {
   load(): Promise<Evidence[]>;
-  /** Adds evidence, or what has become of it. */
+  /** Inserts evidence, or updates whether it is resolved. */
   save(evidence: readonly Evidence[]): Promise<void>;
 }
 
 export interface EvidenceBookDeps {
   readonly stored: readonly Evidence[];
   readonly nowMs: () => number;
-  /** Hears of evidence that nobody has dealt with. */
+  /** Called for new evidence that is unresolved. */
   readonly onFound: (evidence: Evidence) => void;
 }
 
-/** All evidence that this node has. */
+/** Evidence of forks on this node, resolved or not. */
 export interface EvidenceBook {
-  /** Takes two different headers of one number and key. */
+  /** Adds two different headers with the same number and key. */
   add(one: SignedHeader, other: SignedHeader): void;
-  /** What nobody has dealt with, by key and number. The same list until it changes. */
+  /** Returns unresolved evidence, sorted by key and number. Returns the same array until the evidence changes. */
   open(): readonly Evidence[];
-  /** The operator has dealt with all that there is. */
+  /** Marks all evidence as resolved. */
   settle(): void;
-  /** Gives what is to be stored, and takes it back where that fails. */
+  /** Saves unsaved evidence. On failure, the evidence stays unsaved and the next call saves it again. */
   store(save: (evidence: readonly Evidence[]) => Promise<void>): Promise<void>;
 }
 
-/** One fork shows in every number after it: more of one key, before somebody has dealt with that, says nothing new. */
+/**
+ * Limit on unresolved evidence for each key. A fork shows in every later block, so more evidence adds no information.
+ */
 const mostOfOneKey = 10;
 
 export function createEvidenceBook({ stored, nowMs, onFound }: EvidenceBookDeps): EvidenceBook {
@@ -73,7 +75,7 @@ export function createEvidenceBook({ stored, nowMs, onFound }: EvidenceBookDeps)
       if (openCount >= mostOfOneKey || known.some((evidence) => evidence.number === number)) {
         return;
       }
-      // Another number of a fork that was dealt with: others show whichever they have.
+      // A number up to one that was resolved belongs to the same fork: peers report different numbers of a fork.
       const isSettled = known.some((evidence) => evidence.isSettled && evidence.number >= number);
       const evidence: Evidence = {
         identity,

@@ -1,12 +1,12 @@
 import { markDatabaseError } from "../../base/errors/database-error-kind.js";
 
 /**
- * What is not stored because it would be no part of the chain, or of no use: `lease`, another node writes to the
- * database; `newest`, its newest block is another one than this node knows; `files`, they are not where they were.
+ * Reason why the node must not write. `lease`: another node holds the writer lease. `newest`: the latest block in the
+ * database differs from the one that this node knows. `files`: database files were moved or replaced.
  */
 export type FenceReason = "lease" | "newest" | "files";
 
-/** The node may not write to its database at this moment; the message is one sentence for the operator. */
+/** Error of a write that the fence rejects. Its message is for the operator. */
 export class FencedError extends Error {
   override readonly name = "FencedError";
 
@@ -15,7 +15,7 @@ export class FencedError extends Error {
     message: string,
   ) {
     super(message);
-    // To whoever asks it is the database that cannot be used.
+    // Clients get the error of an unavailable database.
     markDatabaseError(this);
   }
 }

@@ -1,26 +1,26 @@
-/** The genesis: a text of JSON that becomes block 0 once, and that names the network by its hash. */
+/** Genesis: JSON text that becomes block 0; its hash identifies the network. */
 import { z } from "zod";
 import { isStrongKey } from "../../base/crypto/key-validation.js";
 import { hex32, sha256 } from "../../base/crypto/hash.js";
 import { InputError } from "../../base/errors/start-error.js";
 import type { Blocks, ChainHead, ChainStore } from "./store.js";
 
-/** The genesis that block 0 holds. */
+/** Decoded genesis of block 0. */
 export interface Genesis {
-  /** As it was written. */
+  /** Original JSON text. */
   readonly text: string;
   /** Hash of block 0: 0x and SHA-256 of the text in UTF-8. */
   readonly hash: string;
-  /** Public keys that may make blocks: 0x and 64 lower-case hex digits each. */
+  /** Public keys that may produce blocks: 0x and 64 lower-case hex digits each. */
   readonly authorities: readonly string[];
   /**
-   * Public keys of further nodes that may follow where followers are listed, in the same form. Undefined where the genesis
-   * does not say who may follow.
+   * Public keys of nodes, besides the authorities, that may follow if only listed nodes may, in the same form.
+   * Undefined if the genesis does not list followers; then all nodes may follow by default.
    */
   readonly followers: readonly string[] | undefined;
-  /** Public keys that may write where only listed ones may, beside the authorities. */
+  /** Public keys, besides the authorities, that may write if only listed keys may. */
   readonly writers: readonly string[];
-  /** Time of block 0 in milliseconds since the epoch. */
+  /** Timestamp of block 0 in milliseconds since the epoch. */
   readonly timestampMs: number;
 }
 
@@ -40,10 +40,10 @@ const genesisFile = z.looseObject({
 });
 
 /**
- * Puts the text into block 0 if there is no block 0 yet, and gives the genesis of block 0.
+ * Stores the text as block 0 if there is none yet; returns the genesis of block 0.
  *
- * @param file the genesis file; undefined to go on with what block 0 holds, if anything.
- * @throws Error with one sentence when the text cannot be used, or is not the one that block 0 was made of.
+ * @param file the genesis file; undefined to use the stored block 0, if there is one.
+ * @throws Error with a message for the operator if the text is invalid or differs from the text of block 0.
  */
 export async function adoptGenesis(
   store: ChainStore,
@@ -68,9 +68,9 @@ export async function adoptGenesis(
 }
 
 /**
- * The genesis of block 0; undefined where there is none.
+ * Returns the genesis of block 0; undefined if there is no block 0.
  *
- * @throws Error with one sentence when it cannot be used.
+ * @throws Error with a message for the operator if the stored genesis is invalid.
  */
 export async function readStoredGenesis(store: Pick<Blocks, "genesisText">): Promise<Genesis | undefined> {
   const stored = await store.genesisText();
@@ -81,9 +81,9 @@ export async function readStoredGenesis(store: Pick<Blocks, "genesisText">): Pro
 }
 
 /**
- * Checks that block 0 has the hash of the genesis that it holds, and gives the newest block.
+ * Checks that block 0 has the hash of its genesis text; returns the latest block.
  *
- * @throws Error when it has not: the database was changed by something else than a node.
+ * @throws Error if the hash differs, that is, if something other than a node changed the database.
  */
 export async function verifyStoredChain(store: ChainStore, genesis: Genesis): Promise<ChainHead> {
   const head = await store.head();
@@ -94,10 +94,10 @@ export async function verifyStoredChain(store: ChainStore, genesis: Genesis): Pr
 }
 
 /**
- * What a text says that is to be a genesis.
+ * Parses and validates a genesis text.
  *
- * @param path for messages.
- * @throws InputError when it is none.
+ * @param path name of the file, for error messages.
+ * @throws InputError if the text is not a valid genesis.
  */
 export function parseGenesis(path: string, text: string): Genesis {
   let json: unknown;

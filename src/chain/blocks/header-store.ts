@@ -1,19 +1,19 @@
-/** Headers of blocks whose transactions are not kept: those of before a snapshot, and those that were pruned. */
+/** Headers of blocks whose transactions are not retained: blocks before a snapshot, and pruned blocks. */
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { SignedHeader } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { Queries } from "../../db/queries/database.js";
 import { bulkInsert } from "../../db/rows/bulk-insert.js";
 import { hashBlockRow } from "../../db/rows/row-hashes.js";
 
-/** A header whose signature was verified. */
+/** Header with a verified signature. */
 export interface CheckedHeader {
-  /** Of the block: 0x and 64 lower-case hex digits. */
+  /** Hash of the block: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: BlockHeader;
   readonly signed: Pick<SignedHeader, "header" | "signature">;
 }
 
-/** Stores headers of blocks whose transactions are not there. */
+/** Inserts headers of blocks without their transactions. */
 export async function importHeaders(db: Queries, headers: readonly CheckedHeader[]): Promise<void> {
   const kinds = {
     ...({ number: "integer", hash: "text", previous_hash: "text", timestamp_ms: "integer" } as const),
@@ -34,12 +34,12 @@ export async function importHeaders(db: Queries, headers: readonly CheckedHeader
   await bulkInsert(db, "blocks", kinds, rows);
 }
 
-/** Takes all headers out but that of block 0. */
+/** Deletes all headers except that of block 0. */
 export async function clearHeaders(db: Queries): Promise<void> {
   await db.run((sql) => sql("blocks").where("number", ">", 0).delete());
 }
 
-/** Headers in the order of their numbers. */
+/** Returns the headers of `count` blocks from a number on, in ascending order. Skips block 0, which has no header. */
 export async function listHeaders(db: Queries, from: number, count: number) {
   return await db.rows<{ header: Uint8Array; signature: Uint8Array }>((sql) =>
     sql("blocks")
@@ -50,13 +50,13 @@ export async function listHeaders(db: Queries, from: number, count: number) {
   );
 }
 
-/** Removes the transactions of older blocks than this. */
+/** Deletes the transactions of blocks before `lowest` and records `lowest`. */
 export async function pruneBlocks(db: Queries, lowest: bigint): Promise<void> {
   await db.run((sql) => sql("transactions").where("block_number", "<", Number(lowest)).delete());
   await setLowestBlock(db, lowest);
 }
 
-/** From now on the transactions of older blocks than this are not there. */
+/** Records the oldest block whose transactions are retained. */
 export async function setLowestBlock(db: Queries, number: bigint): Promise<void> {
   await db.run((sql) => sql("block_bounds").update({ lowest_block: Number(number) }));
 }

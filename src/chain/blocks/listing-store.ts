@@ -1,4 +1,4 @@
-/** Pages of blocks, and of the transactions in them, newest first. None passes over rows. */
+/** Keyset pages of blocks and transactions, latest first. Queries seek by key and never skip rows with OFFSET. */
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { addressBytes, addressFrom, targetProgram } from "../../base/program-address.js";
 import { fromHex32 } from "../../base/crypto/hash.js";
@@ -7,10 +7,13 @@ import type { ListedTransaction, Listings, TransactionEntry, TransactionsOf } fr
 import { type BlockRow, checkBlockRow, checkTransactionRow, type TransactionRow } from "./stored-block.js";
 import type { ReadTransaction } from "../transactions/transaction.js";
 
-/** A sender is found by the beginning of his key: nobody makes two that begin alike, and what is found is compared. */
+/**
+ * Indexed prefix of a sender's key, in bytes. Collisions of 16 bytes are infeasible, and the caller compares the full
+ * key of each result.
+ */
 const senderBytes = 16;
 
-/** What a transaction is found by beside its hash and its place. */
+/** Returns the index columns of a transaction: sender prefix and target program. */
 export function listingColumns({ body }: Pick<ReadTransaction, "body">) {
   return { sender: fromHex32(body.sender).subarray(0, senderBytes), program: targetProgram(body) ?? null };
 }
@@ -37,7 +40,7 @@ type ListedRow = TransactionRow & {
 const blockColumns = ["number", "hash", "previous_hash", "timestamp_ms", "header", "signature", "row_hash"] as const;
 const transactionColumns = ["hash", "block_number", "position", "body", "signature", "row_hash"] as const;
 
-/** Builds the reads. */
+/** Creates the reads. */
 export function createListings(db: Queries): Listings {
   const summaries = db.prepare<SummaryRow>(
     `SELECT ${blockColumns.map((name) => `b.${name}`).join(", ")},
@@ -98,14 +101,14 @@ async function findIndexedFrom(db: Queries): Promise<bigint> {
   return BigInt(row?.indexed_from ?? 1);
 }
 
-/** Whether bytes are the same; a program may be none. */
+/** Returns true if the bytes are equal, or if both are null: a transaction may have no program. */
 function isSame(found: Uint8Array | null | undefined, bytes: Uint8Array | null): boolean {
   return bytes === null
     ? found === null
     : found?.length === bytes.length && bytes.every((byte, i) => byte === found[i]);
 }
 
-/** The queries, by what transactions are found by. */
+/** Prepares one query for each combination of filters. */
 function prepareEntries(db: Queries) {
   const prepared = new Map<string, PreparedQuery<EntryRow>>();
   const prepare = (found: readonly string[]): PreparedQuery<EntryRow> => {

@@ -1,93 +1,93 @@
-/** Pages of blocks and transactions, newest first, as the services speak of them. */
+/** Pages of blocks and transactions, latest first, as used by the services. */
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ReadTransaction } from "../transactions/transaction.js";
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { RpcError } from "../../rpc/errors.js";
 
-/** A block in a list. */
+/** Block in a list. */
 export interface ListedBlock {
-  /** 0x and 64 lower-case hex digits. */
+  /** Block hash: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: BlockHeader;
-  /** Undefined where its transactions are not kept. */
+  /** Undefined if the transactions of the block are not retained. */
   readonly transactionCount: number | undefined;
 }
 
-/** Where a transaction is. */
+/** Position of a transaction in the chain. */
 export interface TransactionPlace {
   readonly blockNumber: bigint;
-  /** Among those of its block, from 0. */
+  /** Index within the block, from 0. */
   readonly position: number;
 }
 
-/** A transaction before it is read. */
+/** Index entry of a transaction, before its body is read. */
 export interface TransactionEntry extends TransactionPlace {
-  /** Of its body. */
+  /** Size of the body in bytes. */
   readonly bytes: number;
-  /** Address of the program that it changes; undefined for one that is about none. */
+  /** Address of the program that the transaction changes; undefined if it changes none. */
   readonly program: string | undefined;
 }
 
-/** A transaction that was read. */
+/** Transaction with its body. */
 export interface ListedTransaction extends TransactionPlace {
   readonly hash: string;
   readonly blockHash: string;
-  /** Of its block. */
+  /** Timestamp of the block. */
   readonly timestampMs: bigint;
   readonly body: Uint8Array;
 }
 
-/** Which transactions: all, or those of a block, of a sender, of a sender in a block, or those that changed a program. */
+/** Filter of transactions. Supports no filter, a block, a sender, both of them, or a program. */
 export interface TransactionsOf {
   readonly block?: bigint | undefined;
-  /** 0x and 64 lower-case hex digits. */
+  /** Public key: 0x and 64 lower-case hex digits. */
   readonly sender?: string | undefined;
-  /** Its address. */
+  /** Address of the program. */
   readonly program?: string | undefined;
 }
 
-/** What is listed of the stored blocks. */
+/** Lists of stored blocks and transactions. */
 export interface Listings {
-  /** Blocks from 1 on with smaller numbers than this. */
+  /** Returns blocks with numbers below the given one, without block 0. */
   recentBlocks(below: bigint, limit: number): Promise<ListedBlock[]>;
-  /** Transactions before a place. */
+  /** Returns entries before a position, latest first. */
   transactionEntries(of: TransactionsOf, before: TransactionPlace, limit: number): Promise<TransactionEntry[]>;
-  /** The transactions at these places, in the order of lists; without those that were removed meanwhile. */
+  /** Returns the transactions at these positions, latest first. Omits those that were pruned meanwhile. */
   listedTransactions(places: readonly TransactionPlace[]): Promise<ListedTransaction[]>;
-  /** Checks that the transactions of a block are found by who sent them and what they change. Throws DamageError. */
+  /** Checks that the index columns of a block's transactions match their bodies. Throws CorruptionError. */
   checkListed(number: bigint, transactions: readonly Pick<ReadTransaction, "body">[]): Promise<void>;
-  /** Of older blocks than this one, transactions are not found by their senders and by what they change. */
+  /** Returns the first block whose transactions are indexed by sender and program. */
   indexedFrom(): Promise<bigint>;
 }
 
-/** After the last transaction of the newest block. */
+/** Position after the last transaction of the latest block. */
 export const newestPlace: TransactionPlace = { blockNumber: BigInt(Number.MAX_SAFE_INTEGER), position: 0 };
 
-/** A page of transactions. */
+/** Page of transactions. */
 export interface TransactionPage {
   readonly transactions: readonly ListedTransaction[];
-  /** Where the next page goes on; undefined where there is none. */
+  /** Position after which the next page starts; undefined on the last page. */
   readonly next: TransactionPlace | undefined;
 }
 
-/** What a page is made of. */
+/** Parameters of a page. */
 export interface PageParts {
   readonly store: Pick<Listings, "transactionEntries" | "listedTransactions">;
   readonly of: TransactionsOf;
   readonly before: TransactionPlace;
   readonly pageSize: number;
-  /** Most bytes of bodies on a page, if it has more than one. */
+  /** Limit on the total bytes of bodies on a page; a single larger body still forms a page. */
   readonly mostBytes: number;
-  /** Which of these are listed, where not all are. */
+  /** Returns the entries to list; if omitted, all are listed. */
   readonly filter?: ((entries: readonly TransactionEntry[]) => Promise<readonly TransactionEntry[]>) | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Entries that are looked at at a time, where not all are listed, and in all for one page. */
+/** Filtered pages: entries read at once, and limit on entries scanned for one page. */
 const portion = 500;
 const mostLookedAt = 10_000;
 
-/** Reads a page. The next one goes on after the last one that is listed: where others are, it does not tell. */
+/** Reads a page. Its `next` is always a listed transaction, so it reveals no positions of unreadable transactions. */
 export async function readTransactionPage(deps: PageParts): Promise<TransactionPage> {
   const { store, pageSize, mostBytes } = deps;
   const { entries, areMore } = await findEntries(deps, pageSize + 1);
@@ -102,11 +102,15 @@ export async function readTransactionPage(deps: PageParts): Promise<TransactionP
 
 interface FoundEntries {
   readonly entries: readonly TransactionEntry[];
-  /** The look ended before the end. */
+  /** True if the scan stopped before the end of the list. */
   readonly areMore: boolean;
 }
 
-/** @throws Failure ANSWER_TOO_LARGE where there are too many before the first that is listed. */
+/**
+ * Collects up to `wanted` entries that pass the filter.
+ *
+ * @throws RpcError ANSWER_TOO_LARGE if the scan limit is reached before the first listed entry.
+ */
 async function findEntries({ store, of, before, filter, signal }: PageParts, wanted: number): Promise<FoundEntries> {
   if (filter === undefined) {
     return { entries: await store.transactionEntries(of, before, wanted), areMore: false };
@@ -128,7 +132,7 @@ async function findEntries({ store, of, before, filter, signal }: PageParts, wan
   return { entries: found.slice(0, wanted), areMore: next !== undefined };
 }
 
-/** Throws DamageError for a transaction that was found by what it does not say. */
+/** Throws CorruptionError if a query returned a transaction that does not match its filter. */
 export function checkFound(isRight: boolean, { hash }: Pick<ListedTransaction, "hash">): void {
   if (!isRight) {
     throw new CorruptionError(`Transaction ${hash} is found in the database by what it does not say.`);

@@ -1,4 +1,4 @@
-/** The lists of the chain service: blocks and transactions, newest first, a page at a time. */
+/** Lists of the chain service: pages of blocks and transactions, latest first. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ListRecentBlocksRequest, ListTransactionsRequest } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -20,20 +20,23 @@ import {
 import { blockZero, checkRetained, noBlockYet } from "./retained-blocks.js";
 import type { ChainHead } from "./store.js";
 
-/** Bodies of a page, where it has more than one: with one of the largest on top they fit an answer. */
+/**
+ * Limit on the total bytes of bodies on a page with more than one transaction. A page at this limit plus one body of
+ * maximum size fits a response.
+ */
 const mostBodyBytes = 1024 * 1024;
 
-/** A block as lists tell of it. */
+/** Returns the summary of a block for lists. */
 export function toBlockSummary({ hash, header: { number, timestampMs, proposer }, transactionCount }: ListedBlock) {
   return { number, hash, timestampMs, proposer, ...(transactionCount !== undefined && { transactionCount }) };
 }
 
-/** Builds them. */
+/** Creates the list methods. */
 export function createListReads(head: () => ChainHead | undefined, store: Listings, disclose: BlockRedactor) {
   const newest = (): bigint => head()?.number ?? 0n;
   const lowest = (): bigint => head()?.lowestBlock ?? 1n;
 
-  /** Which transactions are asked for. Throws Failure INVALID_REQUEST, NOT_FOUND, PRUNED. */
+  /** Returns the requested filter. Throws RpcError INVALID_REQUEST, NOT_FOUND, PRUNED. */
   function readQuestion({ blockNumber: asked, sender }: ListTransactionsRequest): TransactionsOf {
     const ofSender = sender === undefined ? {} : { sender };
     if (asked === undefined) {
@@ -47,7 +50,7 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
     return { ...ofSender, block };
   }
 
-  /** Those that the caller may read, with what they say; the others without. */
+  /** Returns list items, with a body for each transaction that the caller may read. */
   async function disclosed(transactions: readonly ListedTransaction[], identity: string | undefined) {
     const bodies = await disclose.bodies(
       transactions.map(({ body }) => body),
@@ -104,13 +107,13 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
   };
 }
 
-/** What a page goes on after; undefined for the first one. Throws Failure INVALID_REQUEST. */
+/** Returns the position after which the page starts; undefined for the first page. Throws RpcError INVALID_REQUEST. */
 export function readPlace(list: string, token: string | undefined): TransactionPlace | undefined {
   const [blockNumber, position] = readPageToken(list, [pageNumber, pagePosition], token) ?? [];
   return blockNumber === undefined ? undefined : { blockNumber: BigInt(blockNumber), position: Number(position) };
 }
 
-/** The token of a page that goes on after a transaction. */
+/** Returns the token of a page that starts after a transaction. */
 export function placeToken(list: string, { blockNumber, position }: TransactionPlace): string {
   return makePageToken(list, blockNumber, position);
 }

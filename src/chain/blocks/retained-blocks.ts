@@ -1,4 +1,4 @@
-/** Blocks whose transactions are kept, and what is said of those whose are not. */
+/** Reads of blocks whose transactions are retained, and the errors for other blocks. */
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { ChainStore, StoredBlock } from "./store.js";
@@ -7,9 +7,10 @@ export const noBlockYet = "There is no such block yet.";
 export const blockZero = "Block 0 is the genesis: GET /genesis.";
 
 /**
- * Builds the read of a block that is there.
+ * Creates a function that reads an existing block.
  *
- * @returns rejects with Failure PRUNED where its transactions are not kept, with DamageError where it is lost.
+ * @returns a function that rejects with RpcError PRUNED if the transactions were removed, and with CorruptionError if
+ * the block is missing.
  */
 export function createRetainedBlocks(
   store: Pick<ChainStore, "block" | "lowestBlock">,
@@ -24,7 +25,7 @@ export function createRetainedBlocks(
   };
 }
 
-/** Throws Failure PRUNED for a block below the lowest one whose transactions are kept. */
+/** Throws RpcError PRUNED for a block whose transactions are not retained. */
 export function checkRetained(number: bigint, lowest: bigint): void {
   if (number < lowest) {
     throw new RpcError(

@@ -1,4 +1,4 @@
-/** Senders as a snapshot has them: read out of one database, and put into another one. */
+/** Export and import of senders for snapshots. */
 import type { SnapshotSender } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { toHex32 } from "../../base/crypto/hash.js";
 import type { Queries } from "../../db/queries/database.js";
@@ -8,7 +8,7 @@ import type { Leaf } from "../../tree/path.js";
 import { senderLeaf } from "../../tree/state-leaves.js";
 import { nonceOf } from "./sender-store.js";
 
-/** A sender of a snapshot, and its leaf. */
+/** Sender in a snapshot, with its leaf of the state tree. */
 export interface SenderOfSnapshot {
   readonly leaf: Leaf;
   readonly sender: { readonly publicKey: Uint8Array; readonly nonce: bigint };
@@ -16,7 +16,7 @@ export interface SenderOfSnapshot {
 
 const portionRows = 2_000;
 
-/** Reads all senders. */
+/** Yields all senders in portions, ordered by identity. */
 export async function* exportSenders(db: Queries): AsyncGenerator<readonly SenderOfSnapshot[], void> {
   for (let last = ""; ;) {
     const after = last;
@@ -38,7 +38,7 @@ export async function* exportSenders(db: Queries): AsyncGenerator<readonly Sende
   }
 }
 
-/** Stores senders where there are none. */
+/** Inserts senders into an empty table. */
 export async function importSenders(db: Queries, senders: readonly SnapshotSender[]): Promise<void> {
   const kinds = { identity: "text", nonce: "integer", row_hash: "text" } as const;
   const rows = senders.map(({ publicKey, nonce }) => {
@@ -48,7 +48,7 @@ export async function importSenders(db: Queries, senders: readonly SnapshotSende
   await bulkInsert(db, "senders", kinds, rows);
 }
 
-/** Takes all senders out. */
+/** Deletes all senders. */
 export async function clearSenders(db: Queries): Promise<void> {
   await db.run((sql) => sql("senders").delete());
 }

@@ -1,23 +1,23 @@
-/** The largest nonce of each sender, in the database. */
+/** Database store of the highest nonce of each sender. */
 import { CorruptionError } from "../../base/errors/corruption.js";
 import type { Queries } from "../../db/queries/database.js";
 import { hashSenderRow, type SenderColumns } from "../../db/rows/row-hashes.js";
 import type { Senders } from "./store.js";
 
-/** The stored nonces; inside the transaction of a block, or as they are now. */
+/** Stored nonces, inside the transaction of a block or as currently committed. */
 export interface SenderStore extends Senders {
-  /** Largest nonce of each of these senders that has one. */
+  /** Returns the highest nonce of each given sender that has one. */
   lastNonces(senders: readonly string[]): Promise<Map<string, bigint>>;
-  /** Remembers nonces, each larger than that before. */
+  /** Saves nonces; each must be higher than the stored one. */
   saveNonces(nonces: ReadonlyMap<string, bigint>): Promise<void>;
 }
 
-/** A stored nonce. */
+/** Row of a sender with its checksum. */
 export type SenderRow = SenderColumns & { readonly row_hash: string };
 
 const columns = ["identity", "nonce", "row_hash"] as const;
 
-/** The nonce of a row. Throws DamageError when it is not the one that was stored. */
+/** Returns the nonce of a row. Throws CorruptionError if the checksum does not match. */
 export function nonceOf(row: SenderRow): bigint {
   if (row.row_hash !== hashSenderRow(row)) {
     throw new CorruptionError("The last nonce of a sender in the database is not what was stored.");
@@ -25,10 +25,10 @@ export function nonceOf(row: SenderRow): bigint {
   return BigInt(row.nonce);
 }
 
-/** Builds the store. */
+/** Creates the sender store. */
 export function createSenderStore(db: Queries): SenderStore {
   const { list } = db.dialect;
-  // The list drives the query.
+  // CROSS JOIN makes the planner start with the list.
   const ofSenders = db.prepare<SenderRow>(
     `SELECT ${columns.map((name) => `s.${name}`).join(", ")} FROM ${list.table}
       CROSS JOIN senders AS s WHERE s.identity = ${list.text}`,

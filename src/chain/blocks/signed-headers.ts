@@ -1,47 +1,55 @@
 /**
- * Headers that authorities have signed, wherever they came in: of blocks that were applied, made or refused, and of the
- * heads that peers tell of. Two of one number by one key are a fork.
+ * Signed headers from all sources: applied, produced and rejected blocks, and the heads that peers report. Two
+ * different headers with the same number and key prove a fork.
  */
 import { createLruCache } from "../../base/caches/lru-cache.js";
 
-/** A header whose signature was verified. */
+/** Header with a verified signature. */
 export interface SignedHeader {
   readonly number: bigint;
-  /** Public key that signed it. */
+  /** Public key of the signer. */
   readonly proposer: string;
-  /** Of the block: 0x and 64 lower-case hex digits. */
+  /** Hash of the block: 0x and 64 lower-case hex digits. */
   readonly hash: string;
-  /** As it was signed. */
+  /** Encoded header, as signed. */
   readonly header: Uint8Array;
   readonly signature: Uint8Array;
 }
 
-/** A header to keep: its bytes are often part of those of a whole block, which would be kept with them. */
+/**
+ * Copies a header for storage in memory. Its bytes are often a view of a complete block, which would stay in memory
+ * too.
+ */
 export function copyHeader(signed: SignedHeader): SignedHeader {
   return { ...signed, header: new Uint8Array(signed.header), signature: new Uint8Array(signed.signature) };
 }
 
 export interface SignedHeadersDeps {
   readonly authorities: readonly string[];
-  /** The header of a block that is in the database; undefined where there is none. */
+  /** Returns the header of a stored block; undefined if there is none. */
   readonly storedHeader: (number: bigint) => Promise<SignedHeader | undefined>;
-  /** Hears of two different headers of one number, signed by one key. */
+  /** Called for two different headers with the same number, signed by one key. */
   readonly onFork: (one: SignedHeader, other: SignedHeader) => void;
-  /** Hears that the database did not answer. */
+  /** Called when the database cannot be read. */
   readonly onError: (error: unknown) => void;
 }
 
-/** What was heard since this process began. */
+/** Signed headers since the process started. */
 export interface SignedHeaders {
-  /** Hears of a header that came from elsewhere; one of somebody who is no authority is nobody's business. */
+  /**
+   * Adds a header from another node, and compares it with the stored chain. Ignores signers that are no authorities.
+   */
   hear(signed: SignedHeader): void;
-  /** Hears of a block that is in the database now. */
+  /** Adds the header of a block that was stored. */
   applied(signed: SignedHeader): void;
-  /** Number of the newest; 0 while there is none. Whoever told of it: it was signed, so it was made. */
+  /**
+   * Returns the highest number of any signed header, 0 if there is none. Its source need not be trusted: an authority
+   * signed it.
+   */
   newest(): bigint;
 }
 
-/** Headers that are remembered, beside those in the database. */
+/** Limit on headers cached in memory. */
 const maxRemembered = 1_024;
 
 export function createSignedHeaders(deps: SignedHeadersDeps): SignedHeaders {
@@ -49,7 +57,7 @@ export function createSignedHeaders(deps: SignedHeadersDeps): SignedHeaders {
   const remembered = createLruCache<SignedHeader>(maxRemembered);
   let newest = 0n;
 
-  /** Remembers a header; false when it was known. */
+  /** Caches a header of an authority. Returns true if no header with its number and signer was cached. */
   function remember(signed: SignedHeader): boolean {
     if (!authorities.includes(signed.proposer)) {
       return false;

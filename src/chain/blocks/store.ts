@@ -1,204 +1,213 @@
-/** The stored chain, as the rules of the chain and the services speak of it. */
+/** Interfaces of the stored chain, independent of the database. */
 import type { Block, BlockHeader, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Listings } from "./listings.js";
 import type { VerifiedBlock, ReadTransaction } from "../transactions/transaction.js";
 
-/** The newest block. */
+/** Latest block. */
 export interface ChainHead {
   readonly number: bigint;
-  /** 0x and 64 lower-case hex digits. */
+  /** Block hash: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly timestampMs: bigint;
   /** Hash of block 0. */
   readonly genesisHash: string;
-  /** As its proposer signed it; both empty for block 0. */
+  /** Encoded header and signature; both empty for block 0. */
   readonly header: Uint8Array;
   readonly signature: Uint8Array;
-  /** The oldest block whose transactions are kept; above this one where none are. */
+  /** Oldest block whose transactions are retained; above `number` if none are. */
   readonly lowestBlock: bigint;
 }
 
-/** A block from 1 on, as it was signed. */
+/** Signed block; never block 0. */
 export interface StoredBlock {
-  /** 0x and 64 lower-case hex digits. */
+  /** Block hash: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: BlockHeader;
-  /** Of its transactions, in their order. */
+  /** Hashes of the transactions, in order. */
   readonly transactionHashes: readonly string[];
   readonly block: Block;
 }
 
-/** The header of a block from 1 on, as it was signed. */
+/** Signed header; never that of block 0. */
 export interface StoredHeader {
-  /** Of the block: 0x and 64 lower-case hex digits. */
+  /** Hash of the block: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: Uint8Array;
   readonly signature: Uint8Array;
 }
 
-/** Names a block. */
+/** Identifier of a block. */
 export type BlockName = { readonly number: bigint } | { readonly hash: string };
 
-/** What is known of a block before its transactions are read. */
+/** Size of a block, known before its transactions are read. */
 export interface BlockWeight {
   readonly number: bigint;
   readonly transactionCount: number;
-  /** Of its header, and of the bodies and signatures of its transactions. */
+  /** Bytes of the header, and of the bodies and signatures of all transactions. */
   readonly bytes: number;
 }
 
-/** Blocks, and the transactions in them. */
+/** Stored blocks and their transactions. */
 export interface Blocks {
-  /** The newest block; undefined while there is none, and while a snapshot is taken in. */
+  /** Returns the latest block; undefined if there is none, and during a snapshot sync. */
   head(): Promise<ChainHead | undefined>;
-  /** The text of block 0; undefined while there is none. */
+  /** Returns the genesis text of block 0; undefined if there is none. */
   genesisText(): Promise<string | undefined>;
-  /** Makes block 0. Rejects when there is one. */
+  /** Inserts block 0. Rejects if there is one. */
   insertGenesis(genesis: { readonly text: string; readonly hash: string; readonly timestampMs: number }): Promise<void>;
-  /** Undefined also where its transactions are not kept. */
+  /** Returns a block; undefined if it does not exist or if its transactions are not retained. */
   block(number: bigint): Promise<StoredBlock | undefined>;
-  /** Number of the oldest block whose transactions are kept. */
+  /** Returns the number of the oldest block whose transactions are retained. */
   lowestBlock(): Promise<bigint>;
   header(number: bigint): Promise<StoredHeader | undefined>;
-  /** How large a block from 1 on is, found by its number, or its hash: 0x and 64 lower-case hex digits. */
+  /** Returns the size of a block, by number or by hash. Excludes block 0. A hash is 0x and 64 lower-case hex digits. */
   weighBlock(by: BlockName): Promise<BlockWeight | undefined>;
-  /** The block that a transaction is in. */
+  /** Returns the number of the block that includes a transaction. */
   blockOf(transactionHash: string): Promise<bigint | undefined>;
-  /** A transaction that is in a block. */
+  /** Returns a transaction that is in a block. */
   transaction(hash: string): Promise<Transaction | undefined>;
-  /** Which of these transactions are in a block. */
+  /** Returns the hashes of those transactions that are in a block. */
   included(hashes: readonly string[]): Promise<Set<string>>;
 }
 
-/** What became of a transaction. */
+/** Status of a transaction. */
 export type TransactionStatusInfo =
   | { readonly status: "pending" }
   | { readonly status: "included"; readonly blockNumber: bigint }
   | { readonly status: "rejected"; readonly reason: string };
 
-/** What is told of a pending transaction. */
+/** Public summary of a pending transaction. */
 export interface PendingSummary {
-  /** 0x and 64 lower-case hex digits. */
+  /** Transaction hash: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly sender: string;
   readonly nonce: bigint;
-  /** As its sender wrote it. */
+  /** Timestamp that the sender set. */
   readonly timestampMs: bigint;
 }
 
-/** A pending transaction without its bytes. */
+/** Pending transaction without its bytes. */
 export interface PendingEntry extends PendingSummary {
-  /** Of it and its signature, encoded. */
+  /** Encoded size in bytes, including the signature. */
   readonly sizeBytes: number;
-  /** The address, or the /64 of IPv6, that it came from; undefined when this node made it itself. */
+  /** IPv4 address or IPv6 /64 prefix of the source; undefined for transactions of this node. */
   readonly origin: string | undefined;
   readonly receivedMs: number;
   readonly expiresMs: number;
-  /** It comes after its sender's transaction with this nonce, says who relayed it; undefined where nobody does. */
+  /** Nonce of the preceding transaction of the same sender, as stated by the relaying peer; undefined if not stated. */
   readonly afterNonce: bigint | undefined;
 }
 
-/** A transaction of the mempool. */
+/** Transaction of the mempool. */
 export interface PendingTransaction {
   readonly hash: string;
   readonly transaction: Transaction;
 }
 
-/** A transaction that is to be relayed. */
+/** Transaction to relay. */
 export interface RelayedTransaction extends PendingTransaction {
-  /** As of a {@link PendingEntry}, of what waits here too. */
+  /** Same as `afterNonce` of {@link PendingEntry}, and takes into account what is pending on this node. */
   readonly afterNonce: bigint | undefined;
 }
 
-/** Whom transactions are relayed to. */
+/** Kind of node that transactions are relayed to. */
 export type RelayTarget = "authority" | "peer";
 
-/** How full the mempool is, or how much of it somebody has. */
+/** Size of the mempool, or of one source's or sender's usage. */
 export interface MempoolSize {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** Why a transaction gets into no block. */
+/** Reason why a transaction can never be included. */
 export interface Rejection {
   readonly hash: string;
   readonly reason: string;
   readonly rejectedMs: number;
-  /** It is remembered until then, at least. */
+  /** Expiry of the transaction; the rejection is retained at least until then. */
   readonly expiresMs: number;
 }
 
-/** What leaves the mempool. */
+/** Transactions that leave the mempool. */
 export interface Settled {
-  /** Hashes of what is in a block. */
+  /** Hashes of transactions that are in a block. */
   readonly included: readonly string[];
   readonly rejected: readonly Rejection[];
 }
 
-/** What is told of the mempool, and of what became of transactions. */
+/** Reads of pending transactions and of transaction status. */
 export interface MempoolView {
-  /** What became of a transaction; undefined when nothing is known of it. */
+  /** Returns the status of a transaction; undefined if it is unknown. */
   fate(hash: string): Promise<TransactionStatusInfo | undefined>;
-  /** The oldest pending transactions. */
+  /** Returns the oldest pending transactions. */
   oldestPending(limit: number): Promise<readonly PendingSummary[]>;
-  /** A transaction that is pending. */
+  /** Returns a pending transaction. */
   pending(hash: string): Promise<Transaction | undefined>;
 }
 
-/** The stored mempool. */
+/** Persistent mempool. */
 export interface MempoolStore {
   pendingCount(): Promise<number>;
   oldestPending(limit: number): Promise<PendingEntry[]>;
   isPending(hash: string): Promise<boolean>;
-  /** Why a transaction was turned away; undefined when it was not, or that is forgotten. */
+  /** Returns the reason of a rejection; undefined if there was none or its record was deleted. */
   rejectionOf(hash: string): Promise<string | undefined>;
-  /** Stores a pending transaction; nothing when it is there already. */
+  /** Inserts a pending transaction; does nothing if it exists. */
   insertPending(entry: PendingEntry, bytes: Uint8Array): Promise<void>;
-  /** Pending transactions by their hashes: undefined for one that is not what it was, none for one that is not there. */
+  /**
+   * Returns pending transactions by hash. The value is undefined if the stored bytes are corrupt; missing transactions
+   * have no entry.
+   */
   readPending(hashes: readonly string[]): Promise<Map<string, Transaction | undefined>>;
-  /** Takes transactions out, and remembers why those that are in no block are not; all of that, or nothing. */
+  /** Removes transactions and records rejections, atomically. */
   settle(settled: Settled): Promise<void>;
-  /** Forgets rejections of what expired before then, and the oldest of too many. */
+  /** Deletes rejections of transactions that expired before a time, and the oldest above the limit. */
   forgetRejected(expiredBeforeMs: number): Promise<void>;
-  /** Writes as much as a large transaction has and takes it back. Rejects as that transaction would. */
+  /**
+   * Writes a row as large as that of a large transaction, then rolls back. Rejects with the error that such a
+   * transaction would cause.
+   */
   tryWrite(): Promise<void>;
 }
 
-/** Who sent transactions that are in blocks. */
+/** Senders of transactions in blocks. */
 export interface Senders {
-  /** Largest nonce of the sender in a block; undefined when there is none. */
+  /** Returns the highest nonce of the sender in a block; undefined if there is none. */
   lastNonce(sender: string): Promise<bigint | undefined>;
 }
 
 /**
- * The stored chain.
+ * Stored chain.
  *
- * @typeParam State what transactions change, beside the chain itself.
+ * @typeParam State state that transactions change, besides the chain itself.
  */
 export interface ChainStore<State = unknown> extends Blocks, Listings, MempoolView, Senders {
   readonly mempool: MempoolStore;
-  /** Counts what is pending. Rejects when either part of the database does not answer. */
+  /** Returns the number of pending transactions. Rejects unless both parts of the database respond. */
   pendingCount(): Promise<number>;
   /**
-   * Runs `work`: all of its changes of the chain and of the state are stored, or none when it throws.
+   * Runs `work` in one transaction: all changes of chain and state are stored, or none if it throws.
    *
-   * @param newest the newest block, as far as whoever writes knows; undefined for one who does not say.
-   * @throws FencedError when it is not, or this node may not write at this moment.
+   * @param newest expected latest block; undefined skips the check.
+   * @throws FencedError if the latest block differs, or if this node may not write.
    */
   write<T>(newest: ChainHead | undefined, work: (changes: ChainChanges, state: State) => Promise<T>): Promise<T>;
-  /** Writes as much as a large block does and takes it back. Rejects as that block would. */
+  /**
+   * Writes a row as large as that of a large block, then rolls back. Rejects with the error that such a block would
+   * cause.
+   */
   tryWrite(): Promise<void>;
 }
 
-/** Changes of which all are stored, or none. */
+/** Changes that are stored atomically. */
 export interface ChainChanges {
-  /** Whether anything more can be stored: an engine may end a transaction with a query that failed. */
+  /** Returns true if the transaction is still usable. Some engines abort a transaction after a failed query. */
   canGoOn(): Promise<boolean>;
-  /** Which of these transactions are in a block. */
+  /** Returns the hashes of those transactions that are in a block. */
   included(hashes: readonly string[]): Promise<Set<string>>;
-  /** Largest nonce in a block of each of these senders that has one. */
+  /** Returns the highest nonce in a block of each given sender that has one. */
   lastNonces(senders: readonly string[]): Promise<Map<string, bigint>>;
-  /** Puts transactions into a block, in their order. */
+  /** Inserts the transactions of a block, in order. */
   insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
   insertBlock(block: VerifiedBlock): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
- * Checks what the database holds of a block against what was signed. Pure, and cheap enough for every read: SHA-256 of the
- * header, of the bodies, and of a few bytes beside them. Whether the signatures hold is left to those who walk over all
- * blocks (verify-blocks.ts): they are those that were verified when the block was applied, or their checksum does not fit.
+ * Integrity checks of stored blocks. The checks are pure and cheap enough for every read: SHA-256 of the header, of the
+ * bodies and of a few bytes of each row. Row checksums cover the signatures, which were verified when the block was
+ * applied. verify-blocks.ts verifies the signatures again.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -21,7 +21,7 @@ import {
 import type { StoredBlock } from "./store.js";
 import { describeHeader, hashOfHashes } from "../transactions/transaction.js";
 
-/** Row of a block from 1 on. */
+/** Row of a block; never block 0. */
 export interface BlockRow extends BlockColumns {
   readonly header: Uint8Array;
   readonly signature: Uint8Array;
@@ -35,10 +35,10 @@ export interface TransactionRow extends TransactionColumns {
 }
 
 /**
- * Checks the row of a block, and reads its header.
+ * Checks the row of a block and returns its decoded header.
  *
- * @param wanted its number.
- * @throws DamageError
+ * @param wanted expected block number.
+ * @throws CorruptionError
  */
 export function checkBlockRow(wanted: number, row: BlockRow): BlockHeader {
   const header = readHeader(row.header);
@@ -57,11 +57,11 @@ export function checkBlockRow(wanted: number, row: BlockRow): BlockHeader {
 }
 
 /**
- * Checks the rows of a whole block.
+ * Checks all rows of a block and returns the block.
  *
- * @param wanted its number.
- * @param rows its transactions, in their order.
- * @throws DamageError
+ * @param wanted expected block number.
+ * @param rows the transactions, in order.
+ * @throws CorruptionError
  */
 export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly TransactionRow[]): StoredBlock {
   const header = checkBlockRow(wanted, row);
@@ -86,7 +86,7 @@ export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly T
 /**
  * Checks the row of a transaction.
  *
- * @throws DamageError
+ * @throws CorruptionError
  */
 export function checkTransactionRow(row: TransactionRow): Transaction {
   if (row.hash !== sha256(row.body) || row.row_hash !== hashTransactionRow(row)) {
@@ -97,7 +97,7 @@ export function checkTransactionRow(row: TransactionRow): Transaction {
   return create(TransactionSchema, { body: row.body, signature: row.signature });
 }
 
-/** A block of the database is not the one that was applied. */
+/** Creates the error for a stored block that differs from the signed one. */
 export function notSigned(number: number | bigint): CorruptionError {
   return new CorruptionError(
     `Block ${number} in the database is not the one that was signed; restore the database from a backup, or let the node follow the chain anew.`,

@@ -1,4 +1,4 @@
-/** Looks at every block again: its signatures, its place in the chain, and what led to it. */
+/** Scan that verifies all stored blocks: signatures, chain of hashes, indexes and effects on the state. */
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { type Finding, look, type Verification } from "../../base/errors/verification.js";
@@ -13,19 +13,19 @@ export interface VerifyBlocksDeps {
     ChainStore,
     "head" | "block" | "header" | "lowestBlock" | "weighBlock" | "included" | "lastNonce" | "checkListed"
   > & {
-    /** Number of the newest row that has one, whatever it holds; of no more than there are rows. */
+    /** Returns the highest block number, without verifying its row, and at most the number of rows. */
     newestNumber(): Promise<bigint>;
     genesisHash(): Promise<string | undefined>;
   };
   readonly genesis: Genesis;
-  /** Looks at what a block has made of the state. Throws DamageError. */
+  /** Checks the effects of a block on the state. Throws CorruptionError. */
   readonly checkEffects: (block: VerifiedBlock) => Promise<void>;
 }
 
 /**
- * Walks over blocks.
+ * Scans the blocks in ascending order.
  *
- * @param from number of the first one; the first of all when left out.
+ * @param from number of the first block. Default: 1.
  */
 export async function* verifyBlocks(deps: VerifyBlocksDeps, from = 1n): Verification {
   const { genesis } = deps;
@@ -35,7 +35,7 @@ export async function* verifyBlocks(deps: VerifyBlocksDeps, from = 1n): Verifica
   for (let number = from; number <= head; number++) {
     let { findings, hash } = await lookAtBlock(deps, number, before);
     if (findings.length > 0 && number < (await deps.store.lowestBlock())) {
-      // Its transactions were removed meanwhile.
+      // The block was pruned during the check; check its header instead.
       ({ findings, hash } = await lookAtBlock(deps, number, before));
     }
     before = hash;
@@ -43,7 +43,7 @@ export async function* verifyBlocks(deps: VerifyBlocksDeps, from = 1n): Verifica
   }
 }
 
-/** Looks at one block, as far as it is kept, and gives its hash where it is right. */
+/** Checks one block, or only its header if its transactions are not retained. Returns the hash of an intact block. */
 async function lookAtBlock(deps: VerifyBlocksDeps, number: bigint, previous: string | undefined) {
   let block: VerifiedBlock | undefined;
   let hash: string | undefined;
@@ -55,7 +55,7 @@ async function lookAtBlock(deps: VerifyBlocksDeps, number: bigint, previous: str
     block = await verifyStored(deps, number, previous);
     hash = block.hash;
   });
-  // Not of that name: who reads the block by its number and finds it right has not looked at this.
+  // Reported under a separate name, because a successful read of the block by number does not cover these checks.
   const beside =
     block === undefined ? [] : await look(`what block ${number} leads to`, () => verifyBeside(deps, block!));
   return { findings: [...findings, ...beside], hash };
@@ -72,7 +72,11 @@ async function findHead({ store, genesis }: VerifyBlocksDeps): Promise<{ found: 
   return { found, head };
 }
 
-/** @param previousHash of the block before; undefined where that is not known. */
+/**
+ * Verifies a block with its transactions.
+ *
+ * @param previousHash hash of the previous block; undefined if unknown.
+ */
 async function verifyStored(
   { store, genesis }: VerifyBlocksDeps,
   number: bigint,
@@ -86,7 +90,7 @@ async function verifyStored(
   return block;
 }
 
-/** The header of a block whose transactions are not kept. Gives its hash. */
+/** Verifies the header of a block whose transactions are not retained; returns its hash. */
 async function verifyHeader(
   { store, genesis }: VerifyBlocksDeps,
   number: bigint,
@@ -116,7 +120,7 @@ function checkPlace(genesis: Genesis, { number, proposer, previousHash: named }:
   }
 }
 
-/** The ways to a block and to its transactions, and what these made. */
+/** Checks that the block and its transactions can be found by each index, and that their effects are stored. */
 async function verifyBeside({ store, checkEffects }: VerifyBlocksDeps, block: VerifiedBlock): Promise<void> {
   const { transactions } = block;
   const { number } = block.header;

@@ -1,4 +1,4 @@
-/** Looks at the last nonce of every sender again. */
+/** Scan that verifies the stored nonces of all senders. */
 import { type Verification, verifyRows } from "../../base/errors/verification.js";
 import type { Queries } from "../../db/queries/database.js";
 import { nonceOf, type SenderRow } from "./sender-store.js";
@@ -6,9 +6,9 @@ import { nonceOf, type SenderRow } from "./sender-store.js";
 const portionRows = 100;
 
 /**
- * Walks over senders.
+ * Scans all senders.
  *
- * @param checkState looks whether a sender is in the state as it is here. Throws DamageError.
+ * @param checkState checks that the state tree contains a sender with its current nonce. Throws CorruptionError.
  */
 export function verifySenders(db: Queries, checkState: (identity: string) => Promise<void>): Verification {
   return verifyRows({

@@ -1,22 +1,29 @@
 /**
- * Whose turn it is: origins share what a block holds, and the senders of an origin share what it has. Each is served up
- * to the same line, in units of a block, before anybody is served beyond it; so a transaction waits for no more of another
- * origin's than it weighs itself, however much of that there is, and however long it has been waiting.
+ * Start-time fair queueing of pending transactions. The sources of transactions share the capacity of a block, and the
+ * senders of a source share the capacity of that source. Each source and each sender is a flow that advances in virtual
+ * time, in units of block slots. A transaction therefore waits for no more of another source's transactions than its
+ * own cost, however large or old the backlog of that source is.
  *
- * The line is the virtual time of fair queueing. Who was idle begins at where the line is and gains nothing by that, and
- * who waits with something large is reached by the line in the end.
+ * A flow that was idle starts at the current virtual time and gains no credit. A large transaction cannot starve,
+ * because virtual time eventually reaches it.
  */
 import { createPriorityQueue, type PriorityQueue } from "./priority-queue.js";
 
-/** Whose turns are a transaction's, and where the line was when it came: that of all origins, and that of its senders. */
+/**
+ * Flow of a transaction, and the virtual times on its arrival: those of all sources and of the senders within its
+ * source.
+ */
 export interface StartTag {
-  /** The origin that its sender had already, if it had one: all that a sender has waiting is one queue. */
+  /**
+   * Source of the sender's flow. A sender with pending transactions stays with its first source, so that all its
+   * transactions form one queue.
+   */
   readonly lane: string | undefined;
   readonly origin: number;
   readonly sender: number;
 }
 
-/** A transaction that waits, as far as its turn depends on it. */
+/** Scheduling data of a pending transaction. */
 export interface Waiting {
   readonly sender: string;
   readonly nonce: bigint;
@@ -24,26 +31,26 @@ export interface Waiting {
   readonly stamp: StartTag;
 }
 
-/** Up to where an origin, or a sender of it, was served; 0 where nothing is known. */
+/** Virtual time up to which a source, or a sender of that source, was served; 0 for unknown flows. */
 export interface Dequeued {
   of(origin: string | undefined, sender?: string): number;
 }
 
-/** Most that is selected. The first one is, whatever it weighs. */
+/** Limits on one selection. The first transaction is selected even if it exceeds `bytes`. */
 export interface Bounds {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** A block of 3 MiB holds 1,000 transactions: so many bytes are worth a place. */
+/** Bytes that cost as much as one slot: a block of 3 MiB holds 1,000 transactions. */
 const bytesOfPlace = 3 * 1024;
 
-/** What a transaction weighs, in places of a block. */
+/** Returns the cost of a transaction in block slots, at least 1. */
 export function placesOf({ sizeBytes }: Pick<Waiting, "sizeBytes">): number {
   return Math.max(1, Math.ceil(sizeBytes / bytesOfPlace));
 }
 
-/** What a sender has waiting, by nonce. */
+/** Pending transactions of one sender, sorted by nonce. */
 interface SenderTurns<E> {
   served: number;
   readonly entries: E[];
@@ -55,18 +62,18 @@ interface OriginTurns<E> {
   readonly senders: PriorityQueue<SenderTurns<E>>;
 }
 
-/** The next turn of an origin. */
+/** Next transaction of a source, as an entry in the queue of sources. */
 interface Turn<E> {
   readonly origin: OriginTurns<E>;
   readonly sender: SenderTurns<E>;
-  /** Where the line of its senders is then. */
+  /** Virtual time among the senders of the source once the transaction is served. */
   readonly senderLine: number;
 }
 
 /**
- * The transactions that come next, in their order; those of one sender by their nonces.
+ * Selects the transactions to process next, in fair order; those of one sender stay in nonce order.
  *
- * @param waiting in the order in which they came, which decides where nothing else does.
+ * @param waiting pending transactions in order of arrival, which breaks ties.
  */
 export function selectFair<E extends Waiting>(waiting: Iterable<E>, served: Dequeued, bounds: Bounds): E[] {
   const turns = createPriorityQueue<Turn<E>>();
@@ -119,12 +126,12 @@ function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return value;
 }
 
-/** The order of one sender's transactions. */
+/** Compares transactions of one sender by nonce. */
 export function byNonce(a: Pick<Waiting, "nonce">, b: Pick<Waiting, "nonce">): number {
   return a.nonce < b.nonce ? -1 : Number(a.nonce > b.nonce);
 }
 
-/** Puts a sender in line at its origin, by where the line is once its next one is served. */
+/** Queues a sender at its source, keyed by the virtual time after its next transaction. */
 function pushSender<E extends Waiting>(senders: PriorityQueue<SenderTurns<E>>, sender: SenderTurns<E>): void {
   const next = sender.entries[sender.next];
   if (next !== undefined) {
@@ -132,7 +139,7 @@ function pushSender<E extends Waiting>(senders: PriorityQueue<SenderTurns<E>>, s
   }
 }
 
-/** Puts an origin in line with the sender whose turn it is there. */
+/** Queues a source, keyed by the virtual time after the next transaction of its first sender. */
 function pushTurn<E extends Waiting>(turns: PriorityQueue<Turn<E>>, origin: OriginTurns<E>): void {
   const first = origin.senders.pop();
   if (first !== undefined) {
@@ -142,11 +149,14 @@ function pushTurn<E extends Waiting>(turns: PriorityQueue<Turn<E>>, origin: Orig
   }
 }
 
-/** How far all were served. */
+/** Tracker of the virtual time of all flows. */
 export interface VirtualTime extends Dequeued {
-  /** A transaction came. */
+  /** Records the arrival of a transaction and returns its start tag. */
   arrive(origin: string | undefined, sender: string): StartTag;
-  /** One left; it was served if a block was made of it, or it had its chance. */
+  /**
+   * Records the removal of a transaction. `isServed` is true if it entered a block or was rejected, false if it
+   * expired.
+   */
   leave(left: Waiting, isServed: boolean): void;
 }
 
@@ -156,12 +166,15 @@ interface Flow {
 }
 
 interface OriginFlow extends Flow {
-  /** The line of its senders. */
+  /** Virtual time among the senders of the source. */
   line: number;
   readonly senders: Map<string, Flow>;
 }
 
-/** Builds the line. Who has nothing waiting is forgotten: the line is past everything that was served. */
+/**
+ * Creates a tracker without flows. A flow is deleted once nothing of it is pending: virtual time has passed all that it
+ * was served.
+ */
 export function createVirtualTime(): VirtualTime {
   const origins = new Map<string | undefined, OriginFlow>();
   const lanes = new Map<string, string | undefined>();
@@ -192,7 +205,7 @@ export function createVirtualTime(): VirtualTime {
         flow.served = Math.max(flow.served, stamp.origin) + places;
         line = Math.max(line, flow.served);
       } else {
-        // What it waited for is forfeited, else those behind it would come in a burst.
+        // An expired transaction forfeits its wait. Otherwise, those queued behind it would be selected in a burst.
         sender.served = Math.max(sender.served, flow.line);
         flow.served = Math.max(flow.served, line);
       }
@@ -207,7 +220,7 @@ export function createVirtualTime(): VirtualTime {
   };
 }
 
-/** Some of these together, in their order: as many as fit the bounds, or one. */
+/** Yields the entries in order, in groups that fit the limits. An entry above the limits forms its own group. */
 export function* inPortions<E extends { readonly sizeBytes: number }>(
   entries: readonly E[],
   bounds: Bounds,

@@ -1,6 +1,6 @@
 /**
- * Who may put a transaction into the mempool, and how much: rules of this node, none of the chain. An origin has a share
- * of the mempool, which shrinks as it fills up, so that there is always room for somebody else; so has a sender.
+ * Admission rules of the mempool: local policy, not rules of the chain. Each source has a quota, which shrinks as the
+ * mempool fills, so capacity always remains for other sources. Each sender has a fixed quota.
  */
 import { RpcError } from "../../rpc/errors.js";
 import type { MempoolIndex } from "./mempool-index.js";
@@ -8,61 +8,60 @@ import { costsOf, type SenderRates } from "./sender-rates.js";
 import type { MempoolSize, PendingEntry } from "../blocks/store.js";
 import type { ReadTransaction } from "../transactions/transaction.js";
 
-/** Where a transaction comes from. */
+/** Source of a transaction. */
 export interface Origin {
-  /** An address of IPv4, or a /64 of IPv6. */
+  /** IPv4 address or IPv6 /64 prefix. */
   readonly address: string;
-  /** Neither shares nor rates hold for it. */
+  /** Exempt from quotas and rates. */
   readonly isExempt: boolean;
 }
 
-/** Why transactions were refused. */
+/** Reason of a rejection: quota exceeded, rate exceeded, or sender not in the list of writers. */
 export type Refusal = "share" | "rate" | "writers";
 
 export interface AdmissionDeps {
   readonly index: Pick<MempoolIndex, "size" | "heldByOrigin" | "heldBySender" | "takeRoom">;
   readonly rates: SenderRates;
-  /** Whether this key may write. */
+  /** Returns true if the sender's key may write to this node. */
   readonly mayWrite: (sender: string) => boolean;
 }
 
-/** The rules. */
 export interface Admission {
-  /** How many transactions were refused, by reason. */
+  /** Number of rejected transactions by reason. */
   readonly refused: Readonly<Record<Refusal, number>>;
   /**
-   * Checks whether what is announced by an origin would be taken, as far as that does not depend on what it is.
+   * Checks whether an announced transaction could be admitted, judging by its source and size only.
    *
-   * @throws Failure OVERLOADED where there is no room for it, RATE_LIMITED
+   * @throws RpcError OVERLOADED if the quota of the source is used up, RATE_LIMITED
    */
   announce(bytes: number, origin: Origin | undefined): void;
   /**
-   * Counts what comes from an origin, before it is looked at.
+   * Counts the bytes of a transaction against the rate of its source, before the transaction is decoded.
    *
-   * @throws Failure OVERLOADED where there is no room for it, RATE_LIMITED
+   * @throws RpcError OVERLOADED if the quota of the source is used up, RATE_LIMITED
    */
   arrive(bytes: number, origin: Origin | undefined): void;
   /**
-   * Checks whether a transaction may be taken now.
+   * Checks whether a transaction may be admitted now.
    *
-   * @throws Failure PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
+   * @throws RpcError PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
    */
   check(transaction: ReadTransaction, entry: PendingEntry, origin: Origin | undefined): void;
-  /** Checks it again, counts it, and takes its room. */
+  /** Repeats the check, counts the transaction against its rates and reserves capacity. */
   take(transaction: ReadTransaction, entry: PendingEntry, origin: Origin | undefined): void;
 }
 
 const maxPool: MempoolSize = { count: 10_000, bytes: 64 * 1024 * 1024 };
-/** As much as a block holds of bytes, and half of that in transactions. */
+/** Quota of a source: the bytes of one block, and half the number of its transactions. */
 const maxOfOrigin: MempoolSize = { count: 500, bytes: 3 * 1024 * 1024 };
 const maxOfSender: MempoolSize = { count: maxPool.count / 10, bytes: maxPool.bytes / 10 };
 
-/** The part of the mempool that this much is, from 0 to 1. */
+/** Returns the fraction of the mempool that this size takes, from 0 to 1: the larger one of count and bytes. */
 export function partOfPool({ count, bytes }: MempoolSize): number {
   return Math.max(count / maxPool.count, bytes / maxPool.bytes);
 }
 
-/** Builds the rules. */
+/** Creates the admission rules. */
 export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admission {
   const refused: Record<Refusal, number> = { share: 0, rate: 0, writers: 0 };
 

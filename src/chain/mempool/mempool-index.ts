@@ -1,53 +1,52 @@
-/** What waits for a block, in memory and without its bytes: who has how much of the mempool, and whose turn it is. */
+/** Index in memory of pending transactions without their bytes: usage by source and sender, and the fair order. */
 import { createVirtualTime, selectFair, type Bounds, type Waiting } from "./fair-queue.js";
 import { createSenderOrder, type Ordered } from "./sender-order.js";
 import type { MempoolSize, PendingEntry, RelayTarget } from "../blocks/store.js";
 
-/** A pending transaction of the index. */
+/** Pending transaction in the index. */
 export interface IndexEntry extends Omit<PendingEntry, "afterNonce">, Ordered, Waiting {
-  /** When it was last relayed to an authority, and to a peer that is none, on a clock that does not jump. */
+  /** Monotonic times of the last relay, to an authority and to another peer. */
   readonly relayedMs: Record<RelayTarget, number>;
-  /** It is not relayed to them before then, on the same clock. */
+  /** Monotonic times before which the transaction is not relayed again. */
   readonly deferredUntilMs: Record<RelayTarget, number>;
-  /** How often it was refused for the moment. */
+  /** Number of temporary rejections after relays, up to 4; sets the backoff. */
   refusals: number;
 }
 
-/** The index of a mempool. */
 export interface MempoolIndex {
-  /** With the room that is taken. */
+  /** Returns the total size, including reserved capacity. */
   size(): MempoolSize;
-  /** What an origin has, with the room that is taken for it. */
+  /** Returns the usage of a source, including reserved capacity. */
   heldByOrigin(origin: string | undefined): MempoolSize;
   heldBySender(sender: string): MempoolSize;
-  /** The most that one origin has, of each. */
+  /** Returns the largest count and the largest bytes of any source; each may belong to a different source. */
   largestOrigin(): MempoolSize;
-  /** Takes room for a transaction that is being stored. */
+  /** Reserves capacity for a transaction that is being stored. */
   takeRoom(entry: PendingEntry): void;
-  /** Gives the room back: it could not be stored, or is in a block already. */
+  /** Releases reserved capacity if the transaction could not be stored. */
   giveRoom(entry: PendingEntry): void;
-  /** A transaction that room was taken for is stored, and came at this time of a clock that does not jump. */
+  /** Adds a stored transaction, for which capacity was reserved. `arrivedMs` is a monotonic time. */
   add(entry: PendingEntry, arrivedMs: number): void;
   get(hash: string): IndexEntry | undefined;
-  /** Takes a transaction out, with its room; undefined when it is not in. */
+  /** Removes a transaction and releases its capacity; undefined if the index does not contain it. */
   remove(hash: string, end: End): IndexEntry | undefined;
-  /** Somebody says of a transaction that it comes after this one at the latest, or after none. */
+  /** Lowers the nonce that a transaction waits for; `undefined` ends the wait. */
   loosen(hash: string, afterNonce: bigint | undefined): void;
-  /** All of them, in the order in which they came. */
+  /** Returns all transactions in order of arrival. */
   entries(): Iterable<IndexEntry>;
-  /** Those whose turn is next, of those that are wanted. */
+  /** Selects the next wanted transactions in fair order. */
   select(bounds: Bounds, isWanted: (entry: IndexEntry) => boolean): IndexEntry[];
   /**
-   * Those whose turn is next, and that do not wait for an earlier one of their sender.
+   * Selects the next transactions in fair order. Skips those that wait for an earlier transaction of their sender.
    *
-   * @param heldFrom the nonce from which on nothing of a sender has its turn, for some senders.
+   * @param heldFrom nonce by sender, from which on its transactions are skipped.
    */
   selectInOrder(bounds: Bounds, monotonicMs: number, heldFrom: ReadonlyMap<string, bigint>): IndexEntry[];
-  /** Returns true if a later transaction of the sender may be here; false where none is. */
+  /** Returns true if the sender may have a pending transaction with a higher nonce. False is always exact. */
   hasLater(transaction: Pick<PendingEntry, "sender" | "nonce">): boolean;
 }
 
-/** How a transaction leaves: into a block, or never into one; what expired had no turn. */
+/** Way in which a transaction leaves the mempool. An expired transaction was not served. */
 export type End = "included" | "rejected" | "expired";
 
 interface Held {
@@ -58,13 +57,13 @@ interface Held {
 const nothing: MempoolSize = { count: 0, bytes: 0 };
 const never: Readonly<Record<RelayTarget, number>> = { authority: -Infinity, peer: -Infinity };
 
-/** Builds an empty index. */
+/** Creates an empty index. */
 export function createMempoolIndex(): MempoolIndex {
   const entries = new Map<string, IndexEntry>();
   const total: Held = { count: 0, bytes: 0 };
   const origins = new Map<string | undefined, Held>();
   const senders = new Map<string, Held>();
-  /** The latest nonce that a sender had here, for as long as anything of the sender is here. */
+  /** Highest nonce of each sender, retained as long as any of its transactions is pending. */
   const latest = new Map<string, bigint>();
   const line = createVirtualTime();
   const order = createSenderOrder<IndexEntry>();

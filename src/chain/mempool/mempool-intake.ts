@@ -1,4 +1,6 @@
-/** How a transaction gets into the mempool: once, however many hand it in at the same time, and stored before that is said. */
+/**
+ * Intake of the mempool: stores each transaction before acknowledging it, and only once under concurrent submissions.
+ */
 import { RpcError } from "../../rpc/errors.js";
 import type { Admission, Origin } from "./mempool-admission.js";
 import type { MempoolIndex } from "./mempool-index.js";
@@ -13,41 +15,41 @@ export interface IntakeDeps {
   readonly admission: Pick<Admission, "check" | "take">;
   readonly store: Pick<MempoolStore, "insertPending">;
   readonly fate: MempoolView["fate"];
-  /** When the newest that is stored came; 0 where there is none. */
+  /** Receive time of the latest stored transaction; 0 if there is none. */
   readonly newestMs: number;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
-  /** Takes out one that is in a block by now. */
+  /** Removes a transaction that entered a block while it was being stored. */
   readonly onIncluded: (hash: string) => Promise<void>;
 }
 
-/** Who hands a transaction in, and what is said of it. */
+/** Source of a submitted transaction, and its position among those of its sender. */
 export interface Handed {
-  /** Undefined for this node itself. */
+  /** Undefined for the node's own transactions. */
   readonly origin?: Origin | undefined;
-  /** As of a pending entry. */
+  /** Same as `afterNonce` of a pending entry. */
   readonly afterNonce?: bigint | undefined;
 }
 
-/** What the chain says of a transaction. */
+/** Checks of a transaction against the chain. */
 export interface Fit {
-  /** Checks whether the transaction fits to the chain, and returns the last nonce of its sender in a block. */
+  /** Checks that the chain accepts the transaction; returns the last nonce of its sender in a block. */
   check(): Promise<bigint | undefined>;
-  /** Waits for the end of the block that is being made or applied. */
+  /** Waits until the block that is being built or applied is complete. */
   untilBlock(): Promise<void>;
 }
 
 export interface Intake {
-  /** As `Mempool.admit`. */
+  /** Same as `Mempool.admit`. */
   admit(transaction: ReadTransaction, from: Handed, fit: Fit): Promise<void>;
-  /** Tells that a block with a transaction has come, which may be on its way in. */
+  /** Reports that a block includes this transaction, which may be in the process of being stored. */
   include(hash: string): void;
 }
 
-/** A transaction that is being stored. */
+/** Transaction that is being checked and stored. */
 interface Arrival {
   readonly settled: Promise<void>;
-  /** A block with it has come meanwhile. */
+  /** True once a block includes the transaction. */
   isIncluded: boolean;
 }
 
@@ -73,7 +75,7 @@ export function createIntake(deps: IntakeDeps): Intake {
     const { hash, signed, body } = transaction;
     const { origin, afterNonce } = from;
     if (index.hasLater(body)) {
-      // A block that is being made may hold the later one: then this one does not fit any more.
+      // A block in production may include the later transaction; then the nonce of this one is too low.
       await fit.untilBlock();
     }
     const known = await fate(hash);
@@ -90,7 +92,7 @@ export function createIntake(deps: IntakeDeps): Intake {
     if (isIncluded()) {
       return;
     }
-    // No two alike, so that they are loaded in the order in which they came.
+    // Receive times strictly increase, so that loading by time restores the order of arrival.
     lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
     const entry = { ...asked, receivedMs: lastReceivedMs, afterNonce: unlessIncluded(afterNonce, lastNonce) };
     admission.take(transaction, entry, origin);
@@ -111,7 +113,7 @@ export function createIntake(deps: IntakeDeps): Intake {
   return {
     async admit(transaction, from, fit) {
       const { hash, body } = transaction;
-      // Who sends the same meanwhile waits for what becomes of it, and then has a chance of his own.
+      // Wait for a concurrent submission of the same transaction to finish, then try again.
       for (let other = byHash.get(hash); other !== undefined; other = byHash.get(hash)) {
         await other.settled.catch(() => undefined);
       }

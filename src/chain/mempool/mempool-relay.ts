@@ -1,4 +1,6 @@
-/** What of the mempool is relayed next: in fair order, and what was refused for the moment not at once again. */
+/**
+ * Selection of pending transactions to relay, in fair order. Transactions that were rejected temporarily are deferred.
+ */
 import type { Bounds } from "./fair-queue.js";
 import type { IndexEntry, MempoolIndex } from "./mempool-index.js";
 import type { SenderArrivals } from "./sender-arrivals.js";
@@ -9,20 +11,20 @@ export interface RelayQueueDeps {
   readonly index: Pick<MempoolIndex, "entries" | "get" | "select">;
   readonly arrivals: Pick<SenderArrivals, "earliest">;
   readonly read: (entries: readonly IndexEntry[]) => Promise<PendingTransaction[]>;
-  /** A clock that does not jump; that of all times here. */
+  /** Monotonic clock of all times in this file. */
   readonly monotonicMs: () => number;
 }
 
 export interface RelayQueue {
-  /** Those whose turn is next to be relayed to such a node, of those that were not since then. */
+  /** Returns the next transactions to relay to a kind of node; skips those relayed at or after `relayedBeforeMs`. */
   toRelay(to: RelayTarget, relayedBeforeMs: number, bounds: Bounds): Promise<readonly RelayedTransaction[]>;
-  /** Remembers that transactions were relayed. */
+  /** Records that transactions were relayed. */
   markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
-  /** Lets transactions wait before they are relayed again, longer each time, and what their senders sent after them. */
+  /** Defers transactions, and later ones of the same senders, with exponential backoff. */
   defer(to: RelayTarget, hashes: readonly string[]): void;
 }
 
-/** How long one waits that was refused for the moment where it was relayed to, and how often that doubles. */
+/** Delay after the first temporary rejection by the target node; doubles up to four times, to 16 s. */
 const deferredMs = 1_000;
 const maxDoublings = 4;
 

@@ -1,4 +1,4 @@
-/** What has left the mempool and is being taken out of the database. */
+/** Transactions that left the mempool and are not yet removed from its database. */
 import type { ChainStore, Rejection } from "../blocks/store.js";
 
 export interface LeavingDeps {
@@ -6,19 +6,19 @@ export interface LeavingDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** What leaves. */
+/** Removals that still have to be stored. */
 export interface MempoolRemovals {
-  /** It is in a block. */
+  /** Records that a block includes the transaction. */
   include(hash: string): void;
-  /** It gets into none. */
+  /** Records a rejection. */
   reject(rejection: Rejection): void;
-  /** Why one is rejected of which the database does not know it yet. */
+  /** Returns the reason of a rejection that is not yet stored. */
   rejectionOf(hash: string): string | undefined;
-  /** Stores that all these have left. Does not reject: what failed is stored with the next that leaves. */
+  /** Stores all recorded removals. Never rejects: after an error, the next call stores the same removals again. */
   store(): Promise<void>;
 }
 
-/** Builds it; nothing leaves yet. */
+/** Creates an empty list of removals. */
 export function createMempoolRemovals({ store: { mempool }, onError }: LeavingDeps): MempoolRemovals {
   const included = new Set<string>();
   const rejected = new Map<string, Rejection>();

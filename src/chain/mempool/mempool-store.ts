@@ -1,6 +1,6 @@
 /**
- * The mempool in its part of the database: what waits for a block, and what was turned away. Writes go one after the
- * other, those that wait together, so that none waits for a connection.
+ * Database store of the mempool: pending and rejected transactions. Writes run one at a time, and inserts that wait are
+ * batched into one transaction, so that they do not exhaust the connection pool.
  */
 import { fromBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
@@ -12,14 +12,14 @@ import type { DatabasePart } from "../../db/queries/database.js";
 import { tryWrite } from "../../db/rows/write-probe.js";
 import type { MempoolStore, PendingEntry } from "../blocks/store.js";
 
-/** Most rejected transactions that are remembered. */
+/** Limit on stored rejections; the oldest are deleted first. */
 const maxRejected = 200_000;
-/** Most transactions that are stored as one. */
+/** Limit on transactions inserted in one database transaction. */
 const maxInserted = 1_000;
-/** Of those, so many go into one statement: each may have more than a megabyte. */
+/** Limit on rows of one INSERT statement: each row may exceed 1 MB. */
 const rowsOfStatement = 8;
 
-/** A row without its bytes. */
+/** Row without the transaction bytes. */
 interface Row {
   readonly hash: string;
   readonly sender: string;
@@ -152,7 +152,10 @@ function entryOf(row: Row): PendingEntry {
   };
 }
 
-/** Undefined for bytes that are none of a transaction: somebody else changed them. */
+/**
+ * Decodes stored bytes. Returns undefined if another process changed them, that is, they do not decode or match their
+ * hash.
+ */
 function readStored(hash: string, bytes: Uint8Array): Transaction | undefined {
   try {
     const transaction = fromBinary(TransactionSchema, bytes);

@@ -1,6 +1,6 @@
 /**
- * The mempool of a node that writes: what waits for a block, stored as soon as it is taken, and known in memory by
- * everything but its bytes. This process is the only one that writes to it.
+ * Mempool of a node that writes. Transactions are stored on admission; memory holds an index without their bytes. Only
+ * this process writes to the mempool.
  */
 import { findTransactionStatus } from "./transaction-status.js";
 import { type Bounds, inPortions } from "./fair-queue.js";
@@ -15,58 +15,61 @@ import { unlessIncluded, waitsForEarlierMs } from "./sender-order.js";
 import type { ChainStore, MempoolView, PendingTransaction, Rejection } from "../blocks/store.js";
 import type { ReadTransaction } from "../transactions/transaction.js";
 
-/** What a mempool is made of. */
 export interface MempoolDeps {
   readonly store: Pick<ChainStore, "mempool" | "blockOf" | "included" | "lastNonce">;
   readonly rates: RatesPerMinute;
   readonly mayWrite: (sender: string) => boolean;
   readonly nowMs: () => number;
-  /** A clock that does not jump, for what waits for a while. */
+  /** Monotonic clock, for delays and waiting times. */
   readonly monotonicMs: () => number;
-  /** Hears of each transaction that gets into no block, and why, once that is told. */
+  /** Called for each rejected or expired transaction, with the reason, once its status is available. */
   readonly onRejected?: (rejection: Pick<Rejection, "hash" | "reason">) => void;
-  /** Hears that what left could not be taken out of the database yet; it is tried again. */
+  /** Called when removals cannot be stored; the mempool retries them. */
   readonly onError: (error: unknown) => void;
 }
 
-/** How full it is, and whom it refused. */
+/** Usage and rejection counts. */
 export interface MempoolStats {
   readonly count: number;
   readonly bytes: number;
-  /** The largest part of the mempool that one origin has, from 0 to 1. */
+  /** Fraction of the mempool that the largest source takes, from 0 to 1. */
   readonly largestOrigin: number;
   readonly refused: Readonly<Record<Refusal, number>>;
 }
 
-/** The mempool. */
 export interface Mempool extends MempoolView, RelayQueue, Pick<Admission, "announce" | "arrive"> {
   /**
-   * Takes a transaction, unless it is pending or in a block already. Once this resolves, it is stored.
+   * Admits a transaction, unless it is pending or in a block already. Resolves once the transaction is stored.
    *
-   * @throws Failure INVALID_REQUEST for one that was rejected; PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
+   * @throws RpcError INVALID_REQUEST if it was rejected before; PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
    */
   admit(transaction: ReadTransaction, from: Handed, fit: Fit): Promise<void>;
-  /** Somebody else hands in what is pending, and says what it comes after. */
+  /** Lowers the nonce that a pending transaction waits for, after another submission states a lower one. */
   loosen(hash: string, afterNonce: bigint | undefined): void;
-  /** Whether anything waits. */
+  /** Returns true if nothing is pending. */
   isEmpty(): boolean;
-  /** Those whose turn is next, a few at a time; what left meanwhile is left out. */
+  /** Yields the next transactions in fair order, in small groups. Skips those that left meanwhile. */
   candidates(bounds: Bounds): AsyncIterable<readonly PendingTransaction[]>;
-  /** Takes out what is in a block, and what gets into none, with why. Does not reject: what fails is tried again. */
+  /**
+   * Removes included transactions, and rejected ones with their reasons. Never rejects: failed removals are retried.
+   */
   settle(included: readonly string[], rejected: ReadonlyMap<string, string>): Promise<void>;
-  /** Rejects what has expired, and tries again what could not be stored. */
+  /** Rejects expired transactions, retries failed removals, and deletes old rejections. */
   sweep(): Promise<void>;
   stats(): MempoolStats;
 }
 
-/** Bodies that are read at once. */
+/** Limits on transactions whose bytes are read at once. */
 const portionBounds: Bounds = { count: 100, bytes: 1024 * 1024 };
-/** A rejection is told for so long after its transaction has expired. */
+/** Time for which a rejection is retained after its transaction expires. */
 const tellRejectedMs = 3_600_000;
-/** How often rejections are looked through for old ones. */
+/** Interval between deletions of old rejections. */
 const forgetEveryMs = 60_000;
 
-/** Opens the mempool: what is in a block already, since the process ended before it was taken out, is taken out now. */
+/**
+ * Opens the mempool. Removes transactions that are in a block already: an earlier process stopped before it removed
+ * them.
+ */
 export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
   const { nowMs, monotonicMs } = deps;
   const { mempool: store, ...blocks } = deps.store;
@@ -99,7 +102,7 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
     await leaving.store();
   }
 
-  /** What somebody changed in the database is rejected: what is read is what was taken. */
+  /** Reads the bytes of transactions. Rejects those whose stored bytes were changed by another process. */
   async function read(entries: readonly IndexEntry[]): Promise<PendingTransaction[]> {
     const found = await store.readPending(entries.map(({ hash }) => hash));
     const read: PendingTransaction[] = [];
@@ -170,7 +173,7 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
   };
 }
 
-/** Loads what is stored; gives when the newest came, 0 where there is none. */
+/** Loads stored transactions into the index; returns the receive time of the latest one, 0 if there is none. */
 async function load({ store, ...clocks }: MempoolDeps, index: MempoolIndex, leaving: MempoolRemovals): Promise<number> {
   const [now, monotonic] = [clocks.nowMs(), clocks.monotonicMs()];
   let newestMs = 0;
@@ -180,11 +183,11 @@ async function load({ store, ...clocks }: MempoolDeps, index: MempoolIndex, leav
     if (inBlocks.has(row.hash)) {
       leaving.include(row.hash);
     } else {
-      // Its predecessor may have got into a block since it came.
+      // The predecessor may have entered a block since the transaction was stored.
       const lastNonce = row.afterNonce === undefined ? undefined : await store.lastNonce(row.sender);
       const entry = { ...row, afterNonce: unlessIncluded(row.afterNonce, lastNonce) };
       index.takeRoom(entry);
-      // What another process took has waited for as long as the times say, where they can be true.
+      // Converts the stored time to the monotonic clock. Implausible waiting times are clamped to 0 to 30 s.
       index.add(entry, monotonic - Math.min(waitsForEarlierMs, Math.max(0, now - entry.receivedMs)));
       newestMs = Math.max(newestMs, entry.receivedMs);
     }

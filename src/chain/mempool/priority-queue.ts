@@ -1,7 +1,7 @@
-/** A queue that gives the item with the least key first, and of those with the same key the one that came first. */
+/** Priority queue with the smallest key first; items with equal keys leave in insertion order. */
 export interface PriorityQueue<T> {
   push(key: number, item: T): void;
-  /** Takes the first one out; undefined when there is none. */
+  /** Removes and returns the first item; undefined if the queue is empty. */
   pop(): { readonly key: number; readonly item: T } | undefined;
 }
 
@@ -11,7 +11,7 @@ interface Slot<T> {
   readonly item: T;
 }
 
-/** Builds an empty queue: a binary heap. */
+/** Creates an empty queue, implemented as a binary heap. */
 export function createPriorityQueue<T>(): PriorityQueue<T> {
   const heap: Slot<T>[] = [];
   let pushed = 0;

@@ -1,36 +1,37 @@
 /**
- * Transactions of senders that are on their way into the mempool. One with a later nonce is stored after those with
- * earlier ones, so that a process that is killed leaves no gap, and is neither taken nor relayed before they are in.
+ * Transactions of each sender that are being admitted to the mempool. They are stored in nonce order, so a killed
+ * process leaves no gap. A later nonce is neither selected for a block nor relayed before the earlier ones are in the
+ * mempool.
  */
 import type { PendingEntry } from "../blocks/store.js";
 
 type OfSender = Pick<PendingEntry, "sender" | "nonce">;
 
-/** A transaction that is on its way. */
+/** Transaction that is being admitted. */
 export interface Arriving {
-  /** Resolves once every earlier one of the sender was handed to the database, or is not on its way any more. */
+  /** Resolves once each earlier transaction of the sender was passed to the database or left admission. */
   turn(): Promise<void>;
-  /** It was handed to the database, which stores what it is given in that order. */
+  /** Marks the transaction as passed to the database, which stores transactions in that order. */
   handOver(): void;
-  /** It is in the mempool, or was refused. */
+  /** Ends the admission: the transaction is in the mempool, or was rejected. */
   end(): void;
 }
 
-/** All that are on their way. */
+/** Tracker of the transactions that are being admitted. */
 export interface SenderArrivals {
   begin(transaction: OfSender): Arriving;
-  /** The earliest nonce on its way, by sender: nothing from there on has its turn yet. */
+  /** Returns the lowest nonce being admitted for each sender; higher pending nonces of that sender must wait. */
   earliest(): Map<string, bigint>;
 }
 
 interface OnItsWay {
   readonly nonce: bigint;
-  /** Resolves when it was handed over, or ended. */
+  /** Resolves once the transaction is passed to the database or its admission ends. */
   readonly handedOver: Promise<void>;
   isHandedOver: boolean;
 }
 
-/** Builds it; nothing is on its way yet. */
+/** Creates an empty tracker. */
 export function createSenderArrivals(): SenderArrivals {
   const bySender = new Map<string, Set<OnItsWay>>();
   return {

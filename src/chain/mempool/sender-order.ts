@@ -1,37 +1,39 @@
 /**
- * The order of what a sender handed in at one node, whichever ways it takes from there: a transaction that is relayed
- * comes with the nonce of the one before it, and waits for that one, for a while. Who relays says so, not the sender; so
- * it delays nothing for longer than that, and who says less is believed.
+ * Submission order of each sender's transactions, preserved across relays. A relayed transaction carries the nonce of
+ * its predecessor and waits for that predecessor for a limited time. The relaying peer states the predecessor, not the
+ * sender. The wait is therefore limited, and the lowest stated nonce wins.
  */
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import { byNonce } from "./fair-queue.js";
 import type { PendingEntry } from "../blocks/store.js";
 
-/** How long a transaction waits for the one before it, from when it came. */
+/** Time that a transaction waits for its predecessor, counted from its arrival. */
 export const waitsForEarlierMs = 30_000;
-/** Senders of whom the newest nonce in a block is remembered. */
+/** Limit on senders whose last included nonce is cached. */
 const maxSenders = 20_000;
 
-/** A pending transaction; what it comes after is forgotten once that one is in a block or never will be. */
+/** Pending transaction. Its `afterNonce` is cleared once the predecessor is in a block or can never be. */
 export interface Ordered extends Pick<PendingEntry, "hash" | "sender" | "nonce"> {
-  /** When it came, on a clock that does not jump. */
+  /** Monotonic time of arrival. */
   readonly arrivedMs: number;
   afterNonce: bigint | undefined;
 }
 
-/** What is known of the order of senders. */
+/** Tracker of the order of each sender's transactions. */
 export interface SenderOrder<E extends Ordered> {
   add(entry: E): void;
-  /** One has left: into a block, or never into one. */
+  /** Records that a transaction left the mempool: included in a block, or never to be included. */
   remove(entry: E, isIncluded: boolean): void;
-  /** Somebody says that it comes after this one at the latest, or after none. */
+  /** Lowers the nonce that a transaction waits for; `undefined` ends the wait. */
   loosen(entry: E, afterNonce: bigint | undefined): void;
-  /** Hashes of those that wait for an earlier one that is not here yet, and of what comes after them. */
+  /**
+   * Returns hashes of the transactions that wait for a missing predecessor, and of all later ones of the same senders.
+   */
   findEarly(waiting: Iterable<E>, monotonicMs: number): Set<string>;
 }
 
 export function createSenderOrder<E extends Ordered>(): SenderOrder<E> {
-  /** Those that come after one, by sender. */
+  /** Transactions that wait for a predecessor, by sender. */
   const following = new Map<string, Set<E>>();
   const lastIncluded = createLruCache<{ nonce: bigint }>(maxSenders);
 
@@ -92,12 +94,15 @@ export function createSenderOrder<E extends Ordered>(): SenderOrder<E> {
   };
 }
 
-/** The nonce that a transaction comes after; undefined for one up to the sender's last nonce in a block. */
+/** Returns the nonce that a transaction waits for; undefined if the sender's last nonce in a block is not below it. */
 export function unlessIncluded(afterNonce: bigint | undefined, lastNonce: bigint | undefined): bigint | undefined {
   return afterNonce !== undefined && lastNonce !== undefined && afterNonce <= lastNonce ? undefined : afterNonce;
 }
 
-/** The nonce of the transaction before each of these: of what waits here, or what whoever relayed it said. */
+/**
+ * Returns the predecessor's nonce of each selected transaction: the larger one of the pending predecessor and the one
+ * stated by the relaying peer.
+ */
 export function findEarlier<E extends Ordered>(
   selected: readonly E[],
   waiting: Iterable<E>,
@@ -113,7 +118,7 @@ export function findEarlier<E extends Ordered>(
   return before;
 }
 
-/** What some senders have waiting, by nonce. */
+/** Groups the pending transactions of the requested senders, sorted by nonce. */
 function bySender<E extends Ordered>(waiting: Iterable<E>, isAsked: (sender: string) => boolean): Map<string, E[]> {
   const found = new Map<string, E[]>();
   for (const entry of waiting) {

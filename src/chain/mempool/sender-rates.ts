@@ -1,6 +1,6 @@
 /**
- * What a sender, and an origin, may write in a minute. Each has a bucket for bytes, one for new programs and one for new
- * leaves of the commitment tree.
+ * Write rates per minute of each sender and each source. Each has token buckets for bytes, new programs and new leaves
+ * of the commitment tree.
  */
 import type { TokenBucket } from "limiter";
 import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
@@ -8,40 +8,39 @@ import { createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { RpcError } from "../../rpc/errors.js";
 import { maxTransactionBytes } from "../transactions/transaction.js";
 
-/** What is counted. */
+/** Quantity with a rate limit. */
 export type Counted = "bytes" | "programs" | "leaves";
 
-/** Most of each in a minute; 0 is no limit. */
+/** Limit per minute on each quantity; 0 disables the limit. */
 export type RatesPerMinute = Readonly<Record<Counted, number>>;
 
-/** Whom it is counted for. */
+/** Sender and source that a transaction is counted for. */
 export interface Writer {
   readonly sender: string;
-  /** Undefined where there is none. */
+  /** Undefined for transactions without a source. */
   readonly origin: string | undefined;
 }
 
-/** The counters. */
 export interface SenderRates {
   /**
-   * Checks that so many bytes of an origin would be counted now.
+   * Checks the byte rate of a source without counting.
    *
-   * @throws Failure RATE_LIMITED with the seconds to wait.
+   * @throws RpcError RATE_LIMITED with the seconds to wait.
    */
   announce(origin: string, bytes: number): void;
   /**
-   * Counts bytes of an origin, before they are looked at: what is no transaction costs as much as what is one.
+   * Counts bytes of a source before they are decoded, so invalid transactions cost as much as valid ones.
    *
-   * @throws Failure RATE_LIMITED with the seconds to wait.
+   * @throws RpcError RATE_LIMITED with the seconds to wait.
    */
   arrive(origin: string, bytes: number): void;
   /**
-   * Checks that a transaction may be taken now.
+   * Checks that a transaction is within all rates.
    *
-   * @throws Failure RATE_LIMITED with the seconds to wait.
+   * @throws RpcError RATE_LIMITED with the seconds to wait.
    */
   check(writer: Writer, costs: RatesPerMinute): void;
-  /** Checks it, and counts the transaction. */
+  /** Checks the rates and counts the transaction. */
   take(writer: Writer, costs: RatesPerMinute): void;
 }
 
@@ -49,10 +48,10 @@ const minuteMs = 60_000;
 const maxBuckets = 100_000;
 const kinds = ["bytes", "programs", "leaves"] as const;
 const words = { bytes: "bytes", programs: "new programs", leaves: "new commitments" } as const;
-/** The largest single transaction passes once its bucket is full, however low the rate is. */
+/** Minimum burst of each bucket: a full bucket admits the largest possible transaction, even at a lower rate. */
 const largest: RatesPerMinute = { bytes: maxTransactionBytes + 1_024, programs: 1, leaves: 1 };
 
-/** What a transaction counts as. */
+/** Returns the quantities that a transaction counts as. */
 export function costsOf({ operation }: TransactionBody, sizeBytes: number): RatesPerMinute {
   const made = operation.case === undefined ? undefined : operation.value.operation.case;
   return { bytes: sizeBytes, programs: Number(made === "createProgram"), leaves: Number(made === "addCommitment") };
@@ -65,7 +64,7 @@ interface Count {
   readonly bucket: TokenBucket;
 }
 
-/** Builds counters that are all at nothing. */
+/** Creates full token buckets. */
 export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
   const buckets = createTokenBuckets(maxBuckets);
 
@@ -74,12 +73,12 @@ export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
     return buckets.of(`${kind} ${key}`, { burst: Math.max(tokens, largest[kind]), tokens, everyMs: minuteMs });
   }
 
-  /** The buckets that a transaction is counted in. */
+  /** Yields the token buckets that a transaction is counted in. */
   function* counted({ sender, origin }: Writer, costs: RatesPerMinute): Generator<Count> {
     for (const kind of kinds) {
       if (perMinute[kind] > 0 && costs[kind] > 0) {
         yield { kind, whose: "sender", cost: costs[kind], bucket: bucketOf(kind, sender) };
-        // The bytes of an origin are counted when they arrive.
+        // Bytes of a source are already counted on arrival.
         if (origin !== undefined && kind !== "bytes") {
           yield { kind, whose: "address", cost: costs[kind], bucket: bucketOf(kind, origin) };
         }

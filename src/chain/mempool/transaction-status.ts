@@ -1,7 +1,7 @@
-/** What became of a transaction. */
+/** Status lookup of a transaction across mempool, blocks and rejections. */
 import type { TransactionStatusInfo } from "../blocks/store.js";
 
-/** The places where a transaction may be. */
+/** Sources of the status of a transaction. */
 export interface StatusSources {
   isPending(hash: string): boolean | Promise<boolean>;
   blockOf(hash: string): Promise<bigint | undefined>;
@@ -9,8 +9,8 @@ export interface StatusSources {
 }
 
 /**
- * Looks for a transaction in the order in which it moves: what is gone from one place has arrived at the next one
- * already. It is in a block before it leaves the mempool, so a block counts more.
+ * Finds the status of a transaction. Checks the mempool before the blocks, so that none is missed while it moves. A
+ * transaction enters a block before it leaves the mempool, so the block takes precedence.
  */
 export async function findTransactionStatus(
   hash: string,

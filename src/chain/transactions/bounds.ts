@@ -1,15 +1,15 @@
 /**
- * Checks messages against the bounds that the contract gives their fields (`gatehouse.annotations.v1.bounds`), compiled
- * once for each type of message. What a message holds that its type does not know is refused as well: a reader that is
- * older than its writer must not take it for less than it says.
+ * Checks messages against the limits on their fields in the `.proto` files (`gatehouse.annotations.v1.bounds`). The
+ * checks are compiled once for each message type. Unknown fields are rejected too: an older node must not ignore a part
+ * of a message from a newer node.
  */
 import { type DescEnum, type DescField, type DescMessage, getOption, type MessageShape } from "@bufbuild/protobuf";
 import { type Bounds, bounds as boundsOption } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 
-/** What is wrong, and with which field: the names that lead to it. */
+/** Violation of a limit, with the path of field names that leads to it. */
 interface Finding {
   readonly path: readonly string[];
-  /** The end of a sentence that begins with the field. */
+  /** Predicate of an error message that starts with the field. */
   readonly problem: string;
 }
 
@@ -17,11 +17,12 @@ type Check<T = unknown> = (value: T) => Finding | undefined;
 type AnyMessage = Readonly<Record<string, unknown>> & { readonly $unknown?: readonly unknown[] };
 
 /**
- * Compiles the checks of a type of message, when the first one is there: who only reads what was checked waits for none.
+ * Compiles the checks of a message type. Compilation is deferred until the first message, so processes that check no
+ * messages start faster.
  *
- * @param what what such a message is called, to begin a sentence with.
- * @returns a function that says in a sentence what is the matter with a message, such as `The transaction's
- * storage.set_field.field must have at most 256 bytes.`; undefined when nothing is.
+ * @param what name of the message in error messages.
+ * @returns a function that returns an error message, or undefined if the message is valid. Example:
+ * `The transaction's storage.set_field.field must have at most 256 bytes.`
  */
 export function compileBounds<M extends DescMessage>(
   desc: M,
@@ -51,7 +52,7 @@ function checkMessage(desc: DescMessage, known: Map<string, Check>): Check {
       ? wrong("holds a field that this node does not know")
       : firstOf(checks, (one) => one(message));
   };
-  // Before its fields, one of which may be of the same type.
+  // Registered before its fields are compiled, because message types may be recursive.
   known.set(desc.typeName, check);
   checks = desc.fields.map((field) => {
     const checkField = checkValues(field, getOption(field, boundsOption), known);
@@ -93,7 +94,7 @@ function checkValues(field: DescField, bounds: Bounds, known: Map<string, Check>
   }
 }
 
-/** The check of a value that is no message; of a list, that of each item. */
+/** Returns the check of a scalar or enum; for a list, the check of each item. */
 function checkScalar({ enum: values }: DescField, bounds: Bounds): Check {
   if (values !== undefined) {
     return checkEnum(values);

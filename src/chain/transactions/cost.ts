@@ -1,19 +1,19 @@
 /**
- * How much work a block may make. Work is counted in bytes that are touched, the same on every node and engine, so that
- * the bound of a block can be a rule of the chain: what a feature counts for an operation, it says where it is made. A
- * core does about 20 MiB of it in a second.
+ * Execution cost of blocks, similar to gas. A transaction costs a fixed amount, the bytes of its body, and the bytes of
+ * state that it touches. The cost is equal on every node and database engine, so its limit can be a rule of the chain.
+ * Each feature defines the cost of its own operations. One core executes about 20 MiB of cost in a second.
  */
 
-/** What every transaction costs beside its bytes and its effects: signature, place in the block, sender; 0.8 ms. */
+/** Fixed cost of a transaction, in bytes: signature, slot in the block and sender. Takes about 0.8 ms. */
 const transactionWork = 16 * 1024;
 
 /**
- * Work of a block before its last transaction: with that, about a second of one core. A node makes no block with more,
- * and applies none.
+ * Limit on the cost of a block before its last transaction, in bytes. Including the last one, a block takes about 1 s
+ * of one core. The node neither builds nor applies a block above this limit.
  */
 export const maxBlockCost = 16 * 1024 * 1024;
 
-/** Work of a transaction. */
+/** Returns the cost of a transaction in bytes. */
 export function costOf(bodyBytes: number, effectsWork: number): number {
   return transactionWork + bodyBytes + effectsWork;
 }

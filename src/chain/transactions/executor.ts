@@ -1,43 +1,47 @@
-/** What transactions do, as the chain sees it: the features say what it is, and the chain says when. */
+/**
+ * Interface between the chain and the features: features execute transactions, the chain decides in which order and in
+ * which block.
+ */
 import type { BlockRoots, ChainRules, ReadTransaction } from "./transaction.js";
 
-/** A block before it has a hash. */
+/** Position of a block in the chain, known before its hash. */
 export interface BlockMoment {
   readonly number: bigint;
-  /** As its header says it. */
+  /** Timestamp in the block header. */
   readonly timeMs: number;
 }
 
 /**
- * What transactions do, feature by feature.
+ * Executes the transactions of all features.
  *
- * @typeParam State what they do it to.
+ * @typeParam State state that transactions read and change.
  */
 export interface Executor<State> extends Pick<ChainRules, "checkOperation"> {
   /**
-   * Looks at a transaction before it gets into the mempool. What passes may still be rejected when its block is made.
+   * Checks a transaction before it enters the mempool. A transaction that passes may still be rejected during block
+   * production.
    *
-   * @param block the one that it can get into at the earliest.
-   * @throws Failure for a transaction that would be rejected now.
+   * @param block earliest block that can include the transaction.
+   * @throws RpcError if the transaction would be rejected now.
    */
   check(transaction: ReadTransaction, block: BlockMoment): Promise<void>;
-  /** Begins a block, whose effects are stored with it, or not at all. */
+  /** Starts the execution of a block. Its changes are stored atomically with the block. */
   begin(block: BlockMoment, state: State): BlockExecutor;
 }
 
-/** The effects of one block, made inside its database transaction. */
+/** Execution of one block, inside its database transaction. */
 export interface BlockExecutor {
-  /** Reads ahead what transactions that come will look at: nothing that they do is another for it. */
+  /** Prefetches the state that upcoming transactions read. Affects speed only, never results. */
   expect(transactions: readonly ReadTransaction[]): Promise<void>;
   /**
-   * Makes the effects of a transaction, and gives the work that they were: bytes touched, the same on every engine.
-   * Throws a Failure when they cannot be made; then none are left.
+   * Executes a transaction. Returns its cost in bytes touched, which is equal on every engine. If execution fails,
+   * rolls back the changes of the transaction and throws an RpcError.
    */
   apply(transaction: ReadTransaction): Promise<number>;
   /**
-   * Ends the block.
+   * Completes the block and returns its roots.
    *
-   * @param transactions those that are in it, whose effects are made.
+   * @param transactions included transactions, all of them executed.
    */
   finish(transactions: readonly ReadTransaction[]): Promise<BlockRoots>;
 }

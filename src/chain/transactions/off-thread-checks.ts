@@ -1,6 +1,6 @@
 /**
- * Reads transactions that strangers hand in, without keeping everybody else waiting, and remembers what was found right.
- * Blocks are read where they are: a flood of large transactions must not keep them out of the threads.
+ * Verifies submitted transactions without blocking the event loop, and caches verified ones. Blocks are verified on the
+ * main thread, because a flood of large transactions may occupy the worker threads.
  */
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../base/crypto/hash.js";
@@ -13,21 +13,23 @@ import {
   type ReadTransaction,
 } from "./transaction.js";
 
-/** The rules, and how a node holds transactions to them. */
+/** Chain rules, and the means to verify transactions off-thread. */
 export interface Reading extends ChainRules {
-  /** Where a large transaction is looked at in another thread; throws what {@link readTransaction} would. */
+  /** Verifies a large transaction on another thread; throws the same errors as {@link readTransaction}. */
   readonly checkAside?: CheckOffThread | undefined;
 }
 
 export type CheckOffThread = (signed: Transaction, network: string) => Promise<void>;
 
-/** More than the mempool holds. */
+/** Number of cached transactions; above the mempool limit of 10,000. */
 const maxKnown = 20_000;
-/** A larger body is looked at aside: JSON of 1 MiB takes up to a tenth of a second. */
+/** Size above which a body is verified off-thread. Parsing 1 MiB of JSON takes up to 0.1 s. */
 const asideBytes = 64 * 1024;
 const signatureBytes = 64;
 
-/** Remembers the newest. */
+/**
+ * Creates an LRU cache of verified transactions. The key includes the signature, because a hash covers only the body.
+ */
 export function createKnownTransactions(): KnownTransactions {
   const known = createLruCache<true>(maxKnown);
   const keyOf = ({ signature }: Transaction, hash: string): string => hash + Buffer.from(signature).toString("latin1");
@@ -38,9 +40,9 @@ export function createKnownTransactions(): KnownTransactions {
 }
 
 /**
- * Reads a transaction that was handed in.
+ * Decodes and verifies a submitted transaction.
  *
- * @throws Failure as {@link readTransaction}; OVERLOADED where too many are looked at.
+ * @throws RpcError as {@link readTransaction}; OVERLOADED if too many transactions are being verified.
  */
 export async function verifyOffThread(signed: Transaction, reading: Reading): Promise<ReadTransaction> {
   const { network, known, checkAside } = reading;

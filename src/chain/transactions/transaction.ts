@@ -1,4 +1,4 @@
-/** Signed transactions and blocks, as they travel and as they are read. */
+/** Signed transactions and blocks, encoded and decoded, and their verification. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
   type Block,
@@ -18,45 +18,47 @@ import { hex32, sha256 } from "../../base/crypto/hash.js";
 import { mapYielding } from "../../base/async/yielding.js";
 import { blockMessage, transactionMessage } from "./signing.js";
 
-/** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
+/** Limit on the encoded body of a transaction, in bytes: a document of 1 MiB and 256 KiB for the other fields. */
 export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
-/** Most bytes of a block, encoded: in a message of its own, with a tag and a length before it, it still fits an answer. */
+/** Limit on an encoded block, in bytes. A response that embeds the block adds up to 5 bytes for tag and length. */
 export const maxBlockBytes = maxResponseBytes - 5;
 
-/** A transaction whose signature was verified. */
+/** Decoded transaction with a verified signature. */
 export interface ReadTransaction {
-  /** 0x and 64 lower-case hex digits. */
+  /** SHA-256 hash of the encoded body: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly body: TransactionBody;
   readonly signed: Transaction;
 }
 
-/** A block whose signature was verified, and whose transactions are those that it names. */
+/** Decoded block with verified signatures, whose transactions match the hash in its header. */
 export interface VerifiedBlock {
-  /** 0x and 64 lower-case hex digits. */
+  /** SHA-256 hash of the encoded header: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: BlockHeader;
   readonly transactions: readonly ReadTransaction[];
   readonly signed: Block;
 }
 
-/** What a block says, without hashes and signatures. */
+/** Content of a block without hashes and signatures. */
 export interface BlockContent {
   readonly header: BlockHeader;
   readonly transactions: readonly Pick<ReadTransaction, "body">[];
 }
 
-/** What makes a transaction one of this network, whatever the state: the same on every node, for ever. */
+/**
+ * Rules that a transaction of this network must satisfy in every state. They are equal on every node and never change.
+ */
 export interface ChainRules {
   /** Hash of block 0. */
   readonly network: string;
-  /** Checks what a transaction says to do, as far as that takes no state. Throws Failure INVALID_REQUEST. */
+  /** Checks the part of an operation that needs no state. Throws RpcError INVALID_REQUEST. */
   readonly checkOperation: (operation: TransactionBody["operation"]) => void;
-  /** What was found right is not looked at again. */
+  /** Cache of valid transactions, which are not verified again. */
   readonly known?: KnownTransactions | undefined;
 }
 
-/** Transactions that are signed by their senders, and whose operation can be one. */
+/** Cache of transactions whose signature and operation are valid. */
 export interface KnownTransactions {
   has(signed: Transaction, hash: string): boolean;
   add(signed: Transaction, hash: string): void;
@@ -66,10 +68,10 @@ const findInBody = compileBounds(TransactionBodySchema, "transaction");
 const findInHeader = compileBounds(BlockHeaderSchema, "block header");
 
 /**
- * Reads a transaction: what it finds is what every node finds, before anything touches the state.
+ * Decodes and verifies a transaction without access to the state. All nodes reach the same result.
  *
- * @throws Failure INVALID_REQUEST when it is malformed, out of bounds, or of another network; INVALID_SIGNATURE when its
- * sender did not sign it.
+ * @throws RpcError INVALID_REQUEST if the transaction is malformed, exceeds a limit or is for another network;
+ * INVALID_SIGNATURE if it is not signed by its sender.
  */
 export function readTransaction(signed: Transaction, rules: ChainRules): ReadTransaction {
   const transaction = readUnverified(signed, rules);
@@ -83,7 +85,7 @@ export function readTransaction(signed: Transaction, rules: ChainRules): ReadTra
   return transaction;
 }
 
-/** Reads a transaction without a look at its signature, and at its operation as far as that takes no more than bounds. */
+/** Decodes a transaction and checks the limits on its fields, but neither its signature nor its operation. */
 function readUnverified(signed: Transaction, { network }: ChainRules): ReadTransaction {
   if (signed.withheldHash !== undefined) {
     throw new RpcError("INVALID_REQUEST", "The transaction is withheld: it is a hash without its body.");
@@ -111,9 +113,9 @@ function notSignedBySender(): RpcError {
 }
 
 /**
- * Reads the header of a block. Whether its proposer is an authority is for the chain to say.
+ * Decodes a block header and verifies its signature. Does not check that the proposer is an authority.
  *
- * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
+ * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE
  */
 export function readHeader(
   signed: Pick<Block, "header" | "signature">,
@@ -130,18 +132,18 @@ export function readHeader(
   return header;
 }
 
-/** A block that is read as far as one thread does it. */
+/** Decoded block whose transaction signatures are still being verified. */
 export interface BlockInReading {
-  /** What it is once {@link signatures} hold. */
+  /** Block, to be used only once {@link signatures} resolves. */
   readonly block: VerifiedBlock;
-  /** The signatures of its transactions, verified in other threads. Rejects with a Failure INVALID_SIGNATURE. */
+  /** Resolves once worker threads have verified the signatures. Rejects with RpcError INVALID_SIGNATURE. */
   readonly signatures: Promise<void>;
 }
 
 /**
- * Reads a block. How it fits to the chain is for the chain to say.
+ * Decodes and verifies a block. Does not check that it extends the chain.
  *
- * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
+ * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE
  */
 export async function verifyBlock(signed: Block, rules: ChainRules): Promise<VerifiedBlock> {
   const { block, signatures } = await beginBlock(signed, rules);
@@ -150,9 +152,9 @@ export async function verifyBlock(signed: Block, rules: ChainRules): Promise<Ver
 }
 
 /**
- * Reads a block but for the signatures of its transactions, which are verified meanwhile.
+ * Decodes a block, verifies its header, and starts to verify the signatures of its transactions in the background.
  *
- * @throws Failure INVALID_REQUEST; INVALID_SIGNATURE when it is not signed by its proposer.
+ * @throws RpcError INVALID_REQUEST; INVALID_SIGNATURE if the block is not signed by its proposer.
  */
 export async function beginBlock(signed: Block, rules: ChainRules): Promise<BlockInReading> {
   if (encodedBlockBytes(signed) > maxBlockBytes) {
@@ -165,7 +167,7 @@ export async function beginBlock(signed: Block, rules: ChainRules): Promise<Bloc
   }
   const unknown = transactions.filter(({ signed: one, hash }) => rules.known?.has(one, hash) !== true);
   const verified = verifySenders(unknown);
-  // Whoever waits for them hears of it; an operation may be found wrong before.
+  // Prevents an unhandled rejection if an operation is invalid first; `signatures` reports this error otherwise.
   verified.catch(() => undefined);
   await mapYielding(unknown, ({ body }) => rules.checkOperation(body.operation));
   const signatures = verified.then(() => unknown.forEach(({ signed: one, hash }) => rules.known?.add(one, hash)));
@@ -174,12 +176,12 @@ export async function beginBlock(signed: Block, rules: ChainRules): Promise<Bloc
 }
 
 /**
- * Signatures that are verified at a time. That is twice the threads of Node.js's pool, so that none waits until this one
- * has the next for it; a query of the database waits for two of them at most.
+ * Number of signatures verified concurrently: twice the default number of threads in the Node.js thread pool. Threads
+ * thus never idle between signatures, and a database query waits behind two signatures at most.
  */
 const verifiedAtOnce = 8;
 
-/** Verifies that transactions are signed by their senders. Throws Failure INVALID_SIGNATURE. */
+/** Verifies the signatures of transactions on the thread pool. Throws RpcError INVALID_SIGNATURE. */
 async function verifySenders(transactions: readonly ReadTransaction[]): Promise<void> {
   const left = transactions.values();
   let areRight = true;
@@ -194,7 +196,7 @@ async function verifySenders(transactions: readonly ReadTransaction[]): Promise<
   await Promise.all(Array.from({ length: verifiedAtOnce }, verifySome));
 }
 
-/** How many bytes a block has once it is encoded, without encoding it. */
+/** Returns the encoded size of a block in bytes without encoding it. */
 export function encodedBlockBytes({ header, signature, transactions }: Block): number {
   const ofTransactions = transactions.map((each) =>
     field(optional(each.body.length) + optional(each.signature.length)),
@@ -202,17 +204,20 @@ export function encodedBlockBytes({ header, signature, transactions }: Block): n
   return ofTransactions.reduce((sum, bytes) => sum + bytes, optional(header.length) + optional(signature.length));
 }
 
-/** A field of so many bytes: its tag, its length as a varint, itself. */
+/** Returns the encoded size of a length-delimited field: tag, length as a varint, and content. */
 function field(bytes: number): number {
   return 1 + Math.max(1, Math.ceil((32 - Math.clz32(bytes)) / 7)) + bytes;
 }
 
-/** The same, which is not written when it is empty. */
+/** Returns the encoded size of a field that is omitted if empty. */
 function optional(bytes: number): number {
   return bytes === 0 ? 0 : field(bytes);
 }
 
-/** A block of the database, in words; its signatures were verified when it was applied. */
+/**
+ * Decodes the header of a stored block and hashes its transactions. Verifies no signatures: the block was verified when
+ * it was applied.
+ */
 export function describeBlock(signed: Block): { readonly header: BlockHeader; readonly transactionHashes: string[] } {
   return {
     header: describeHeader(signed.header),
@@ -220,7 +225,7 @@ export function describeBlock(signed: Block): { readonly header: BlockHeader; re
   };
 }
 
-/** What a block of the database says. */
+/** Decodes a stored block without verifying it again. */
 export function readStoredBlock({ header, transactions }: Block): BlockContent {
   return {
     header: describeHeader(header),
@@ -228,30 +233,30 @@ export function readStoredBlock({ header, transactions }: Block): BlockContent {
   };
 }
 
-/** A header of the database, in words. */
+/** Decodes a stored block header without verifying it again. */
 export function describeHeader(header: Uint8Array): BlockHeader {
   return fromBinary(BlockHeaderSchema, header);
 }
 
-/** A transaction as the mempool keeps it. */
+/** Encodes a transaction in the format of the mempool. */
 export function encodeTransaction(signed: Transaction): Uint8Array {
   return toBinary(TransactionSchema, signed);
 }
 
-/** What the header of a block says of the state after it. */
+/** Roots of the state after a block, as stated in its header. */
 export type BlockRoots = Pick<BlockHeader, "stateRoot"> & {
-  /** Undefined where the block adds no commitments. */
+  /** Undefined if the block adds no commitments. */
   readonly commitmentRoot: string | undefined;
 };
 
-/** What a header says. */
+/** Fields of a header that the proposer signs. */
 export type UnsignedHeader = Pick<
   BlockHeader,
   "number" | "previousHash" | "timestampMs" | "proposer" | "genesisHash" | "transactionsHash"
 > &
   BlockRoots;
 
-/** Makes and signs a block. */
+/** Creates and signs a block. */
 export function signBlock(
   header: Omit<UnsignedHeader, "transactionsHash">,
   transactions: readonly ReadTransaction[],
@@ -270,7 +275,7 @@ export function signBlock(
   return { hash: sha256(bytes), header: whole, transactions, signed };
 }
 
-/** What a header names its transactions by: SHA-256 over their hashes. */
+/** Returns the hash in a block header that identifies its transactions: SHA-256 over their concatenated hashes. */
 export function hashOfHashes(hashes: readonly string[]): string {
   return sha256(Buffer.from(hashes.map((hash) => hash.slice(2)).join(""), "hex"));
 }

@@ -1,4 +1,4 @@
-/** Makes the next block of the mempool, and finds out whose fault it is when that fails. */
+/** Builds the next block from the mempool, and isolates the transaction that makes a block fail. */
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { isDatabaseError } from "../../base/errors/database-error-kind.js";
 import { sha256 } from "../../base/crypto/hash.js";
@@ -20,10 +20,10 @@ export interface BlockMakerDeps<State> extends BlockParts<State> {
 }
 
 /**
- * Builds the function that makes the block after a head.
+ * Creates the function that builds the block after a head.
  *
- * A block that fails as a whole is some transaction's fault: the next try is made with half as many, until one alone is
- * left, whose fault it is. What a database in trouble throws is nobody's.
+ * If a block fails for an unexpected error, the next attempt uses half as many transactions. Once a single transaction
+ * fails alone, it is rejected. Errors of an unavailable database reject no transaction.
  */
 export function createBlockBuilder<State>(
   deps: BlockMakerDeps<State>,

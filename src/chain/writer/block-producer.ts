@@ -1,23 +1,23 @@
-/** Makes block after block, and tells when nothing comes of it though transactions wait. */
+/** Block production: builds blocks periodically and reports a lack of progress while transactions wait. */
 import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
 import type { Made } from "./blocks.js";
 
 export interface SealerDeps {
-  /** Makes the next block; {@link Made} nothing where it has no reason to, or may not now. */
+  /** Builds the next block. Returns undefined if there is no reason to build one, or if the node may not. */
   readonly seal: () => Promise<Made | undefined>;
   readonly pauseMs: number;
-  /** How long it may be without progress. */
+  /** Time without progress after which block production counts as stuck. */
   readonly stuckAfterMs: number;
   readonly nowMs: () => number;
-  /** Hears of a block that could not be made. */
+  /** Called when a block cannot be built. */
   readonly onError: (error: unknown) => void;
-  /** Hears when no progress is made any more (why), and when it is again (undefined). */
+  /** Called with a reason when block production gets stuck, and with undefined when it makes progress again. */
   readonly onStuck: (trouble: string | undefined) => void;
 }
 
 /**
- * Begins to make blocks. Progress is a block, a rejection, or nothing to do: whoever keeps something waiting for longer
- * is stuck, whatever keeps it from going on.
+ * Starts block production. Progress is a block, a rejection, or an empty mempool. Block production counts as stuck if
+ * transactions wait longer than the limit, whatever the cause.
  */
 export function createBlockProducer({
   seal,

@@ -1,4 +1,7 @@
-/** The next block: applied as it came, or made of what is pending. Its effects and itself are stored together. */
+/**
+ * Next block of the chain: applied as received, or built from pending transactions. A block is stored atomically with
+ * its effects on the state.
+ */
 import { settleAll } from "../../base/async/settle-all.js";
 import { isDatabaseError } from "../../base/errors/database-error-kind.js";
 import { sha256 } from "../../base/crypto/hash.js";
@@ -22,32 +25,33 @@ import {
 } from "../transactions/transaction.js";
 import { maxBlockCost } from "../transactions/cost.js";
 
-/** What blocks are checked against, and stored in. */
+/** Dependencies that verify, execute and store blocks. */
 export interface BlockParts<State> {
   readonly store: ChainStore<State>;
   readonly genesis: Genesis | undefined;
   readonly effects: Executor<State>;
   readonly nowMs: () => number;
-  /** Hears of an error, none of a rule, that a transaction was rejected for. */
+  /** Called when a transaction is rejected for an unexpected error rather than for breaking a rule. */
   readonly onUnexpected: (error: unknown, hash: string) => void;
 }
 
-/** The key of an authority. */
+/** Key of an authority. */
 export interface SealingKey {
   readonly publicKey: string;
   sign(bytes: Uint8Array): Uint8Array;
 }
 
-/** Bounds of a block that this node makes. */
+/** Limits on a block that this node builds: number of transactions, and bytes of their bodies. */
 export const maxBlockTransactions = 1_000;
 export const targetBlockBytes = 3 * 1024 * 1024;
-/** How far a block may be ahead of the clock of who applies it. */
+/** Limit on the time by which a block's timestamp may be ahead of the local clock. */
 export const maxAheadMs = 60_000;
 
 /**
- * Applies a block. Nothing of it is stored before the signatures of its transactions hold, which are verified meanwhile.
+ * Applies a block. The signatures of its transactions are verified meanwhile, and the block is not stored until they
+ * are.
  *
- * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE when it is not a block that may come after `before`.
+ * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE if the block is not a valid successor of `before`.
  */
 export async function applyNext<State>(
   { block, signatures }: BlockInReading,
@@ -72,13 +76,13 @@ export async function applyNext<State>(
       await signatures;
     })
     .catch(async (error: unknown) => {
-      // A signature that is wrong is what is wrong, whatever came of it.
+      // An invalid signature is the root cause, so its error takes precedence.
       await signatures;
       throw error;
     });
 }
 
-/** Makes the effects of a block that is given. */
+/** Executes all transactions of a received block. */
 async function includeAll(
   { number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">,
   transactions: readonly ReadTransaction[],
@@ -94,9 +98,9 @@ async function includeAll(
 }
 
 /**
- * What the header of the next block says, but for its proposer, where it holds these transactions; nothing is stored.
+ * Returns the header of the next block with these transactions, without its proposer. Stores nothing.
  *
- * @throws Failure INVALID_REQUEST when they make no block that may come after `before`.
+ * @throws RpcError INVALID_REQUEST if the transactions do not form a valid successor of `before`.
  */
 export async function dryRunNext<State>(
   transactions: readonly ReadTransaction[],
@@ -122,7 +126,7 @@ export async function dryRunNext<State>(
   return { ...header, ...roots!, transactionsHash: hashOfHashes(transactions.map(({ hash }) => hash)) };
 }
 
-/** What a block's header says of its place in the chain. */
+/** Returns the header fields that place a block after another one. */
 function after({ number, hash, genesisHash }: ChainHead): Pick<BlockHeader, "number" | "previousHash" | "genesisHash"> {
   return { number: number + 1n, previousHash: hash, genesisHash };
 }
@@ -133,7 +137,11 @@ function checkTime(timestampMs: bigint, before: ChainHead, nowMs: () => number):
   }
 }
 
-/** @throws Failure INVALID_REQUEST where the state after a block is another one than it says. */
+/**
+ * Checks that the roots after execution match the header.
+ *
+ * @throws RpcError INVALID_REQUEST if they differ.
+ */
 function checkRoots(header: BlockHeader, { commitmentRoot, stateRoot }: BlockRoots): void {
   if (commitmentRoot !== header.commitmentRoot) {
     throw new RpcError(
@@ -149,29 +157,26 @@ function checkRoots(header: BlockHeader, { commitmentRoot, stateRoot }: BlockRoo
   }
 }
 
-/** What came of making a block. */
+/** Result of building a block. */
 export interface Made {
-  /** Undefined when there was nothing to put into it. */
+  /** Undefined if no transaction could be included. */
   readonly block: VerifiedBlock | undefined;
-  /** Transactions that never get into a block: why, by their hashes. */
+  /** Reasons of permanent rejections, by transaction hash. */
   readonly rejected: ReadonlyMap<string, string>;
-  /** How many were left for a later block, because something that they need is busy. */
+  /** Number of senders with a transaction that is deferred to a later block, because it requires a busy resource. */
   readonly deferredCount: number;
 }
 
-/** What a block is made of. */
+/** Input of a block to build. */
 export interface Making {
-  /** In the order in which they have their turn. */
+  /** Pending transactions in fair order. */
   readonly candidates: readonly Transaction[];
   readonly rules: ChainRules;
-  /** Its time, unless that of the block before is later. */
+  /** Block time, raised to that of the previous block if earlier. */
   readonly timeMs: number;
 }
 
-/**
- * Makes a block of transactions, and applies it. Whatever one of them throws is its own rejection, unless the database
- * is in trouble.
- */
+/** Builds a block and applies it. A transaction that throws is rejected, unless the database is unavailable. */
 export async function makeNext<State>(
   key: SealingKey,
   before: ChainHead,
@@ -204,10 +209,10 @@ export async function makeNext<State>(
   });
 }
 
-/** Why a transaction is rejected that threw what is no rule's word. */
+/** Reason of rejection for a transaction that failed with an unexpected error. */
 export const cannotBeApplied = "The transaction cannot be applied.";
 
-/** Rejects what was stored and is no transaction of this network. */
+/** Decodes and verifies the candidates; rejects those that are invalid on this network. */
 async function readWhatIsValid(
   candidates: readonly Transaction[],
   rules: ChainRules,
@@ -231,7 +236,7 @@ interface Filling {
   readonly onUnexpected: (error: unknown, hash: string) => void;
 }
 
-/** Includes transactions up to the bounds of a block. Those behind a deferred one of their sender wait with it. */
+/** Includes transactions up to the limits of a block. Later transactions of a deferred sender wait too. */
 async function includeWhatFits({
   inclusion,
   changes,

@@ -1,44 +1,43 @@
 /**
- * The fence around what a node stores: one that is not the writer of its database any more, or whose files are not where
- * they were, stores nothing, and so acknowledges nothing.
+ * Write fence: rejects every write of a node that no longer holds the writer lease, or whose database files were moved.
+ * Such a node also acknowledges nothing.
  */
 import type { Database, DatabasePart, DatabaseTransaction, Queries } from "../../db/queries/database.js";
 import { FencedError } from "../blocks/fenced-error.js";
 import { type HeldLease, holdLease, leaseMs, readEpoch, shareLease } from "./writer-lease-store.js";
 
-/** Runs work inside of transactions, whose changes it lets be stored or not. */
+/** Wraps the work of database transactions and decides whether their changes may be stored. */
 export interface Fence {
-  /** Of blocks: while one goes on, nobody else begins another or takes the lease. */
+  /** Fences transactions of blocks. While one runs, no other node can start one or take the lease. */
   readonly blocks: <T>(db: DatabaseTransaction, work: () => Promise<T>) => Promise<T>;
-  /** Of the mempool, which does not wait for blocks. */
+  /** Fences transactions of the mempool, which do not wait for blocks. */
   readonly mempool: <T>(db: Queries, work: () => Promise<T>) => Promise<T>;
 }
 
-/** The fence of a lease. */
+/** Fence that checks the writer lease. */
 export interface LeaseFence extends Fence {
   /**
-   * Whether a transaction keeps the lease, however long it takes: it has renewed it, so that nobody takes it before its
-   * end, and the database answers it.
+   * Returns true while a running transaction protects the lease. The transaction has renewed the lease, so no node can
+   * take it before the transaction ends. Returns false once its query has stalled for the duration of the lease.
    */
   isHolding(): boolean;
 }
 
-/** Keeps nobody out: for databases that nobody else can have. */
+/** Fence that permits every write, for databases that no other node can access. */
 export const noFence: Fence = { blocks: (_, work) => work(), mempool: (_, work) => work() };
 
-/** What a fence is made of. */
 export interface FenceDeps {
   readonly held: HeldLease;
   readonly files: Database["files"];
-  /** Hears why nothing was let through; undefined when blocks could be stored. */
+  /** Called with the error of each rejected write, and with undefined when a write of a block is permitted. */
   readonly onOutcome: (trouble: FencedError | undefined) => void;
 }
 
-/** How old the renewal at the beginning of a transaction may be at its end. */
+/** Age at which a renewal from the start of a transaction is repeated at its end. */
 const renewAfterMs = leaseMs / 3;
 
 export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
-  /** The transaction of blocks that has renewed the lease. There is one at a time. */
+  /** Transaction of blocks that renewed the lease; at most one runs at a time. */
   let holder: DatabaseTransaction | undefined;
 
   async function checkLease(db: Queries, isHeld: Promise<boolean>): Promise<void> {
@@ -58,7 +57,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
         );
   }
 
-  /** As late as can be: what is committed to files that are gone is lost. */
+  /** Checked as late as possible, because commits to deleted files are lost. */
   async function checkFiles(): Promise<void> {
     const lost = await files?.lost();
     if (lost !== undefined) {
@@ -101,7 +100,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
       }),
     mempool: (db, work) =>
       told(async () => {
-        // The mempool's file has no lease; who has it has the lock of both files.
+        // Embedded engines have no lease for the mempool file: the lock on both files protects it.
         if (files === undefined) {
           await checkLease(db, shareLease(db, held));
         }
@@ -113,7 +112,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
   };
 }
 
-/** A part of a database whose transactions have a fence around them. */
+/** Wraps the transactions of a part of the database in a fence. */
 export function fencePart(part: DatabasePart, fence: Fence["mempool"]): DatabasePart {
   return { ...part, transaction: (work) => part.transaction((db) => fence(db, () => work(db))) };
 }

@@ -1,6 +1,6 @@
 /**
- * What authorities say of the newest block. One that makes no blocks for a while signs anew which is its newest, and when it
- * said so; without that, nobody could tell an idle network from a head that is held back.
+ * Signed heads of authorities. An authority that produces no blocks for a while signs its latest block again, with the
+ * current time. Without signed heads, clients could not distinguish an idle network from a node that withholds blocks.
  */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
@@ -21,44 +21,48 @@ export interface HeadStatementsDeps {
   readonly authorities: readonly string[];
   /** Hash of block 0. */
   readonly network: string;
-  /** The newest block. */
+  /** Returns the latest block. */
   readonly head: () => ChainHead | undefined;
   readonly nowMs: () => number;
-  /** What a peer passes on about the same block is of use when it is newer by so much: more often nobody is told of it. */
+  /**
+   * Minimum age difference at which a signed head from a peer replaces another one of the same block. Limits the
+   * notifications.
+   */
   readonly leastGapMs: number;
-  /** Hears that there is a newer statement. */
+  /** Called when a newer signed head is stored. */
   readonly onNewer: () => void;
-  /** Hears of a statement that was signed, about another block with the number of the newest one; once for each number. */
+  /** Called for a signed head that has the number of the latest block but another hash; once for each number. */
   readonly onContradiction: (statement: HeadStatement) => void;
 }
 
-/** What was heard since this process began: the newest is kept. */
+/** Latest signed head since the process started. */
 export interface HeadStatements {
-  /** The newest statement about the block with this hash; undefined where that is not what was said last. */
+  /** Returns the latest signed head if it is about the block with this hash; undefined otherwise. */
   newestStatement(hash: string): SignedHead | undefined;
-  /** Its time, in milliseconds since the epoch; 0 where there is none. */
+  /** Returns the time of that signed head in milliseconds since the epoch; 0 if there is none. */
   newestMs(hash: string): number;
   /**
-   * Hears of a statement that a peer passes on, and keeps it if it is about the newest block, and newer. Gives what it says,
-   * which need not be true.
+   * Processes a signed head from a peer. Stores it if it is about the latest block and newer than the stored one.
+   * Returns its content, whose signature may be unverified.
    *
-   * @param from who sent it without being asked; his are looked at once a second.
-   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE for one that no honest peer passes on.
+   * @param from sender of an unsolicited signed head; limits verification to one signature per second, in bursts of up
+   * to 4.
+   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE if no honest peer would relay it.
    */
   hear(signed: SignedHead, from?: string): HeadStatement;
   /**
-   * Takes a statement from whoever makes the blocks; one that is no newer changes nothing.
+   * Stores a signed head from the block producer; does nothing if it is not newer.
    *
-   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
+   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
    */
   take(signed: SignedHead): void;
 }
 
-/** What a statement takes, encoded, roomily: three texts of 66 bytes, two numbers. */
+/** Generous limit on the encoded size of a statement: three texts of 66 bytes and two numbers. */
 const maxStatementBytes = 512;
-/** How many signatures of one sender are verified that nobody asked for. */
+/** Rate of verified signatures for unsolicited signed heads of one sender. */
 const unaskedChecks: BucketRate = { burst: 4, tokens: 1, everyMs: 1_000 };
-/** Most senders whose rates are remembered: more than the address book holds. */
+/** Limit on senders whose rates are stored; above the size of the address book. */
 const maxSenders = 4_096;
 
 const findInStatement = compileBounds(HeadStatementSchema, "head statement");
@@ -76,7 +80,7 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
     Number(timestampMs) >= newestMs(hash) + byMs;
 
   function keep({ statement: bytes, signature }: SignedHead, { hash, timestampMs }: HeadStatement): void {
-    // A copy: its bytes are part of those of a whole message, which would be kept with them.
+    // Copied, because the bytes are a view of a complete message, which would stay in memory too.
     const copy = { statement: new Uint8Array(bytes), signature: new Uint8Array(signature) };
     newest = { signed: create(SignedHeadSchema, copy), hash, ms: Number(timestampMs) };
     onNewer();
@@ -89,7 +93,7 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
       const statement = readStatement(signed, deps);
       const at = head();
       if (at === undefined || statement.number !== at.number) {
-        // A node that is behind hears of it again, once it is there.
+        // A node that is behind receives the signed head again once it has caught up.
         return statement;
       }
       if (statement.hash !== at.hash) {
@@ -124,7 +128,7 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
   };
 }
 
-/** Reads what a statement says; whether it was signed is for {@link verify} to say, which takes longer. */
+/** Decodes and checks a statement. Does not check the signature, which is slower; see {@link verify}. */
 function readStatement(
   { statement: bytes }: SignedHead,
   { authorities, network }: Pick<HeadStatementsDeps, "authorities" | "network">,
@@ -168,7 +172,7 @@ function verify({ statement: bytes, signature }: SignedHead, { proposer }: HeadS
   }
 }
 
-/** Says that a block is the newest one. */
+/** Signs a statement that a block is the latest one. */
 export function signHead(
   { number, hash, genesisHash }: Pick<ChainHead, "number" | "hash" | "genesisHash">,
   key: SealingKey,

@@ -1,4 +1,4 @@
-/** Which transactions fit into a block. */
+/** Inclusion of transactions in a block: checks duplicates, nonces, expiry and cost, then executes. */
 import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { eachYielding, yieldToEventLoop } from "../../base/async/yielding.js";
 import { RpcError } from "../../rpc/errors.js";
@@ -7,25 +7,28 @@ import type { ChainChanges } from "../blocks/store.js";
 import type { ReadTransaction } from "../transactions/transaction.js";
 import { maxBlockCost, costOf } from "../transactions/cost.js";
 
-/** Transactions that are read ahead for: what each needs is held in memory then, which is a document of 16 KiB at most. */
+/**
+ * Number of transactions whose state is prefetched at once. For each of them, memory holds up to one document of 16
+ * KiB.
+ */
 const aheadTransactions = 32;
 
-/** A block that transactions are put into, one after the other. */
+/** Block that transactions are added to, one at a time. */
 export interface Inclusion {
-  /** The transactions, in their order; of some at a time is read ahead what they need, and others have their turn. */
-  inTurns(): AsyncIterable<ReadTransaction>;
   /**
-   * Makes the effects of the next transaction. Throws a Failure when it does not fit; then nothing changed.
+   * Yields the transactions in order. Prefetches their state in batches and yields to the event loop between batches.
    */
+  inTurns(): AsyncIterable<ReadTransaction>;
+  /** Executes the next transaction. Throws RpcError if it cannot be included; the state is then unchanged. */
   include(transaction: ReadTransaction): Promise<void>;
-  /** Work that was done so far, in bytes touched. */
+  /** Returns the cost of the block so far, in bytes touched. */
   work(): number;
 }
 
 /**
- * Begins it: learns what transactions have to fit to, of those before them in the chain.
+ * Starts a block: reads which transactions are already in blocks, and the last nonces of their senders.
  *
- * @param timeMs time of the block.
+ * @param timeMs timestamp of the block.
  */
 export async function beginInclusion(
   changes: ChainChanges,
@@ -64,9 +67,9 @@ export async function beginInclusion(
 }
 
 /**
- * Checks that a nonce is above the last one of its sender.
+ * Checks that a nonce is higher than the sender's last one.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function checkNonce(nonce: bigint, lastNonce: bigint | undefined): void {
   if (lastNonce !== undefined && nonce <= lastNonce) {
@@ -77,7 +80,7 @@ export function checkNonce(nonce: bigint, lastNonce: bigint | undefined): void {
 /**
  * Checks that a transaction has not expired at a time.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function checkExpiry({ expiresMs }: Pick<TransactionBody, "expiresMs">, timeMs: number): void {
   if (Number(expiresMs) < timeMs) {
@@ -85,15 +88,15 @@ export function checkExpiry({ expiresMs }: Pick<TransactionBody, "expiresMs">, t
   }
 }
 
-/** How far ahead a transaction may expire: for as long, those that were rejected are remembered. */
+/** Limit on the time until a transaction expires; rejections are retained for the same time. */
 const maxLifetimeMs = 3_600_000;
-/** How far the clocks of clients may be off. */
+/** Tolerance for the clocks of clients. */
 const clockSkewMs = 60_000;
 
 /**
- * Checks that a transaction may still get into a block, and not for too long.
+ * Checks that a transaction has not expired, and that it expires within the limit.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function checkLifetime(body: Pick<TransactionBody, "expiresMs">, nowMs: number): void {
   checkExpiry(body, nowMs);

@@ -1,10 +1,10 @@
-/** Which processes this one can see: a process number says something about those alone. */
+/** Identification of the machine: process IDs are comparable within one PID namespace only. */
 import { readFile, readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 
 /**
- * A name of the machine, as far as processes of it have one row of numbers: of a container, its own. It is another one
- * after the machine was started anew, where the system tells.
+ * Returns a name of the PID namespace; each container has its own. The name changes after a reboot if the system
+ * exposes a boot ID, otherwise it is the host name.
  */
 export async function nameMachine(): Promise<string> {
   try {
@@ -15,7 +15,7 @@ export async function nameMachine(): Promise<string> {
   }
 }
 
-/** Whether there is no process of this machine with that number. */
+/** Returns true if this machine has no process with that ID. */
 export function isProcessGone(pid: number): boolean {
   try {
     process.kill(pid, 0);

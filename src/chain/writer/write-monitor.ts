@@ -1,41 +1,41 @@
 /**
- * Watches whether the database takes writes. Reads may well go on where it does not, on a full disk or behind somebody
- * else's lock, so the pending count alone does not tell. While writes to a part of it fail, one that is taken back is
- * tried again and again, so that the trouble is known to be over before anybody has to find out. Who waited too long for
- * others of this node met no trouble: the database is busy, and takes writes. A lock of somebody else is trouble once it
- * has been held for a while.
+ * Monitor of database writes. Counting pending transactions is not a sufficient check: reads may succeed while writes
+ * fail, for example on a full disk or behind a lock of another process. While writes to a part of the database fail,
+ * the monitor periodically attempts a write and rolls it back. The node thus detects recovery before a client does.
+ *
+ * A write that waited too long for other writes of this node is no error: the database is busy, but accepts writes. A
+ * lock of another process counts as an error once it has been held for a while.
  */
 import { databaseErrorKindOf, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import { FencedError } from "../blocks/fenced-error.js";
 import type { ChainStore } from "../blocks/store.js";
 
-/** What the watch needs. */
 export interface WriteWatchDeps<State> {
   readonly store: ChainStore<State>;
-  /** How long after a failed write the next one is tried. */
+  /** Delay between write attempts after a failure. */
   readonly retryEveryMs: number;
-  /** How long a lock may keep writes out before that is trouble. */
+  /** Time for which a lock may block writes before it counts as an error. */
   readonly lockedForMs: number;
   readonly nowMs: () => number;
-  /** Hears when writes begin to fail (why) and when they go through again (undefined). */
+  /** Called with the error when writes start to fail, and with undefined when they succeed again. */
   readonly onChange: (trouble: unknown) => void;
 }
 
-/** A store whose writes are watched. */
+/** Store with monitored writes. */
 export interface MonitoredStore<State> {
   readonly store: ChainStore<State>;
-  /** Ends the tries. */
+  /** Stops the write attempts. */
   stop(): void;
 }
 
-/** A part of the database: that writes to another one go through says nothing of it. */
+/** Part of the database. Parts are monitored separately, because one may accept writes while another does not. */
 interface Part {
   readonly store: { tryWrite(): Promise<void> };
-  /** Since when a lock keeps writes out; undefined while none does. */
+  /** Time since which a lock blocks writes; undefined if none does. */
   lockedSinceMs: number | undefined;
 }
 
-/** Puts a watch before the writes of a store. */
+/** Wraps the writes of a store in a monitor. */
 export function monitorWrites<State>(deps: WriteWatchDeps<State>): MonitoredStore<State> {
   const { store } = deps;
   const { watchPart, stop } = createWatch(deps);
@@ -55,7 +55,7 @@ export function monitorWrites<State>(deps: WriteWatchDeps<State>): MonitoredStor
   };
 }
 
-/** Watches writes to parts of the database. */
+/** Creates the monitor for parts of the database. */
 function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteWatchDeps<never>, "store">) {
   const troubled = new Set<Part>();
   const tries = createTries(retryEveryMs, (part) => void retry(part));
@@ -65,7 +65,8 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
     return async <T>(write: () => Promise<T>): Promise<T> => {
       try {
         const result = await write();
-        // A small write may go through where the next large one does not: while there is trouble, the tries say when it ends.
+        // A small write may succeed where a large one fails. While writes fail, only the write attempts detect
+        // recovery.
         if (!troubled.has(part)) {
           settle(part, undefined);
         }
@@ -77,10 +78,10 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
     };
   }
 
-  /** Other errors than those of the database, and waiting for others of this node, say nothing of it. */
+  /** Records a failed write. Ignores non-database errors and queueing behind other writes of this node. */
   function record(part: Part, error: unknown): void {
     if (error instanceof FencedError) {
-      // The database answers, and the fence tells of itself.
+      // The database responds, and the fence reports its own errors.
       settle(part, undefined);
       return;
     }
@@ -113,7 +114,7 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
     }
   }
 
-  /** Whatever it ends with, the next one comes, until one goes through. */
+  /** Attempts a write. After a failure, plans another attempt, whatever the error. */
   async function retry(part: Part): Promise<void> {
     try {
       await part.store.tryWrite();
@@ -129,12 +130,12 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
   return { watchPart, stop: () => tries.stop() };
 }
 
-/** The next try of each part to whose writes something was the matter. */
+/** Creates the timers of the next write attempt for each part with failed writes. */
 function createTries(everyMs: number, work: (part: Part) => void) {
   const timers = new Map<Part, NodeJS.Timeout>();
   let isStopped = false;
   return {
-    /** A try is planned, or under way. */
+    /** Returns true if an attempt is planned or in progress. */
     areOn: (part: Part): boolean => timers.has(part),
     plan(part: Part): void {
       if (!isStopped) {
@@ -149,7 +150,7 @@ function createTries(everyMs: number, work: (part: Part) => void) {
       clearTimeout(timers.get(part));
       timers.delete(part);
     },
-    /** There are no more of them. */
+    /** Cancels all attempts and plans no more. */
     stop(): void {
       isStopped = true;
       timers.forEach((timer) => clearTimeout(timer));

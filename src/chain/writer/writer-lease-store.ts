@@ -1,52 +1,52 @@
-/** The lease of the one node that writes, a row in the database. */
+/** Writer lease: a database row that names the one node that may write. */
 import type { DatabasePart, Queries } from "../../db/queries/database.js";
 
-/** How long a lease holds without being renewed. */
+/** Duration of the lease without renewal. */
 export const leaseMs = 10_000;
 
-/** Who holds a lease, and by which take-over. */
+/** Lease as held by this node. */
 export interface HeldLease {
-  /** Random, another one for each node that takes the lease. */
+  /** Random ID of the holder, new for each time that a node takes the lease. */
   readonly holder: string;
-  /** Grows with each node that takes it. */
+  /** Fencing epoch; increases each time that a node takes the lease. */
   readonly epoch: number;
 }
 
-/** Where the holder runs. */
+/** Process of the holder. */
 export interface HolderPlace {
-  /** For messages. */
+  /** Host name, for messages. */
   readonly host: string;
   readonly machine: string;
   readonly pid: number;
 }
 
-/** The lease as it is in the database. */
+/** Lease as stored in the database. */
 export interface StoredLease {
-  /** Undefined while nobody has ever held it. */
+  /** Undefined if no node has ever held the lease. */
   readonly holder: (HolderPlace & { readonly holder: string; readonly sinceMs: number }) | undefined;
   readonly epoch: number;
   readonly untilMs: number;
-  /** How long it still holds, by the clock of the database; not above 0 when it has run out. */
+  /** Remaining duration by the database clock; 0 or less if the lease has expired. */
   readonly leftMs: number;
-  /** Public key of the node whose database it is; undefined while it is nobody's. */
+  /** Public key of the node that owns the database; undefined if no node owns it. */
   readonly identity: string | undefined;
 }
 
-/** The stored lease. */
+/** Store of the writer lease. */
 export interface WriterLeaseStore {
-  /** Whether the database has one: it was prepared by a version that knows of it. */
+  /** Returns true if the database has a lease, that is, if a version with leases prepared it. */
   exists(): Promise<boolean>;
   read(): Promise<StoredLease>;
   /**
-   * Takes the lease, if it is still as it was seen, and nobody writes at this moment.
+   * Takes the lease, if it is unchanged since it was read and no transaction holds its row.
    *
-   * @returns its new epoch; undefined when it was not to be had.
+   * @returns the new epoch; undefined if the lease could not be taken.
    */
   take(
     seen: Pick<StoredLease, "epoch" | "untilMs">,
     by: HolderPlace & { readonly holder: string; readonly identity: string },
   ): Promise<number | undefined>;
-  /** Lets the next one take it at once. Changes nothing when somebody else has taken it. */
+  /** Ends the lease, so that another node can take it immediately. Does nothing if another node has taken it. */
   release(held: HeldLease): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export function createWriterLeaseStore({
 }: Pick<DatabasePart, "read" | "write" | "transaction">): WriterLeaseStore {
   return {
     async exists() {
-      // It says that it is a promise; it is a query like the others.
+      // Knex declares `hasTable` as a promise, but it is a query builder like the others.
       return (await read.run((sql) => sql.schema.hasTable(table) as never)) === true;
     },
 
@@ -103,7 +103,7 @@ export function createWriterLeaseStore({
   };
 }
 
-/** The stored lease, of a database that may be open for reads alone. */
+/** Reads the lease. Also works on a database that is open read-only. */
 export async function readLease(read: Queries): Promise<StoredLease> {
   const row = await read.first<Row>((sql) =>
     sql(table).select("*", sql.raw(`until_ms - ${read.dialect.nowMs} AS left_ms`)),
@@ -119,12 +119,12 @@ function describe(row: Row): StoredLease {
   };
 }
 
-/** By which take-over somebody has the lease. */
+/** Returns the current epoch of the lease. */
 export async function readEpoch(db: Queries): Promise<number> {
   return (await db.first<{ epoch: number }>((sql) => sql(table).select("epoch")))!.epoch;
 }
 
-/** Has a transaction end without its process, where that stops in the middle of it. */
+/** Makes the server end this transaction if the process hangs in the middle of it. */
 async function beginBounded(db: Queries): Promise<void> {
   const { boundTransaction } = db.dialect;
   if (boundTransaction !== undefined) {
@@ -133,9 +133,9 @@ async function beginBounded(db: Queries): Promise<void> {
 }
 
 /**
- * In a transaction: renews the lease, which nobody takes before the end of the transaction.
+ * Renews the lease inside a transaction, and prevents other nodes from taking it until the transaction ends.
  *
- * @returns whether it is held.
+ * @returns true if this node holds the lease.
  */
 export async function holdLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
   await beginBounded(db);
@@ -149,9 +149,10 @@ export async function holdLease(db: Queries, { holder, epoch }: HeldLease): Prom
 }
 
 /**
- * In a transaction beside that of a block: keeps others from taking the lease before its end.
+ * Prevents other nodes from taking the lease until a transaction of the mempool ends. Can run concurrently with the
+ * transaction of a block.
  *
- * @returns whether it is held.
+ * @returns true if this node holds the lease.
  */
 export async function shareLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
   await beginBounded(db);

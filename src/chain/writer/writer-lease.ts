@@ -1,4 +1,4 @@
-/** How a node becomes the one that writes to a database, and how it is told that another one is. */
+/** Acquisition of the writer lease at startup, and detection of another writer. */
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,27 +6,27 @@ import { isProcessGone, nameMachine } from "./machine.js";
 import { StartError } from "../../base/errors/start-error.js";
 import type { HeldLease, StoredLease, WriterLeaseStore } from "./writer-lease-store.js";
 
-/** How often a lease that somebody has is looked at. */
+/** Interval between polls of a lease that another node holds. */
 const lookEveryMs = 1_000;
 
-/** Holders of leases that live in this process. */
+/** Holder IDs of leases that this process holds. */
 const ownHolders = new Set<string>();
 
 export interface TakeLeaseDeps {
   readonly store: Pick<WriterLeaseStore, "read" | "take">;
   /** Public key of this node. */
   readonly identity: string;
-  /** Nobody else can write: whatever the lease says, its holder is gone. */
+  /** True if no other process can write, so any other holder is gone whatever the lease says. */
   readonly isAlone: boolean;
-  /** Hears who had the lease, and for how long it still holds, each time that it is looked at. */
+  /** Called at each poll with the lease of the other holder, including its remaining duration. */
   readonly onWaiting: (lease: StoredLease) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Takes the lease; waits for one to run out whose holder may be gone.
+ * Takes the lease. If the holder may be gone, waits for the lease to expire.
  *
- * @throws StartError when its holder lives.
+ * @throws StartError if the holder is alive, that is, if it renews the lease.
  */
 export async function takeLease(deps: TakeLeaseDeps): Promise<HeldLease> {
   const { store, onWaiting, signal } = deps;
@@ -46,7 +46,7 @@ export async function takeLease(deps: TakeLeaseDeps): Promise<HeldLease> {
   }
 }
 
-/** Takes the lease if nobody has it; undefined when somebody has. */
+/** Takes the lease if it is free; returns undefined if another node holds it. */
 export async function takeIfFree(
   { store, identity, isAlone }: Pick<TakeLeaseDeps, "store" | "identity" | "isAlone">,
   lease: StoredLease,
@@ -64,17 +64,17 @@ export async function takeIfFree(
   return epoch === undefined ? undefined : { holder, epoch };
 }
 
-/** Whether somebody has the lease, as far as can be seen from here. */
+/** Returns true if a node holds the lease, as far as this process can determine. */
 export async function isHeld(lease: StoredLease): Promise<boolean> {
   return lease.leftMs > 0 && !isHolderGone(lease, await nameMachine());
 }
 
-/** Tells that a holder in this process holds its lease no longer. */
+/** Records that a holder in this process no longer holds its lease. */
 export function forgetHolder({ holder }: HeldLease): void {
   ownHolders.delete(holder);
 }
 
-/** Whether the holder's process can be seen from here, and is not there. */
+/** Returns true if the holder's process is visible from here and no longer runs. */
 function isHolderGone({ holder }: StoredLease, machine: string): boolean {
   if (holder === undefined || holder.machine !== machine) {
     return false;
@@ -82,7 +82,7 @@ function isHolderGone({ holder }: StoredLease, machine: string): boolean {
   return holder.pid === process.pid ? !ownHolders.has(holder.holder) : isProcessGone(holder.pid);
 }
 
-/** Who holds a lease, to begin a sentence. */
+/** Describes the holder of a lease, for the start of a message. */
 export function describeHolder({ holder }: StoredLease): string {
   if (holder === undefined) {
     return "Another node";
