@@ -1,10 +1,10 @@
 /**
- * Hands presentations to the thread in the order in which they came: one at a time, or some together that are small. To tell
- * the thread, and to have it wait until it is told, costs a third of what verifying a small one does.
+ * Passes presentations to the verifier thread in order of arrival: a large one alone, small ones in batches. A message
+ * to the thread and back costs a third of the time that verifying a small presentation takes.
  */
 import type { Verdict } from "./presentation.js";
 
-/** Verifies presentations; the verdicts stand in their order. Rejects when the thread ended at one of them. */
+/** Verifies presentations and returns the verdicts in the same order. Rejects if the thread ended while verifying. */
 export type VerifyAll = (presentations: readonly Uint8Array[]) => Promise<readonly Verdict[]>;
 
 interface Waiting {
@@ -13,12 +13,15 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** What is larger is handed over alone: what it takes is more than what telling of it does. */
+/** Size limit for batching. The message to the thread costs little compared with verifying a larger presentation. */
 const smallBytes = 16 * 1024;
-/** So many take some milliseconds: whoever comes meanwhile waits no longer than behind one large presentation. */
+/**
+ * Batch limit. A full batch takes a few milliseconds, so that a caller waits no longer than behind one large
+ * presentation.
+ */
 const mostJoined = 8;
 
-/** Builds the function by which one presentation is verified. It rejects as `verifyAll` does for that one alone. */
+/** Creates the function that verifies one presentation. It rejects as `verifyAll` does for that presentation alone. */
 export function batchSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise<Verdict> {
   const waiting: Waiting[] = [];
   let isUnderWay = false;
@@ -40,7 +43,7 @@ export function batchSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise
         joined[0]!.reject(error);
         return;
       }
-      // Nobody knows at which of them the thread ended.
+      // It is unknown which presentation ended the thread: verify each separately.
       for (const one of joined) {
         await settle([one]);
       }
@@ -56,7 +59,7 @@ export function batchSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise
     });
 }
 
-/** How many of those that wait are handed over next. */
+/** Returns the size of the next batch. */
 function countJoined(waiting: readonly Waiting[]): number {
   const large = waiting.findIndex(({ bytes }) => bytes.length > smallBytes);
   return Math.max(1, Math.min(large === -1 ? waiting.length : large, mostJoined));

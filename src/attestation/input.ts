@@ -1,23 +1,24 @@
-/** An attestation as callers hand it in. */
+/** Decoder for the forms of an attestation that callers submit. */
 import { RpcError } from "../rpc/errors.js";
 import { isNestedDeeper } from "../base/text/json-depth.js";
 
 export const maxPresentationBytes = 512 * 1024;
 
-/** Versions of TLSNotary whose presentations are understood. */
+/** TLSNotary versions whose presentations the verifier supports. */
 export const supportedVersions = ["0.1.0-alpha.11", "0.1.0-alpha.12"] as const;
 
-/** Deepest nesting of the JSON form; parsing a megabyte of brackets would take a tenth of a second. */
+/** Limit on the nesting of the JSON form: parsing 1 MB of brackets would take 0.1 s. */
 const maxDepth = 16;
 
 const hexForm = /^(?:[0-9a-fA-F]{2})+$/;
 const base64Form = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
 /**
- * The presentation in bincode, from any form in which it is handed in: base64 of it, hex of it, or, plain or in base64,
- * the JSON that browser clients produce, `{version, data, meta}` with hex in `data`. What `meta` says is not believed.
+ * Returns the bincode presentation of a submitted attestation. Accepts base64, hex, and the JSON
+ * `{version, data, meta}` of browser clients, with hex in `data`, plain or in base64. Ignores `meta`, which is not
+ * authenticated.
  *
- * @throws Failure INVALID_REQUEST, INVALID_ATTESTATION, PAYLOAD_TOO_LARGE
+ * @throws RpcError INVALID_REQUEST, INVALID_ATTESTATION, PAYLOAD_TOO_LARGE
  */
 export function readPresentation(attestation: string): Uint8Array {
   const text = attestation.trim();

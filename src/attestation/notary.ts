@@ -1,4 +1,4 @@
-/** A notary of the operator's own: asked now and then whether it answers, and for its public key. */
+/** State of the operator's own notary. The node polls its availability and its public key. */
 import { createPublicKey } from "node:crypto";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
@@ -6,24 +6,24 @@ import { type PeriodicTask, startPeriodicTask } from "../base/async/periodic-tas
 
 export interface NotaryState {
   readonly answers: boolean;
-  /** Of the notary's program, as it tells it; undefined until it was told. */
+  /** Version of the notary's program; undefined until the first response. */
   readonly version: string | undefined;
-  /** `1:hex` where the key is one of secp256k1, otherwise as the notary gives it; undefined until it was told. */
+  /** `1:hex` for a secp256k1 key, otherwise the text that the notary returned; undefined until the first response. */
   readonly publicKey: string | undefined;
 }
 
 export interface WatchedNotary extends Pick<PeriodicTask, "stop"> {
   readonly state: NotaryState;
-  /** Port of its URL. */
+  /** Port of the notary's URL. */
   readonly port: number;
 }
 
 const askEveryMs = 15_000;
 const answerWithinMs = 2_000;
-/** Most bytes of an answer; it has a few hundred. */
+/** Limit on the size of a response in bytes; a response normally has a few hundred. */
 const maxAnswerBytes = 64 * 1024;
 
-/** Asks the notary at once and then again and again. */
+/** Polls the notary, immediately and then every 15 s. */
 export function watchNotary(url: string, onChange: (state: NotaryState) => void): WatchedNotary {
   const { port, protocol } = new URL(url);
   let state: NotaryState = { answers: false, version: undefined, publicKey: undefined };
@@ -57,9 +57,9 @@ export function watchNotary(url: string, onChange: (state: NotaryState) => void)
   };
 }
 
-/** Asks `/info`. Rejects when there is no key, when it takes too long, and when it is stopped. */
+/** Requests `/info`. Rejects if the response has no key, if it takes longer than 2 s, or if `stopped` is aborted. */
 async function fetchInfo(url: string, stopped: AbortSignal): Promise<Pick<NotaryState, "version" | "publicKey">> {
-  // Not AbortSignal.any and timeout: garbage collection takes them while they are waited for (Node.js 20).
+  // Not AbortSignal.any or AbortSignal.timeout: Node.js 20 garbage-collects these signals while a caller awaits them.
   const ending = new AbortController();
   const end = (): void => ending.abort();
   const timer = setTimeout(end, answerWithinMs);
@@ -82,7 +82,10 @@ async function readInfo(url: URL, signal: AbortSignal): Promise<Pick<NotaryState
   return { publicKey: describeKey(publicKey), version: typeof version === "string" ? version : undefined };
 }
 
-/** Reads a body until the signal is aborted, which Node.js 20 and 22 forget once garbage is collected while it comes. */
+/**
+ * Reads a body until the signal is aborted. Node.js 20 and 22 lose the signal of `fetch` to garbage collection while a
+ * body arrives, so this stream has the signal itself.
+ */
 async function readText({ body }: Response, signal: AbortSignal): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -97,7 +100,9 @@ async function readText({ body }: Response, signal: AbortSignal): Promise<string
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** A PEM key of secp256k1 in the form that `--notary-keys` takes. */
+/**
+ * Converts a PEM secp256k1 key to the form of `--notary-keys`. Returns other texts unchanged, up to 1,000 characters.
+ */
 function describeKey(text: string): string {
   try {
     const { crv, x, y } = createPublicKey(text).export({ format: "jwk" });
@@ -106,7 +111,7 @@ function describeKey(text: string): string {
       return `1:${isOdd ? "03" : "02"}${Buffer.from(x, "base64url").toString("hex").padStart(64, "0")}`;
     }
   } catch {
-    // Not PEM: shown as it is.
+    // Not a PEM key: return the text.
   }
   return text.slice(0, 1_000);
 }

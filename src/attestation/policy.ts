@@ -1,21 +1,21 @@
-/** What an attestation must be beyond valid. */
+/** Requirements on a valid attestation. */
 import { RpcError } from "../rpc/errors.js";
 import type { VerifiedPresentation } from "./presentation.js";
 
 export interface AttestationPolicy {
-  /** Oldest connection that is accepted, in seconds; 0 for any. */
+  /** Maximum age of the connection in seconds; 0 accepts any age. */
   readonly maxAgeS: number;
-  /** Names of servers that are accepted, in lower case; none for any. */
+  /** Accepted server names in lowercase; an empty list accepts any server. */
   readonly servers: readonly string[];
 }
 
-/** How far a connection may be ahead of the node's clock. */
+/** Limit in seconds on the time of a connection ahead of the node's clock. */
 const maxAheadS = 300;
 
 /**
- * Checks a verified presentation.
+ * Checks a verified presentation against the policy.
  *
- * @throws Failure INVALID_ATTESTATION that names the policy.
+ * @throws RpcError INVALID_ATTESTATION with the violated rule.
  */
 export function checkPolicy(
   { connectionTimeS, serverName }: VerifiedPresentation,

@@ -1,33 +1,33 @@
-/** A verified presentation, as it travels from the worker that verified it. */
+/** Types of a verified presentation, as the worker thread returns it. */
 
-/** A revealed part of a transcript. */
+/** Revealed part of a transcript. */
 export interface Revealed {
-  /** First byte, from 0. */
+  /** Offset of the first byte, from 0. */
   readonly start: number;
-  /** First byte after it. */
+  /** Offset after the last byte. */
   readonly end: number;
-  /** The bytes as UTF-8; what is none is U+FFFD. */
+  /** Bytes decoded as UTF-8; invalid sequences become U+FFFD. */
   readonly text: string;
 }
 
-/** What a presentation proves. */
+/** Facts that a presentation proves. */
 export interface VerifiedPresentation {
-  /** Name that the server's certificate covers; undefined when the presentation carries no identity. */
+  /** Server name that the certificate covers; undefined if the presentation carries no identity. */
   readonly serverName: string | undefined;
-  /** Seconds since the epoch. */
+  /** Time of the connection in seconds since the epoch. */
   readonly connectionTimeS: number;
   readonly sentLength: number;
   readonly recvLength: number;
-  /** Algorithm, colon, hex. */
+  /** Key of the notary: algorithm, colon, hex. */
   readonly notaryKey: string;
-  /** 32 hex digits. */
+  /** ID of the attestation: 32 hex digits. */
   readonly attestationId: string;
   readonly sent: readonly Revealed[];
   readonly recv: readonly Revealed[];
 }
 
-/** What the worker makes of a presentation; `refused` says why it does not verify. */
+/** Result of a verification; `refused` is the reason why a presentation does not verify. */
 export type Verdict = { readonly presentation: VerifiedPresentation } | { readonly refused: string };
 
-/** Code of the error that a worker thread ends with where the library trapped at a presentation. */
+/** Error code of a worker thread that ended because the library trapped on a presentation. */
 export const trappedCode = "LIBRARY_TRAPPED";

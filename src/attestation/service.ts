@@ -1,4 +1,4 @@
-/** The attestation service. Health and info say how the verifier is. */
+/** Attestation service. Health and info report the state of the verifier. */
 import { type AttestationService, AttestationStatus } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
@@ -7,19 +7,19 @@ import type { WatchedNotary } from "./notary.js";
 import { type AttestationPolicy, checkPolicy } from "./policy.js";
 import type { AttestationVerifier } from "./verifier.js";
 
-/** The reason why a service without trusted notaries is of no use. */
+/** Reason why a service without trusted notaries is unhealthy. */
 export const believesNone = "--notary-keys names no notary, so no attestation is believed.";
 
 export interface AttestationServiceDeps {
-  /** Undefined while the node leaves it out. */
+  /** Returns the verifier; undefined while the node does not run one. */
   readonly verifier: () => Pick<AttestationVerifier, "state" | "verify"> | undefined;
   readonly whyLeftOut: () => string;
   readonly policy: AttestationPolicy;
-  /** Keys of the notaries whose attestations are believed. */
+  /** Keys of the trusted notaries. */
   readonly notaryKeys: readonly string[];
-  /** The operator's own notary, if there is one. */
+  /** Returns the operator's own notary, if one is configured. */
   readonly notary: () => WatchedNotary | undefined;
-  /** Where clients reach that notary, and what they reach servers by. */
+  /** Public addresses of that notary, and of the WebSocket proxy through which browsers reach servers. */
   readonly reachedAt: { readonly notaryUrl?: string | undefined; readonly proxyUrl?: string | undefined };
   readonly nowMs: () => number;
 }
@@ -84,7 +84,7 @@ export function createAttestationService(deps: AttestationServiceDeps): Implemen
   };
 }
 
-/** Status over plain HTTP: 503 when unhealthy. */
+/** HTTP status of the plain HTTP responses: 503 if unhealthy. */
 export const attestationReplies: PlainReplies<typeof AttestationService> = {
   getAttestationHealth: ({ status }) => ({ status: status === AttestationStatus.UNHEALTHY ? 503 : 200 }),
 };

@@ -1,38 +1,39 @@
 /**
- * Watches the one thread of a pool: a task may take so long, and so may the start of a thread that takes the place of one
- * that ended. Piscina's own way to bound a task, a signal, would count the time that it waits, too, and take tasks out
- * of their order (docs/decisions/0007-verification-in-threads.md).
+ * Limits the duration of a task in a pool with one thread, and the start of a replacement thread. Piscina's own limit,
+ * an abort signal, would include the waiting time and reorder tasks (docs/decisions/0007-verification-in-threads.md).
  */
 import type { ThreadPool } from "../base/async/thread-pool.js";
 
-/** The bounds, and who hears that a thread could not be replaced. */
+/** Limits in milliseconds, and a callback for the case that a thread cannot be replaced. */
 export interface ThreadWatchDeps {
   readonly taskWithinMs: number;
   readonly startWithinMs: number;
-  /** Hears, once, that the pool is of no more use. */
+  /** Called once if the pool is no longer usable. */
   readonly onBroken: (error: Error) => void;
 }
 
-/** A watch. Tasks are done in the order in which they are handed in. */
+/** Monitor of the thread. Tasks must run in the order in which they are submitted. */
 export interface ThreadWatch {
-  /** A task is handed in. */
+  /** Records that a task was submitted. */
   begin(): void;
-  /** The first of the tasks is over; true when that is because its thread was ended for taking too long. */
+  /**
+   * Records that the oldest task finished. Returns true if the monitor ended the thread because the task took too long.
+   */
   end(): boolean;
   stop(): void;
 }
 
-/** Watches a pool whose first thread is somebody else's to wait for. */
+/** Monitors a pool. The caller waits for the start of the first thread. */
 export function watchThread(pool: ThreadPool, deps: ThreadWatchDeps): ThreadWatch {
   const { taskWithinMs, startWithinMs, onBroken } = deps;
   let openTasks = 0;
-  /** Whether there is a thread to work; otherwise another one is being started. */
+  /** True while a thread can run tasks; false while a replacement starts. */
   let isUp = true;
   let isLate = false;
   let isStopped = false;
   let clock: NodeJS.Timeout | undefined;
 
-  /** The time that was running does not count any more; that of what the thread does now begins. */
+  /** Stops the current timer, and starts one for the present activity: the start of a thread, or a task. */
   function restartClock(): void {
     clearTimeout(clock);
     if (isStopped) {

@@ -1,6 +1,6 @@
 /**
- * The verifier: the pool with its thread, started again with growing pauses when it cannot be, and a bound on what waits for
- * it. Whatever is handed in, the node itself only waits.
+ * Verifier of attestations: a pool with one thread, restarted with growing pauses after a failure, and a limit on open
+ * verifications. No input can block the event loop of the node, which only waits for the thread.
  */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -14,14 +14,14 @@ export type VerifierState =
   | { readonly status: "failed"; readonly why: string };
 
 export interface VerifierDeps {
-  /** Keys of notaries that are trusted, `algorithm:hex` each. */
+  /** Keys of trusted notaries, `algorithm:hex` each. */
   readonly notaryKeys: readonly string[];
   readonly onState: (state: VerifierState) => void;
-  /** Hears why a start failed, in words that are not for callers. */
+  /** Called with the cause of a failure. The error text is not meant for callers of the API. */
   readonly onProblem: (error: unknown) => void;
-  /** How long one verification may take. */
+  /** Time limit for one verification in milliseconds. Default: 2,000. */
   readonly timeoutMs?: number;
-  /** File of the library's WebAssembly; the installed one when left out. */
+  /** File of the library's WebAssembly. Default: the installed library. */
   readonly library?: string;
 }
 
@@ -32,19 +32,19 @@ export interface AttestationVerifier {
   /**
    * Verifies a presentation in bincode.
    *
-   * @throws Failure INVALID_ATTESTATION, BUSY, VERIFIER_NOT_RUNNING
+   * @throws RpcError INVALID_ATTESTATION, BUSY, VERIFIER_NOT_RUNNING
    */
   verify(bytes: Uint8Array): Promise<VerifiedPresentation>;
-  /** For tests: the thread, which may be ended at any time. */
+  /** Worker thread, for tests, which may end it at any time. */
   readonly thread: Worker | undefined;
   stop(): Promise<void>;
 }
 
-/** Most presentations at a time: the one that is verified, and those that wait for it. */
+/** Limit on open verifications: the one in progress, and those that wait. */
 const maxOpen = 66;
 const defaultTimeoutMs = 2_000;
 const installedLibrary = createRequire(import.meta.url).resolve("tlsn-wasm/tlsn_wasm_bg.wasm");
-/** Pauses after starts that failed. */
+/** Pauses after failed starts: 1 s, doubling up to 60 s. */
 const firstRetryMs = 1_000;
 const lastRetryMs = 60_000;
 
@@ -81,9 +81,9 @@ export function startVerifier(deps: VerifierDeps): AttestationVerifier {
   };
 }
 
-/** The pool of a verifier, which is another one after each failure. */
+/** Thread pool of a verifier, replaced after each failure. */
 interface KeptPool extends Pick<AttestationVerifier, "state" | "started" | "stop"> {
-  /** There is one whenever the state is `running`. */
+  /** Current pool; always set while the state is `running`. */
   readonly pool: VerifierThread | undefined;
 }
 
@@ -104,7 +104,7 @@ function keepPool(deps: VerifierDeps): KeptPool {
 
   async function start(): Promise<void> {
     try {
-      // Compiled once; each thread makes an instance of its own of it.
+      // Compiled once; each thread instantiates the module itself.
       module ??= await WebAssembly.compile(await readFile(library));
       if (state.status !== "stopped") {
         pool = createWorkerPool({ module, notaryKeys, timeoutMs, onProblem, onBroken: fail });
@@ -152,7 +152,11 @@ function keepPool(deps: VerifierDeps): KeptPool {
   };
 }
 
-/** @throws Failure VERIFIER_NOT_RUNNING */
+/**
+ * Checks that the verifier has neither failed nor stopped.
+ *
+ * @throws RpcError VERIFIER_NOT_RUNNING
+ */
 function checkRuns(state: VerifierState): void {
   if (state.status === "failed" || state.status === "stopped") {
     const why = state.status === "failed" ? state.why : "the node stops";

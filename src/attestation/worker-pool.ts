@@ -1,6 +1,6 @@
 /**
- * The thread that verifies: a pool of one. Piscina keeps what waits, in order, puts another thread in the place of one
- * that ended, and rejects the task that it was at.
+ * Pool with the one thread that verifies. Piscina queues tasks in order, replaces a thread that ended, and rejects the
+ * task that was in progress.
  */
 import { fileURLToPath } from "node:url";
 import type { Worker } from "node:worker_threads";
@@ -12,34 +12,36 @@ import { watchThread } from "./thread-watch.js";
 import type { WorkerSetup } from "./worker.js";
 
 export interface WorkerPoolDeps extends WorkerSetup {
-  /** How long one verification may take. */
+  /** Time limit for one verification in milliseconds. */
   readonly timeoutMs: number;
-  /** Hears of what ended a thread that was at no task. */
+  /** Called with the error of a thread that ended outside of a task. */
   readonly onProblem: (error: unknown) => void;
-  /** Hears, once, that a thread could not be replaced: then the pool is of no more use. */
+  /** Called once if a thread could not be replaced. The pool is then no longer usable. */
   readonly onBroken: (error: Error) => void;
 }
 
 export interface VerifierThread {
-  /** Resolves when the first thread is ready; rejects when it cannot be started. */
+  /** Resolves when the first thread is ready; rejects if the thread cannot be started. */
   readonly ready: Promise<void>;
   /**
    * Verifies a presentation in bincode.
    *
-   * @throws Failure INVALID_ATTESTATION, BUSY
+   * @throws RpcError INVALID_ATTESTATION, BUSY
    */
   verify(bytes: Uint8Array): Promise<VerifiedPresentation>;
-  /** The thread, which may be ended at any time. */
+  /** Worker thread, which tests may end at any time. */
   readonly thread: Worker | undefined;
   stop(): Promise<void>;
 }
 
-/** How long a thread may take to get ready. */
+/** Time limit in milliseconds for the start of a thread. */
 const startWithinMs = 15_000;
-/** Heap of the thread beside its WebAssembly memory, for the arrays that the library makes of transcripts. */
+/**
+ * Heap limit in MiB, in addition to the WebAssembly memory, for the arrays that the library creates from transcripts.
+ */
 const maxHeapMb = 64;
 
-/** Builds the pool, and starts its thread. */
+/** Creates the pool and starts its thread. */
 export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: WorkerPoolDeps): VerifierThread {
   const pool = startPiscina(setup).on("error", onProblem);
   const watch = watchThread(pool, { taskWithinMs: timeoutMs, startWithinMs, onBroken });
@@ -79,7 +81,7 @@ function startPiscina(workerData: WorkerSetup): ThreadPool {
     filename: fileURLToPath(new URL("worker.js", import.meta.url)),
     minThreads: 1,
     maxThreads: 1,
-    // Otherwise what found the thread busy would be put behind what came after it.
+    // Otherwise Piscina would queue a task that found the thread busy behind later tasks.
     stricterFIFO: true,
     workerData,
     recordTiming: false,
@@ -89,7 +91,12 @@ function startPiscina(workerData: WorkerSetup): ThreadPool {
   });
 }
 
-/** What the caller is told at whose presentation the thread ended, by itself or after so many milliseconds. */
+/**
+ * Returns the error for a presentation during which the thread ended.
+ *
+ * @param lateAfterMs Time limit in milliseconds if the thread was ended for exceeding it; undefined if it ended by
+ *   itself.
+ */
 function explainEnd(error: unknown, lateAfterMs: number | undefined): RpcError {
   if ((error as NodeJS.ErrnoException).code === trappedCode) {
     return refused("It is malformed.");
@@ -105,7 +112,7 @@ function refused(why: string): RpcError {
   return new RpcError("INVALID_ATTESTATION", `The attestation is refused. ${why}`);
 }
 
-/** The failure of what may succeed at another time. */
+/** Returns an error that asks the caller to retry in 5 s. */
 export function busy(why: string): RpcError {
   return new RpcError("BUSY", why, 5);
 }

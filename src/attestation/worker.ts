@@ -1,19 +1,21 @@
 /**
- * What the worker thread does: it verifies presentations. It has the compiled module, a memory that cannot grow beyond its
- * cap, no environment, and the list of trusted notary keys, which are looked at before anything costly is done.
+ * Worker thread that verifies presentations. It has the compiled module, memory with a fixed limit, no environment, and
+ * the list of trusted notary keys. It checks the key of a presentation before any expensive step.
  */
 import { workerData } from "node:worker_threads";
 import type { Presentation as PresentationType } from "tlsn-wasm";
 import { type Revealed, trappedCode, type Verdict, type VerifiedPresentation } from "./presentation.js";
 
-/** What the thread is started with. */
+/** Start parameters of the thread. */
 export interface WorkerSetup {
   readonly module: WebAssembly.Module;
-  /** `algorithm:hex` of each. */
+  /** Trusted keys, `algorithm:hex` each. */
   readonly notaryKeys: readonly string[];
 }
 
-/** Most WebAssembly memory, in pages of 64 KiB. A forged length would take as much as there is. */
+/**
+ * Limit on WebAssembly memory in pages of 64 KiB. Without a limit, a forged length would allocate all available memory.
+ */
 const maxPages = 1_024;
 const initialPages = 99;
 
@@ -22,23 +24,26 @@ interface Range {
   readonly end: number;
 }
 
-// Nobody reads the stacks of this thread's errors, and most presentations cost one.
+// Most presentations cause an error in this thread, and no code reads the stacks.
 Error.stackTraceLimit = 0;
 const { module, notaryKeys } = workerData as WorkerSetup;
 const trusted = new Set(notaryKeys);
 
-// The library's code for browsers listens on the global object of a web worker, for threads that are never started.
+// The library's browser code adds listeners to the global object of a web worker, for threads that it never starts
+// here.
 Object.assign(globalThis, { self: { addEventListener: () => undefined, postMessage: () => undefined } });
 const { initSync, Presentation } = await import("tlsn-wasm");
 const memory = new WebAssembly.Memory({ initial: initialPages, maximum: maxPages, shared: true });
 initSync({ module, memory });
 
-/** Answers once the library is there, which is all that a first task is for. */
+/** Returns once the thread has loaded the library. The first task of a thread calls it for this effect alone. */
 export function ready(): void {
   return;
 }
 
-/** Verifies presentations in bincode; does not settle when the library trapped, since the thread ends then. */
+/**
+ * Verifies presentations in bincode. The promise never settles after a trap of the library, since the thread ends then.
+ */
 export function verify(presentations: readonly Uint8Array[]): readonly Verdict[] | Promise<never> {
   const verdicts: Verdict[] = [];
   for (const bytes of presentations) {
@@ -54,14 +59,16 @@ export function verify(presentations: readonly Uint8Array[]): readonly Verdict[]
   return verdicts;
 }
 
-/** A trap leaves the instance in a state that nobody knows; so does a memory that could not grow. */
+/**
+ * Returns true if the error leaves the WebAssembly instance in an unknown state: a trap, or memory that cannot grow.
+ */
 function isTrap(error: unknown): boolean {
   return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
 }
 
 /**
- * Ends the thread before another presentation can come: what is thrown outside of a task nobody catches, and it reaches
- * the node as what the task failed with.
+ * Ends the thread before it reads another presentation. No code catches an error thrown outside of a task; the node
+ * receives it as the error of the present task.
  */
 function end(): Promise<never> {
   queueMicrotask(() => {
@@ -83,14 +90,14 @@ function read(bytes: Uint8Array): VerifiedPresentation {
     }
     return describe(presentation.verify(), notaryKey);
   } finally {
-    // Verifying does not free it, and the garbage collector knows nothing of the library's memory.
+    // Verifying does not free the presentation, and the garbage collector does not manage the library's memory.
     presentation.free();
   }
 }
 
 function describe(output: ReturnType<PresentationType["verify"]>, notaryKey: string): VerifiedPresentation {
   const { server_name: serverName, connection_info: connection, transcript, attestation } = output;
-  // The types say an instance of a class; what comes are the fields that were signed.
+  // The types declare a class instance; the actual value is an object with the signed fields.
   const { header } = attestation as unknown as { readonly header: { readonly id: number[] } };
   const { sent, recv } = connection.transcript_length;
   return {
@@ -105,7 +112,10 @@ function describe(output: ReturnType<PresentationType["verify"]>, notaryKey: str
   };
 }
 
-/** The library passes over what comes after a presentation: then there is one without the last byte too. */
+/**
+ * Returns true if the bytes decode as a presentation. The library ignores bytes after a presentation, so that one with
+ * trailing bytes still decodes without its last byte.
+ */
 function isPresentation(bytes: Uint8Array): boolean {
   try {
     Presentation.deserialize(bytes).free();
@@ -118,13 +128,19 @@ function isPresentation(bytes: Uint8Array): boolean {
   }
 }
 
-/** Each authenticated range by itself: what lies between two of them is hidden, and joins nothing. */
+/**
+ * Decodes each authenticated range separately: the bytes between two ranges are hidden, so the ranges must not be
+ * joined.
+ */
 function reveal(bytes: readonly number[], ranges: readonly Range[]): Revealed[] {
   const all = bufferOf(bytes);
   return ranges.map(({ start, end }) => ({ start, end, text: all.toString("utf8", start, end) }));
 }
 
-/** The library makes arrays of a kind that the constructors of typed arrays copy at a tenth of the speed of this. */
+/**
+ * Copies the library's arrays. This loop is ten times as fast as a typed array constructor, which is slow on such
+ * arrays.
+ */
 function bufferOf(bytes: readonly number[]): Buffer {
   const buffer = Buffer.alloc(bytes.length);
   for (let i = 0; i < bytes.length; i++) {
@@ -133,7 +149,7 @@ function bufferOf(bytes: readonly number[]): Buffer {
   return buffer;
 }
 
-/** A reason of this node's own. */
+/** Reason for a rejection by this node, not by the library. */
 class Refusal extends Error {}
 
 function explain(error: unknown): string {

@@ -1,4 +1,4 @@
-/** What `gatehouse attest verify` does. */
+/** Implementation of `gatehouse attest verify`. */
 import { readPresentation } from "../attestation/input.js";
 import { checkPolicy } from "../attestation/policy.js";
 import type { Revealed } from "../attestation/presentation.js";
@@ -8,7 +8,7 @@ import { ExitError, exitCodes } from "./usage/errors.js";
 import { paint, print, table } from "./terminal/output.js";
 import { readInput } from "./usage/read-input.js";
 
-/** What is accepted. */
+/** Flags of the command: accepted notaries, ages and servers. */
 export interface VerifyFlags {
   readonly notaryKeys: readonly string[];
   readonly maxAge: number;
@@ -17,12 +17,12 @@ export interface VerifyFlags {
 }
 
 const ignore = (): void => undefined;
-/** Verification has time here: nobody else waits for it. */
+/** Time limit for the verification: generous, since no other caller waits for it. */
 const timeoutMs = 60_000;
-/** More than any presentation has; those that a node takes are smaller. */
+/** Limit on the size of a file in bytes. It exceeds every presentation; a node accepts only smaller ones. */
 const maxFileBytes = 16 * 1024 * 1024;
 
-/** Verifies the attestation of a file and prints what it reveals. */
+/** Verifies the attestation in a file and prints the revealed data. */
 export async function verifyFile(file: string, { notaryKeys, maxAge, servers, json }: VerifyFlags): Promise<void> {
   const bytes = await readInput(file, maxFileBytes);
   const verifier = startVerifier({ notaryKeys, onState: ignore, onProblem: ignore, timeoutMs });
@@ -56,7 +56,7 @@ export async function verifyFile(file: string, { notaryKeys, maxAge, servers, js
   }
 }
 
-/** Revealed ranges, each by itself; control characters are shown, not sent to the terminal. */
+/** Formats each revealed range separately. Control characters are escaped, since they could control the terminal. */
 function describe(what: string, ranges: readonly Revealed[], length: number): string[] {
   return [
     paint("dim", `${what}, ${length} bytes in all`),
@@ -65,7 +65,7 @@ function describe(what: string, ranges: readonly Revealed[], length: number): st
   ];
 }
 
-/** A file may hold the bytes themselves: those are no text in one of the known forms. */
+/** Returns the text of the file. Bytes that are not printable ASCII are the presentation itself, and become hex. */
 function textOf(bytes: Buffer): string {
   const text = bytes.toString("latin1").trim();
   return /^[\x20-\x7e\s]*$/.test(text) ? text : bytes.toString("hex");

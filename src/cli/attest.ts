@@ -1,9 +1,8 @@
-/** `gatehouse attest`: verifies TLSNotary attestations without any node. */
+/** `gatehouse attest`: verifies TLSNotary attestations without a node. */
 import { type Command, InvalidArgumentError } from "commander";
 import { optionsByKey } from "../config/options.js";
 import type { VerifyFlags } from "./attest-file.js";
 
-/** Adds the commands. */
 export function addAttest(attest: Command): void {
   const verify = attest
     .command("verify <FILE>")

@@ -1,20 +1,22 @@
 /**
- * The commands, and where each is declared. A command's file is loaded when it is called, or its help is wanted: what the
- * others need costs it nothing.
+ * Table of the commands. The module of a command is loaded when the command runs or prints its help, so that no command
+ * pays for the dependencies of another.
  */
 import type { Command } from "commander";
 
-/** A command, as the first page of the help shows it. */
+/** Command as listed on the first page of the help. */
 export interface CommandEntry {
   readonly name: string;
   readonly description: string;
-  /** Not over in a moment: `server` runs until it is told to end, `data` goes through whole databases or files. */
+  /**
+   * Kind of a long-running command: `server` runs until it is stopped, `data` processes complete databases or files.
+   */
   readonly lasts?: "server" | "data";
-  /** Gives what adds its arguments, flags and what it does; `whole` makes the program with all its commands. */
+  /** Loads the function that adds arguments, flags and the action. `whole` builds the program with all commands. */
   readonly load: () => Promise<(command: Command, whole: () => Promise<Command>) => void>;
 }
 
-/** All of them, in the order of the help. */
+/** Commands in help order. */
 export const commands: readonly CommandEntry[] = [
   {
     name: "init",

@@ -1,32 +1,32 @@
-/** Scripts that complete a command line in a shell, made of the command line itself. They need nothing but the shell. */
+/** Completion scripts for shells, generated from the command line definition. They require only the shell. */
 import type { Command, Option } from "commander";
 
-/** A word that may come next. */
+/** Candidate for the next word. */
 interface Word {
   readonly word: string;
   readonly description: string;
 }
 
-/** A flag that takes a value. */
+/** Flag that takes a value. */
 interface ValueFlag {
   readonly flag: string;
   readonly value: "file" | "directory" | readonly string[];
 }
 
-/** What may come after a command. */
+/** Candidates after a command. */
 interface Place {
-  /** The command with those above it, such as `storage create`; empty for the program itself. */
+  /** Command with its parents, such as `storage create`; empty for the program itself. */
   readonly path: string;
   readonly words: readonly Word[];
   readonly flags: readonly Word[];
   readonly values: readonly ValueFlag[];
-  /** Whether a file may come next, too. */
+  /** True if a file may come next as well. */
   readonly takesFile: boolean;
 }
 
 const makers = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** The script for a shell. */
+/** Returns the completion script for a shell. */
 export function completionScript(shell: keyof typeof makers, program: Command): string {
   return makers[shell](listPlaces(program, []));
 }
@@ -58,12 +58,12 @@ function readValue({ long, flags, argChoices }: Option): ValueFlag[] {
     : [];
 }
 
-/** A text in single quotes, for any of the shells. */
+/** Quotes a text in single quotes, for every supported shell. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'"'"'`)}'`;
 }
 
-/** Commands one after the other, as patterns of `case`. */
+/** Returns the paths of the commands as a `case` pattern. */
 function pathPatterns(places: readonly Place[]): string {
   return places
     .filter(({ path }) => path !== "")

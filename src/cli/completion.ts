@@ -1,10 +1,9 @@
-/** `gatehouse completion`: a script with which a shell completes commands and flags. */
+/** `gatehouse completion`: prints a script with which a shell completes commands and flags. */
 import { Argument, type Command } from "commander";
 import { print } from "./terminal/output.js";
 
 const shells = ["bash", "zsh", "fish"] as const;
 
-/** Adds what the command takes and does. */
 export function addCompletion(command: Command, whole: () => Promise<Command>): void {
   command
     .addArgument(new Argument("<SHELL>").choices(shells))

@@ -1,4 +1,4 @@
-/** `gatehouse health`: shows how a running node is. */
+/** `gatehouse health`: shows the health of a running node. */
 import type { Command } from "commander";
 import { askNode } from "./calls/ask-node.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
@@ -47,7 +47,6 @@ interface SubsystemBody {
   extra?: { reason?: string; sync?: SyncBody; snapshot?: SnapshotBody };
 }
 
-/** Adds the command. */
 export function addHealth(command: Command): void {
   addNodeFlags(command)
     .addHelpText("after", "\nExit codes: 0 ok, degraded or dormant; 1 failing; 3 not reached.")
@@ -112,7 +111,7 @@ function describe(health: HealthBody): string[] {
   ];
 }
 
-/** The status, and what it is for where it is not well. */
+/** Returns the status line, with the causes if the node is failing or degraded. */
 function headline(health: HealthBody): string[] {
   const { status, version, version_name: name, uptime_s: uptimeS } = health;
   const causes = causesOf(health);
@@ -121,7 +120,7 @@ function headline(health: HealthBody): string[] {
   return causes.length === 0 ? [`${word}   ${rest}`] : [`${word}   ${causes.join(" ")}`, rest];
 }
 
-/** Why a node is failing or degraded: what its failed subsystems say. */
+/** Returns the errors of the failed subsystems that make the node failing or degraded. */
 function causesOf({ status, subsystems }: HealthBody): string[] {
   return status === "failing" || status === "degraded"
     ? Object.values(subsystems).flatMap(({ status: state, lastError }) =>

@@ -1,21 +1,21 @@
-/** Pages of help that fit the terminal, the same for all commands. */
+/** Layout of the help pages, which fit the terminal and look the same for all commands. */
 import type { Command } from "commander";
 import { widthOf, wrap } from "./terminal/wrap.js";
 
-/** Lines of text are easier to read when they are no longer, however wide the terminal is. */
+/** Limit on the line length for readability, however wide the terminal is. */
 const maxWidth = 80;
-/** What a description needs beside its term; with less, it stands below. */
+/** Minimum width of a description next to its term. A narrower description goes below the term. */
 const minDescription = 36;
 const indent = "  ";
-/** Stands for a space at which a line must not end. */
+/** Placeholder for a space at which a line must not break. */
 const noBreak = "\u00a0";
 
-/** Makes the help of a command, and of those that are added to it later, fit. */
+/** Makes the help of a command, and of subcommands added later, fit the terminal. */
 export function fitHelp(command: Command): void {
   const width = (): number => Math.min(widthOf(process.stdout), maxWidth);
   command
     .configureHelp({
-      // The arguments are on the page of the command itself.
+      // The page of a subcommand shows its arguments.
       subcommandTerm: (subcommand) => subcommand.name(),
       formatItem: (term, termWidth, description) => formatItem(term, termWidth, description, width()),
     })
@@ -24,7 +24,7 @@ export function fitHelp(command: Command): void {
       getErrHelpWidth: width,
       writeOut: (text) => process.stdout.write(fitText(text, width())),
       writeErr: (text) => process.stderr.write(fitText(text, width())),
-      // Told by whoever runs the command, as all other failures are.
+      // `run` prints these errors in the format of all others.
       outputError: () => undefined,
     });
 }
@@ -40,8 +40,8 @@ function formatItem(term: string, termWidth: number, description: string, width:
 }
 
 /**
- * Breaks what is too long: the lines of a paragraph together, those that are indented each by itself. A command goes on
- * after a backslash, so that it can still be copied.
+ * Breaks long lines. Joins the lines of a paragraph before breaking, and breaks indented lines separately. A command
+ * continues after a backslash, so that it can be copied.
  */
 export function fitText(text: string, width: number): string {
   const lines: string[] = [];

@@ -1,4 +1,4 @@
-/** `gatehouse init`: a key, and a genesis with it as the authority, for a node that begins a network. */
+/** `gatehouse init`: creates a key, and a genesis with the key as its authority, for the first node of a network. */
 import { type Command, Option } from "commander";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -16,7 +16,6 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** Adds what the command takes and does. */
 export function addInit(command: Command): void {
   command
     .option("--data-dir <DIR>", "Data directory of the node.", optionsByKey.dataDir.fallback)
@@ -74,7 +73,7 @@ async function beginNetwork(dataDir: string, { name, followers }: Pick<Flags, "n
     const { publicKey } = await loadOrCreateNodeKey(dataDir);
     const content = {
       ...{ name, timestamp: Date.now(), authorities: [publicKey] },
-      // An empty list lists nobody but the authority; without one every node may follow.
+      // With an empty list only the authority may follow; without a list every node may.
       ...(followers === "listed" && { followers: [] }),
     };
     const text = `${JSON.stringify(content, null, 2)}\n`;

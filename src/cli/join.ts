@@ -1,4 +1,6 @@
-/** `gatehouse join`: takes the genesis of a network from one of its nodes, for a node that follows it. */
+/**
+ * `gatehouse join`: downloads the genesis of a network from one of its nodes, for a node that will follow the network.
+ */
 import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -19,16 +21,15 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** What a node tells of its network. */
+/** Network of a node, as the node reports it. */
 interface Network {
   readonly genesisHash: string;
-  /** Text of the genesis, as it was written. */
+  /** Exact text of the genesis. */
   readonly genesis: string;
-  /** Where the node is reached by others. */
+  /** URL at which other nodes reach the node. */
   readonly peer: string;
 }
 
-/** Adds the command. */
 export function addJoin(command: Command): void {
   command
     .argument("<URL>")
@@ -90,7 +91,7 @@ Examples:
     });
 }
 
-/** What a node says. Its word is good for as much as the hash is compared with. */
+/** Queries the network of a node. The response is not trusted: the operator must compare the hash. */
 async function askNetwork(url: string, given: string | undefined): Promise<Network> {
   const { genesisHash } = JSON.parse(await askSuccessfully(url, "/chain/head")) as { readonly genesisHash: string };
   const genesis = await askSuccessfully(url, "/genesis");
@@ -116,7 +117,11 @@ async function askNetwork(url: string, given: string | undefined): Promise<Netwo
   return { genesisHash, genesis, peer: `https://${new URL(url).hostname}:${port}` };
 }
 
-/** @throws ExitError unless this is the network that is meant. */
+/**
+ * Confirms the network with the operator.
+ *
+ * @throws ExitError if the network is not the intended one.
+ */
 async function confirm({ genesisHash, genesis }: Network, url: string, flags: Flags): Promise<void> {
   if (flags.genesisHash !== undefined) {
     if (flags.genesisHash !== genesisHash) {

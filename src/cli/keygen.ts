@@ -1,4 +1,4 @@
-/** `gatehouse keygen`: makes a node's identity key before its first start. */
+/** `gatehouse keygen`: creates the identity key of a node before its first start. */
 import type { Command } from "commander";
 import { resolve } from "node:path";
 import { createNodeKey, nodeKeyPath } from "../base/crypto/node-key.js";
@@ -6,7 +6,6 @@ import { optionsByKey } from "../config/options.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { print } from "./terminal/output.js";
 
-/** Adds the command. */
 export function addKeygen(command: Command): void {
   command
     .option("--data-dir <DIR>", "Data directory of the node that will use the key.", optionsByKey.dataDir.fallback)

@@ -1,4 +1,4 @@
-/** The address book of a node of this machine, over its control service. */
+/** Commands for the address book of a node on this machine, over the control service. */
 import { createClient, type Transport } from "@connectrpc/connect";
 import {
   type BookEntry,
@@ -10,7 +10,7 @@ import { withControl } from "./calls/control.js";
 import type { ControlFlags } from "./usage/flags.js";
 import { ago, paint, print, shorten, table } from "./terminal/output.js";
 
-/** Adds a peer, and shows it. */
+/** Adds a peer and prints its entry. */
 export async function addPeer(endpoint: string, flags: ControlFlags & { readonly identity?: string }): Promise<void> {
   const { entry } = await withControl(flags, (transport) =>
     createClient(ControlService, transport).addPeer({ endpoint, identity: flags.identity }),
@@ -18,19 +18,19 @@ export async function addPeer(endpoint: string, flags: ControlFlags & { readonly
   print(...(flags.json === true ? [JSON.stringify(toJson(entry!))] : describeBook([entry!])));
 }
 
-/** Forgets a peer. */
+/** Removes a peer. */
 export async function removePeer(endpoint: string, flags: ControlFlags): Promise<void> {
   await withControl(flags, (transport) => createClient(ControlService, transport).removePeer({ endpoint }));
   print(flags.json === true ? JSON.stringify({ removed: endpoint }) : `${endpoint} is forgotten.`);
 }
 
-/** Shows all entries. */
+/** Prints all entries. */
 export async function showBook(flags: ControlFlags): Promise<void> {
   const entries = await withControl(flags, (transport) => listBook(transport));
   print(...(flags.json === true ? [JSON.stringify(entries.map(toJson))] : describeBook(entries)));
 }
 
-/** The address book, of whose parts each says where the next one begins. */
+/** Returns the complete address book, page by page. Each page has the offset of the next one. */
 async function listBook(transport: Transport): Promise<BookEntry[]> {
   const control = createClient(ControlService, transport);
   const all: BookEntry[] = [];

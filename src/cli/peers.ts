@@ -1,10 +1,9 @@
-/** `gatehouse peers`: whom a running node knows, and whom it should. */
+/** `gatehouse peers`: shows and changes the peers of a running node. */
 import type { Command } from "commander";
 import { listPeers, type PeerBody } from "./calls/peer-list.js";
 import { addControlFlags, addNodeFlags, type ControlFlags, type NodeFlags } from "./usage/flags.js";
 import { ago, paint, print, shorten, table } from "./terminal/output.js";
 
-/** Adds the subcommands. */
 export function addPeers(peers: Command): void {
   addNodeFlags(peers.command("list", { isDefault: true }))
     .description("Show the peers that a running node knows.")

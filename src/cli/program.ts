@@ -1,4 +1,4 @@
-/** The command line as commander has it: all commands by their names, and of those that are wanted, the whole. */
+/** Command line definition for commander: all commands by name, and the wanted ones in full. */
 import { Command, type CommanderError } from "commander";
 import { version } from "../base/version.js";
 import { commands } from "./commands.js";
@@ -6,9 +6,9 @@ import { ExitError, exitCodes } from "./usage/errors.js";
 import { fitHelp } from "./help.js";
 
 /**
- * Makes the command line.
+ * Creates the command line.
  *
- * @param isWanted whether a command is to be there with all that it has, and not only by its name.
+ * @param isWanted Returns true if a command is needed with arguments and flags, not only by name.
  */
 export async function createProgram(isWanted: (name: string) => boolean): Promise<Command> {
   const program = new Command("gatehouse")
@@ -41,7 +41,7 @@ Exit codes:
   return program;
 }
 
-/** What commander refuses is told as other failures are, with the page to look at. */
+/** Converts the errors of commander to ExitError, with the matching help page. */
 function refuseInOneWay(command: Command, above: readonly string[]): void {
   const names = [...above, command.name()];
   command.exitOverride((error) => {
@@ -52,7 +52,7 @@ function refuseInOneWay(command: Command, above: readonly string[]): void {
   }
 }
 
-/** Whether a command ended because all that was wanted is a page of help or the version. */
+/** Returns true if the command ended after printing help or the version. */
 function isHelp({ code, exitCode }: CommanderError): boolean {
   return exitCode === 0 || code === "commander.help";
 }

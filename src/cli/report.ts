@@ -1,10 +1,9 @@
-/** `gatehouse report`: tells a node how a subsystem is that another process runs. */
+/** `gatehouse report`: reports the status of a subsystem that another process runs. */
 import { type Command, InvalidArgumentError } from "commander";
 import { reportableNames } from "../health/subsystems.js";
 import { addControlFlags } from "./usage/flags.js";
 import type { ReportFlags } from "./send-report.js";
 
-/** Adds the command. */
 export function addReport(command: Command): void {
   addControlFlags(command.argument("<NAME>").argument("<STATUS>"))
     .option("--lease <SECONDS>", "How long the report holds; afterwards the subsystem has failed.", wholeNumber, 60)

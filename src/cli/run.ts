@@ -1,4 +1,4 @@
-/** Runs one command of the command line, and says in one way what went wrong. */
+/** Entry point of the command line, with one format for all errors. */
 import { CommanderError } from "commander";
 import { InputError } from "../base/errors/start-error.js";
 import { readEnvironment, refuseUnknownVariables } from "../config/variables.js";
@@ -8,14 +8,14 @@ import { commandVariables } from "./usage/flags.js";
 import { createProgram } from "./program.js";
 
 /**
- * Runs one command, and says in one line what went wrong.
+ * Runs one command. Prints an error as one line.
  *
- * @param args what stands after the program's name.
- * @returns the exit code; `start` and `devnet`, which run until a signal, end the process themselves.
+ * @param args Arguments after the program name.
+ * @returns Exit code. `start` and `devnet` run until a signal and end the process themselves.
  */
 export async function run(args: readonly string[]): Promise<number> {
   try {
-    // The program has no options with a value, so what comes first beside options is a command.
+    // The program itself has no options with a value, so that the first argument other than an option is a command.
     const [first, second] = args.filter((arg) => !arg.startsWith("-"));
     const wanted = first === "help" ? second : first;
     const program = await createProgram((name) => name === wanted);
@@ -38,7 +38,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Whoever asks for JSON gets it when the command fails, too, and when it could not be understood. */
+/** Returns true if the arguments request JSON. The format then applies to errors as well, even those of the parser. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf("--");
   return args.slice(0, end === -1 ? args.length : end).includes("--json");

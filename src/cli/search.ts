@@ -1,9 +1,8 @@
-/** `gatehouse search`: what something is. */
+/** `gatehouse search`: identifies a hash, key, number, address or name. */
 import type { Command } from "commander";
 import { instant, print, printable, shorten, table } from "./terminal/output.js";
 import { addReadFlags, type ReadFlags } from "./usage/flags.js";
 
-/** Adds the command. */
 export function addSearch(command: Command): void {
   addReadFlags(command.argument("<TEXT>", "A hash, a key, a number, an address, or a name or a part of it."))
     .addHelpText(
@@ -41,7 +40,7 @@ async function search(text: string, flags: ReadFlags): Promise<void> {
   print(...table([["KIND", ""], ...results.map((result) => [result.kind, printable(describe(result).join(" "))])]));
 }
 
-/** One of its members is set: the one that `kind` names. */
+/** Search result. One of the optional members is set: the one named by `kind`. */
 interface ResultBody {
   readonly kind: string;
   readonly block?: {
@@ -67,7 +66,7 @@ interface ResultBody {
   };
 }
 
-/** Its name, by which other commands take it, and what is known of it; names are text of strangers. */
+/** Returns the name that other commands accept, and the known facts. Names come from strangers, so they are quoted. */
 function describe({ block, transaction, identity, commitment, nullifier, program }: ResultBody): string[] {
   if (block !== undefined) {
     const { number, hash, timestamp, transactionCount: count } = block;

@@ -1,4 +1,4 @@
-/** What `gatehouse report` does. */
+/** Implementation of `gatehouse report`. */
 import { createClient } from "@connectrpc/connect";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -6,7 +6,7 @@ import { withControl } from "./calls/control.js";
 import type { ControlFlags } from "./usage/flags.js";
 import { print } from "./terminal/output.js";
 
-/** What is reported. */
+/** Content of the report. */
 export interface ReportFlags extends ControlFlags {
   readonly lease: number;
   readonly port?: number;
@@ -20,7 +20,7 @@ const statuses = {
   failed: SubsystemStatus.FAILED,
 } as const;
 
-/** Tells the node, and prints until when it holds. */
+/** Sends the report, and prints the time of its expiry. */
 export async function sendReport(name: string, word: string, flags: ReportFlags): Promise<void> {
   const { leaseUntilMs } = await withControl(flags, (transport) =>
     createClient(ControlService, transport).reportSubsystem({
@@ -38,7 +38,7 @@ export async function sendReport(name: string, word: string, flags: ReportFlags)
   );
 }
 
-/** Anything else is for the node to refuse, in its own words. */
+/** Converts a status. The node rejects an unknown one with its own message. */
 function readStatus(word: string): SubsystemStatus {
   return word in statuses ? statuses[word as keyof typeof statuses] : SubsystemStatus.UNSPECIFIED;
 }

@@ -1,4 +1,4 @@
-/** What `gatehouse verify` does: checks a proof in a file, and says what it proves. */
+/** Implementation of `gatehouse verify`: checks a proof in a file, and prints the proved facts. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { BlockHeaderSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { checkProof, type ProvedState } from "../../client/src/proof/check.js";
@@ -10,19 +10,19 @@ import { paint, print } from "./terminal/output.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { readInput } from "./usage/read-input.js";
 
-/** How the command is called. */
+/** Flags of the command. */
 export interface VerifyFileFlags {
   readonly genesis: string;
   readonly json?: boolean;
 }
 
-/** More than an answer with the largest document has. */
+/** Limit on the size of a file in bytes, larger than a response with the largest document. */
 const maxFileBytes = 64 * 1024 * 1024;
 
 /**
- * Prints what the proof in a file proves.
+ * Prints the facts that the proof in a file proves.
  *
- * @throws ExitError with code 1 when it does not hold, with code 2 when a file cannot be read.
+ * @throws ExitError with code 1 if the proof does not hold, and code 2 if a file cannot be read.
  */
 export async function verifyFile(file: string, { genesis, json }: VerifyFileFlags): Promise<void> {
   const text = (await readInput(file, maxFileBytes)).toString("utf8");
@@ -54,7 +54,7 @@ function networkOf({ genesis }: SavedProof, given: { readonly pinned?: string; r
   return readProofNetwork(text, given.pinned);
 }
 
-/** All but its age: that it was the newest at some time is true for ever. */
+/** Checks everything except the age: a proof stays valid for its block. */
 function check({ asked, answer }: SavedProof, network: ProofNetwork): ProvedState {
   return checkProof(asked, answer, { network, nowMs: Date.now(), maxAgeS: Infinity });
 }
@@ -150,7 +150,7 @@ function toBody(state: ProvedState, storageAddress: string, { genesisHash }: Pro
   };
 }
 
-/** Texts of JSON stay texts: their numbers keep all of their digits. */
+/** Returns the JSON of a program. JSON documents remain strings, so that their numbers retain all digits. */
 function toProgramBody(program: ProvedProgram): object {
   if (program.kind !== "present") {
     return { kind: program.kind };

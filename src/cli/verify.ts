@@ -1,8 +1,7 @@
-/** `gatehouse verify`: checks a saved proof without any node. */
+/** `gatehouse verify`: checks a saved proof without a node. */
 import type { Command } from "commander";
 import type { VerifyFileFlags } from "./verify-file.js";
 
-/** Adds the command. */
 export function addVerify(command: Command): void {
   command
     .argument("<FILE>", "A proof that --save made, or the answer to GET /state/proof; - is stdin.")

@@ -1,4 +1,4 @@
-/** `gatehouse watch`: what happens on the chain, as it happens. */
+/** `gatehouse watch`: prints the events of the chain as they happen. */
 import type { Command } from "commander";
 import { type EventBody, watchEvents } from "./calls/event-lines.js";
 import { paint, print, printable, shorten } from "./terminal/output.js";
@@ -22,7 +22,6 @@ interface WatchFlags extends NodeFlags, NetworkFlags {
   readonly count?: number;
 }
 
-/** Adds the command. */
 export function addWatch(command: Command): void {
   const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
   addNodeFlags(addNetworkFlag(addKeyFlag(command, "Watch as the holder of this key, who hears of more.")))
@@ -92,7 +91,7 @@ function queryOf({ kind, address, owner, transaction, fromBlock, from }: WatchFl
   return query;
 }
 
-/** A proof holds for five minutes: each connection has its own. */
+/** Returns fresh headers for each connection, since a proof of identity is valid for five minutes. */
 async function identityOf(flags: WatchFlags): Promise<Readonly<Record<string, string>>> {
   if (flags.key === undefined) {
     return {};
@@ -101,7 +100,7 @@ async function identityOf(flags: WatchFlags): Promise<Readonly<Record<string, st
   return { ...(await provedIdentity(await loadKey(flags.key), flags)) };
 }
 
-/** Blocks have their numbers for a while. */
+/** Column widths in characters. Block numbers of nine digits suffice for years. */
 const widths = { block: 9, event: 12 } as const;
 
 function row(block: string, event: string, what: string): string {
@@ -123,7 +122,7 @@ interface Told {
   readonly head?: { readonly statement: { readonly proposer: string } };
 }
 
-/** A line for people; names and reasons are text of strangers. */
+/** Formats an event as a line for people. Names and reasons come from strangers, so control characters are replaced. */
 function describe(message: EventBody): string {
   const { transaction, program, nullifier, commitments, block, head } = message as unknown as Told;
   const number = String(message.blockNumber);

@@ -1,6 +1,6 @@
 import { InputError } from "../base/errors/start-error.js";
 
-/** A wrong setting; the message is one sentence that names the option, its source and what is allowed. */
+/** Invalid setting. The message is one sentence with the option, its source and the allowed values. */
 export class ConfigError extends InputError {
   override readonly name = "ConfigError";
 }

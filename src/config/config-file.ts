@@ -1,4 +1,4 @@
-/** The file of --config: options with their values, in YAML or JSON. */
+/** Reader of the --config file: options and their values, in YAML or JSON. */
 import { readFileSync } from "node:fs";
 import type * as Yaml from "yaml";
 import { lazyRequire } from "../base/async/lazy-require.js";
@@ -6,13 +6,13 @@ import { ConfigError } from "./config-error.js";
 import { options } from "./options.js";
 import { suggest } from "./suggest.js";
 
-/** Where a file is named: no other start waits for it. */
+/** Loaded lazily, since only a start with --config needs the parser. */
 const yaml = lazyRequire<typeof Yaml>("yaml");
 
 /**
- * The values of a configuration file by the names of their options, as they are written.
+ * Returns the unchecked values of a configuration file by option name.
  *
- * @throws ConfigError when it cannot be read, or names what is no option.
+ * @throws ConfigError if the file cannot be read or names an unknown option.
  */
 export function readConfigFile(path: string): ReadonlyMap<string, unknown> {
   let content: unknown;
@@ -29,10 +29,10 @@ export function readConfigFile(path: string): ReadonlyMap<string, unknown> {
 }
 
 /**
- * The values of options by their names, as they are given.
+ * Returns the unchecked values of an object by option name.
  *
- * @param whoHas begins the sentence that refuses a name.
- * @throws ConfigError when one is named that is no option.
+ * @param whoHas Start of the error message about an unknown name.
+ * @throws ConfigError if the object names an unknown option.
  */
 export function valuesByName(given: object, whoHas: string): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>(Object.entries(given));

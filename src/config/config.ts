@@ -1,4 +1,4 @@
-/** The configuration: flags before environment before file before defaults, checked once. */
+/** Configuration loader. Precedence: flags, environment, file, defaults. Each value is checked once. */
 import { z } from "zod";
 import { ConfigError } from "./config-error.js";
 import { readConfigFile, valuesByName } from "./config-file.js";
@@ -6,32 +6,32 @@ import { fallbackOf, type Option, type SettingsOf, type ValuesOf } from "./decla
 import { configFile, options, type optionsByKey } from "./options.js";
 import { readEnvironment, refuseUnknownVariables } from "./variables.js";
 
-/** What a node is started with, as the options are declared. Paths are absolute. */
+/** Configuration of a node, with a field for each declared option. Paths are absolute. */
 export type Config = ValuesOf<typeof optionsByKey>;
 
-/** Options by their names, as a program gives them: each may be what the configuration file may hold. */
+/** Options by name, as passed by a program. Each accepts the same values as the configuration file. */
 export type Settings = SettingsOf<typeof optionsByKey>;
 
 type FlagName = (typeof optionsByKey)[keyof typeof optionsByKey]["name"] | (typeof configFile)["name"];
 
-/** Where settings come from. */
+/** Sources of the settings. */
 export interface ConfigSources {
-  /** Flags by option name; what was not given is undefined. */
+  /** Flags by option name; undefined if not given. */
   readonly flags: Readonly<Partial<Record<FlagName, string | boolean>>>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Variables that begin like those of options and belong to others, who read them themselves. */
+  /** Variables with the prefix of the options that other code reads itself. */
   readonly otherVariables?: readonly string[];
-  /** Directory that relative paths start from. */
+  /** Base directory of relative paths. */
   readonly cwd: string;
 }
 
-/** The process's own environment and working directory. */
+/** Returns sources with the environment and the working directory of the process. */
 export function processSources(given: Pick<ConfigSources, "flags" | "otherVariables">): ConfigSources {
   return { ...given, env: readEnvironment(), cwd: process.cwd() };
 }
 
 /**
- * Reads the configuration.
+ * Loads and checks the configuration.
  *
  * @throws ConfigError
  */
@@ -41,15 +41,15 @@ export function loadConfig(sources: ConfigSources): Config {
   return readOptions((option) => pick(option, sources, file), sources.cwd);
 }
 
-/** Path of the configuration file; undefined where none is named. */
+/** Returns the path of the configuration file; undefined if none is configured. */
 export function pathOfConfigFile(sources: ConfigSources): string | undefined {
   return openFile(sources)?.path;
 }
 
 /**
- * The configuration of settings alone: neither flags nor the environment are looked at.
+ * Reads the configuration from settings alone, without flags and environment.
  *
- * @param cwd directory that relative paths start from.
+ * @param cwd Base directory of relative paths.
  * @throws ConfigError
  */
 export function readSettings(settings: Settings, cwd: string): Config {
@@ -60,7 +60,7 @@ export function readSettings(settings: Settings, cwd: string): Config {
   }, cwd);
 }
 
-/** A value as it was given, and by what. */
+/** Unchecked value and its source. */
 type GivenValue = readonly [value: unknown, from: string];
 
 function readOptions(pickValue: (option: Option) => GivenValue | undefined, cwd: string): Config {
@@ -69,7 +69,7 @@ function readOptions(pickValue: (option: Option) => GivenValue | undefined, cwd:
     const [given, from] = pickValue(option) ?? [fallbackOf(option, (name) => values.get(name)), "default"];
     values.set(option.name, given === undefined ? undefined : read(option, given, from, cwd));
   }
-  // The type says of each option what its declaration gives, and here each has what its declaration gave.
+  // `Config` types each field by its declaration, and each value above was read by the same declaration.
   return Object.fromEntries(options.map(({ key, name }) => [key, values.get(name)])) as unknown as Config;
 }
 
@@ -87,7 +87,7 @@ function openFile(sources: ConfigSources): ConfigFile | undefined {
   return { path, values: readConfigFile(path) };
 }
 
-/** The value of an option; undefined when none was given. An empty variable gives nothing. */
+/** Returns the value of an option; undefined if none is set. An empty variable counts as not set. */
 function pick(
   { name, env: variable }: Option,
   { flags, env }: ConfigSources,

@@ -1,6 +1,9 @@
 /**
- * Files of the data directory that commands write for the node: what it is started with where no option names another
- * file, the word of `gatehouse init` that its network is new, and that of `gatehouse restore` that its database is a copy.
+ * Files in the data directory that commands write for the node:
+ *
+ * - the genesis and the peers, used if no option names another file
+ * - the marker of `gatehouse init` that the network is new
+ * - the marker of `gatehouse restore` that the database is a copy
  */
 import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
@@ -14,30 +17,30 @@ const names = {
   restored: "restored",
 } as const;
 
-/** One of them. */
+/** Key of a file in the data directory. */
 export type DataDirFile = keyof typeof names;
 
-/** Path of one of them. */
+/** Returns the path of a file in the data directory. */
 export function pathInDataDir(dataDir: string, file: DataDirFile): string {
   return join(dataDir, names[file]);
 }
 
-/** Path of the token for the control port, which the node writes at its start. */
+/** Returns the path of the control port token, which the node writes when it starts. */
 export function controlTokenPath(dataDir: string): string {
   return join(dataDir, "control.token");
 }
 
-/** The file that an option names, or that of the data directory; undefined where there is neither. */
+/** Returns the named file, or else the one in the data directory; undefined if neither exists. */
 export function findFile(dataDir: string, named: string | undefined, file: "genesis" | "peers"): string | undefined {
   const own = pathInDataDir(dataDir, file);
   return named ?? (existsSync(own) ? own : undefined);
 }
 
 /**
- * Writes one of them.
+ * Writes a file of the data directory.
  *
- * @returns its path.
- * @throws the system's error, EEXIST when there is such a file: none is overwritten.
+ * @returns Path of the file.
+ * @throws System error; EEXIST if the file exists, since no file is overwritten.
  */
 export async function writeDataDirFile(dataDir: string, file: DataDirFile, text: string): Promise<string> {
   const path = pathInDataDir(dataDir, file);
@@ -45,23 +48,23 @@ export async function writeDataDirFile(dataDir: string, file: DataDirFile, text:
   return path;
 }
 
-/** Whether `gatehouse init` has given the word that the network of this genesis is new. */
+/** Returns true if `gatehouse init` marked the network of this genesis as new. */
 export async function isNewNetwork(dataDir: string, genesisHash: string): Promise<boolean> {
   const word = await readFile(pathInDataDir(dataDir, "newNetwork"), "utf8").catch(() => "");
   return word.trim() === genesisHash;
 }
 
-/** Takes that word back: there is a block, and whoever loses it must not make another one. */
+/** Removes the new-network marker. Block 1 exists, and a node that loses this block must not produce another one. */
 export async function forgetNewNetwork(dataDir: string): Promise<void> {
   await rm(pathInDataDir(dataDir, "newNetwork"), { force: true });
 }
 
-/** Whether `gatehouse restore` made the directory, and nobody has said since which block is the newest. */
+/** Returns true if `gatehouse restore` created the directory and the node has not yet learned the latest block. */
 export function isRestored(dataDir: string): boolean {
   return existsSync(pathInDataDir(dataDir, "restored"));
 }
 
-/** Takes that word back: it is known which block is the newest. */
+/** Removes the restored marker once the node knows the latest block. */
 export async function forgetRestored(dataDir: string): Promise<void> {
   await rm(pathInDataDir(dataDir, "restored"), { force: true });
 }

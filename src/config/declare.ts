@@ -1,46 +1,48 @@
-/** How an option is declared, and what follows from that. */
+/** Declarations of options, and the names and types derived from them. */
 import type { ValueType } from "./value-types.js";
 
-/** What is said of an option; it stands at the name of its field in the configuration. */
+/** Declaration of an option. Its key is the name of the field in the configuration. */
 export interface Declaration {
-  /** As a flag without its dashes, and as a key of the configuration file; made from the field's name when left out. */
+  /**
+   * Name of the flag without dashes, and of the key in the configuration file. Default: the field name in kebab case.
+   */
   readonly name?: string;
-  /** Environment variable; made from the name when left out. */
+  /** Environment variable. Default: derived from the name. */
   readonly env?: string;
   readonly type: ValueType<unknown>;
-  /** The value when none is given, as a flag would give it; `<name>` in it is the value of an option declared before. */
+  /** Default value in the form of a flag value. `<name>` stands for the value of an option declared earlier. */
   readonly fallback?: string;
   readonly description: string;
 }
 
-/** How the variables of options begin. */
+/** Prefix of the environment variables of options. */
 export const variablePrefix = "GATEHOUSE_";
 
 type Declarations = Readonly<Record<string, Declaration>>;
 
-/** What follows from a declaration. */
+/** Names derived from a declaration. */
 export interface Derived<Name extends string> {
-  /** Name of its field in the configuration. */
+  /** Name of the field in the configuration. */
   readonly key: string;
   readonly name: Name;
   readonly env: string;
 }
 
-/** An option with everything that follows from its declaration. */
+/** Option: its declaration with the derived names. */
 export type Option = Declaration & Derived<string>;
 
-/** rpcPort → rpc-port */
+/** Converts a name to kebab case: rpcPort → rpc-port. */
 type KebabCase<S extends string> = S extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `-${Lowercase<First>}`}${KebabCase<Rest>}`
   : "";
 
-/** The options of some declarations. */
+/** Options of a set of declarations. */
 export type Options<D extends Declarations> = {
   readonly [K in keyof D & string]: D[K] &
     Derived<D[K] extends { readonly name: infer N extends string } ? N : KebabCase<K>>;
 };
 
-/** What the values of some options are, by field; one that has no default may be missing. */
+/** Configuration values of a set of options, by field. A value without a default may be undefined. */
 export type ValuesOf<O extends Declarations> = {
   readonly [K in keyof O]: O[K]["type"] extends ValueType<infer T>
     ? O[K] extends { readonly fallback: string }
@@ -49,14 +51,17 @@ export type ValuesOf<O extends Declarations> = {
     : never;
 };
 
-/** What some options may be given as, by name. */
+/** Accepted input values of a set of options, by option name. */
 export type SettingsOf<O extends Readonly<Record<string, Option>>> = {
   readonly [K in keyof O as O[K]["name"]]?: O[K]["type"] extends ValueType<unknown, infer Given>
     ? Given | undefined
     : never;
 };
 
-/** Completes declarations. */
+/**
+ * Completes declarations with the derived names. Throws Error if a default refers to an option that is not declared
+ * before.
+ */
 export function declareOptions<const D extends Declarations>(declarations: D): Options<D> {
   const names = new Set<string>();
   const complete = Object.entries(declarations).map(([key, declaration]): [string, Option] => {
@@ -80,12 +85,14 @@ function declareOption(key: string, declaration: Declaration): Option {
 
 const reference = /<([a-z-]+)>/g;
 
-/** The default of an option, with the values of the options that it names. */
+/** Returns the default of an option, with the values of the options that it refers to. */
 export function fallbackOf({ fallback }: Option, valueOf: (name: string) => unknown): string | undefined {
   return fallback?.replace(reference, (_, name: string) => String(valueOf(name)));
 }
 
-/** What an option is for and its default, for people. A switch is off, and nothing is no news. */
+/**
+ * Returns the description of an option with its default. Omits an empty default, and that of a switch, which is off.
+ */
 export function describeOption({ description, fallback = "", type }: Option): string {
   return fallback === "" || type.placeholder === undefined ? description : `${description} (default: ${fallback})`;
 }

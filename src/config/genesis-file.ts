@@ -1,8 +1,8 @@
-/** The file of --genesis. */
+/** Reader of the --genesis file. */
 import { readFile, stat } from "node:fs/promises";
 import { InputError } from "../base/errors/start-error.js";
 
-/** A genesis file as it is written. */
+/** Genesis file and its unparsed text. */
 export interface GenesisFile {
   readonly path: string;
   readonly text: string;
@@ -11,9 +11,9 @@ export interface GenesisFile {
 const maxBytes = 16 * 1024 * 1024;
 
 /**
- * Reads a genesis file; undefined where none is named. What its text says is the chain's matter.
+ * Reads a genesis file of at most 16 MiB; undefined if none is named. The chain parses the text.
  *
- * @throws InputError with one sentence that names the file and what is wrong.
+ * @throws InputError with one sentence that names the file and the problem.
  */
 export async function readGenesisFile(path: string | undefined): Promise<GenesisFile | undefined> {
   if (path === undefined) {

@@ -1,7 +1,11 @@
 /**
- * The options of a node, each declared once, at the name of its field in `Config`. From here come the flags and their
- * help, the environment variables, the keys of the configuration file and its JSON Schema, the type of `Config`, and the
- * table of docs/options.md (`npm run docs`).
+ * Options of a node, each declared once under the name of its field in `Config`. The declarations define:
+ *
+ * - the flags and their help
+ * - the environment variables
+ * - the keys of the configuration file and its JSON Schema
+ * - the type `Config`
+ * - the table in docs/options.md (`npm run docs`)
  */
 import { logLevels } from "../base/logging/log-levels.js";
 import { declareOptions, type Option } from "./declare.js";
@@ -25,7 +29,7 @@ import {
   webAddressLike,
 } from "./value-types.js";
 
-/** The options of `gatehouse start` by the names of their fields. */
+/** Options of `gatehouse start` by field name. */
 export const optionsByKey = declareOptions({
   dataDir: { type: path("DIR"), fallback: "data", description: "Directory of the node's key and database." },
   host: {
@@ -41,7 +45,7 @@ export const optionsByKey = declareOptions({
     description: "Serves metrics for Prometheus on --metrics-port.",
   },
   otlpEndpoint: {
-    // The name that OpenTelemetry itself has for it.
+    // Standard variable of OpenTelemetry.
     env: "OTEL_EXPORTER_OTLP_ENDPOINT",
     type: webAddress,
     description: "Collector that gets a trace of each request (OpenTelemetry, OTLP over HTTP); none when not given.",
@@ -241,7 +245,7 @@ export const optionsByKey = declareOptions({
     description: "Output for machines: the ready line on stdout, the log, both as JSON.",
   },
   tlsnotaryEnabled: {
-    // The specification names this variable.
+    // The specification defines this variable.
     env: "TLSNOTARY_ENABLED",
     type: toggle,
     fallback: "false",
@@ -277,10 +281,10 @@ export const optionsByKey = declareOptions({
   },
 });
 
-/** The same as a list, in the order of the help. */
+/** Options as a list, in help order. */
 export const options: readonly Option[] = Object.values(optionsByKey);
 
-/** Where the other options may stand; itself a flag and a variable only. */
+/** Option for the configuration file. It is a flag and a variable, but no key of the file itself. */
 export const { config: configFile } = declareOptions({
   config: { type: path("FILE"), description: "Configuration file (YAML or JSON)." },
 });

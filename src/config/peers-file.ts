@@ -1,15 +1,15 @@
-/** The file of --peers. */
+/** Reader of the --peers file. */
 import { isStrongKey } from "../base/crypto/key-validation.js";
 import { hex32 } from "../base/crypto/hash.js";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { InputError } from "../base/errors/start-error.js";
 
-/** A peer as it is configured. */
+/** Configured peer. */
 export interface PeerFileEntry {
-  /** https://host:port of its internal port; http where the network does without TLS. */
+  /** https://host:port of the peer's internal port; http if the network does not use TLS. */
   readonly url: string;
-  /** Public key that it must prove: 0x and 64 lower-case hex digits. */
+  /** Public key that the peer must prove: 0x and 64 lowercase hex digits. */
   readonly identity?: string | undefined;
 }
 
@@ -23,7 +23,7 @@ const peerFile = z.array(
 /**
  * Reads a peers file: a JSON array of `{"url": "https://host:port", "identity": "0x…"}`, identity optional.
  *
- * @throws InputError with one sentence that names the file and what is wrong.
+ * @throws InputError with one sentence that names the file and the problem.
  */
 export async function readPeersFile(path: string): Promise<PeerFileEntry[]> {
   let json: unknown;

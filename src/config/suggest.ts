@@ -1,9 +1,9 @@
-/** What somebody may have meant who named an option that is none. */
+/** Suggestions for misspelled option names. */
 import { closestMatch } from "leven";
 
 /**
- * Ends the sentence that refuses a name with the option that is nearest to it; empty where none is near. A quarter of
- * its letters, and one at least, may be wrong.
+ * Returns the end of an error message, with the option closest to an unknown name; empty if no name is close. At most a
+ * quarter of the characters, rounded up, may differ.
  */
 export function suggest<O extends { readonly name: string }>(
   given: string,

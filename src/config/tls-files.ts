@@ -1,4 +1,4 @@
-/** The certificate of the public port and its key, from their files. */
+/** Reader of the certificate and key files of the public port. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
@@ -8,21 +8,21 @@ import { InputError } from "../base/errors/start-error.js";
 import { ConfigError } from "./config-error.js";
 import type { Config } from "./config.js";
 
-/** Where they are. */
+/** Paths of the certificate and the key. */
 export interface TlsPaths {
   readonly cert: string;
   readonly key: string;
 }
 
-/** What the files hold: the certificate is the first of the chain. */
+/** Contents of the files. `certificate` is the first of the chain. */
 export interface TlsFiles {
   readonly credentials: TlsCredentials;
   readonly certificate: X509Certificate;
 }
 
 /**
- * The files do not hold a certificate and its key. The message says which option is at fault, and leaves the path to
- * `file`, since the node serves the messages of its log.
+ * Error for files that do not hold a certificate and its key. The message names the option but not the path, since the
+ * node serves its log messages to clients. `file` holds the path.
  */
 export class TlsFilesError extends InputError {
   override readonly name = "TlsFilesError";
@@ -36,9 +36,9 @@ export class TlsFilesError extends InputError {
 }
 
 /**
- * Where the files are; undefined for cleartext.
+ * Returns the paths of the files; undefined for cleartext.
  *
- * @throws ConfigError when one of the two is not given.
+ * @throws ConfigError if only one of the two is given.
  */
 export function tlsPaths({
   tlsCertFile,
@@ -54,7 +54,7 @@ export function tlsPaths({
 }
 
 /**
- * Reads the files as they are now.
+ * Reads the current content of the files.
  *
  * @throws TlsFilesError
  */
@@ -71,7 +71,7 @@ export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new TlsFilesError("--tls-key is not the key of the first certificate in --tls-cert", paths.key);
   }
-  // What is left to be wrong: the rest of the chain, and a key that TLS finds too weak.
+  // Check the rest of the chain, and keys that TLS rejects as too weak.
   unlessWrong(
     () => createSecureContext({ cert, key }),
     (why) => new TlsFilesError(`--tls-cert cannot be used (${why})`, paths.cert),

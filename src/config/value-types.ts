@@ -1,59 +1,59 @@
-/** The types of values that options take: how each is checked, and what a wrong one is told. */
+/** Value types of options: the check of each type, and the text of its error message. */
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import type { z } from "zod";
 
-/** What schemas are made with. It is given to them: of those who look at options, few read any value. */
+/** Zod module. A parameter of the schemas, since most code that lists options reads no value and need not load zod. */
 type Zod = typeof z;
 
-/** A type of values: what it is given as, and what comes of that. */
+/** Type of an option value: accepted input `Given`, checked value `T`. */
 export interface ValueType<T, Given = unknown> {
-  /** Placeholder of the value in the help; undefined for a switch, which its name alone turns on. */
+  /** Placeholder of the value in the help; undefined for a switch, which has no value. */
   readonly placeholder: string | undefined;
-  /** What is allowed, to end the sentence "… must be". */
+  /** Allowed values, as the end of the message "… must be". */
   readonly allowed: string;
-  /** What it makes takes a text (flag, variable, default) or a value of the file, and gives the checked value. */
+  /** Creates the schema. It accepts text (flag, variable, default) or a value of the configuration file. */
   readonly schema: (zod: Zod) => z.ZodType<T, Given>;
-  /** Makes the value mean the same whatever the working directory; left out where it does anyway. */
+  /** Makes the value independent of the working directory. Omitted if the value does not depend on it. */
   resolve?(value: T, cwd: string): T;
 }
 
-/** A text that is not empty. */
+/** Returns a type for non-empty text. */
 export const text = (placeholder: string, allowed: string): ValueType<string, string> => ({
   placeholder,
   allowed,
   schema: (z) => z.string().min(1),
 });
 
-/** A path; absolute once it is read. */
+/** Returns a type for paths. The checked path is absolute. */
 export const path = (placeholder: string): ValueType<string, string> => ({
   ...text(placeholder, "a path"),
   resolve: (value, cwd) => resolve(cwd, value),
 });
 
-/** On by its name alone. */
+/** Switch: true if the name is given without a value. */
 export const toggle: ValueType<boolean, boolean | "true" | "false"> = {
   placeholder: undefined,
   allowed: "true or false",
   schema: (z) => z.union([z.boolean(), z.literal(["true", "false"]).transform((word) => word === "true")]),
 };
 
-/** One of some words. */
+/** Returns a type that accepts one of `words`. */
 export const oneOf = <const W extends string>(placeholder: string, words: readonly W[]): ValueType<W, W> => ({
   placeholder,
-  // Not by Intl, which costs each command 6 MB.
+  // Not with Intl.ListFormat: loading it costs each command 6 MB.
   allowed: `${words.slice(0, -1).join(", ")} or ${words.at(-1)!}`,
   schema: (z) => z.literal(words),
 });
 
-/** The words on and off. */
+/** Type for `on` and `off`. */
 export const onOff: ValueType<boolean, "on" | "off"> = {
   placeholder: "RULE",
   allowed: "on or off",
   schema: (z) => z.literal(["on", "off"]).transform((word) => word === "on"),
 };
 
-/** In texts, numbers are written in digits: "", "0x10" and "1e3" are none. */
+/** Returns a schema for numbers, and for text of decimal digits. Rejects "", "0x10" and "1e3". */
 const numeric = (z: Zod, number: z.ZodType<number, number>) =>
   z.union([
     number,
@@ -65,42 +65,42 @@ const numeric = (z: Zod, number: z.ZodType<number, number>) =>
   ]);
 const wholeNumber = (most: number) => (z: Zod) => numeric(z, z.number().int().min(0).max(most));
 
-/** A whole number from 0 that stays far below what timers and counters can hold. */
+/** Returns a type for whole numbers from 0 to 1,000,000,000, far below the limits of timers and counters. */
 export const count = (placeholder: string, allowed: string): ValueType<number, number | string> => ({
   placeholder,
   allowed,
   schema: wholeNumber(1_000_000_000),
 });
 
-/** A whole number from 1 on, or as many as fit. */
+/** Returns a type for whole numbers from 1 to `most`, or `auto`. */
 export const countOrAuto = (placeholder: string, most: number): ValueType<number | "auto", number | string> => ({
   placeholder,
   allowed: `auto or a whole number from 1 to ${most}`,
   schema: (z) => z.union([z.literal("auto"), numeric(z, z.number().int().min(1).max(most))]),
 });
 
-/** Nothing, by 0, or a whole number that is not too small. */
+/** Returns a type for whole numbers from `least` to 1,000,000,000, or 0. */
 export const countFrom = (placeholder: string, least: number, nothing: string): ValueType<number, number | string> => ({
   placeholder,
   allowed: `a whole number from ${least}, or 0 (${nothing})`,
   schema: (z) => numeric(z, z.union([z.literal(0), z.number().int().min(least).max(1_000_000_000)])),
 });
 
-/** A port, of which 0 takes any free one. */
+/** Port number; 0 selects any free port. */
 export const port: ValueType<number, number | string> = {
   placeholder: "PORT",
   allowed: "a whole number from 0 to 65535 (0 takes any free port)",
   schema: wholeNumber(65_535),
 };
 
-/** A span of time that is given in seconds and read in milliseconds. */
+/** Returns a type for durations that are written in seconds and read in milliseconds. */
 export const secondsAsMs = (least: number, most: number): ValueType<number, number | string> => ({
   placeholder: "SECONDS",
   allowed: `a number of seconds from ${least} to ${most}`,
   schema: (z) => numeric(z, z.number().min(least).max(most)).transform((seconds) => Math.round(seconds * 1000)),
 });
 
-/** http:// or https://, a host and a port, and nothing else; without a slash at its end once it is read. */
+/** URL with http or https, a host, an optional port and no path. The checked value has no trailing slash. */
 export const webAddress: ValueType<string, string> = {
   placeholder: "URL",
   allowed: "http:// or https://, a host and a port, without a path",
@@ -119,21 +119,21 @@ function addressSchema(protocols: readonly string[]) {
       .transform((address) => address.replace(/\/$/, ""));
 }
 
-/** The same, where an example says enough. */
+/** Returns the type `webAddress` with an example in its error message. */
 export const webAddressLike = (example: string): ValueType<string, string> => ({
   ...webAddress,
   allowed: `a URL such as ${example}`,
 });
 
-/** The same, of WebSockets too. */
+/** Returns the type `webAddressLike`, extended to WebSocket URLs. */
 export const socketAddressLike = (example: string): ValueType<string, string> => ({
   ...webAddressLike(example),
   schema: addressSchema(["http:", "https:", "ws:", "wss:"]),
 });
 
 /**
- * A database: a file of SQLite, whose path is absolute once it is read, or PostgreSQL, by the URL of each of its servers.
- * Several are one text with commas between them; in a file they may be a list.
+ * Database: a SQLite file, whose checked path is absolute, or PostgreSQL, with one URL for each server. Several URLs
+ * are separated by commas, or a list in the configuration file.
  */
 export const databaseUrl: ValueType<string, string | readonly string[]> = {
   placeholder: "URL",
@@ -149,7 +149,7 @@ export const databaseUrl: ValueType<string, string | readonly string[]> = {
   resolve: (url, cwd) => url.replace(/^sqlite:(.*)$/s, (_, file: string) => `sqlite:${resolve(cwd, file)}`),
 };
 
-/** A list: in a text separated by commas, in a file also a list as such. */
+/** Returns a type for lists: text with commas, or a list in the configuration file. */
 const listOf = (
   placeholder: string,
   what: string,
@@ -172,7 +172,7 @@ const listOf = (
     ]),
 });
 
-/** Addresses and ranges of addresses, of IPv4 and IPv6. */
+/** IPv4 and IPv6 addresses and CIDR ranges. */
 export const addressRanges = listOf("CIDRS", "addresses and CIDR ranges", (z) =>
   z.string().refine((entry) => {
     const [address = "", prefix, ...rest] = entry.split("/");
@@ -187,5 +187,5 @@ export const notaryKeys = listOf("KEYS", "keys such as 1:02ab…, 1 (secp256k1) 
   z.string().regex(/^1:[0-9a-f]{66}$/),
 );
 
-/** Names of hosts, as certificates have them. */
+/** Host names as in certificates. */
 export const hostNames = listOf("NAMES", "host names in lower case", (z) => z.string().regex(/^[a-z0-9.-]{1,253}$/));

@@ -1,20 +1,20 @@
-/** The environment, of which this is the only reader, and variables that are meant for the node and are none of its options. */
+/** Single point of access to the environment, and the check for variables that look like options but are none. */
 import { ConfigError } from "./config-error.js";
 import { variablePrefix } from "./declare.js";
 import { configFile, options } from "./options.js";
 import { suggest } from "./suggest.js";
 
-/** Variables by their names. */
+/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The environment of the process, without what nobody has put there for it. */
+/** Returns the environment of the process, without service links. */
 export function readEnvironment(): Environment {
   return withoutServiceLinks(process.env);
 }
 
 /**
- * The environment without what Kubernetes, or Docker with --link, puts there for each Service of a namespace: one named
- * `gatehouse-rpc` gives `GATEHOUSE_RPC_PORT=tcp://10.0.0.1:53550`, which nobody means as `--rpc-port`.
+ * Removes the variables that Kubernetes, or Docker with --link, sets for each Service of a namespace. For example, a
+ * Service named `gatehouse-rpc` sets `GATEHOUSE_RPC_PORT=tcp://10.0.0.1:53550`, which is not meant as `--rpc-port`.
  */
 export function withoutServiceLinks(env: Environment): Environment {
   const services = Object.entries(env).flatMap(([name, value = ""]) =>
@@ -34,10 +34,10 @@ export function withoutServiceLinks(env: Environment): Environment {
 }
 
 /**
- * A variable that begins like those of options is meant to be one.
+ * Rejects variables that have the prefix of the options but are no option.
  *
- * @param others variables that begin like them and belong to others, who read them themselves.
- * @throws ConfigError that says which was most likely meant.
+ * @param others Variables with that prefix that other code reads itself.
+ * @throws ConfigError with the most similar variable.
  */
 export function refuseUnknownVariables(env: Environment, others: readonly string[] = []): void {
   const all = [configFile, ...options];

@@ -1,4 +1,4 @@
-/** The file of --writers-file. */
+/** Reader of the --writers-file file. */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { hex32 } from "../base/crypto/hash.js";
@@ -7,9 +7,9 @@ import { InputError } from "../base/errors/start-error.js";
 const writersFile = z.array(z.string().regex(hex32));
 
 /**
- * Reads a file of writers: a JSON array of public keys.
+ * Reads a writers file: a JSON array of public keys.
  *
- * @throws InputError with one sentence that names the file and what is wrong.
+ * @throws InputError with one sentence that names the file and the problem.
  */
 export async function readWritersFile(path: string): Promise<readonly string[]> {
   let json: unknown;

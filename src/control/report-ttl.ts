@@ -1,16 +1,20 @@
-/** Reports of other processes that hold for a while: who does not report again in time has failed. */
+/** Time to live of the reports of other processes. A subsystem fails if its process does not report again in time. */
 
 export interface ReportTtl {
   /**
-   * Begins or renews a lease.
+   * Starts or renews the lease of a subsystem.
    *
-   * @returns milliseconds since the epoch when it runs out.
+   * @returns Expiry time in milliseconds since the epoch.
    */
   renew(name: string, seconds: number): number;
   stop(): void;
 }
 
-/** @param onExpired hears of a lease that ran out, once. */
+/**
+ * Creates the timers of the leases.
+ *
+ * @param onExpired Called once for each lease that expires.
+ */
 export function createReportTtl(nowMs: () => number, onExpired: (name: string, seconds: number) => void): ReportTtl {
   const timers = new Map<string, NodeJS.Timeout>();
   return {

@@ -1,4 +1,4 @@
-/** The control service: what the other processes of the node, and its operator, may say. */
+/** Control service: reports from other processes of the node, and commands of its operator. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BookEntrySchema, ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -7,7 +7,7 @@ import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import { createReportTtl } from "./report-ttl.js";
 
-/** What a process reports. */
+/** Report on a subsystem from another process. */
 export interface Report {
   readonly status: SubsystemStatus;
   readonly port: number | undefined;
@@ -15,18 +15,18 @@ export interface Report {
   readonly error: string | undefined;
 }
 
-/** An entry of the address book, as it is shown. */
+/** Entry of the address book as the API returns it. */
 export type ShownEntry = MessageInitShape<typeof BookEntrySchema>;
 
 export interface ControlDeps<Name extends string> {
   readonly nowMs: () => number;
-  /** The subsystems that other processes may report. */
+  /** Subsystems that other processes may report. */
   readonly reportableNames: readonly Name[];
-  /** Takes a report; one of a lease that ran out is a failure. */
+  /** Called with each report, and with a FAILED report when a lease expires. */
   readonly onReport: (name: Name, report: Report) => void;
-  /** Adds a peer and asks it. Throws a Failure when it is none. */
+  /** Adds a peer after querying it. Throws RpcError if the endpoint is not a usable peer. */
   readonly addPeer: (endpoint: string, identity: string | undefined) => Promise<ShownEntry>;
-  /** Forgets a peer; false when it is unknown. */
+  /** Removes a peer from the address book. Returns false if the peer is unknown. */
   readonly removePeer: (endpoint: string) => Promise<boolean>;
   readonly listBook: () => ShownEntry[];
 }

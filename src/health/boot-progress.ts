@@ -1,28 +1,28 @@
-/** How far the boot is. A step that has the name of a subsystem moves that subsystem too. */
+/** Progress of the boot. A step named after a subsystem also sets the status of that subsystem. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type BootSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { makeImmutable } from "../base/caches/immutable.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { isSubsystemName, type Subsystems } from "./subsystems.js";
 
-/** How far the boot is, as the contract shows it. */
+/** Boot progress in the form of the API. */
 export type BootState = MessageInitShape<typeof BootSchema> & { readonly complete: boolean };
 
-/** The steps of a boot as they are taken. */
+/** Records the boot steps as they run. */
 export interface BootProgress {
-  /** Takes a step: ready with what `run` gives; failed, and rejected, with what it throws. */
+  /** Runs a step. Marks the step ready if `run` succeeds; otherwise marks it failed and rethrows the error. */
   take<T>(name: string, run: () => T | Promise<T>): Promise<T>;
-  /** Leaves a step out. It may be taken after all, once the boot is over. */
+  /** Marks a step as skipped. The step may still run after the boot. */
   leaveOut(name: string, reason: string): void;
-  /** The same object until something changes, immutable. */
+  /** Returns the progress as an immutable object, which is the same object until a value changes. */
   state(): BootState;
 }
 
-/** The progress of a boot of so many steps, none taken. */
+/** Creates the progress of a boot of `stepsTotal` steps, none of which has run. */
 export function createBootProgress(stepsTotal: number, subsystems: Subsystems): BootProgress {
   const counts = { stepsReady: 0, stepsFailed: 0 };
   const leftOut = new Set<string>();
-  /** For good: steps that are taken after the boot do not begin it again. */
+  /** Stays true once set: a step that runs after the boot does not reopen the boot. */
   let complete = false;
   let state = describe(undefined);
 

@@ -1,42 +1,45 @@
 /**
- * Asks a database for one number so that any number of probes costs at most one query a second, and a database that
- * hangs costs one second. There is never more than one query under way; one that hangs is waited for by nobody, and
- * when it answers after all, its answer counts again.
+ * Reads one number from a database at a bounded cost. Any number of reads causes at most one query per `maxAgeMs`, and
+ * a hung database delays a read by at most `timeoutMs`. A new query starts only after the last one finished or was
+ * abandoned. Reads do not wait for a query that has timed out, but its late result still counts.
  */
 import { isDatabaseBusy } from "../base/errors/database-error-kind.js";
 import { errorMessage } from "../base/errors/error-message.js";
 
-/** A value that is known, or null while it cannot be obtained. */
+/** Number read from a database; null while the number is unavailable. */
 export interface BoundedProbe {
-  /** The value at once when it is fresh enough, otherwise a promise of it. Never rejects. */
+  /** Returns the value immediately if it is fresh enough, otherwise a promise. Never rejects. */
   read(): number | null | Promise<number | null>;
 }
 
 export interface BoundedProbeDeps {
   readonly query: () => Promise<number>;
-  /** How long an answer is good for. */
+  /** Maximum age of a cached value. */
   readonly maxAgeMs: number;
-  /** How long an answer is waited for. */
+  /** Longest time that a read waits for the query. */
   readonly timeoutMs: number;
   readonly nowMs: () => number;
   /**
-   * Whether whoever is asked answers nothing at all, when the time is up: then the value is unknown. Who answers others
-   * meanwhile is busy, and the last value goes on.
+   * Returns true if the database completes no query at all; the value then becomes null after a timeout. A database
+   * that still completes other queries is only busy, and the probe retains the last value.
    */
   readonly isSilent: () => boolean;
-  /** Hears when the value becomes known (undefined) or unknown (why: a code, or words), and when that becomes another why. */
+  /**
+   * Called when the value becomes available (undefined) or unavailable (the reason: an error code or a message), and
+   * when the reason changes.
+   */
   readonly onChange: (problem: string | undefined) => void;
 }
 
-/** The database's code; what it says where there is none. */
+/** Returns the error code of the database, or the error message if there is no code. */
 function problemOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? errorMessage(error);
 }
 
-/** A query that hung this long is given up, so that a connection lost without a word is replaced. */
+/** Age at which a hung query is abandoned. A new query then replaces a connection that was lost without an error. */
 const abandonAfterMs = 30_000;
 
-/** Builds a probe. Nothing is asked before the first read. */
+/** Creates a probe. The first query starts with the first read. */
 export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
   const { query, maxAgeMs, timeoutMs, nowMs, isSilent, onChange } = deps;
   let value: number | null = null;
@@ -66,7 +69,7 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
     queryStartedAtMs = nowMs();
     let isOver = false;
     return new Promise((resolve) => {
-      // What has come while this process was at something else is looked at first.
+      // Yield to the event loop twice first: a result that arrived while this process was busy takes precedence.
       const giveUp = (): void => {
         if (!isOver && mine === generation) {
           waiting = undefined;

@@ -1,20 +1,20 @@
-/** Follows the health snapshot for whoever wants to hear of changes; one look for all of them. */
+/** Publishes changes of the health snapshot. One poll serves all subscribers. */
 import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";
 
-/** Snapshots as they change. */
+/** Feed of health snapshots. */
 export interface HealthFeed {
   /**
-   * The snapshot now, and after each change the newest one. Ends when the signal is aborted or the feed is closed; a
-   * closed feed gives the last change before it ends.
+   * Yields the current snapshot, and the latest one after each change. Ends when the signal is aborted or the feed is
+   * closed. A closed feed yields the last change before it ends.
    */
   watch(signal: AbortSignal): AsyncGenerator<HealthSnapshot, void>;
   close(): Promise<void>;
 }
 
-/** How often it looks while somebody watches: changes within this time come as one. */
+/** Poll interval while the feed has subscribers. Changes within one interval arrive as one snapshot. */
 const defaultLookEveryMs = 200;
 
-/** Builds a feed; it does nothing while nobody watches. */
+/** Creates a feed. The feed polls only while it has subscribers. */
 export function createHealthFeed(takeSnapshot: TakeSnapshot, lookEveryMs = defaultLookEveryMs): HealthFeed {
   let latest: HealthSnapshot | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -42,7 +42,7 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot, lookEveryMs = defau
     );
   }
 
-  /** Resolves at the next change, at the end of the feed, or when somebody wakes the watcher. */
+  /** Resolves at the next change, at the end of the feed, or when the signal of this watcher is aborted. */
   async function change(watcher: object): Promise<void> {
     await new Promise<void>((resolve) => {
       sleepers.set(watcher, resolve);
@@ -56,7 +56,7 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot, lookEveryMs = defau
   return {
     async *watch(signal) {
       const watcher = {};
-      // One for the whole watch: each that is added to a signal stays for as long as the signal does.
+      // One listener for the complete subscription: each listener added to a signal lives as long as the signal.
       const wake = (): void => sleepers.get(watcher)?.();
       signal.addEventListener("abort", wake);
       try {
@@ -87,7 +87,7 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot, lookEveryMs = defau
   };
 }
 
-/** Whether nothing but ages, uptime and counters that always move is different. */
+/** Returns true if the snapshots differ at most in ages, uptime and counters that always change. */
 function isSame(a: HealthSnapshot, b: HealthSnapshot): boolean {
   return (
     a.status === b.status &&

@@ -1,6 +1,6 @@
 /**
- * The standard health service of gRPC (`grpc.health.v1`), for load balancers and clients that know it. It names each
- * subsystem, `readiness`, and "" for the node as a whole; its answers are made of the health snapshot.
+ * Standard gRPC health service (`grpc.health.v1`) for load balancers and clients. Service names are each subsystem,
+ * `readiness`, and "" for the complete node. Every response derives from the health snapshot.
  */
 import { type Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
 import { HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -13,7 +13,7 @@ import { isSubsystemName, subsystemNames } from "./subsystems.js";
 export interface GrpcHealthDeps {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
-  /** Whether traffic should be sent to the node. */
+  /** Returns true if clients should send traffic to the node. */
   readonly isReady: (snapshot: HealthSnapshot) => boolean;
 }
 

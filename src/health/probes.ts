@@ -1,19 +1,19 @@
-/** The checks behind `/livez` and `/readyz`: named, so that an orchestrator can list them and leave some out. */
+/** Checks behind `/livez` and `/readyz`. Each has a name, so that an orchestrator can list or exclude it. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type ProbeReportSchema, ProbeStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { wrongValue } from "../rpc/parameters.js";
 import type { HealthSnapshot } from "./snapshot.js";
 
-/** A check: undefined when it passes, otherwise why it fails. */
+/** Check of a probe: returns undefined if it passes, otherwise the reason of the failure. */
 export type ProbeCheck = () => string | undefined;
 
-/** Checks by name, in the order in which they are listed. */
+/** Checks by name, in listing order. */
 export type Checks = Readonly<Record<string, ProbeCheck>>;
 
 /**
- * Runs all checks but the excluded ones. The report lists the failing ones, or all of them when `verbose`.
+ * Runs all checks except the excluded ones. The report lists the failing checks, or every check if `verbose` is set.
  *
- * @throws Failure INVALID_REQUEST for an excluded name that is no check.
+ * @throws RpcError INVALID_REQUEST if an excluded name is not a check.
  */
 export function runChecks(
   checks: Checks,
@@ -37,15 +37,15 @@ export function runChecks(
   };
 }
 
-/** What readiness is made of. */
+/** Sources of readiness that the health snapshot lacks. */
 export interface ReadinessSources {
-  /** The main loop exited or missed its heartbeat. */
+  /** Returns true if the main loop exited or missed its heartbeat. */
   readonly isMainLoopDead: () => boolean;
-  /** The node was told to stop and takes no new traffic. */
+  /** Returns true if the node is shutting down and accepts no new traffic. */
   readonly isStopping: () => boolean;
 }
 
-/** The checks of readiness, for a snapshot. */
+/** Creates the readiness checks of a snapshot. */
 export function createReadiness({
   isMainLoopDead,
   isStopping,
@@ -53,7 +53,7 @@ export function createReadiness({
   return (snapshot) => ({
     stopping: () => (isStopping() ? "the node is shutting down" : undefined),
     boot: () => (snapshot.boot?.complete === true ? undefined : "the node is still booting"),
-    // One that is the network by itself takes part in it all the same.
+    // A node that forms its network alone has no peers, but accepts transactions and is ready.
     dormant: () =>
       snapshot.dormant === true && snapshot.accepting !== true ? "the node is dormant: it has no peers" : undefined,
     database: () => (snapshot.mempoolSize === undefined ? "the database does not answer" : undefined),

@@ -1,15 +1,17 @@
-/** Counts what nobody caught. The process goes on: one bad request must not take the node down, but it must show. */
+/**
+ * Counts uncaught errors. The process continues: one bad request must not stop the node, but the error must be visible.
+ */
 import { errorMessage } from "../base/errors/error-message.js";
 import { createErrorThrottle, type TroubleLogDeps } from "../base/logging/error-throttle.js";
 
 export interface ErrorEvent {
   readonly atMs: bigint;
-  /** First line of the error, without stack. */
+  /** First line of the error, without the stack. */
   readonly message: string;
   readonly source: string | undefined;
 }
 
-/** Counters of a process; several nodes in one process share them. */
+/** Error counters of a process. Several nodes in one process share them. */
 export interface ProcessErrors {
   readonly uncaughtTotal: number;
   readonly unhandledRejectionTotal: number;
@@ -43,9 +45,9 @@ export function createProcessErrors(): ProcessErrors {
 }
 
 /**
- * Counts the uncaught errors of a process that belongs to somebody else, who decides what becomes of them.
+ * Counts the uncaught exceptions of a process that embeds the node. The process itself decides how to handle them.
  *
- * @returns what ends the counting.
+ * @returns Function that stops the counting.
  */
 export function countProcessErrors(errors: ProcessErrors): () => void {
   const onError = (error: Error, kind: NodeJS.UncaughtExceptionOrigin): void => errors.count(kind, error);
@@ -53,7 +55,7 @@ export function countProcessErrors(errors: ProcessErrors): () => void {
   return () => process.off("uncaughtExceptionMonitor", onError);
 }
 
-/** Counts and logs the uncaught errors of this process from now on, and keeps it running. */
+/** Counts and logs all later uncaught errors of this process, and keeps the process running. */
 export function watchProcess(errors: ProcessErrors, log: TroubleLogDeps["log"]): void {
   const watch = (kind: "uncaughtException" | "unhandledRejection", message: string): void => {
     const troubles = createErrorThrottle({ log, fields: {}, message });
@@ -62,7 +64,7 @@ export function watchProcess(errors: ProcessErrors, log: TroubleLogDeps["log"]):
       try {
         troubles.failed(error);
       } catch {
-        // What is thrown here would end the process.
+        // An error thrown here would end the process.
       }
     });
   };

@@ -1,18 +1,21 @@
 import { HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 
-/** What the top-level status depends on. */
+/** Inputs of the top-level status. */
 export interface RollUpFacts {
-  /** The pending-transaction count can be obtained. */
+  /** True if the number of pending transactions is available. */
   readonly pendingCountKnown: boolean;
   readonly chainFailed: boolean;
-  /** The main loop exited or missed its heartbeat. */
+  /** True if the main loop exited or missed its heartbeat. */
   readonly mainLoopDead: boolean;
   readonly dormant: boolean;
-  /** A subsystem other than the chain and the main loop is failed. */
+  /** True if a subsystem other than the chain and the main loop failed. */
   readonly otherFailed: boolean;
 }
 
-/** The top-level status: failing before dormant before degraded before ok ("Health status" in the specification). */
+/**
+ * Returns the top-level status, in the precedence failing, dormant, degraded, ok ("Health status" in the
+ * specification).
+ */
 export function rollUp(facts: RollUpFacts): HealthStatus {
   if (!facts.pendingCountKnown || facts.chainFailed || (facts.mainLoopDead && !facts.dormant)) {
     return HealthStatus.FAILING;

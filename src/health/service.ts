@@ -1,4 +1,4 @@
-/** The health service: the snapshot, and the probes that are made of it. */
+/** Health service: the snapshot, and the probes derived from it. */
 import { type HealthService, HealthStatus, ProbeStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
 import type { HealthFeed } from "./feed.js";
@@ -8,16 +8,17 @@ import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";
 export interface HealthServiceDeps {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
-  /** The main loop exited or missed its heartbeat. */
+  /** Returns true if the main loop exited or missed its heartbeat. */
   readonly isMainLoopDead: () => boolean;
-  /** Whether traffic should be sent to the node, by checks. */
+  /** Creates the checks that decide if clients should send traffic to the node. */
   readonly readiness: (snapshot: HealthSnapshot) => Checks;
 }
 
 export function createHealthService(deps: HealthServiceDeps): Implementation<typeof HealthService> {
   const { takeSnapshot, feed, isMainLoopDead, readiness } = deps;
 
-  // Nothing here may ask the database: a liveness probe that fails with the database restarts every node at once.
+  // Liveness must not query the database: if it failed with the database, orchestrators would restart all nodes at
+  // once.
   const liveness: Checks = {
     main_loop: () => (isMainLoopDead() ? "the main loop is dead" : undefined),
   };
@@ -43,7 +44,7 @@ export function createHealthService(deps: HealthServiceDeps): Implementation<typ
   };
 }
 
-/** Status and headers over plain HTTP ("Health status" in the specification). */
+/** HTTP status and headers of the plain HTTP responses ("Health status" in the specification). */
 export const healthReplies: PlainReplies<typeof HealthService> = {
   getHealth: ({ snapshot }) => ({
     status: snapshot?.status === HealthStatus.FAILING ? 503 : 200,

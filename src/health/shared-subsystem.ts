@@ -1,16 +1,16 @@
-/** A subsystem of which several parties tell: it is ready while all of them are well, and failed while one is not. */
+/** Subsystem whose status several parties report. It is ready while every party is healthy, and failed otherwise. */
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { SubsystemName, Subsystems } from "./subsystems.js";
 
-/** A subsystem that several tell of. */
+/** Status of a subsystem that several parties share. */
 export interface SharedSubsystem {
-  /** A party is in trouble (why), or well again (undefined). */
+  /** Reports a problem of a party, or its recovery (undefined). */
   tell(party: string, trouble: string | undefined): void;
 }
 
 export function shareSubsystem(subsystems: Subsystems, name: SubsystemName): SharedSubsystem {
   const troubles = new Map<string, string>();
-  /** As it was before the first trouble. */
+  /** State before the first problem. */
   let before = subsystems.get(name);
   return {
     tell(party, trouble) {
@@ -18,12 +18,12 @@ export function shareSubsystem(subsystems: Subsystems, name: SubsystemName): Sha
         before = troubles.size === 0 ? subsystems.get(name) : before;
         troubles.set(party, trouble);
       } else if (!troubles.delete(party)) {
-        // Whoever was well all along changes nothing.
+        // A recovery without a preceding problem changes nothing.
         return;
       }
       const [first] = troubles;
       if (first === undefined) {
-        // What was left out has not come by that.
+        // Recovery does not start a skipped subsystem: restore its skipped state.
         const { status, extra } = before;
         subsystems.set(
           name,

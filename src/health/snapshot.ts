@@ -1,4 +1,4 @@
-/** Takes the health snapshot. Every health answer is made of it, so that no two of them disagree. */
+/** Builds the health snapshot. Every health response derives from the snapshot, so that no two responses disagree. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HealthSnapshotSchema, MainLoopSchema, PortSchema } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { makeImmutable } from "../base/caches/immutable.js";
@@ -8,10 +8,10 @@ import type { ProcessErrors } from "./process-errors.js";
 import { rollUp } from "./rollup.js";
 import { consequencesOf, type SubsystemState, type Subsystems } from "./subsystems.js";
 
-/** The main loop, as health sees it. */
+/** Health of the main loop. */
 export interface MainLoopHealth {
   heartbeat(): MessageInitShape<typeof MainLoopSchema>;
-  /** It exited or missed its heartbeat. False before it was started. */
+  /** Returns true if the main loop exited or missed its heartbeat, and false before it starts. */
   isDead(): boolean;
 }
 
@@ -30,7 +30,9 @@ export interface HealthSources {
 
 export type HealthSnapshot = MessageInitShape<typeof HealthSnapshotSchema>;
 
-/** Takes snapshots: at once while the pending count is fresh, otherwise after at most the probe's time-out. */
+/**
+ * Takes a snapshot: immediately while the pending count is fresh, otherwise at the latest after the probe's timeout.
+ */
 export type TakeSnapshot = () => HealthSnapshot | Promise<HealthSnapshot>;
 
 export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
@@ -75,7 +77,7 @@ export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
   };
 }
 
-/** What follows from the subsystems, worked out once for each state of theirs. */
+/** Derives status and ports from the subsystems. The result is cached until a subsystem changes. */
 function summarize(subsystems: ReturnType<Subsystems["all"]>) {
   return {
     subsystems,
@@ -84,7 +86,10 @@ function summarize(subsystems: ReturnType<Subsystems["all"]>) {
   };
 }
 
-/** Lists the ports that subsystems have bound. Another process that reports a port and no other requested that one. */
+/**
+ * Lists the ports that subsystems have bound. A missing `requestedPort` means that the subsystem got the port it
+ * requested.
+ */
 function portsOf(
   subsystems: Readonly<Record<string, SubsystemState>>,
 ): Record<string, MessageInitShape<typeof PortSchema>> {

@@ -1,4 +1,4 @@
-/** The one registry of the node's subsystems. Whatever reports their state reads it from here. */
+/** Registry of the node's subsystems, and the only source of their states. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type SubsystemExtraSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { makeImmutable } from "../base/caches/immutable.js";
@@ -6,17 +6,17 @@ import type { ErrorEvent } from "./process-errors.js";
 
 interface Declaration {
   /**
-   * What its failure makes of the node's status; that of the main loop follows from its heartbeat, which also tells
-   * what nobody could report.
+   * Effect of a failure on the node's status. Heartbeats decide the effect of the main loop, since they also reveal a
+   * hang that no code could report.
    */
   readonly whenFailed: "failing" | "degraded" | "by heartbeat";
-  /** Another process may report it to the control service: it runs all of it, or a part of it. */
+  /** True if another process runs the subsystem, or a part of it, and may report it to the control service. */
   readonly isReportable?: true;
 }
 
 /**
- * The subsystems of the specification, in the order in which they are listed. Each has a step of the boot by its name
- * (src/node/boot.ts), which moves it; whoever runs it moves it afterwards.
+ * Subsystems of the specification, in listing order. Each has a boot step of the same name (src/node/boot.ts) that sets
+ * its status. After the boot, the code that runs the subsystem sets the status.
  */
 const declarations = {
   chain: { whenFailed: "failing", isReportable: true },
@@ -47,7 +47,7 @@ export function isSubsystemName(name: string): name is SubsystemName {
   return Object.hasOwn(declarations, name);
 }
 
-/** What failed subsystems make of the node's status. */
+/** Returns the effect of the failed subsystems on the node's status. */
 export function consequencesOf(states: Readonly<Record<SubsystemName, SubsystemState>>): {
   readonly isFailing: boolean;
   readonly isDegraded: boolean;
@@ -58,22 +58,22 @@ export function consequencesOf(states: Readonly<Record<SubsystemName, SubsystemS
   return { isFailing: haveFailed("failing"), isDegraded: haveFailed("degraded") };
 }
 
-/** A change of a subsystem; what is left out stays as it is. */
+/** Change of a subsystem. Omitted fields keep their values. */
 export interface SubsystemChange {
   readonly status?: SubsystemStatus;
   readonly port?: number;
   readonly requestedPort?: number;
   readonly enabled?: boolean;
-  /** What went wrong; kept until the next error. */
+  /** Error to record; stays in the state until the next error. */
   readonly error?: { readonly message: string; readonly source?: string };
-  /** More about it, member by member; all of it is gone with the next status. */
+  /** Details to merge into the present ones, field by field. A new status clears the details. */
   readonly extra?: SubsystemExtra;
 }
 
-/** More about a subsystem, with the fields of the contract's `SubsystemExtra` message. */
+/** Details of a subsystem, with the fields of the API message `SubsystemExtra`. */
 export type SubsystemExtra = Readonly<Omit<MessageInitShape<typeof SubsystemExtraSchema>, "$typeName">>;
 
-/** A subsystem, with the fields of the contract's `Subsystem` message. */
+/** State of a subsystem, with the fields of the API message `Subsystem`. */
 export interface SubsystemState {
   readonly status: SubsystemStatus;
   readonly sinceMs: bigint | undefined;
@@ -96,16 +96,19 @@ const untouched: SubsystemState = makeImmutable({
 
 export interface Subsystems {
   get(name: SubsystemName): SubsystemState;
-  /** All of them by name, in the order of {@link subsystemNames}. The same object until something changes, immutable. */
+  /**
+   * Returns the states by name, in the order of {@link subsystemNames}. Immutable, and the same object until a state
+   * changes.
+   */
   all(): Readonly<Record<SubsystemName, SubsystemState>>;
-  /** Applies a change, if it is one. `since` moves only when the status becomes another one. */
+  /** Applies a change; a change without effect is ignored. `sinceMs` moves only with the status. */
   set(name: SubsystemName, change: SubsystemChange): void;
 }
 
 /**
- * A registry in which every subsystem is pending and enabled.
+ * Creates a registry in which every subsystem is pending and enabled.
  *
- * @param onTransition hears of every change of a status, after it.
+ * @param onTransition Called after each change of a status.
  */
 export function createSubsystems(
   nowMs: () => number,
@@ -143,7 +146,7 @@ export function createSubsystems(
   };
 }
 
-/** Nothing in `after` is another value than in `before`. */
+/** Returns true if every value in `after` equals the one in `before`. */
 function isSame<T extends object>(before: T, after: T): boolean {
   return Object.entries(after).every(([key, value]) => before[key as keyof T] === value);
 }

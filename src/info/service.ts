@@ -1,4 +1,4 @@
-/** The info service: who the node is, whom it knows, what it logs. */
+/** Info service: identity, peers and logs of the node. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   type DiagnosticLineSchema,
@@ -11,17 +11,17 @@ import { createListCutter } from "../base/limits/response-limits.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 
-/** What callers have of the node. */
+/** Current usage of the rate limits. */
 export interface RateLimitStats {
   readonly totalIps: number;
   readonly blockedIps: number;
   readonly activeRequests: number;
 }
 
-/** The parts of what a node tells before it has booted. */
+/** Sources of the information that is available before the boot completes. */
 export interface EarlyInfoDeps {
   readonly version: string;
-  /** scheme://host:port; known once the port is bound. */
+  /** Returns `scheme://host:port`; known once the port is bound. */
   readonly connectionString: () => string;
   readonly publicLines: () => MessageInitShape<typeof PublicLogLineSchema>[];
   readonly diagnosticLines: () => MessageInitShape<typeof DiagnosticLineSchema>[];
@@ -29,24 +29,24 @@ export interface EarlyInfoDeps {
   readonly rateLimit: () => RateLimitStats | Promise<RateLimitStats>;
 }
 
-/** What of a node never changes. */
+/** Information that never changes in the life of a node. */
 export interface LastingInfo {
   readonly version: string;
-  /** 0x and 64 lower-case hex digits. */
+  /** Public key: 0x and 64 lowercase hex digits. */
   readonly publicKey: string;
-  /** The text of the genesis; undefined while there is no block 0. */
+  /** Returns the text of the genesis; undefined while there is no block 0. */
   readonly genesis: () => string | undefined;
 }
 
 export interface InfoServiceDeps extends LastingInfo {
   readonly versionName: string;
-  /** The rpcs that the node has served since its port was bound. */
+  /** Rpcs that the node has served since it bound its port. */
   readonly early: ReturnType<typeof createEarlyInfo>;
   readonly connectionString: () => string;
   readonly peers: () => readonly MessageInitShape<typeof PeerSchema>[];
 }
 
-/** The rpcs that tell what is known before the node has booted. */
+/** Creates the rpcs whose information is available before the boot completes. */
 export function createEarlyInfo(deps: EarlyInfoDeps) {
   return {
     ...createVersionInfo(deps),
@@ -61,7 +61,7 @@ export function createEarlyInfo(deps: EarlyInfoDeps) {
   } satisfies Partial<Implementation<typeof InfoService>>;
 }
 
-/** The rpcs that tell what never changes. */
+/** Creates the rpcs whose information never changes. */
 export function createLastingInfo({ version, publicKey, genesis }: LastingInfo) {
   return {
     ...createVersionInfo({ version }),
@@ -76,7 +76,7 @@ export function createLastingInfo({ version, publicKey, genesis }: LastingInfo) 
   } satisfies Partial<Implementation<typeof InfoService>>;
 }
 
-/** The rpcs that need no part of a node. */
+/** Creates the rpcs that require no part of the node. */
 function createVersionInfo({ version }: Pick<LastingInfo, "version">) {
   return {
     getGreeting: (_request, { caller }) => ({ message: "Hello, World!", yourIp: caller.address }),

@@ -1,4 +1,4 @@
-/** A light node: a local port that answers what is proved, to programs that know nothing of proofs. */
+/** Light node: a local port that serves proved responses to programs without support for proofs. */
 import { createProofSession } from "../../client/src/proof/session.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { Logger } from "../base/logging/log.js";
@@ -13,29 +13,29 @@ import { createLightServices } from "./light-services.js";
 import { openTrustStore } from "./trust-store.js";
 import { createUpstreams } from "./upstreams.js";
 
-/** What it is started with. */
+/** Start options of a light node. */
 export interface LightOptions {
-  /** Nodes that are asked, in this order. */
+  /** URLs of the upstream nodes, in query order. */
   readonly urls: readonly string[];
-  /** 0x and 64 lower-case hex digits. */
+  /** Hash of the pinned genesis: 0x and 64 lowercase hex digits. */
   readonly genesisHash: string;
-  /** Directory of what it remembers. */
+  /** Directory of the trust store. */
   readonly dir: string;
-  /** 0 for a free one. */
+  /** Port to bind; 0 selects a free port. */
   readonly port: number;
   readonly maxAgeS: number | undefined;
   readonly log: Logger;
-  /** The time limit of a read from one node, in milliseconds; 30,000 when left out. */
+  /** Time limit for a read from one node in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
 }
 
-/** A running one. */
+/** Running light node. */
 export interface LightNode {
   readonly port: number;
   readonly url: string;
-  /** The newest block that was proved; undefined while no node has shown one. */
+  /** Returns the number of the latest proved block; undefined until a node has proved one. */
   readonly block: () => bigint | undefined;
-  /** Finishes what is under way, for a few seconds. */
+  /** Stops accepting requests, and waits at most 5 s for those in flight. */
   stop(): Promise<void>;
 }
 
@@ -43,9 +43,9 @@ const host = "127.0.0.1";
 const stopWithinMs = 5_000;
 
 /**
- * Starts it, and has one block proved, if a node does.
+ * Starts a light node, and tries to have the latest block proved.
  *
- * @throws the system's error when the port cannot be bound; InputError, StartError for the directory.
+ * @throws System error if the port cannot be bound; InputError or StartError for an unusable directory.
  */
 export async function startLight(options: LightOptions): Promise<LightNode> {
   const { urls, genesisHash, dir, maxAgeS, log, timeoutMs } = options;
@@ -74,7 +74,7 @@ export async function startLight(options: LightOptions): Promise<LightNode> {
   );
   const listener = createPort({ handle, gate: parts.gate, nextRequestId: createRequestIds() });
   const port = await listener.listen({ host, port: options.port });
-  // The log says what is wrong where none does; it may come to be there.
+  // The log states why no node returned a proof. The light node starts regardless, since a node may do so later.
   await upstreams.answer(ChainService.method.getHead, {}).catch(() => undefined);
   return {
     port,

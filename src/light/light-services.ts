@@ -1,4 +1,4 @@
-/** The services of a node, each answer proved before it is given. */
+/** Services of a node, with responses that are proved before they are sent. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -18,24 +18,24 @@ import type { TrustStore } from "./trust-store.js";
 import { isNodesWord } from "./upstream.js";
 import { NobodyProves, type Upstreams } from "./upstreams.js";
 
-/** All that a node has routes of: what cannot be proved says so. */
+/** Every service with routes on a node. Methods without proofs return NOT_IMPLEMENTED. */
 const descriptors = [
   ...[StorageService, ZkService, ChainService, InfoService],
   ...[HealthService, StateService, SearchService, AttestationService],
 ];
 
-/** What answers are made of. */
+/** Dependencies of the services. */
 export interface LightServicesDeps {
   readonly upstreams: Upstreams;
   readonly memory: TrustStore;
-  /** Hears of two blocks of one number, once each time. */
+  /** Called with each error that carries evidence of a fork. */
   readonly onFork: (error: ProofError) => void;
 }
 
-/** No rpc has more than its function here; identities are not handed on, so none is read. */
+/** Defaults of every rpc here. Callers are not identified, since the light node does not forward identities. */
 const plain = { plainReply: undefined, beforeBody: undefined, isProbe: false, identifiesCaller: false };
 
-/** Builds them. */
+/** Creates the services. */
 export function createLightServices(deps: LightServicesDeps): ServedService[] {
   return descriptors.map((desc) => ({
     desc,
@@ -52,7 +52,7 @@ function provedFunction(method: DescMethod, deps: LightServicesDeps): ServedMeth
     needNoFork(memory);
     try {
       const answer = await upstreams.answer(method, request as never);
-      // Another call may have found one while this one was under way.
+      // A concurrent call may have found a fork in the meantime.
       needNoFork(memory);
       return answer;
     } catch (error) {

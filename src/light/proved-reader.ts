@@ -1,4 +1,4 @@
-/** Reads of one node, each proved, with the proof at hand. */
+/** Reader of one node that proves each response, and retains the latest proof. */
 import { create, type DescMessage, type DescMethodUnary, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type GetProofRequest,
@@ -13,23 +13,25 @@ import type { AskNode, ProofSource } from "../../client/src/proof/source.js";
 import { jsonEncoder } from "../rpc/codec/json-encoder.js";
 import { writeSavedProof } from "./saved-proof.js";
 
-/** Reads what is proved. */
+/** Reader whose responses are proved. */
 export interface ProvedReader {
   /**
-   * The node's own JSON, made of what is proved alone. Rejects with ProofError, and with GatehouseError: of NOT_FOUND and the
-   * like, which is proved as well, and of what keeps the node from answering, which proves nothing.
+   * Returns the node's own JSON, built from proved data alone.
+   *
+   * @throws ProofError; GatehouseError for a proved absence such as NOT_FOUND, or for an error that prevents a response
+   *   and proves nothing.
    */
   read<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
   ): Promise<string>;
-  /** The block after which the last read was proved; undefined while nothing was. */
+  /** Block of the state that the last read was proved against; undefined before the first proof. */
   readonly block: ProvedBlock | undefined;
-  /** The last proof as a file; undefined while nothing was proved. */
+  /** Returns the last proof as a file; undefined before the first proof. */
   readonly proofFile: () => Promise<string | undefined>;
 }
 
-/** Reads by what a node answers. Throws TypeError where what is pinned is no hash. */
+/** Creates a reader of the responses of a node. Throws TypeError if a pinned hash is malformed. */
 export function createProvedReader(ask: AskNode, options: VerifyOptions): ProvedReader {
   let last: { readonly asked: GetProofRequest; readonly answer: GetProofResponse } | undefined;
   let block: ProvedBlock | undefined;

@@ -1,4 +1,4 @@
-/** A proof as it is kept in a file: what the node answered, what it was asked for, and the genesis, so that it needs no node. */
+/** Proof in a file: the node's response, the request, and the genesis, so that verification requires no node. */
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import {
   type GetProofRequest,
@@ -11,9 +11,9 @@ import { readProofJson } from "../../client/src/proof/json.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
 import { jsonEncoder } from "../rpc/codec/json-encoder.js";
 
-/** What is in the file. */
+/** Content of the file. */
 export interface SavedProof {
-  /** Text of the genesis, letter by letter; undefined in a file that has the node's answer alone. */
+  /** Exact text of the genesis; undefined in a file with only the node's response. */
   readonly genesis: string | undefined;
   readonly asked: GetProofRequest;
   readonly answer: GetProofResponse;
@@ -22,14 +22,15 @@ export interface SavedProof {
 const encodeQuestion = jsonEncoder(GetProofRequestSchema);
 const encodeAnswer = jsonEncoder(GetProofResponseSchema);
 
-/** The file: asked and answer are the JSON of plain HTTP. */
+/** Returns the text of the file. `asked` and `answer` have the JSON form of plain HTTP. */
 export function writeSavedProof({ genesis, asked, answer }: SavedProof): string {
   const members = [`"genesis":${JSON.stringify(genesis)}`, `"asked":${encodeQuestion(asked)}`];
   return `{${members.join(",")},"answer":${encodeAnswer(answer)}}\n`;
 }
 
 /**
- * Reads a file, or the answer to `GET /state/proof` as it came: then what it says that it proves is what was asked.
+ * Reads a saved proof, or an unchanged response of `GET /state/proof`. For the latter, the request is derived from the
+ * response.
  *
  * @throws ProofError malformed
  */

@@ -1,4 +1,4 @@
-/** What a light node keeps over restarts, in its directory: the newest header it has seen, and evidence of forks. */
+/** Trust store of a light node: a directory with the latest header seen and with evidence of forks, for later runs. */
 import {
   closeSync,
   existsSync,
@@ -15,19 +15,19 @@ import { sha256 } from "../base/crypto/hash.js";
 import { claimDirectory, privateFileMode } from "../base/files/private-files.js";
 import { InputError, StartError } from "../base/errors/start-error.js";
 
-/** The directory, as it is now. */
+/** Contents of the directory. */
 export interface TrustStore {
-  /** The newest header of earlier runs. */
+  /** Latest header of earlier runs. */
   readonly seen: SignedHeader | undefined;
-  /** Keeps a newer one. When it returns, no restart goes back behind it. */
+  /** Stores a later header. After it returns, no restart accepts an older state. */
   keepSeen(header: SignedHeader): void;
-  /** Keeps two headers of one number. */
+  /** Stores two headers with the same number as evidence of a fork. */
   keepEvidence(headers: readonly [SignedHeader, SignedHeader]): void;
-  /** A file of evidence that is there; undefined where there is none, or its operator has taken it away. */
+  /** Returns the path of an evidence file; undefined if there is none, or the operator has removed it. */
   evidence(): string | undefined;
 }
 
-/** A header as it is in the files: bytes are base64. */
+/** Header in the files, with bytes in base64. */
 interface HeaderBody {
   readonly number: string;
   readonly hash: string;
@@ -36,9 +36,9 @@ interface HeaderBody {
 }
 
 /**
- * Opens the directory; it is made where there is none.
+ * Opens the trust store. Creates the directory if it does not exist.
  *
- * @throws InputError when it is that of another network, StartError when it cannot be used.
+ * @throws InputError if the directory belongs to another network or is corrupt, StartError if it cannot be used.
  */
 export async function openTrustStore(dir: string, genesisHash: string): Promise<TrustStore> {
   await claimDirectory(dir).catch((error: unknown) => {
@@ -94,7 +94,7 @@ function parse(path: string): HeaderBody & { readonly genesisHash: string } {
       return body;
     }
   } catch {
-    // As one that says nothing.
+    // Handle an unreadable file like one with wrong content.
   }
   throw new InputError(
     `The file ${path} is not what was written there. Remove it, and older blocks than those seen before are believed again.`,
@@ -106,7 +106,7 @@ function toBody({ number, hash, header, signature }: SignedHeader): HeaderBody {
   return { number: String(number), hash, header: text!, signature: signed! };
 }
 
-/** Whole or not at all, and on the disk when it returns. */
+/** Replaces a file atomically. The content is on disk when the function returns. */
 function writeWhole(path: string, body: object): void {
   const draft = `${path}.draft`;
   const file = openSync(draft, "w", privateFileMode);

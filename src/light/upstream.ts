@@ -1,4 +1,4 @@
-/** A node that is asked, and not believed. */
+/** Client of an untrusted node. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -8,17 +8,17 @@ import type { AskNode } from "../../client/src/proof/source.js";
 import { maxGenesisBytes, maxResponseBytes, startTimeout } from "../../client/src/response-limits.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 
-/** The time limit of a read, in milliseconds. */
+/** Default time limit for a read in milliseconds. */
 const usualTimeoutMs = 30_000;
 
-/** Starts a read: its calls share one time limit. They reject with GatehouseError. */
+/** Starts a read. All calls of a read share one time limit, and reject with GatehouseError. */
 export type StartRead = () => AskNode;
 
 /**
- * Returns what starts reads from a node.
+ * Returns the function that starts reads from a node.
  *
- * @param url of its public port; a path is one that a proxy puts before.
- * @param headers prove who asks, for what not everybody may read.
+ * @param url URL of the node's public port, with the path prefix of a proxy, if any.
+ * @param headers Headers that prove the identity of the caller, for data with restricted access.
  */
 export function askOver(
   url: string,
@@ -46,7 +46,7 @@ export function askOver(
 
 const nodesWords = new WeakSet<GatehouseError>();
 
-/** Whether a failure is a node's word, or that it gave none. Any other one is proved. */
+/** Returns true if the error is a statement of the node or a lack of a response. Every other error is proved. */
 export function isNodesWord(error: GatehouseError): boolean {
   return nodesWords.has(error);
 }

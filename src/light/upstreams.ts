@@ -1,4 +1,4 @@
-/** Several nodes that are asked in turn, of which none is believed. */
+/** Untrusted nodes that are queried in order until one returns a proof. */
 import type { DescMessage, DescMethod, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { isTransient } from "../../client/src/errors.js";
 import { type FailureReason, GatehouseError } from "../../client/src/gatehouse-error.js";
@@ -8,13 +8,15 @@ import type { ProofSession } from "../../client/src/proof/session.js";
 import type { Logger } from "../base/logging/log.js";
 import { askOver, isNodesWord, type StartRead } from "./upstream.js";
 
-/** How long a node is left alone. */
+/** Duration in milliseconds of the penalty for a lying and for a failing node. */
 const leftForMs = { lying: 600_000, failing: 5_000 };
 
-/** Flaws of who is behind, or has a clock that is wrong; every other one is made. */
+/** Flaws of a node that lags or has a wrong clock. Any other flaw means that the response was forged. */
 const late: ReadonlySet<ProofFlaw> = new Set<ProofFlaw>(["age", "rollback"]);
 
-/** What is no refusal of a node, beside what passes: it took too long, or what answered is none. */
+/**
+ * Errors without a usable response, in addition to transient ones: the read timed out, or the responder is not a node.
+ */
 const noAnswer: ReadonlySet<FailureReason> = new Set<FailureReason>(["DEADLINE_EXCEEDED", "UNSPECIFIED"]);
 
 interface Upstream {
@@ -24,23 +26,23 @@ interface Upstream {
   isLying: boolean;
 }
 
-/** What they are asked with. */
+/** Dependencies of the upstream nodes. */
 export interface UpstreamsDeps {
-  /** In the order in which they are asked. */
+  /** URLs in query order. */
   readonly urls: readonly string[];
   readonly session: ProofSession;
   readonly log: Logger;
-  /** The time limit of a read from one of them; 30 seconds when left out. */
+  /** Time limit for a read from one node in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Answers reads. */
+/** Reader that queries several nodes. */
 export interface Upstreams {
   /**
-   * The first answer that is proved.
+   * Returns the first proved response.
    *
-   * @throws GatehouseError of what is proved not to be there, or of the first node that refused; ProofError fork with evidence,
-   * and unprovable; NobodyProves.
+   * @throws GatehouseError for a proved absence, or from the first node that rejected the request; ProofError fork with
+   *   evidence; ProofError unprovable; NobodyProves.
    */
   answer<I extends DescMessage, O extends DescMessage>(
     method: DescMethod & { readonly input: I; readonly output: O },
@@ -48,17 +50,19 @@ export interface Upstreams {
   ): Promise<MessageShape<O>>;
 }
 
-/** No node answers with a proof at this time. */
+/** Error if no node currently returns a proof. */
 export class NobodyProves extends Error {}
 
-/** Asks these nodes. */
+/** Creates the reader of these nodes. */
 export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps): Upstreams {
   const upstreams = urls.map((url): Upstream => ({
     ...{ url, startRead: askOver(url, {}, timeoutMs) },
     ...{ leftUntilMs: 0, isLying: false },
   }));
 
-  /** Those that are left alone come last; who lied not at all, until its time is over. */
+  /**
+   * Returns the nodes in query order. Penalized nodes come last; lying nodes are omitted until their penalty expires.
+   */
   function inOrder(): Upstream[] {
     const now = Date.now();
     const isLeft = ({ leftUntilMs }: Upstream): boolean => leftUntilMs > now;
@@ -77,7 +81,10 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
     }
   }
 
-  /** Whether another node may do better; throws where none can. */
+  /**
+   * Decides if another node may do better. Throws an error that no other node can change. Returns an error to report if
+   * no node returns a proof. Otherwise penalizes the node and returns undefined.
+   */
   function judge(upstream: Upstream, error: unknown): GatehouseError | undefined {
     if (!(error instanceof GatehouseError)) {
       throw error;
@@ -95,7 +102,7 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
     if (error.flaw === "fork") {
       throw error;
     }
-    // Another node may name the block that shows it.
+    // Another node may name the block that proves the response.
     if (error.flaw === "unprovable") {
       return error;
     }

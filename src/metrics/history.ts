@@ -1,37 +1,37 @@
 /**
- * What the node was like in the last day, a point a minute, for people who look at it without Prometheus beside it. It is
- * in memory alone: a node that starts has none.
+ * State of the node over the last day, one point a minute, for readers without Prometheus. The history lives in memory
+ * and is empty after a restart.
  */
 
-/** How far back it goes. */
+/** Number of retained points: one day, at one point a minute. */
 export const historyPoints = 24 * 60;
 
-/** How the node was at a time: nothing that the interface does not tell everybody about the moment. */
+/** State of the node at one time. Contains only values that the API makes public at that time. */
 export interface HistoryPoint {
   /** Milliseconds since the epoch. */
   readonly atMs: number;
-  /** The word of /health. */
+  /** Status as in /health. */
   readonly status: string;
-  /** Number of the newest block; null while there is none. */
+  /** Number of the latest block; null while there is none. */
   readonly block: number | null;
-  /** Blocks that verified peers have and this node has not; null while unknown. */
+  /** Number of blocks that verified peers have and this node lacks; null while unknown. */
   readonly behind: number | null;
-  /** Pending transactions; null while they cannot be counted. */
+  /** Number of pending transactions; null while the count is unavailable. */
   readonly pending: number | null;
-  /** Verified peers that are online. */
+  /** Number of verified peers that are online. */
   readonly online: number;
 }
 
-/** The points in columns, which are shorter: the same place in each is the same point, the oldest first. */
+/** Points as columns, which are shorter as JSON. An index is the same point in every column; the oldest comes first. */
 export type HistoryColumns = { readonly [Name in keyof HistoryPoint]: readonly HistoryPoint[Name][] };
 
 export interface History {
-  /** Adds a point, and forgets what is older than a day. */
+  /** Adds a point, and drops the points that are older than a day. */
   add(point: HistoryPoint): void;
-  /** How many points were ever added. */
+  /** Returns the number of points ever added. */
   count(): number;
   columns(): HistoryColumns;
-  /** The oldest first. */
+  /** Returns the points, oldest first. */
   points(): readonly HistoryPoint[];
 }
 

@@ -1,4 +1,6 @@
-/** Metrics in the text format of Prometheus: the rows of a table, and what the library knows of Node.js. */
+/**
+ * Metrics in the Prometheus text format: the rows of the metric table, and the default Node.js metrics of prom-client.
+ */
 import {
   AggregatorRegistry,
   collectDefaultMetrics,
@@ -12,41 +14,39 @@ import {
 import type { Metric, ReadMetric, RequestMetric, Values } from "./row.js";
 import type { SettledRequest } from "./settled-request.js";
 
-/** The metrics. */
 export interface Metrics {
   readonly contentType: string;
-  /** Counts a request. */
   count(request: SettledRequest): void;
-  /** The text, as it is now. */
+  /** Reads all values and returns the page. */
   text(): Promise<string>;
 }
 
-/** What requests were counted as, in one process. */
+/** Request counts of one process. */
 export type RequestCounts = readonly MetricObjectWithValues<MetricValue<string>>[];
 
-/** Counts requests, by the rows of a table that are counted so. */
+/** Counts requests for the rows with `perRequest`. */
 export interface RequestCounter {
   count(request: SettledRequest): void;
   counts(): Promise<RequestCounts>;
 }
 
-/** What a table may tell of the metrics themselves, beside what its sources tell. */
+/** Source that rows can read in addition to their own: the state of the reads. */
 export interface Reading {
   readonly reading: {
-    /** How many values could not be read, or not in time. */
+    /** Returns the number of reads that failed or timed out. */
     unread(): number;
   };
 }
 
-/** How long the value of one metric may take, as whoever asks for them all does not wait for ever. */
+/** Time limit for reading one metric, so that a scrape never hangs. */
 const readWithinMs = 1_000;
 
 /**
- * Builds the metrics; their sources are taken each time that they are asked for. A value that cannot be read stays as it
- * was, and is left out where there was none: the others are told all the same.
+ * Creates the metrics. Each scrape fetches the sources again. A value that cannot be read stays as it was, and is
+ * omitted if it was never read; the other values are returned regardless.
  *
- * @param onUnread hears why a value could not be read.
- * @param countedElsewhere what other processes of this node have counted.
+ * @param onUnread Called with the reason if a value could not be read.
+ * @param countedElsewhere Returns the request counts of the node's other processes.
  */
 export function createMetrics<Sources>(
   table: readonly Metric<Sources & Reading>[],
@@ -78,14 +78,14 @@ export function createMetrics<Sources>(
       const sources = { ...(await takeSources()), reading: { unread: () => unread } };
       await Promise.all(readers.map((read) => read(sources)));
       const counts = [await requests.counts(), ...(await countedElsewhere())];
-      // It takes lists that it may change.
+      // `aggregate` declares mutable lists.
       const counted = AggregatorRegistry.aggregate(counts as MetricObjectWithValues<MetricValue<string>>[][]);
       return `${await counted.metrics()}\n${await registry.metrics()}`;
     },
   };
 }
 
-/** Counts nothing yet. */
+/** Creates a counter without requests. */
 export function createRequestCounter(table: readonly Metric<never>[]): RequestCounter {
   const registry = new Registry();
   const counters = table.flatMap((row) => ("perRequest" in row ? registerPerRequest(row, registry) : []));
@@ -99,7 +99,7 @@ export function createRequestCounter(table: readonly Metric<never>[]): RequestCo
   };
 }
 
-/** A read that is never waited for longer than that, and not begun again while it is under way. */
+/** Limits the wait for a read to `readWithinMs`. A read that is still in progress is shared, not started again. */
 function inTime<Sources>(read: (sources: Sources) => Promise<void>): (sources: Sources) => Promise<void> {
   let underWay: Promise<void> | undefined;
   return async (sources) => {
@@ -155,14 +155,14 @@ function registerRead<Sources>(row: ReadMetric<Sources>, registry: Registry): (s
   };
 }
 
-/** The library begins what has no labels with a 0, which nobody has read. */
+/** Removes the 0 that prom-client sets on metrics without labels, since that value was never read. */
 function begin(metric: Gauge | Counter, labels: readonly string[]): void {
   if (labels.length === 0) {
     metric.remove();
   }
 }
 
-/** Tells of every number, with its labels. */
+/** Calls `tell` with each number and its labels. */
 function visit(
   values: Values,
   [label, ...others]: readonly string[],

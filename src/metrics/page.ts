@@ -1,4 +1,4 @@
-/** The port of the metrics: `GET /metrics`, and nothing else. */
+/** HTTP handler of the metrics port. Serves `GET /metrics` only. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Metrics } from "./metrics.js";
 

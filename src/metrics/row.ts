@@ -1,7 +1,7 @@
-/** What a row of the table of metrics is. */
+/** Types of the rows in the metric table. */
 import type { SettledRequest } from "./settled-request.js";
 
-/** A value, or one for each value of the first label, and so on for the labels after it. */
+/** Value of a metric: a number, or a record by values of the first label, nested once more for each further label. */
 export type Values = number | { readonly [labelValue: string]: Values };
 
 interface Row {
@@ -10,34 +10,33 @@ interface Row {
   readonly labels: readonly string[];
 }
 
-/** A metric that is read when somebody asks. A counter is one that somebody else keeps. */
+/** Metric that is read at each scrape. The total of a counter lives outside of the metrics. */
 export interface ReadMetric<Sources> extends Row {
   readonly type: "gauge" | "counter";
-  /** As deep as there are labels. */
+  /** Reads the value, nested as deep as there are labels. */
   readonly value: (sources: Sources) => Values | Promise<Values>;
 }
 
-/** A metric that every answered request adds to; its labels are taken of the request. */
+/** Metric that every finished request adds to. The request supplies the labels. */
 export interface RequestMetric extends Row {
   readonly type: "counter" | "histogram";
   readonly labels: readonly RequestLabel[];
-  /** Upper bounds of a histogram. */
+  /** Upper bounds of the buckets of a histogram. */
   readonly buckets?: readonly number[];
-  /** Undefined for a request that it does not count. */
+  /** Returns the amount to add; undefined for a request that does not count. */
   readonly perRequest: (request: SettledRequest) => number | undefined;
 }
 
 type RequestLabel = "protocol" | "rpc" | "code";
 
-/** A row. */
 export type Metric<Sources> = ReadMetric<Sources> | RequestMetric;
 
-/** Values of this many labels. */
+/** Value nested as deep as there are labels in `L`. */
 type ByLabel<L extends readonly string[]> = L extends readonly [string, ...infer Rest extends readonly string[]]
   ? Readonly<Record<string, ByLabel<Rest>>>
   : number;
 
-/** Makes a row of a metric that is read. */
+/** Creates a row of a metric that is read at each scrape. */
 export type ReadRow<Sources> = <const L extends readonly string[]>(
   name: string,
   help: string,
@@ -45,7 +44,7 @@ export type ReadRow<Sources> = <const L extends readonly string[]>(
   value: (sources: Sources) => ByLabel<L> | Promise<ByLabel<L>>,
 ) => ReadMetric<Sources>;
 
-/** Makes rows of a type, whose values do not compile unless they are as deep as there are labels. */
+/** Creates a row factory for a type. Values compile only if they are nested as deep as there are labels. */
 export function readRow<Sources>(type: ReadMetric<Sources>["type"]): ReadRow<Sources> {
   return (name, help, labels, value) => ({
     ...{ name, help, type, labels },

@@ -1,9 +1,9 @@
 import type { Outcome } from "../rpc/errors.js";
 
-/** An answered request. */
+/** Finished request. */
 export interface SettledRequest {
   readonly protocol: string;
-  /** `package.Service/Method`; undefined where none was asked for. */
+  /** `package.Service/Method`; undefined if the request named no rpc. */
   readonly rpc: string | undefined;
   readonly code: Outcome;
   readonly latencyMs: number;

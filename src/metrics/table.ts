@@ -1,27 +1,27 @@
 /**
- * Every metric of the node, one row each: what it is called, what it says, and where its value comes from. The page, the
- * list in docs/metrics.md (`npm run docs`) and what alerts may name follow from here. What /health says has its mirror,
- * field by field. Labels are names of the contract, so there are never many.
+ * Every metric of the node, one row each: name, help text and source of the value. The metrics page, the list in
+ * docs/metrics.md (`npm run docs`) and the names that alerts may use derive from this table. Each field of /health has
+ * a metric. Label values are names from the API, so there are never many.
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type HealthSnapshotSchema, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { Reading } from "./metrics.js";
 import { type Metric, readRow } from "./row.js";
 
-/** What values are read from: the health as the contract shows it, and parts of the node, as far as rows need them. */
+/** Sources of the values: the health snapshot of the API, and the parts of the node that the rows use. */
 export interface Sources {
   readonly health: MessageInitShape<typeof HealthSnapshotSchema>;
   readonly chain: { head(): { readonly number: bigint } | undefined };
   readonly network: {
-    /** Newest block of the verified peers; undefined while there is none. */
+    /** Returns the latest block number of the verified peers; undefined while there is none. */
     peerBlock(): bigint | undefined;
     countPeers(): { readonly known: number; readonly verified: number; readonly online: number };
   };
   readonly programs: { createdCount(): Promise<number> };
   readonly tree: { root(): Root | Promise<Root> };
-  /** Undefined where the node only reads. */
+  /** Mempool; undefined on a node that only reads. */
   readonly mempool: { stats(): MempoolStats } | undefined;
-  /** Undefined where there is no chain to look at. */
+  /** Verifier of the stored data; undefined if there is no chain to verify. */
   readonly verifier: { state(): VerifierState } | undefined;
   readonly edge: {
     stats(): {
@@ -32,7 +32,7 @@ export interface Sources {
       readonly blockedIps: number;
     };
   };
-  /** Undefined where the node's own process serves its port. */
+  /** Worker processes; undefined if the main process serves the port itself. */
   readonly workers:
     | {
         state(): {
@@ -67,7 +67,7 @@ interface Root {
 const gauge = readRow<Sources & Reading>("gauge");
 const counter = readRow<Sources & Reading>("counter");
 
-/** The rows, in the order of the page. */
+/** Rows of the node, in page order. */
 export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   {
     name: "gatehouse_requests_total",
@@ -301,7 +301,7 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   ),
 ];
 
-/** 1 for this value of an enumeration of the contract, 0 for the others. */
+/** Returns 1 for the current value of an API enumeration and 0 for each other value. */
 function oneOf(values: Readonly<Record<number, string>>, current = 0): Record<string, number> {
   return Object.fromEntries(
     Object.entries(values)
@@ -314,12 +314,12 @@ function each<T, V>(record: Readonly<Record<string, T>> = {}, read: (value: T) =
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, read(value)]));
 }
 
-/** NaN where there is none. */
+/** Converts a block number; NaN if there is no block. */
 function numberOf(block: bigint | undefined): number {
   return block === undefined ? NaN : Number(block);
 }
 
-/** Seconds since the epoch; NaN where there is no time. */
+/** Converts milliseconds to seconds since the epoch; NaN if there is no time. */
 function seconds(atMs: bigint | undefined): number {
   return atMs === undefined ? NaN : Number(atMs) / 1000;
 }

@@ -1,6 +1,6 @@
 /**
- * Requests as OpenTelemetry spans, sent over OTLP: one for each request, a child of the caller's where it tells of one
- * (W3C trace context). Loaded only where an endpoint is configured.
+ * Exports requests as OpenTelemetry spans over OTLP, one span for each request. If the client sent a W3C trace context,
+ * the span is a child of its span. Loaded only if an endpoint is configured.
  */
 import { type Attributes, ROOT_CONTEXT, SpanKind, SpanStatusCode, type TextMapGetter } from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
@@ -11,26 +11,26 @@ import type { SettledRequest } from "./settled-request.js";
 
 export interface TracedRequest extends SettledRequest {
   readonly requestId: string;
-  /** A request header by lower-case name. */
+  /** Returns a request header by its lowercase name. */
   header(name: string): string | undefined;
 }
 
 export interface Traces {
-  /** Takes a request that was answered just now. */
+  /** Records a request that has just finished. */
   record(request: TracedRequest): void;
-  /** Sends what is left. */
+  /** Exports the remaining spans. */
   stop(): Promise<void>;
 }
 
 export interface TracesDeps {
-  /** Base URL of the collector; spans go to /v1/traces below it. */
+  /** Base URL of the collector; spans go to /v1/traces. */
   readonly endpoint: string;
   readonly version: string;
-  /** The node's public key, which names the instance. */
+  /** Public key of the node, used as the instance ID of the service. */
   readonly publicKey: string;
 }
 
-/** How long the collector may take, so that a node that stops does not wait for one that hangs. */
+/** Time limit for an export, so that a hung collector does not block the shutdown. */
 const exportWithinMs = 3_000;
 
 const headers: TextMapGetter<TracedRequest> = {

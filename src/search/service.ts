@@ -1,4 +1,4 @@
-/** The search service: what something is, by its form first, and then by asking for it wherever it may be. */
+/** Search service. Classifies a query by its form, then searches everything that the form can denote. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   type SearchResultSchema,
@@ -15,9 +15,16 @@ type Result = Literal<MessageInitShape<typeof SearchResultSchema>>;
 type Found<Kind extends string> = Extract<NonNullable<Result["result"]>, { readonly case: Kind }>["value"] | undefined;
 type Programs = readonly NonNullable<Found<"program">>[];
 
-/** Looks for one kind of things each; undefined for what is not there, or not for this caller. Nothing is refused. */
+/**
+ * Lookups, one for each kind of result. Each returns undefined or an empty list if there is no match or the caller may
+ * not read it, instead of an error.
+ */
 export interface Finders {
-  /** @param number undefined for the newest one. */
+  /**
+   * Finds a block.
+   *
+   * @param number Block number; undefined for the latest block.
+   */
   block(number: bigint | undefined): Promise<Found<"block">>;
   blockByHash(hash: string): Promise<Found<"block">>;
   transaction(hash: string): Promise<Found<"transaction">>;
@@ -25,16 +32,15 @@ export interface Finders {
   commitment(commitment: string): Promise<Found<"commitment">>;
   nullifier(hash: string): Promise<Found<"nullifier">>;
   program(address: string, identity: string | undefined): Promise<Found<"program">>;
-  /** At most `limit`. */
+  /** Finds at most `limit` programs. */
   programsNamed(name: string, exact: boolean, identity: string | undefined, limit: number): Promise<Programs>;
 }
 
-/** Programs of either kind: of this name, and with this in their name. */
+/** Limit on programs for each kind of match: exact name, and part of the name. */
 const mostPrograms = 10;
 
 const numberForm = /^(0|[1-9][0-9]{0,15})$/;
 
-/** Builds the service. */
 export function createSearchService(find: Finders): Implementation<typeof SearchService> {
   async function byHash(hash: string, identity: string | undefined): Promise<Result[]> {
     const [block, transaction, owner, commitment, nullifier] = await Promise.all([
@@ -69,7 +75,7 @@ export function createSearchService(find: Finders): Implementation<typeof Search
     return block === undefined ? [] : [{ kind: SearchResultKind.BLOCK, result: { case: "block", value: block } }];
   }
 
-  /** Those of this name, and then those with this in their name. */
+  /** Finds programs with exactly this name, followed by programs with the text in their name. */
   async function byName(name: string, identity: string | undefined): Promise<Programs> {
     const [named, others] = await Promise.all([
       find.programsNamed(name, true, identity, mostPrograms),

@@ -1,38 +1,38 @@
 /**
- * Asking a running node over HTTP, for the commands that do. By node:http: fetch costs each command 10 MB, and ends a
- * process without a word where the other side closes the connection at the wrong time.
+ * HTTP client of the commands that query a running node. It uses node:http, since fetch costs each command 10 MB of
+ * memory. Furthermore, fetch ends the process silently if the server closes the connection at the wrong time.
  */
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import { defaultNode } from "../usage/flags.js";
 
-/** How long nothing may move, and how long an answer may take in all. */
+/** Limits on the idle time of a connection and on the duration of a response. */
 const timeouts = { idleMs: 5_000, totalMs: 60_000 };
-/** More than a node gives in one answer. */
+/** Limit on the size of a response in bytes; a node sends less. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** A request to a node; GET without a body when left out. */
+/** Request to a node. Default: GET without a body. */
 export interface NodeRequest {
-  /** Sent as JSON, with POST. */
+  /** Body, sent as JSON with POST. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether any certificate will do: it is a node of this machine, which is told nothing. */
+  /** True if any certificate is accepted, for requests without secrets to a node on this machine. */
   readonly takesAnyCertificate?: boolean;
 }
 
-/** What a node answered. */
+/** Response of a node. */
 export interface NodeAnswer {
   readonly status: number;
-  /** JSON. */
+  /** Body: JSON. */
   readonly text: string;
-  /** The node's own time, from its header Date; in milliseconds, whole seconds. */
+  /** Clock of the node from the header Date, in milliseconds with a resolution of 1 s. */
   readonly dateMs: number;
 }
 
 /**
- * Asks the node for a path.
+ * Requests a path from the node.
  *
- * @throws ExitError with code 3 when the node cannot be reached or answers something else.
+ * @throws ExitError with code 3 if the node is unreachable or the responder is not a node.
  */
 export async function askNode(node: string, path: string, request: NodeRequest = {}): Promise<NodeAnswer> {
   const url = nodeUrl(node, path);
@@ -47,9 +47,9 @@ export async function askNode(node: string, path: string, request: NodeRequest =
 }
 
 /**
- * A path of a node.
+ * Returns the URL of a path on the node.
  *
- * @throws ExitError with code 2 when what names the node is no URL.
+ * @throws ExitError with code 2 if `node` is not an HTTP URL.
  */
 export function nodeUrl(node: string, path: string): URL {
   const url = URL.canParse(path, node) ? new URL(path, node) : undefined;
@@ -60,9 +60,9 @@ export function nodeUrl(node: string, path: string): URL {
 }
 
 /**
- * Asks the node for what is there.
+ * Requests a path and returns the text of a successful response.
  *
- * @throws ExitError with code 1 and the node's own sentence and reason when it refuses.
+ * @throws ExitError with code 1 and the node's message and reason if the node rejects the request; code 3 as `askNode`.
  */
 export async function askSuccessfully(node: string, path: string, request?: NodeRequest): Promise<string> {
   const { status, text } = await askNode(node, path, request);
@@ -72,13 +72,13 @@ export async function askSuccessfully(node: string, path: string, request?: Node
   return text;
 }
 
-/** What the node says where it refuses, with code 1. */
+/** Returns an error with the message of a rejection by the node, and code 1. */
 export function refusal(status: number, text: string): ExitError {
   const { error = `status ${status}`, errorCode } = readFailure(text);
   return new ExitError(`The node refuses: ${error} (${errorCode ?? status})`, exitCodes.failed, errorCode);
 }
 
-/** What is in the way may answer for the node, with anything. */
+/** Parses an error body. A proxy may respond in place of the node, with any text. */
 function readFailure(text: string): { readonly error?: string; readonly errorCode?: string } {
   try {
     return (JSON.parse(text) as object | null) ?? {};
@@ -87,7 +87,7 @@ function readFailure(text: string): { readonly error?: string; readonly errorCod
   }
 }
 
-/** Resolves with a whole answer, or rejects: whatever the other side does, one of the two comes. */
+/** Resolves with a complete response, or rejects. One of the two happens in every case. */
 async function exchange(url: URL, { body, headers, takesAnyCertificate }: NodeRequest) {
   const content = body === undefined ? undefined : JSON.stringify(body);
   const options: RequestOptions & { rejectUnauthorized?: boolean } = {
@@ -104,7 +104,7 @@ async function exchange(url: URL, { body, headers, takesAnyCertificate }: NodeRe
     },
     ...(content !== undefined && { method: "POST" }),
   };
-  // TLS is loaded where it is spoken.
+  // Load TLS only for https.
   const open = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
   return await new Promise<{ response: IncomingMessage; text: string }>((resolve, reject) => {
     const request = open(url, options);
@@ -113,7 +113,7 @@ async function exchange(url: URL, { body, headers, takesAnyCertificate }: NodeRe
     request.on("error", reject);
     request.on("close", closed);
     request.on("response", (response) => {
-      // What could not be sent any more matters no longer: there is an answer.
+      // A response has arrived, so that errors while sending the rest of the request are irrelevant.
       request.off("error", reject).on("error", () => undefined);
       request.off("close", closed);
       readWhole(response).then((text) => resolve({ response, text }), reject);
@@ -146,7 +146,7 @@ function checkIsNode({ statusCode, headers }: IncomingMessage, text: string): vo
   }
 }
 
-/** Why there is no answer, to go on with after a colon. */
+/** Returns the reason for a missing response, as the end of a message. */
 export function whyNot(error: unknown): string {
   if (!(error instanceof Error)) {
     return String(error);

@@ -1,4 +1,4 @@
-/** Talking to a node over its control service, for the commands of its operator. */
+/** Client of the control service, for the commands of the operator. */
 import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { readFile } from "node:fs/promises";
@@ -13,9 +13,9 @@ import type { ControlFlags } from "../usage/flags.js";
 const timeoutMs = 10_000;
 
 /**
- * Does some work with the control service of a node.
+ * Calls `work` with a connection to the control service of a node.
  *
- * @throws ExitError with code 1 and the node's own sentence when it refuses, with code 3 when it cannot be reached.
+ * @throws ExitError with code 1 and the node's message if the node rejects a call; code 3 if the node is unreachable.
  */
 export async function withControl<T>(flags: ControlFlags, work: (transport: Transport) => Promise<T>): Promise<T> {
   const address = flags.control ?? fallbackOf(optionsByKey.controlSocket, () => flags.dataDir)!;
@@ -38,7 +38,7 @@ export async function withControl<T>(flags: ControlFlags, work: (transport: Tran
   }
 }
 
-/** No answer of a node: those of its own carry details. */
+/** Returns true if the error does not come from the node: its own errors carry details. */
 function isUnreachable({ code, cause, details }: ConnectError): boolean {
   return details.length === 0 && (code === Code.Unavailable || (cause instanceof Error && "errno" in cause));
 }

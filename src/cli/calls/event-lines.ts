@@ -1,32 +1,29 @@
-/**
- * The stream of a node's events, line by line, for as long as somebody wants it: a connection that is lost is made again,
- * and the stream goes on where it was.
- */
+/** Stream of a node's events. It reconnects after a lost connection and resumes after the last event. */
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import { nodeUrl, refusal, whyNot } from "./ask-node.js";
 import { linesOf, maxLineBytes, openStream } from "./stream-lines.js";
 
-/** What is watched, and as whom. */
+/** Source and filter of the events, and the identity of the reader. */
 export interface EventsWatch {
   readonly node: string;
-  /** Parameters of `GET /events`. */
+  /** Query parameters of `GET /events`. */
   readonly query: URLSearchParams;
-  /** Headers of each request: those that prove an identity hold for a while alone. */
+  /** Returns the headers of a request. Called for each request, since headers that prove an identity expire. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>;
-  /** Hears that the connection is lost, and why; and that it is there again (undefined). */
+  /** Called with the reason when the connection is lost, and with undefined when it is back. */
   readonly onLost: (why: string | undefined) => void;
 }
 
-/** A message of the stream. */
+/** Message of the stream. */
 export interface EventLine {
-  /** The node's own JSON. */
+  /** Unchanged JSON of the node. */
   readonly text: string;
   readonly message: EventBody;
 }
 
-/** The same, read; of a failure, why the stream ended. */
+/** Parsed message. An error message carries the reason for the end of the stream. */
 export interface EventBody {
   readonly cursor: string;
   readonly blockNumber: number;
@@ -38,13 +35,13 @@ export interface EventBody {
 
 const [firstWaitMs, maxWaitMs] = [250, 10_000];
 
-/** These may be over in a while; any other failure says that what is asked for cannot be had. */
+/** Returns true for an error that may pass. Any other error means that the request cannot succeed. */
 const isTransient = (status: number): boolean => status === 429 || status >= 500;
 
 /**
- * Gives events until the caller has enough.
+ * Yields events until the caller stops reading.
  *
- * @throws ExitError with code 3 when the node cannot be reached at first, with code 1 when it refuses.
+ * @throws ExitError with code 3 if the first connection fails; code 1 if the node rejects the request.
  */
 export async function* watchEvents({ node, query, headers, onLost }: EventsWatch): AsyncGenerator<EventLine, never> {
   const asked = new URLSearchParams(query);
@@ -89,7 +86,7 @@ export async function* watchEvents({ node, query, headers, onLost }: EventsWatch
   }
 }
 
-/** The node does not give the stream, or ends it. */
+/** Error for a stream that the node rejects or ends. */
 class RefusedError extends Error {
   constructor(
     readonly status: number,

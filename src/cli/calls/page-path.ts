@@ -1,10 +1,10 @@
-/** The address of a page of a list. */
+/** Paths of list pages. */
 import type { PageFlags } from "../usage/flags.js";
 
 /**
- * A path of a node, with the page that is wanted.
+ * Returns the path of a page of a list.
  *
- * @param filters parameters of the query; those that are undefined are left out.
+ * @param filters Query parameters; undefined ones are omitted.
  */
 export function pagePath(
   path: string,

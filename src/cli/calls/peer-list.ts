@@ -1,7 +1,7 @@
-/** Whom a running node knows. */
+/** Reader of the peer list of a running node. */
 import { askSuccessfully } from "./ask-node.js";
 
-/** A peer as /peerlist shows it. */
+/** Peer in the format of /peerlist. */
 export interface PeerBody {
   readonly connection: { string: string };
   readonly identity: string;
@@ -10,7 +10,7 @@ export interface PeerBody {
   readonly status: { online: boolean; timestamp: number | null; ready: boolean };
 }
 
-/** All that it knows; a node with very many peers tells them in parts. */
+/** Returns all known peers. A long list takes several requests. */
 export async function listPeers(node: string): Promise<PeerBody[]> {
   const peers: PeerBody[] = [];
   for (;;) {

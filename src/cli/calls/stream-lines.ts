@@ -1,12 +1,12 @@
-/** A stream of a node as lines of JSON. */
+/** Client for streams of JSON lines. */
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
 
-/** A node says something every 15 s. */
+/** Limit on silence in a stream: a node sends a message every 15 s. */
 const idleMs = 45_000;
-/** Longer than any message. */
+/** Limit on the length of a line, longer than any message. */
 export const maxLineBytes = 16 * 1024 * 1024;
 
-/** Asks for a stream. The answer may be a failure: its status says so. */
+/** Opens a stream. Resolves with every response; its status may be an error. */
 export async function openStream(
   url: URL,
   { headers = {}, signal }: { readonly headers?: Readonly<Record<string, string>>; readonly signal?: AbortSignal } = {},
@@ -17,7 +17,7 @@ export async function openStream(
     headers: { ...headers, Accept: "application/jsonl" },
     ...(signal !== undefined && { signal }),
   };
-  // TLS is loaded where it is spoken.
+  // Load TLS only for https.
   const get = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
   return await new Promise((resolve, reject) => {
     const request = get(url, options);
@@ -28,7 +28,7 @@ export async function openStream(
   });
 }
 
-/** The messages of a stream, one a line, until it ends. */
+/** Yields the messages of a stream, one for each line, until the stream ends. */
 export async function* linesOf(response: IncomingMessage): AsyncGenerator<string, void> {
   let rest = "";
   response.setEncoding("utf8");

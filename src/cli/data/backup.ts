@@ -1,16 +1,15 @@
-/** `gatehouse backup` and `gatehouse restore`: a node as a folder, and back. */
+/** `gatehouse backup` and `gatehouse restore`: save a node to a folder, and restore it. */
 import type { Command } from "commander";
 import { resolve } from "node:path";
 import { optionsByKey } from "../../config/options.js";
 import { addNodeFiles, type NodeFiles } from "../usage/node-flags.js";
 
 interface BackupFlags extends NodeFiles {
-  /** False with `--without-key`. */
+  /** True with `--without-key`. */
   readonly withoutKey?: boolean;
   readonly json?: boolean;
 }
 
-/** Adds the command. */
 export function addBackup(command: Command): void {
   addNodeFiles(command.argument("<FOLDER>"))
     .option("--without-key", "Leave the key out; where it is kept elsewhere.")
@@ -38,7 +37,6 @@ Examples:
     });
 }
 
-/** Adds the command. */
 export function addRestore(command: Command): void {
   command
     .argument("<BACKUP>")

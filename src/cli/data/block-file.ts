@@ -1,4 +1,4 @@
-/** Blocks of a node as a file, and back. */
+/** Export of a node's blocks to a file, and import from a file. */
 import { type Client, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
@@ -14,12 +14,12 @@ import { ExitError, exitCodes } from "../usage/errors.js";
 import type { ControlFlags, NodeFlags } from "../usage/flags.js";
 import { startProgress } from "../terminal/progress.js";
 
-/** Writes what the file lacks; gives how many blocks that were, and up to which the file goes. */
+/** Appends the blocks that the file lacks. Returns their count, and the last block number of the file. */
 export async function exportBlocks(flags: ControlFlags, file: string): Promise<{ exported: number; number: number }> {
   return await withControl(flags, (transport) => exportOver(transport, resolve(file)));
 }
 
-/** Applies what the node lacks; gives how many blocks that were, and at which the node is. */
+/** Applies the blocks that the node lacks. Returns their count, and the block number of the node. */
 export async function importBlocks(
   flags: NodeFlags & ControlFlags,
   file: string,
@@ -27,7 +27,7 @@ export async function importBlocks(
   return await withNode(flags.node, () => importFrom(flags, resolve(file)));
 }
 
-/** To export the blocks of years takes longer than anything else that an operator asks for. */
+/** No time limit: the export of a long chain takes longer than any other call of an operator. */
 const noTimeout = { timeoutMs: 0 };
 
 async function exportOver(transport: Transport, path: string): Promise<{ exported: number; number: number }> {
@@ -39,7 +39,7 @@ async function exportOver(transport: Transport, path: string): Promise<{ exporte
   let number = start;
   let position = endBytes;
   try {
-    // Half a block, of an export that was interrupted.
+    // Remove an incomplete block of an interrupted export.
     await file.truncate(endBytes);
     for await (const { block } of chain.listBlocks({ fromNumber: BigInt(start + 1) }, noTimeout)) {
       const bytes = sizeDelimitedEncode(BlockSchema, block!);
@@ -56,7 +56,7 @@ async function exportOver(transport: Transport, path: string): Promise<{ exporte
   return { exported: number - start, number };
 }
 
-/** The last whole block of a file, and where it ends. */
+/** Returns the number of the last complete block of a file, and its end offset. */
 async function lastBlock(path: string): Promise<{ endBytes: number; number: number }> {
   let endBytes = 0;
   let number = 0;
@@ -111,7 +111,7 @@ function readBlocks(path: string): AsyncIterable<Block> {
   return sizeDelimitedDecodeStream(BlockSchema, createReadStream(path));
 }
 
-/** Tells in one sentence what a node says or that it does not answer. */
+/** Converts an RPC error to an error message with exit code 3. */
 async function withNode<T>(node: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

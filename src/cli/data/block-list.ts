@@ -1,4 +1,4 @@
-/** What `gatehouse block list` does. */
+/** Implementation of `gatehouse block list`. */
 import { askSuccessfully } from "../calls/ask-node.js";
 import { pagePath } from "../calls/page-path.js";
 import { instant, print, shorten } from "../terminal/output.js";

@@ -1,4 +1,4 @@
-/** `gatehouse block`: the blocks of a node as a list, as a file, and back. */
+/** `gatehouse block`: lists the blocks of a node, exports them to a file and imports them. */
 import type { Command } from "commander";
 import {
   addControlFlags,
@@ -10,7 +10,6 @@ import {
 } from "../usage/flags.js";
 import { print } from "../terminal/output.js";
 
-/** Adds the subcommands. */
 export function addBlock(block: Command): void {
   addPageFlags(addNodeFlags(block.command("list").description("List the blocks that a node has, newest first.")))
     .addHelpText(

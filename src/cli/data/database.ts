@@ -1,7 +1,6 @@
-/** `gatehouse database copy`: from SQLite to PostgreSQL, and back. */
+/** `gatehouse database copy`: copies from SQLite to PostgreSQL, and back. */
 import type { Command } from "commander";
 
-/** Adds the commands. */
 export function addDatabase(command: Command): void {
   command
     .command("copy <FROM> <TO>")

@@ -1,9 +1,9 @@
-/** The configuration of a node that a command works on the files of. */
+/** Configuration of a node for commands that work on its files. */
 import { type Config, loadConfig, pathOfConfigFile, processSources } from "../../config/config.js";
 import { commandVariables } from "../usage/flags.js";
 import type { NodeFiles } from "../usage/node-flags.js";
 
-/** As a start with these flags would have it. */
+/** Returns the configuration that `gatehouse start` would use with these flags. */
 export function readNodeConfig({ dataDir, database, config }: NodeFiles): {
   readonly config: Config;
   readonly configFile: string | undefined;

@@ -1,4 +1,4 @@
-/** What `gatehouse backup` does. */
+/** Implementation of `gatehouse backup`. */
 import { rmSync } from "node:fs";
 import { type BackupDeps, makeBackup } from "../../node/data/backup.js";
 import type { BackupManifest } from "../../node/data/backup-manifest.js";
@@ -7,7 +7,7 @@ import { describeWarnings, print } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";
 import { readNodeConfig } from "./node-config.js";
 
-/** Makes a backup, and tells of it. */
+/** Creates a backup and prints its summary. */
 export async function runBackup(
   flags: NodeFiles,
   given: Pick<BackupDeps, "folder" | "withKey">,
@@ -44,7 +44,7 @@ export async function runBackup(
   }
 }
 
-/** What would be in the way of the node's being itself again. */
+/** Returns the reasons why a node restored from the backup would not start or would lack its key. */
 export function warningsOf({ node, key }: BackupManifest): string[] {
   if (key === null) {
     return [`The key is not in the backup; a restored node needs that of ${node ?? "the node"} from elsewhere.`];

@@ -1,4 +1,4 @@
-/** What `gatehouse database copy` does. */
+/** Implementation of `gatehouse database copy`. */
 import { z } from "zod";
 import { databaseUrl } from "../../config/value-types.js";
 import { copyNodeDatabase } from "../../node/data/copy-database.js";
@@ -6,7 +6,7 @@ import { ExitError, exitCodes } from "../usage/errors.js";
 import { print } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";
 
-/** Copies, and tells of it. */
+/** Copies a database and prints the result. */
 export async function runDatabaseCopy(from: string, to: string, json: boolean): Promise<void> {
   let bar: { readonly step: string; readonly progress: Progress } | undefined;
   const { tables, resumed } = await copyNodeDatabase({
@@ -29,7 +29,7 @@ export async function runDatabaseCopy(from: string, to: string, json: boolean): 
   );
 }
 
-/** A path is a file of SQLite. */
+/** Returns the URL of a database. A path denotes a SQLite file. */
 function readUrl(name: string, given: string): string {
   const url = /^[a-z]+:/.test(given) ? given : `sqlite:${given}`;
   const { success } = databaseUrl.schema(z).safeParse(url);

@@ -1,4 +1,4 @@
-/** What `gatehouse restore` does. */
+/** Implementation of `gatehouse restore`. */
 import { join } from "node:path";
 import { type Restored, type RestoreDeps, restoreBackup } from "../../node/data/restore.js";
 import { askNode } from "../calls/ask-node.js";
@@ -7,10 +7,10 @@ import { startProgress } from "../terminal/progress.js";
 import { warningsOf } from "./run-backup.js";
 import { collect } from "./stored-data.js";
 
-/** Most peers that are asked. */
+/** Limit on the number of peers to query. */
 const maxAsked = 8;
 
-/** Restores a backup, and tells of it. */
+/** Restores a backup and prints its summary. */
 export async function runRestore(given: Pick<RestoreDeps, "folder" | "dataDir">, json: boolean): Promise<void> {
   const bar = process.stderr.isTTY ? startProgress("files", 0) : undefined;
   const restored = await restoreBackup({
@@ -42,11 +42,11 @@ export async function runRestore(given: Pick<RestoreDeps, "folder" | "dataDir">,
 interface PeerAnswer {
   readonly url: string;
   readonly head: number;
-  /** A node with this key is in touch with it. */
+  /** True if the peer is connected to a node with this key. */
   readonly knowsTwin: boolean;
 }
 
-/** Undefined where it does not answer. */
+/** Queries a peer; undefined if it does not respond. */
 async function askPeer(url: string, node: string | null): Promise<PeerAnswer | undefined> {
   try {
     const [head, peers] = await Promise.all(["/chain/head", "/peerlist"].map((path) => askNode(url, path)));

@@ -1,4 +1,4 @@
-/** What `gatehouse verify-data` does. */
+/** Implementation of `gatehouse verify-data`. */
 import { messageFor } from "../../base/errors/corruption.js";
 import { isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
 import { errorMessage } from "../../base/errors/error-message.js";
@@ -10,18 +10,18 @@ import { paint, print } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";
 import { readNodeConfig } from "./node-config.js";
 
-/** Which database. */
+/** Flags that select the database, and the output format. */
 export interface VerifyFlags extends NodeFiles {
   readonly json?: boolean;
 }
 
-/** What was found, and how many of each kind were looked at. */
+/** Findings, and the number of verified items of each kind. */
 interface Outcome {
   readonly counts: Readonly<Partial<Record<VerifiedKind, number>>>;
   readonly findings: readonly Finding[];
 }
 
-/** Looks at a database, and prints what does not fit. */
+/** Verifies a database and prints the items that are not as stored. */
 export async function verifyData(flags: VerifyFlags): Promise<void> {
   const outcome = await verify(readNodeConfig(flags).config.databaseUrl, flags.json === true);
   print(...(flags.json === true ? [JSON.stringify(toJson(outcome))] : describe(outcome)));
@@ -47,7 +47,7 @@ async function verify(url: string, isQuiet: boolean): Promise<Outcome> {
   }
 }
 
-/** Goes to the end, with a bar where somebody looks. */
+/** Runs the verification to its end. Shows a progress bar if stderr is a terminal. */
 export async function collect(verification: Verification, isQuiet: boolean): Promise<Outcome> {
   const counts: Partial<Record<VerifiedKind, number>> = {};
   const findings: Finding[] = [];

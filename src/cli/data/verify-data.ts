@@ -1,9 +1,8 @@
-/** `gatehouse verify-data`: looks at everything that is stored, without a node. */
+/** `gatehouse verify-data`: verifies all stored data without a node. */
 import type { Command } from "commander";
 import { addNodeFiles } from "../usage/node-flags.js";
 import type { VerifyFlags } from "./stored-data.js";
 
-/** Adds the command. */
 export function addVerifyData(command: Command): void {
   addNodeFiles(command)
     .option("--json", "Print JSON.")

@@ -1,12 +1,12 @@
-/** For how long a certificate is valid. */
+/** Check of the validity period of a certificate. */
 import type { X509Certificate } from "node:crypto";
 import { describeExpiry } from "../../node/serving/tls.js";
 import { type DoctorCheck, fail, ok, warn } from "./check.js";
 
 /**
- * Looks at its dates.
+ * Checks the dates of a certificate.
  *
- * @param owner whose it is, to go on with after "The certificate of".
+ * @param owner Owner of the certificate, as the end of "The certificate of".
  */
 export function checkValidity(name: string, owner: string, certificate: X509Certificate, remedy: string): DoctorCheck {
   const nowMs = Date.now();

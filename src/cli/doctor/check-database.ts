@@ -1,4 +1,4 @@
-/** Checks of a node's database, from outside: it is read, and nothing is changed. */
+/** Checks of a node's database from outside. They read the database without changing it. */
 import { messageFor } from "../../base/errors/corruption.js";
 import { isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
 import { errorMessage } from "../../base/errors/error-message.js";
@@ -12,13 +12,13 @@ import { type DatabaseReport, hasNoDatabase, inspectDatabase } from "../../node/
 import { duration } from "../terminal/output.js";
 import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 
-/** What is known of the network. */
+/** Facts about the network. */
 export interface KnownGenesis {
   readonly hash: string;
   readonly isAuthority: boolean;
 }
 
-/** What was found, and the genesis that the node has, if any. */
+/** Checks, and the genesis of the node, if any. */
 export interface DatabaseFindings {
   readonly checks: readonly DoctorCheck[];
   readonly genesis: KnownGenesis | undefined;
@@ -26,7 +26,7 @@ export interface DatabaseFindings {
 
 const restore = "Restore the backup, or move the database away and let the node follow the chain anew from its peers.";
 
-/** Looks at the database, whose it is, and the network that it is of. */
+/** Checks the database, its owner and its network. */
 export async function checkDatabase(config: Config, key: NodeKey | undefined): Promise<DatabaseFindings> {
   const report = await inspectDatabase(config.databaseUrl).catch((problem: unknown) => ({ problem }));
   const given = await readGiven(config).catch((error: unknown) => error as Error);
@@ -49,7 +49,7 @@ export async function checkDatabase(config: Config, key: NodeKey | undefined): P
   };
 }
 
-/** Whether a node was prepared and has not been started yet. */
+/** Returns true if the node is prepared but has never started. */
 function isNew({ databaseUrl }: Config, given: NamedGenesis | Error): boolean {
   return hasNoDatabase(databaseUrl) && given !== undefined && !(given instanceof Error);
 }

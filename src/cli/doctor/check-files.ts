@@ -1,4 +1,4 @@
-/** Checks of what a node has on its disk beside its database: directory, room, key, certificate. */
+/** Checks of the node's files other than the database: directory, disk space, key, certificate. */
 import { constants } from "node:fs";
 import { access, stat, statfs } from "node:fs/promises";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
@@ -8,10 +8,10 @@ import { attempt, type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 import { checkValidity } from "./check-certificate.js";
 
 const mib = 1024 * 1024;
-/** Less is soon used up; a write-ahead log alone may take much of the lower one. */
+/** Limits on free disk space. The rest fills up soon; a write-ahead log alone may need much of the lower limit. */
 const room = { warnBytes: 1024 * mib, failBytes: 100 * mib };
 
-/** Looks at them. The key is missing where it cannot be used. */
+/** Runs the checks. The key is undefined if it is not usable. */
 export async function checkFiles(config: Config): Promise<{ key: NodeKey | undefined; checks: DoctorCheck[] }> {
   const { dataDir } = config;
   const directory = await attempt("directory", `Run as the node's user, or name another --data-dir.`, () =>

@@ -1,4 +1,4 @@
-/** Checks of a node that runs: how it is, whether it is reached, and whether its peers and it agree. */
+/** Checks of a running node: its health, its public and internal addresses, and its agreement with its peers. */
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect } from "node:tls";
@@ -13,7 +13,7 @@ import { checkValidity } from "./check-certificate.js";
 import type { KnownGenesis } from "./check-database.js";
 import { askOwn, type LocalNode } from "./local-node.js";
 
-/** What is known by then. */
+/** Results of the earlier checks. */
 export interface NetworkParts {
   readonly config: Config;
   readonly key: NodeKey | undefined;
@@ -21,15 +21,17 @@ export interface NetworkParts {
   readonly genesis: KnownGenesis | undefined;
 }
 
-/** Peers that are asked what they see. */
+/** Limit on the number of peers to query. */
 const maxAsked = 5;
 const connectWithinMs = 5_000;
-/** That of https. */
+/** Default port of https. */
 const defaultPort = 443;
-/** Beyond the one something is wrong with a clock; beyond the other signatures and blocks are refused. */
+/**
+ * Limits on the clock difference. Above `warnMs` a clock is wrong; above `failMs` nodes reject signatures and blocks.
+ */
 const clockBounds = { warnMs: 5_000, failMs: 60_000 };
 
-/** Looks at them. Where no node runs, there is nothing more to tell. */
+/** Runs the checks. All but the first are skipped if the node does not run. */
 export async function checkNetwork(deps: NetworkParts): Promise<DoctorCheck[]> {
   const { node } = deps;
   const running = describeRunning(deps);
@@ -112,7 +114,10 @@ async function checkPublicAddress({ config, node }: NetworkParts): Promise<Docto
   }
 }
 
-/** Of whoever ends TLS there: where that is a proxy, the node itself never sees it. */
+/**
+ * Checks the certificate of the server that terminates TLS. Behind a proxy, the node itself never sees this
+ * certificate.
+ */
 async function checkPublicCertificate({ config: { publicUrl } }: NetworkParts): Promise<DoctorCheck> {
   const name = "public certificate";
   if (publicUrl?.startsWith("https:") !== true) {
@@ -147,18 +152,20 @@ async function checkInternalAddress({ config, node }: NetworkParts, port: number
   }
 }
 
-/** The key that the other end of a TLS connection has proved; undefined where its certificate is no node's. */
+/**
+ * Returns the key that the server of a TLS connection has proved; undefined if its certificate is not that of a node.
+ */
 async function identityAt(url: URL): Promise<string | undefined> {
   return identityOfCertificate((await certificateAt(url, "h2")).raw);
 }
 
-/** What the other end of a TLS connection shows, whoever has signed it. */
+/** Returns the certificate of the server of a TLS connection, whatever its issuer. */
 function certificateAt({ hostname, port }: URL, protocol: string): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
     const host = hostname.replace(/^\[|\]$/g, "");
     const options = {
       ...{ host, port: Number(port || defaultPort), rejectUnauthorized: false, ALPNProtocols: [protocol] },
-      // One that serves several names shows the certificate of the one that is asked for; an address is no name.
+      // SNI selects the certificate of this name. An IP address is not a valid SNI name.
       ...(isIP(host) === 0 && { servername: host }),
     };
     const socket = connect(options, () => {
@@ -170,22 +177,22 @@ function certificateAt({ hostname, port }: URL, protocol: string): Promise<X509C
   });
 }
 
-/** What a peer says. */
+/** Responses of a peer. */
 interface PeerView {
   readonly url: string;
-  /** Why it does not answer. */
+  /** Reason for a missing response. */
   readonly problem?: string;
-  /** How far its clock is before ours. */
+  /** Clock of the peer minus the clock of this machine. */
   readonly aheadMs?: number;
   readonly genesisHash?: string;
-  /** Whether it has reached this node lately; undefined where it does not know it. */
+  /** True if the peer has reached this node recently; undefined if the peer does not know this node. */
   readonly reachesUs?: boolean | undefined;
 }
 
 async function askPeer({ connection: { string: url } }: PeerBody, publicKey: string): Promise<PeerView> {
   try {
     const head = await askNode(url, "/chain/head");
-    // It was written between the question and the answer, in whole seconds.
+    // The header has whole seconds, so that half a second is the expected remainder.
     const aheadMs = head.dateMs + 500 - Date.now();
     const { genesisHash } = JSON.parse(head.text) as { readonly genesisHash: string };
     const list = JSON.parse((await askNode(url, "/peerlist")).text) as PeerBody[];
@@ -229,7 +236,7 @@ function describeClocks(views: readonly PeerView[]): DoctorCheck {
   if (told.length === 0) {
     return skip(name, "No peer answers that could tell the time.");
   }
-  // The median: one peer that is wrong says nothing of this machine.
+  // Use the median, since one peer with a wrong clock proves nothing about this machine.
   const aheadMs = told.sort((a, b) => a - b)[Math.floor(told.length / 2)]!;
   const offS = Math.round(Math.abs(aheadMs) / 1000);
   const found = `This machine's clock is ${offS} s ${aheadMs > 0 ? "behind" : "ahead of"} that of its peers (${told.length} asked).`;

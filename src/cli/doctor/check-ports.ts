@@ -1,4 +1,4 @@
-/** Checks of a node's ports: which are free, or whose they are. */
+/** Checks of the node's ports: available, bound by the node, or taken by another process. */
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { Config } from "../../config/config.js";
@@ -12,7 +12,7 @@ interface WantedPort {
   readonly host: string;
 }
 
-/** Looks at each that the configuration names. */
+/** Checks each configured port. */
 export async function checkPorts(config: Config, node: LocalNode): Promise<DoctorCheck[]> {
   return await Promise.all(wantedPorts(config).map((wanted) => checkPort(wanted, config.portDrift, node)));
 }
@@ -58,7 +58,7 @@ async function checkPort(wanted: WantedPort, drift: string, node: LocalNode): Pr
     : warn(name, found, `Stop that, or choose another ${flag}: the node will take the next free port.`);
 }
 
-/** Why a port cannot be bound; undefined where it can. */
+/** Returns the error code of an attempt to bind a port; undefined if the port is free. */
 function tryPort(port: number, host: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -69,7 +69,7 @@ function tryPort(port: number, host: string): Promise<string | undefined> {
 
 const listening = "0A";
 
-/** Who listens on a port, as far as Linux tells this user. */
+/** Describes the process that listens on a port, if Linux permits this user to see the process. */
 async function describeHolder(port: number): Promise<string> {
   const inodes = (await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readInodes(file, port)))).flat();
   for (const pid of inodes.length === 0 ? [] : await list("/proc")) {

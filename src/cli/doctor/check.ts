@@ -1,13 +1,13 @@
-/** What `gatehouse doctor` finds. */
+/** Results of `gatehouse doctor`. */
 import { errorMessage } from "../../base/errors/error-message.js";
 
-/** One thing that was looked at. */
+/** Result of one check. */
 export interface DoctorCheck {
   readonly name: string;
   readonly status: "ok" | "warn" | "fail" | "skip";
-  /** One sentence. */
+  /** Finding: one sentence. */
   readonly found: string;
-  /** What to do; missing where nothing is. */
+  /** Advice to the operator; undefined if no action is necessary. */
   readonly remedy?: string;
 }
 
@@ -26,7 +26,7 @@ export const fail = (name: string, found: string, remedy: string): DoctorCheck =
   remedy,
 });
 
-/** What is found where looking itself fails. */
+/** Runs a check, and converts an error of the check into a failed result. */
 export async function attempt(name: string, remedy: string, look: () => Promise<DoctorCheck>): Promise<DoctorCheck> {
   try {
     return await look();

@@ -1,8 +1,7 @@
-/** `gatehouse doctor`: looks for what is wrong with a node of this machine. */
+/** `gatehouse doctor`: looks for problems of a node on this machine. */
 import type { Command } from "commander";
 import { addNodeOptions, configOf } from "../usage/node-options.js";
 
-/** Adds what the command takes and does. */
 export function addDoctor(command: Command): void {
   command
     .option("--node <URL>", "Where the node answers on this machine; made from --host and --rpc-port.")

@@ -1,4 +1,4 @@
-/** What `gatehouse doctor` does: all checks, in the order in which a node needs what they look at. */
+/** Implementation of `gatehouse doctor`: all checks, in the order in which a node depends on their subjects. */
 import type { Config } from "../../config/config.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import { paint, print } from "../terminal/output.js";
@@ -11,10 +11,10 @@ import { checkPorts } from "./check-ports.js";
 import { findNode } from "./local-node.js";
 
 /**
- * Looks at a node and prints what is found.
+ * Checks a node and prints the results.
  *
- * @param url where it answers; made from the configuration when left out.
- * @throws ExitError with code 1 and nothing to say where something has failed.
+ * @param url URL of the node. Default: derived from the configuration.
+ * @throws ExitError with code 1 and an empty message if a check failed.
  */
 export async function examine(config: Config, url: string | undefined): Promise<void> {
   const { key, checks: files } = await checkFiles(config);

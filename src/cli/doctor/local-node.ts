@@ -1,24 +1,24 @@
-/** The node that runs with a configuration, if it does. */
+/** Detection of the node that runs with a configuration. */
 import { hex32 } from "../../base/crypto/hash.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
 import { askNode, type NodeAnswer } from "../calls/ask-node.js";
 import { ExitError } from "../usage/errors.js";
 
-/** What was found at the address where the node should be. */
+/** Result of the query at the node's address. */
 export interface LocalNode {
   readonly url: string;
-  /** Why nobody answers; undefined where somebody does. */
+  /** Reason for a missing response; undefined if a node responds. */
   readonly problem?: string;
-  /** Public key of who answers. */
+  /** Public key of the node that responds. */
   readonly publicKey?: string;
-  /** Whether that is the node that was looked for, as far as its key is known. */
+  /** True if the responding node is the configured one, or the key of the configured one is unknown. */
   readonly isThis: boolean;
-  /** Its answer to /health. */
+  /** Response to /health. */
   readonly health?: HealthBody;
 }
 
-/** What is read of /health. */
+/** Fields that are read from /health. */
 export interface HealthBody {
   readonly status: string;
   readonly ports: Readonly<Record<string, { readonly actual: number } | undefined>>;
@@ -27,7 +27,7 @@ export interface HealthBody {
   >;
 }
 
-/** Asks it who it is and how it is. */
+/** Queries the public key and the health of the node. */
 export async function findNode(
   config: Config,
   given: string | undefined,
@@ -49,7 +49,7 @@ export async function findNode(
   }
 }
 
-/** Asks a node of this machine. */
+/** Requests a path from a node on this machine, with any certificate. */
 export async function askOwn(url: string, path: string): Promise<NodeAnswer> {
   return await askNode(url, path, { takesAnyCertificate: true });
 }

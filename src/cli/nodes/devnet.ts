@@ -1,4 +1,4 @@
-/** `gatehouse devnet`: a network of nodes in one process, to look at. */
+/** `gatehouse devnet`: runs a demonstration network in one process. */
 import type { Command } from "commander";
 import { optionsByKey } from "../../config/options.js";
 import { numberBetween } from "../usage/flags.js";
@@ -7,7 +7,6 @@ import type { DevnetFlags } from "./network.js";
 const firstPort = Number(optionsByKey.rpcPort.fallback);
 const maxNodes = 16;
 
-/** Adds the command. */
 export function addDevnet(command: Command): void {
   command
     .option(

@@ -1,10 +1,9 @@
-/** `gatehouse light`: a local port that answers what is proved. */
+/** `gatehouse light`: serves proved responses on a local port. */
 import { type Command, Option } from "commander";
 import { logLevels } from "../../base/logging/log-levels.js";
 import { wholeNumber } from "../usage/flags.js";
 import type { LightFlags } from "./run-light.js";
 
-/** Adds the command. */
 export function addLight(command: Command): void {
   command
     .argument("<URL...>", "Nodes to ask, in this order: where one fails or lies, the next one is asked.")

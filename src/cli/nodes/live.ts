@@ -1,23 +1,22 @@
-/** Lines on the terminal that are kept up to date where they stand. */
-/** Lines that are drawn until they are stopped. */
+/** Terminal output that is updated in place. */
+/** Output that is redrawn until it is stopped. */
 export interface Drawing {
   stop(): Promise<void>;
 }
 
-/** What the lines tell of, as it changes. */
+/** Source of changes, and the maximum time between two drawings. */
 export interface Changes {
-  /** Tells of changes until the signal aborts. */
+  /** Calls `onChange` at each change until the signal aborts. */
   readonly watch: (onChange: () => void, signal: AbortSignal) => void;
-  /** They are drawn anew after this time also when nothing tells of a change. */
+  /** Time after which the lines are redrawn even without a change. */
   readonly seldomMs: number;
 }
 
-/** Changes within this time are drawn as one. */
+/** Changes within this time are drawn together. */
 const togetherMs = 100;
 
 /**
- * Writes the lines, and again over themselves when there is a change, for as long as it is not stopped. On anything but a
- * terminal they are written once.
+ * Writes the lines, and overwrites them after each change until stopped. Writes them once if stdout is not a terminal.
  */
 export async function keepDrawing(
   lines: () => Promise<readonly string[]>,
@@ -41,13 +40,13 @@ export async function keepDrawing(
   async function redraw(): Promise<void> {
     isDrawing = true;
     hasChanged = false;
-    // A node that does not answer now is drawn another time.
+    // A node that does not respond now is drawn at the next update.
     await draw().catch(() => undefined);
     isDrawing = false;
     drawIn(pauseMs());
   }
 
-  /** A change may have come while it was drawn. */
+  /** Returns the pause before the next drawing: short if a change arrived during the last one. */
   function pauseMs(): number {
     return hasChanged ? togetherMs : seldomMs;
   }

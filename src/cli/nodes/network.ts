@@ -1,4 +1,4 @@
-/** What `gatehouse devnet` runs. */
+/** Implementation of `gatehouse devnet`. */
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -18,7 +18,7 @@ import { type Drawing, keepDrawing } from "./live.js";
 import { type SampleSection, seedSamples } from "./samples.js";
 import { runUntilSignal } from "./signals.js";
 
-/** What network. */
+/** Flags of the command. */
 export interface DevnetFlags {
   readonly nodes: number;
   readonly rpcPort: number;
@@ -27,17 +27,17 @@ export interface DevnetFlags {
   readonly json?: boolean;
 }
 
-/** How often the table of a terminal is drawn anew at least: peers come and go without a block or a change of health. */
+/** Maximum time between two drawings: peers come and go without a block or a change of health. */
 const drawEveryMs = 10_000;
-/** How long the nodes may take to find each other, or to have what one of them has. */
+/** Time limit for the nodes to find each other, or to reach the same block. */
 const settleWithinMs = 30_000;
 
-/** Runs a network until a signal. */
+/** Runs a network until a signal arrives. */
 export async function runNetwork(flags: DevnetFlags): Promise<void> {
   await runUntilSignal((signal) => startNetwork(flags, signal));
 }
 
-/** Starts the network and gives what stops it. */
+/** Starts the network. Returns the function that stops it. */
 async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<() => Promise<void>> {
   const directory =
     flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
@@ -87,14 +87,14 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
   return close;
 }
 
-/** Where the nodes are to be. */
+/** Location of the nodes: directory and ports. */
 interface Plan {
   readonly directory: string;
   readonly rpcPorts: readonly number[];
   readonly omniPorts: readonly number[];
 }
 
-/** All know the first node, and find each other by it; the first one knows the second. */
+/** Starts a node. Each node knows the first one and discovers the others through it; the first one knows the second. */
 async function startOne(
   flags: DevnetFlags & { readonly isNew: boolean },
   { directory, rpcPorts, omniPorts }: Plan,
@@ -128,7 +128,7 @@ async function startOne(
   return await startNode(config, options);
 }
 
-/** What was typed to run this, as it works in the same directory. */
+/** Returns the shell command of this program, for use in the same directory. */
 function ownCommand(): string {
   const script = process.argv[1]!;
   const path = relative("", script);
@@ -143,7 +143,10 @@ function genesisPath(directory: string): string {
   return join(directory, "genesis.json");
 }
 
-/** The first node makes the blocks. A network that was kept keeps its genesis. Gives whether it is new. */
+/**
+ * Writes a genesis with the first node as the authority. An existing network retains its genesis. Returns true if the
+ * network is new.
+ */
 async function writeGenesis(directory: string): Promise<boolean> {
   const { publicKey } = await loadOrCreateNodeKey(dataDirOf(directory, 0));
   const genesis = { name: "devnet", timestamp: Date.now(), authorities: [publicKey] };
@@ -154,7 +157,10 @@ async function writeGenesis(directory: string): Promise<boolean> {
   return isNew;
 }
 
-/** Waits until all nodes are ready and know it of each other, at one block; a lone node has nobody to wait for. */
+/**
+ * Waits until all nodes are ready, see each other as ready, and are at the same block. A single node waits for no
+ * peers.
+ */
 async function untilSettled(nodes: readonly RunningNode[], signal: AbortSignal): Promise<void> {
   const giveUpAtMs = Date.now() + settleWithinMs;
   while (Date.now() < giveUpAtMs && !signal.aborted) {
@@ -201,7 +207,7 @@ function overview(url: string, samples: readonly SampleSection[]): string[] {
   ];
 }
 
-/** How the nodes are at this moment. */
+/** Returns the table with the present state of the nodes. */
 async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
   const rows = await Promise.all(
     nodes.map(async ({ rpcUrl, publicKey }, i) => {
@@ -224,7 +230,7 @@ async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
   return [...table([["  NODE", "HTTP AND GRPC", "STATUS", "ACCEPTING", "BLOCK", "PEERS", "PUBLIC KEY"], ...rows]), ""];
 }
 
-/** Tells of new blocks and changes of health, until the signal aborts or the nodes end their streams. */
+/** Calls `onChange` for new blocks and health changes, until the signal aborts or the nodes end their streams. */
 function watchNodes(nodes: readonly RunningNode[], onChange: () => void, signal: AbortSignal): void {
   async function follow(url: URL): Promise<void> {
     for await (const _ of linesOf(await openStream(url, { signal }))) {
@@ -233,7 +239,7 @@ function watchNodes(nodes: readonly RunningNode[], onChange: () => void, signal:
   }
   for (const { rpcUrl } of nodes) {
     for (const path of ["/health/watch", "/events?kinds=block"]) {
-      // A stream that is lost is no trouble of the network: the table is drawn anew now and then anyway.
+      // A lost stream is no error of the network; the table is redrawn periodically in any case.
       follow(nodeUrl(rpcUrl, path)).catch(() => undefined);
     }
   }

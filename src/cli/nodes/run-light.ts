@@ -1,4 +1,4 @@
-/** What `gatehouse light` does. */
+/** Implementation of `gatehouse light`. */
 import { resolve } from "node:path";
 import { createLogging } from "../../base/logging/log.js";
 import type { LogLevelName } from "../../base/logging/log-levels.js";
@@ -8,7 +8,7 @@ import { ExitError, exitCodes } from "../usage/errors.js";
 import { needGenesisHash, needUrl } from "../usage/values.js";
 import { runUntilSignal } from "./signals.js";
 
-/** How it is called. */
+/** Flags of the command. */
 export interface LightFlags {
   readonly trust: string;
   readonly port: number;
@@ -18,7 +18,7 @@ export interface LightFlags {
   readonly json?: boolean;
 }
 
-/** Answers until it is told to stop. */
+/** Serves proved responses until a signal arrives. */
 export async function runLight(urls: readonly string[], flags: LightFlags): Promise<void> {
   const genesisHash = needGenesisHash("--trust", flags.trust);
   urls.forEach((url) => needUrl("A node", url));

@@ -1,5 +1,5 @@
 /**
- * What a new devnet holds, all of it made by real transactions: a public, a shared and a private storage program, three
+ * Sample data of a new devnet, created by real transactions: a public, a shared and a private storage program, three
  * commitments and a spent nullifier.
  */
 import { join } from "node:path";
@@ -25,18 +25,18 @@ const programNames = ["guestbook", "team", "diary"] as const;
 const commitments = [101n, 102n, 103n].map(toHex);
 const nullifier = toHex(7n);
 
-/** Lines for a shell under a heading. */
+/** Shell commands with a heading. */
 export interface SampleSection {
   readonly title: string;
   readonly lines: readonly string[];
 }
 
 /**
- * Makes the samples, unless a network that was kept has them already.
+ * Creates the samples, unless a retained network has them already.
  *
- * @param authority key of the genesis's authority, which alone may spend a nullifier without a proof.
- * @param cli what runs this command line in a shell.
- * @returns curl lines, one for each route.
+ * @param authority Key of the authority in the genesis, which alone may spend a nullifier without a proof.
+ * @param cli Shell command that runs this program.
+ * @returns Sections of curl commands, one command for each route.
  */
 export async function seedSamples(
   node: string,
@@ -52,7 +52,7 @@ export async function seedSamples(
   const [open, shared, secret] = programNames.map(
     (name, i) => `${node}/storage-program/${programAddress(alice.publicKey, name, BigInt(i + 1), "")}`,
   ) as [string, string, string];
-  // A signature holds for five minutes: each run of such a line makes its own.
+  // A signature is valid for five minutes, so that each run of the command creates its own.
   const signedBy = (keyDir: string, url: string): string =>
     `${cli} identity headers --node '${node}' --key '${nodeKeyPath(keyDir)}' | xargs curl '${url}'`;
   const programs = [
@@ -79,7 +79,7 @@ export async function seedSamples(
   ];
 }
 
-/** Makes the programs; gives the next nonce of Alice. */
+/** Creates the programs. Returns the next nonce of Alice. */
 async function seedPrograms(node: string, alice: NodeKey, bob: NodeKey): Promise<number> {
   const editors = { members: [bob.publicKey], permissions: ["read", "write"] } as const;
   const programs: readonly NewProgram[] = [
@@ -87,7 +87,7 @@ async function seedPrograms(node: string, alice: NodeKey, bob: NodeKey): Promise
     { name: programNames[1], data: jsonText(team), access: { mode: "restricted", groups: { editors } } },
     { name: programNames[2], data: jsonText(diary), access: "owner" },
   ];
-  // The nonces of the samples, so that their addresses are known when they are there already.
+  // The samples use fixed nonces, so that their addresses are known if they exist already.
   const known = await askSuccessfully(node, `/storage-program/owner/${alice.publicKey}`);
   if (!known.includes("guestbook")) {
     const hashes: string[] = [];

@@ -1,23 +1,23 @@
-/** Running until SIGINT or SIGTERM. */
+/** Run loop of a command that runs until SIGINT or SIGTERM. */
 import { setFlagsFromString } from "node:v8";
 import { StartAborted } from "../../base/errors/start-error.js";
 
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
 /**
- * Starts something, waits for SIGINT or SIGTERM, stops it, and ends the process with code 0. A signal that comes while
- * it starts ends the start. A second signal ends the process at once with 128 and the signal's number.
+ * Starts a service, waits for SIGINT or SIGTERM, stops the service, and ends the process with code 0. A signal during
+ * the start aborts the start. A second signal ends the process immediately with 128 plus the number of the signal.
  *
- * @param start gives what stops it; rejects when its signal is aborted, after it has stopped what had begun. It may call
- * `fail` later on, when nothing runs any more.
- * @param onHangUp is called at each SIGHUP; without it, that one stops what runs as well.
- * @throws what `start` throws by itself, or fails with later, and what stopping throws.
+ * @param start Returns the function that stops the service. If its signal is aborted, `start` stops what it has started
+ *   and rejects. It may call `fail` later, once the service no longer runs.
+ * @param onHangUp Called at each SIGHUP; without it, SIGHUP stops the service as well.
+ * @throws Errors of `start` other than the abort, errors passed to `fail`, and errors of the stop.
  */
 export async function runUntilSignal(
   start: (signal: AbortSignal, fail: (error: unknown) => void) => Promise<() => Promise<void>>,
   onHangUp?: () => void,
 ): Promise<never> {
-  // Whoever read its output may go; what runs goes on.
+  // The reader of the output may disappear; the service continues.
   process.stdout.removeAllListeners("error").on("error", () => undefined);
   const controller = new AbortController();
   const { signal } = controller;
@@ -44,7 +44,7 @@ export async function runUntilSignal(
     });
     ended.catch(() => undefined);
     const stop = await start(signal, fail);
-    // What serves is worth the room for young objects that what starts was not (main.ts).
+    // A running service benefits from a larger young generation, unlike the start of a command (main.ts).
     setFlagsFromString("--semi-space-growth-factor=2");
     if (!signal.aborted) {
       await ended;

@@ -1,4 +1,4 @@
-/** `gatehouse start`: runs a node until it is told to stop. */
+/** `gatehouse start`: runs a node until it is stopped. */
 import type { Command } from "commander";
 import type { Config } from "../../config/config.js";
 import type { RunningNode } from "../../node/node.js";
@@ -10,10 +10,9 @@ import { type Progress, startProgress } from "../terminal/progress.js";
 import { widthOf } from "../terminal/wrap.js";
 import { runUntilSignal } from "./signals.js";
 
-/** How often the bar is drawn anew. */
+/** Time between two updates of the progress bar. */
 const drawEveryMs = 500;
 
-/** Adds the command. */
 export function addStart(command: Command): void {
   command
     .addHelpText(
@@ -34,7 +33,7 @@ Examples:
 }
 
 async function run(config: Config): Promise<void> {
-  // What has not been read yet needs not be read again.
+  // Before the node sets `onReload`, it has not read its files, so that a reload has no effect.
   let reload = (): void => undefined;
   await runUntilSignal(
     (signal, onEnd) => start(config, { signal, onEnd, onReload: (given) => (reload = given) }),
@@ -80,7 +79,10 @@ async function start(
   };
 }
 
-/** Draws a bar while the node catches up with its peers, where somebody looks; the log says it anyway. */
+/**
+ * Shows a progress bar while the node catches up with its peers, if stderr is a terminal. The log reports it in any
+ * case.
+ */
 function showCatchingUp(node: RunningNode): PeriodicTask {
   let bar: Progress | undefined;
   const look = (): Promise<void> => {

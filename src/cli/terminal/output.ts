@@ -1,27 +1,28 @@
-/** What the commands print: tables that fit the terminal, colour where somebody looks. */
+/** Output of the commands: tables that fit the terminal, and color if stdout is a terminal. */
 import { styleText } from "node:util";
 import { lengthOf, widthOf, wrap } from "./wrap.js";
 
 const gap = "  ";
-/** The last column of a table may be broken into lines of at least this many characters. */
+/** Minimum width of the last column; wider text wraps within the column. */
 const minLastColumn = 24;
-/** What stands below its row is indented. */
+/** Indentation of a cell that is printed below its row. */
 const below = "    ";
 
-/** Writes lines to stdout. */
 export function print(...lines: string[]): void {
   process.stdout.write(`${lines.join("\n")}\n`);
 }
 
-/** Colours text where stdout is a terminal that wants colour (NO_COLOR, FORCE_COLOR). */
+/** Colors text if stdout is a terminal with color support (NO_COLOR, FORCE_COLOR). */
 export function paint(format: Parameters<typeof styleText>[0], text: string): string {
   return process.stdout.isTTY && process.stdout.hasColors() ? styleText(format, text) : text;
 }
 
 /**
- * Rows with their columns aligned; the first row is the heading. Where they do not fit the terminal, the last column is
- * broken into lines, or, where it has no heading, stands below its row before one of its words is broken. Where that does
- * not do, each row is a block of its own, with a line for each of its cells. Nothing is left out.
+ * Formats rows with aligned columns; the first row is the heading. A table that is too wide loses no content:
+ *
+ * - The last column wraps.
+ * - If wrapping would break a word of a last column without heading, its cells go below their rows.
+ * - If even that does not fit, each row becomes a block with one line for each cell.
  */
 export function table(rows: readonly (readonly string[])[], width = widthOf(process.stdout)): string[] {
   const heading = rows[0] ?? [];
@@ -57,7 +58,7 @@ function paintHeading(lines: readonly string[], rowNumber: number): string[] {
   return lines.map((line) => (rowNumber === 0 ? paint("dim", line) : line));
 }
 
-/** A row by itself: its cells below each other, each after its heading. Empty ones are left out. */
+/** Formats a row as a block: one cell below the other, each after its heading. Empty cells are omitted. */
 function block(heading: readonly string[], row: readonly string[], width: number): string[] {
   const labels = heading.map((label) => label.trim());
   const start = Math.max(...labels.map((label) => label.length)) + gap.length;
@@ -67,7 +68,7 @@ function block(heading: readonly string[], row: readonly string[], width: number
   });
 }
 
-/** Sentences that are to be noticed, each with a mark before it, broken to fit. */
+/** Formats warnings, wrapped to the width, each with a mark in front. */
 export function describeWarnings(sentences: readonly string[], width = widthOf(process.stdout)): string[] {
   const mark = paint("yellow", "!");
   return sentences.flatMap((sentence) =>
@@ -75,7 +76,7 @@ export function describeWarnings(sentences: readonly string[], width = widthOf(p
   );
 }
 
-/** `3 d 4 h`, `5 min 6 s`, `0.7 s`. */
+/** Formats a duration: `3 d 4 h`, `5 min 6 s`, `0.7 s`. */
 export function duration(seconds: number): string {
   if (seconds < 10) {
     return `${Math.round(seconds * 10) / 10} s`;
@@ -98,23 +99,23 @@ export function duration(seconds: number): string {
   return parts.slice(0, 2).join(" ");
 }
 
-/** How long ago something was, for people. */
+/** Formats the time since a timestamp for people. */
 export function ago(timeMs: number | undefined): string {
   return timeMs === undefined ? "never" : `${duration(Math.max(0, Date.now() - timeMs) / 1000)} ago`;
 }
 
-/** A moment as JSON has it elsewhere: ISO 8601 in UTC. */
+/** Formats a timestamp as ISO 8601 in UTC. */
 export function instant(timeMs: number): string {
-  // No calendar has the largest of them.
+  // JavaScript dates end at 8.64e15 ms.
   return Math.abs(timeMs) <= 8.64e15 ? new Date(timeMs).toISOString() : `${timeMs} ms`;
 }
 
-/** Text of strangers, without what would move a terminal's cursor. */
+/** Replaces control and other invisible characters in untrusted text, since they could control the terminal. */
 export function printable(text: string): string {
   return text.replace(/\p{C}/gu, "\ufffd");
 }
 
-/** A key or hash as tables have it; `--json` has it whole. */
+/** Shortens a key or hash for tables; `--json` prints the full value. */
 export function shorten(hash: string): string {
   return hash === "" ? "unknown" : `${hash.slice(0, 10)}…${hash.slice(-4)}`;
 }

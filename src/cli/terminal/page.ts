@@ -1,19 +1,19 @@
-/** A page of a list, for people. */
+/** Output of a list page for people. */
 import { print, table } from "./output.js";
 import { widthOf, wrap } from "./wrap.js";
 
-/** What a node says of a page, beside what is in it. */
+/** Members of a page in addition to its items. */
 export interface PageBody {
   readonly nextPageToken?: string;
-  /** Of older blocks than this one nothing is listed; where it lists what is in blocks. */
+  /** First block whose content the node lists, for lists of block content. */
   readonly fromBlock?: number;
 }
 
 /**
- * Prints a page, and how to go on.
+ * Prints a page, and the way to the next one.
  *
- * @param rows without the heading.
- * @param empty what is said in place of a table where there are none.
+ * @param rows Rows without the heading.
+ * @param empty Text to print if there are no rows.
  */
 export function printPage(
   heading: readonly string[],

@@ -1,12 +1,12 @@
-/** Progress of long work on stderr: a bar where somebody looks, a line now and then where nobody does. */
+/** Progress of long work on stderr: a bar on a terminal, otherwise a line every 10 s. */
 import { duration, paint } from "./output.js";
 import { widthOf } from "./wrap.js";
 
 /** Progress of work with a known number of steps. */
 export interface Progress {
-  /** Tells how many steps are done, and of how many, where that has changed. */
+  /** Reports the number of completed steps, and the total if it has changed. */
   update(done: number, total?: number): void;
-  /** Ends the bar. */
+  /** Draws the final state and ends the line. */
   end(): void;
 }
 
@@ -15,11 +15,11 @@ const redrawEveryMs = 100;
 const lineEveryMs = 10_000;
 
 /**
- * Starts to tell of progress.
+ * Creates a progress display.
  *
- * @param unit what is counted, in the plural.
- * @param firstTotal how many steps there are.
- * @param start how many steps were done before.
+ * @param unit Unit of the steps, in the plural.
+ * @param firstTotal Number of steps.
+ * @param start Number of steps completed earlier.
  */
 export function startProgress(unit: string, firstTotal: number, start = 0): Progress {
   const { stderr } = process;
@@ -61,7 +61,10 @@ export function startProgress(unit: string, firstTotal: number, start = 0): Prog
   };
 }
 
-/** A bar and a text on one line, which would otherwise not be drawn over: the bar has what the text leaves, if anything. */
+/**
+ * Returns a bar and a text on one line, since a second line would not be redrawn. The bar gets the width that the text
+ * leaves; a bar below 4 characters is omitted.
+ */
 export function barLine(done: number, text: string, width: number): string {
   const room = Math.min(maxBar, width - text.length - 2);
   if (room < 4) {

@@ -1,30 +1,30 @@
-/** How wide what is printed may be, and lines that are broken to fit. */
+/** Width of the output, and line wrapping. */
 import type { WriteStream } from "node:tty";
 import { readEnvironment } from "../../config/variables.js";
 
-/** A word that is longer than this may be broken. */
+/** Minimum line width; a narrower terminal counts as this wide. */
 const minWidth = 20;
-/** Switches colours and styles of a terminal on and off; takes no room. */
+/** Escape sequences for the colors and styles of a terminal, which have no width. */
 const styles = /\u001b\[\d+(?:;\d+)*m/g;
 
 /**
- * How many characters a line of stdout, or stderr, has room for: those of its terminal, or of the variable COLUMNS.
- * Unlimited where neither says: what goes to a file or another program is not broken.
+ * Returns the line width of stdout or stderr in characters: that of the terminal, or the variable COLUMNS. Returns
+ * Infinity if neither is set, since output to a file or another program is not wrapped.
  */
 export function widthOf(stream: NodeJS.WriteStream | WriteStream): number {
   const columns = stream.isTTY ? stream.columns : Number(readEnvironment().COLUMNS);
   return columns > 0 ? Math.max(columns, minWidth) : Infinity;
 }
 
-/** How much room a text takes on a line. */
+/** Returns the visible length of a text. */
 export function lengthOf(text: string): number {
   return text.replace(styles, "").length;
 }
 
 /**
- * Breaks a text into lines of at most this width, between words where it can. Its styles go on from line to line.
+ * Wraps a text at `width`, between words if possible. Styles continue across lines.
  *
- * @param isBreakable whether a word that is longer than a line is broken.
+ * @param isBreakable True if a word that is longer than a line is broken.
  */
 export function wrap(text: string, width: number, isBreakable = true): string[] {
   if (lengthOf(text) <= width) {
@@ -62,13 +62,13 @@ function cut(word: string, width: number): string[] {
   return parts;
 }
 
-/** Ends at each line's end what is on, and switches it on again on the next one. */
+/** Ends active styles at the end of each line, and restores them on the next line. */
 function carryStyles(lines: readonly string[]): string[] {
   let on = "";
   return lines.map((line) => {
     const before = on;
     for (const [style] of line.matchAll(styles)) {
-      // 0, 22 to 29 and 39 switch off; a text here has one style at a time.
+      // Codes 0, 22 to 29 and 39 end a style. Text here has one active style at a time.
       on = /\[(0|2[2-9]|39)m$/.test(style) ? "" : on + style;
     }
     return `${before}${line}${on === "" ? "" : "\u001b[0m"}`;

@@ -1,4 +1,4 @@
-/** Keys on the command line: to sign transactions, and to say who reads. */
+/** Keys of the command line, for signing transactions and for identifying a reader. */
 import { resolve } from "node:path";
 import type { IdentityHeaders } from "../../../client/src/identity.js";
 import { hex32 } from "../../base/crypto/hash.js";
@@ -8,9 +8,9 @@ import { ExitError, exitCodes } from "../usage/errors.js";
 import type { NetworkFlags, ReadFlags } from "../usage/flags.js";
 
 /**
- * The key of a file.
+ * Loads a key from a file.
  *
- * @throws ExitError with code 2 when there is none.
+ * @throws ExitError with code 2 if the file is missing or holds no key.
  */
 export async function loadKey(path: string | undefined): Promise<NodeKey> {
   if (path === undefined) {
@@ -22,9 +22,9 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
 }
 
 /**
- * Hash of the genesis of the network that is named, or that the node says it is of.
+ * Returns the genesis hash of the network given by `--network`, or else reported by the node.
  *
- * @throws ExitError when it is none, or the node does not tell it.
+ * @throws ExitError if the hash is malformed, or the node does not report it.
  */
 export async function networkToSignFor({ node, network }: NetworkFlags): Promise<string> {
   const named = network ?? (JSON.parse(await askSuccessfully(node, "/chain/head")) as ChainHeadBody).genesisHash;
@@ -42,21 +42,21 @@ interface ChainHeadBody {
 }
 
 /**
- * The headers that prove an identity on one network for the next five minutes.
+ * Returns the headers that prove an identity on one network for the next five minutes.
  *
  * @throws ExitError as {@link networkToSignFor}.
  */
 export async function provedIdentity(key: NodeKey, flags: NetworkFlags): Promise<IdentityHeaders> {
   const network = await networkToSignFor(flags);
-  // Loaded here: who reads without a key needs none of it.
+  // Loaded lazily, since reads without a key do not need it.
   const { identityHeaders } = await import("../../../client/src/identity.js");
   return await identityHeaders(key, network);
 }
 
 /**
- * Asks a node for what is there, as the holder of the key where one is given.
+ * Requests a path from a node, as the holder of the key if one is given.
  *
- * @throws ExitError as {@link networkToSignFor}, and where the node refuses or is not there.
+ * @throws ExitError as {@link networkToSignFor}, and if the node rejects the request or is unreachable.
  */
 export async function readAs(flags: ReadFlags, path: string): Promise<string> {
   const headers = flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), flags);

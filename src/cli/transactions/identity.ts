@@ -1,10 +1,9 @@
-/** `gatehouse identity`: the headers that prove an identity, for curl. */
+/** `gatehouse identity`: prints the headers that prove an identity, for curl. */
 import type { Command } from "commander";
 import { addKeyFlag, addNetworkFlag, addNodeFlags, type NetworkFlags } from "../usage/flags.js";
 import { print } from "../terminal/output.js";
 import { loadKey, provedIdentity } from "./caller.js";
 
-/** Adds the commands. */
 export function addIdentity(identity: Command): void {
   const headers = identity
     .command("headers")

@@ -1,4 +1,4 @@
-/** Reads that believe a node nothing but what it proves. */
+/** Reads that trust a node only as far as it proves its responses. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { GatehouseError } from "../../../client/src/gatehouse-error.js";
 import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-error.js";
@@ -12,17 +12,17 @@ import { needGenesisHash, needUrl } from "../usage/values.js";
 import { writeOutput } from "../usage/write-output.js";
 import { loadKey, provedIdentity } from "./caller.js";
 
-/** Flags of a read that is proved. */
+/** Flags of a proved read. */
 export interface ProvedFlags extends NetworkFlags, NodeFlags, VerifyFlags {
   readonly key?: string;
   readonly verify: string;
 }
 
 /**
- * The node's own JSON, made of what is proved. People are told on stderr of which block it is.
+ * Returns the node's own JSON, built from proved data. Unless JSON is requested, reports the proving block on stderr.
  *
- * @param hashPair for paths in the commitment tree.
- * @throws ExitError with code 1 for what is not proved, and for what is proved not to be there.
+ * @param hashPair Hash function for paths in the commitment tree.
+ * @throws ExitError with code 1 for a missing proof, and for a proved absence; code 3 if the node is unreachable.
  */
 export async function readProved<I extends DescMessage, O extends DescMessage>(
   flags: ProvedFlags,
@@ -47,7 +47,7 @@ export async function readProved<I extends DescMessage, O extends DescMessage>(
     }
     return text;
   } catch (error) {
-    // That it is not there is proved, too.
+    // An absence is proved as well, so save its proof.
     if (error instanceof GatehouseError && !(error instanceof ProofError)) {
       await save(reader, flags.save);
     }

@@ -1,4 +1,4 @@
-/** What the commands of `gatehouse storage` do that change something. */
+/** Implementation of the `gatehouse storage` commands that change programs. */
 import * as operations from "../../../client/src/operations.js";
 import { type Operation, programAddress } from "../../../client/src/transaction.js";
 import { maxDocumentBytes } from "../../storage/documents/document-bounds.js";
@@ -8,14 +8,14 @@ import { readInput } from "../usage/read-input.js";
 import { loadKey } from "./caller.js";
 import { submitAndReport } from "./submit.js";
 
-/** Where a document is taken from. */
+/** Sources of a document, at most one of which may be set. */
 export interface DataFlags {
   readonly data?: string;
   readonly file?: string;
   readonly binary?: string;
 }
 
-/** Who may read and write. */
+/** Access rule: permissions to read and write. */
 export interface AccessFlags {
   readonly access?: operations.AccessMode;
   readonly allow?: string[];
@@ -23,18 +23,17 @@ export interface AccessFlags {
   readonly group?: string[];
 }
 
-/** What a program is made of. */
+/** Content and access rule of a new program. */
 export interface CreateFlags extends ChangeFlags, DataFlags, AccessFlags {
   readonly metadata?: string;
   readonly salt: string;
 }
 
-/** Which item of an array. */
+/** Index of an array item. */
 export interface IndexFlags {
   readonly index?: number;
 }
 
-/** Makes a program. */
 export async function createProgram(name: string, flags: CreateFlags): Promise<void> {
   const { metadata, salt } = flags;
   const data = await readData(flags, false);
@@ -45,12 +44,12 @@ export async function createProgram(name: string, flags: CreateFlags): Promise<v
   await change(flags, operation, programAddress(key.publicKey, name, BigInt(nonce), salt), nonce);
 }
 
-/** Replaces what a program holds. */
+/** Replaces the document of a program. */
 export async function writeProgram(storageAddress: string, flags: ChangeFlags & DataFlags): Promise<void> {
   await change(flags, operations.writeProgram(storageAddress, (await readData(flags, true))!), storageAddress);
 }
 
-/** Gives a field, or an item of its array, a value. */
+/** Sets a field, or an item of an array field. */
 export async function setField(
   storageAddress: string,
   field: string,
@@ -67,7 +66,7 @@ export async function setField(
   await change(flags, operation, storageAddress);
 }
 
-/** Adds an item to the end of an array. */
+/** Appends an item to an array field. */
 export async function appendItem(
   storageAddress: string,
   field: string,
@@ -87,7 +86,7 @@ export async function deletePart(
   await change(flags, deletion(address, field, flags.index), address);
 }
 
-/** Replaces the rule of who may read and write. */
+/** Replaces the access rule. */
 export async function updateAccess(storageAddress: string, flags: ChangeFlags & AccessFlags): Promise<void> {
   const access = readAccess(flags);
   if (access === undefined) {
@@ -116,7 +115,7 @@ async function readData(
   );
 }
 
-/** JSON as it was given: the node says what is wrong with it. */
+/** Wraps JSON text unchanged, so that the node validates the text. */
 function asWritten(text: string): operations.JsonText;
 function asWritten(text: string | undefined): operations.JsonText | undefined;
 function asWritten(text: string | undefined): operations.JsonText | undefined {

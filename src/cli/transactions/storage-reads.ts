@@ -1,4 +1,4 @@
-/** What the commands of `gatehouse storage` do that read. */
+/** Implementation of the `gatehouse storage` commands that read programs. */
 import type { PageFlags, ReadFlags, VerifyFlags } from "../usage/flags.js";
 import { pagePath } from "../calls/page-path.js";
 import { print, printable, shorten } from "../terminal/output.js";
@@ -7,12 +7,12 @@ import { readAs } from "./caller.js";
 import type { ProvedFlags } from "./proved-reads.js";
 import { isVerifying } from "./verifying.js";
 
-/** Which part of a list of programs. */
+/** Page, or offset, of a list of programs. */
 export interface ProgramListFlags extends ReadFlags, PageFlags {
   readonly offset?: string;
 }
 
-/** Prints a program's data, or a field of it. */
+/** Prints the data of a program, or one field. */
 export async function getProgram(
   address: string,
   field: string | undefined,
@@ -38,12 +38,12 @@ async function prove(flags: ProvedFlags, storageAddress: string, field: string |
     : await readProved(flags, getField, { storageAddress, field });
 }
 
-/** Prints a table of an owner's programs. */
+/** Prints a table of the programs of an owner. */
 export async function listPrograms(owner: string, flags: ProgramListFlags): Promise<void> {
   await list(flags, `/storage-program/owner/${encodeURIComponent(owner)}`, {});
 }
 
-/** Prints a table of the programs with a name. */
+/** Prints a table of the programs with a text in their name. */
 export async function searchPrograms(
   text: string,
   flags: ProgramListFlags & { readonly exact?: boolean },
@@ -51,7 +51,7 @@ export async function searchPrograms(
   await list(flags, "/storage-program/search", { q: text, exact: flags.exact?.toString() });
 }
 
-/** A member of the answer as the node wrote it: numbers keep all their digits. */
+/** Returns a member of the response unparsed, so that numbers retain all digits. */
 function partOf(text: string, name: string): string {
   const start = text.indexOf(`"${name}":`) + name.length + 3;
   const rest = text.slice(start);
@@ -78,7 +78,7 @@ async function list(
   filters: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   const { limit, offset } = flags;
-  // These lists had a limit and an offset before there were pages.
+  // These routes take `limit` and `offset`, which are older than page tokens.
   const asked = { ...filters, limit: limit?.toString(), offset };
   const text = await readAs(flags, pagePath(path, { pageToken: flags.pageToken }, asked));
   if (flags.json === true) {
@@ -95,6 +95,6 @@ async function list(
     shorten(row.owner),
   ]);
   const heading = ["ADDRESS", "NAME", "ENCODING", "BYTES", "CHANGED", "OWNER"];
-  // Whoever passes over some counts for himself: with a token the same would be passed over once more.
+  // With --offset the caller counts the items. A page token would apply the offset a second time, so none is printed.
   printPage(heading, rows, offset === undefined ? page : {}, "No programs that you may read.");
 }

@@ -1,4 +1,4 @@
-/** `gatehouse storage`: makes, changes and reads storage programs. */
+/** `gatehouse storage`: creates, changes and reads storage programs. */
 import type { Command } from "commander";
 import {
   addChangeFlags,
@@ -15,7 +15,6 @@ import { ExitError, exitCodes } from "../usage/errors.js";
 import type { AccessFlags, CreateFlags, DataFlags, IndexFlags } from "./storage-changes.js";
 import type { ProgramListFlags } from "./storage-reads.js";
 
-/** Adds the subcommands. */
 export function addStorage(storage: Command): void {
   storage.addHelpText(
     "after",
@@ -83,7 +82,7 @@ function addChanges(storage: Command): void {
   );
 }
 
-/** What encodes and signs. */
+/** Loaded lazily, since only changes encode and sign transactions. */
 const loadChanges = async () => await import("./storage-changes.js");
 
 function addReads(storage: Command): void {

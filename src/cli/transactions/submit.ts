@@ -1,4 +1,4 @@
-/** Signs transactions, hands them in and follows them into a block. */
+/** Signing, submission and tracking of transactions. */
 import { toJson } from "@bufbuild/protobuf";
 import { type Operation, signTransaction } from "../../../client/src/transaction.js";
 import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
@@ -10,9 +10,9 @@ import { loadKey, networkToSignFor } from "./caller.js";
 import { followTransaction } from "./transaction-state.js";
 
 /**
- * Signs a change and hands it in; gives its hash.
+ * Signs a transaction and submits it. Returns its hash.
  *
- * @param network hash of the genesis that it is for; when left out, the network that the node is of.
+ * @param network Genesis hash of the network to sign for. Default: the network of the node.
  */
 export async function submitChange(
   node: string,
@@ -30,10 +30,10 @@ export async function submitChange(
 }
 
 /**
- * Signs a change, hands it in, waits for its block unless told not to, and says what became of it.
+ * Signs and submits a transaction, waits for its block unless `--no-wait` is set, and prints the result.
  *
- * @param subject what was changed, for people.
- * @param members the same with its name, for machines.
+ * @param subject Changed object, for people.
+ * @param members Changed object as JSON members.
  */
 export async function submitAndReport(
   flags: ChangeFlags,

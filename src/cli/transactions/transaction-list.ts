@@ -1,4 +1,4 @@
-/** What the commands do that list transactions: those in blocks, and those that changed a program. */
+/** Implementation of the commands that list transactions: those in blocks, and those that changed a program. */
 import { createHash } from "node:crypto";
 import { type BodyJson, readOperation } from "../../base/describe-operation.js";
 import { pagePath } from "../calls/page-path.js";
@@ -7,13 +7,13 @@ import { type PageBody, printPage } from "../terminal/page.js";
 import type { PageFlags, ReadFlags } from "../usage/flags.js";
 import { readAs } from "./caller.js";
 
-/** Which transactions. */
+/** Filters of the list. */
 export interface TransactionFlags extends ReadFlags, PageFlags {
   readonly sender?: string;
   readonly block?: string;
 }
 
-/** What is last has no heading: on a narrow terminal it stands below its row. */
+/** The last column has no heading, so that its cells can go below their rows on a narrow terminal. */
 const heading = ["BLOCK", "TIME", "SENDER", ""];
 
 interface ListBody extends PageBody {
@@ -43,7 +43,7 @@ export async function listTransactions(flags: TransactionFlags): Promise<void> {
   printPage(heading, rows, page, "No transactions.");
 }
 
-/** Names are text of strangers. */
+/** Describes a transaction. Names come from strangers, so control characters are replaced. */
 function describe(body: BodyJson): string {
   const operation = readOperation(body, (text) => createHash("sha256").update(text, "utf8").digest("hex"));
   return printable([operation?.sentence, operation?.target?.name].filter(Boolean).join(" "));
@@ -62,7 +62,7 @@ interface HistoryBody {
   }[];
 }
 
-/** Prints a table of what changed a program. */
+/** Prints a table of the changes to a program. */
 export async function listHistory(address: string, flags: ReadFlags & PageFlags): Promise<void> {
   const path = `/storage-program/${encodeURIComponent(address)}/history`;
   const text = await readAs(flags, pagePath(path, flags));

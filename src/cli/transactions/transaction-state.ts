@@ -1,9 +1,9 @@
-/** What became of a transaction. */
+/** Status of a transaction, and waiting for its block. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { askSuccessfully } from "../calls/ask-node.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 
-/** What became of a transaction, as the node says it. */
+/** Status of a transaction in the format of the node. */
 export interface TransactionState {
   readonly hash: string;
   readonly status: "pending" | "included" | "rejected";
@@ -14,15 +14,15 @@ export interface TransactionState {
 const pollEveryMs = 100;
 const followForMs = 15_000;
 
-/** Where a transaction is now. */
+/** Requests the status of a transaction. */
 export async function transactionState(node: string, hash: string): Promise<TransactionState> {
   return JSON.parse(await askSuccessfully(node, `/chain/transactions/${encodeURIComponent(hash)}`)) as TransactionState;
 }
 
 /**
- * Waits until a transaction is in a block.
+ * Polls until a transaction is in a block.
  *
- * @throws ExitError when it is rejected, or still pending after a while.
+ * @throws ExitError if the transaction is rejected, or still pending after 15 s.
  */
 export async function followTransaction(node: string, hash: string): Promise<TransactionState> {
   const giveUpAtMs = Date.now() + followForMs;

@@ -1,11 +1,10 @@
-/** `gatehouse tx`: transactions as a list, and what became of one. */
+/** `gatehouse tx`: lists transactions, and shows the status of one. */
 import type { Command } from "commander";
 import { addNodeFlags, addPageFlags, addReadFlags, type NodeFlags } from "../usage/flags.js";
 import { print, printable } from "../terminal/output.js";
 import type { TransactionFlags } from "./transaction-list.js";
 import { transactionState } from "./transaction-state.js";
 
-/** Adds the commands. */
 export function addTx(tx: Command): void {
   addNodeFlags(
     tx.command("status <HASH>").description("Show whether a transaction is pending, in a block, or rejected."),

@@ -1,11 +1,11 @@
-/** Whether a read is to be proved, which is known before anything is loaded for it. */
+/** Check for `--verify`, separate from the proof code, which is loaded only if needed. */
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { VerifyFlags } from "../usage/flags.js";
 
 /**
- * Whether it is.
+ * Returns true if the read must be proved.
  *
- * @throws ExitError with code 2 for what makes sense with a proof alone.
+ * @throws ExitError with code 2 for a flag that requires `--verify`.
  */
 export function isVerifying<F extends VerifyFlags>(flags: F): flags is F & { readonly verify: string } {
   const { verify, save, maxAge } = flags;

@@ -1,4 +1,4 @@
-/** Proofs in files: of the commitment tree, which are verified here, and Groth16 proofs, which nodes verify. */
+/** Proof files: proofs of the commitment tree, which this command verifies, and Groth16 proofs, which nodes verify. */
 import { z } from "zod";
 import { hex32 } from "../../base/crypto/hash.js";
 import { rootOfPath } from "../../zk/fold.js";
@@ -7,7 +7,7 @@ import { fieldOrder, toHex, treeDepth } from "../../zk/poseidon.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import { readInput } from "../usage/read-input.js";
 
-/** Far more than a proof has. */
+/** Limit on the size of a file in bytes, far above that of a proof. */
 const maxFileBytes = 1024 * 1024;
 
 const hash = z.string().regex(hex32, "is not 0x and 64 lower-case hex digits");
@@ -24,9 +24,9 @@ const savedProof = z.looseObject({
 });
 
 /**
- * Works a proof out.
+ * Verifies a proof of the commitment tree.
  *
- * @throws ExitError with code 1 when it does not hold.
+ * @throws ExitError with code 1 if the proof does not hold.
  */
 export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
   const { siblings, pathIndices, leaf, leafIndex } = proof;
@@ -49,7 +49,7 @@ export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
   return { commitment, leafIndex, root };
 }
 
-/** Reads a proof that `gatehouse zk proof --out` has saved. */
+/** Reads a proof that was saved with `gatehouse zk proof --out`. */
 export async function readSavedProof(file: string): Promise<z.infer<typeof savedProof>> {
   const parsed = savedProof.safeParse(await readJson(file));
   if (!parsed.success) {
@@ -62,7 +62,7 @@ export async function readSavedProof(file: string): Promise<z.infer<typeof saved
   return parsed.data;
 }
 
-/** Reads a Groth16 proof as circom's tools write it. */
+/** Reads a Groth16 proof in the format of the circom tools. */
 export async function readGroth16(file: string) {
   try {
     return parseProof(await readJson(file));

@@ -1,4 +1,4 @@
-/** What the commands of `gatehouse zk` do that ask for the tree's root, and for a nullifier. */
+/** Commands of `gatehouse zk` that read the root of the tree, or a nullifier. */
 import type { Command } from "commander";
 import { askSuccessfully } from "../calls/ask-node.js";
 import { paint, print, table } from "../terminal/output.js";
@@ -7,7 +7,7 @@ import { isVerifying } from "./verifying.js";
 
 type ReadFlags = NodeFlags & VerifyFlags;
 
-/** What proves reads; loaded where one is to be proved. */
+/** Loads the code for proved reads, which unproved reads do not need. */
 export async function loadProving() {
   const [{ readProved }, { ZkService }] = await Promise.all([
     import("./proved-reads.js"),
@@ -16,7 +16,6 @@ export async function loadProving() {
   return { readProved, ZkService };
 }
 
-/** Adds the subcommands. */
 export function addZkReads(zk: Command): void {
   addVerifyFlags(
     addNodeFlags(zk.command("nullifier <HASH>").description("Show whether a nullifier is spent, and where.")),

@@ -16,7 +16,6 @@ import type { ProvedFlags } from "./proved-reads.js";
 import { addZkReads, loadProving } from "./zk-reads.js";
 import { isVerifying } from "./verifying.js";
 
-/** Adds the subcommands. */
 export function addZk(zk: Command): void {
   zk.addHelpText(
     "after",

@@ -1,35 +1,35 @@
-/** How commands fail: one sentence, what to do in it, an exit code, and the same as JSON for machines. */
+/** Errors of commands: a message of one sentence with advice, an exit code, and a JSON form. */
 
-/** Exit codes, which all commands share. */
+/** Exit codes, shared by all commands. */
 export const exitCodes = {
-  /** It was tried, and failed or was refused. */
+  /** Failed or rejected operation. */
   failed: 1,
-  /** An option, the configuration, or a file that was named is wrong: trying again changes nothing. */
+  /** Invalid option, configuration or file; a retry cannot succeed. */
   usage: 2,
-  /** The node does not answer, or not as a node does. */
+  /** Unreachable node, or a responder that is not a node. */
   unreachable: 3,
 } as const;
 
-/** What machines are told where no node has given a reason of its own. */
+/** Error codes in JSON for errors without a reason from a node. */
 const codesOfExits: Readonly<Record<number, string>> = {
   [exitCodes.failed]: "FAILED",
   [exitCodes.usage]: "WRONG_USAGE",
   [exitCodes.unreachable]: "UNREACHABLE",
 };
 
-/** A failure with an exit code of its own; the message is one sentence, or nothing when all is printed already. */
+/** Error with an exit code. The message is one sentence, or empty if everything is printed already. */
 export class ExitError extends Error {
   constructor(
     message: string,
     readonly exitCode: number,
-    /** The reason that the node told. */
+    /** Reason from the node. Default: the code that belongs to the exit code. */
     readonly errorCode = codesOfExits[exitCode] ?? "FAILED",
   ) {
     super(message);
   }
 }
 
-/** The failure on stderr, in one line: a sentence, or JSON. */
+/** Formats an error for stderr in one line: text or JSON. */
 export function describeFailure({ message, errorCode, exitCode }: ExitError, isJson: boolean): string {
   return isJson ? JSON.stringify({ error: message, errorCode, exitCode }) : `gatehouse: ${message}`;
 }

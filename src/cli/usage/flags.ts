@@ -1,17 +1,17 @@
-/** Flags that several commands have. What they lead to is loaded when a command runs. */
+/** Flags that several commands share. The code behind them is loaded when a command runs. */
 import { type Command, InvalidArgumentError } from "commander";
 import { optionsByKey } from "../../config/options.js";
 
-/** Variables that commands read beside those of the node's options. */
+/** Environment variables of commands, in addition to those of the node's options. */
 const variables = { node: "GATEHOUSE_NODE", key: "GATEHOUSE_KEY", control: "GATEHOUSE_CONTROL" } as const;
 
-/** The same as a list: none of them is a misspelt option. */
+/** Names of these variables, which the check for misspelled options must ignore. */
 export const commandVariables: readonly string[] = Object.values(variables);
 
-/** Address of a node of this machine, as it is by default. */
+/** Default URL of a node on this machine. */
 export const defaultNode = `http://127.0.0.1:${optionsByKey.rpcPort.fallback}`;
 
-/** Flags of a command that asks a node. */
+/** Flags of a command that queries a node. */
 export interface NodeFlags {
   readonly node: string;
   readonly json?: boolean;
@@ -24,7 +24,7 @@ export function addNodeFlags(command: Command): Command {
     .option("--json", "Print the node's own JSON.");
 }
 
-/** Flags of a command that asks a node of this machine as its operator. */
+/** Flags of a command that uses the control service of a node on this machine. */
 export interface ControlFlags {
   readonly dataDir: string;
   readonly control?: string;
@@ -45,7 +45,7 @@ export function addKeyFlag(command: Command, description: string): Command {
   return command.addOption(command.createOption("--key <FILE>", description).env(variables.key));
 }
 
-/** For which network is signed, as a command is told. */
+/** Flags that select the network to sign for. */
 export interface NetworkFlags {
   readonly node: string;
   readonly network?: string | undefined;
@@ -59,7 +59,7 @@ export function addNetworkFlag(command: Command): Command {
   );
 }
 
-/** Flags of a command that reads, as the holder of a key where one is given. */
+/** Flags of a command that reads, as the holder of a key if one is given. */
 export interface ReadFlags extends NetworkFlags, NodeFlags {
   readonly key?: string;
 }
@@ -69,7 +69,7 @@ export function addReadFlags(command: Command): Command {
   return addNodeFlags(addNetworkFlag(addKeyFlag(command, "Read as the holder of this key.")));
 }
 
-/** Which page of a list. */
+/** Flags that select a page of a list. */
 export interface PageFlags {
   readonly limit?: number;
   readonly pageToken?: string;
@@ -82,7 +82,7 @@ export function addPageFlags(command: Command): Command {
     .option("--page-token <TOKEN>", "Go on with this page: the page before says its token.");
 }
 
-/** Flags of the commands that change something. */
+/** Flags of a command that submits a transaction. */
 export interface ChangeFlags extends NetworkFlags, NodeFlags {
   readonly key?: string;
   readonly wait: boolean;
@@ -94,7 +94,7 @@ export function addChangeFlags(command: Command): Command {
   return addNodeFlags(addNetworkFlag(addKeyFlag(command, "The key that signs.")));
 }
 
-/** Flags of a command that reads what a node can prove. */
+/** Flags of a read that a node can prove. */
 export interface VerifyFlags {
   readonly verify?: string;
   readonly maxAge?: number;
@@ -113,7 +113,7 @@ export function addVerifyFlags(command: Command): Command {
     .option("--save <FILE>", "Save the proof, for gatehouse verify.");
 }
 
-/** Reads a whole number from 0. */
+/** Parses a whole number from 0 to 999,999,999. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) {
     throw new InvalidArgumentError("It must be a whole number from 0.");
@@ -121,7 +121,7 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** What reads a whole number of a range. */
+/** Returns a parser for whole numbers from `least` to `most`. */
 export function numberBetween(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;

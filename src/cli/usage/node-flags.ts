@@ -1,8 +1,8 @@
-/** The flags of commands that work on what a node has, with or without it. */
+/** Flags of commands that work on the files of a node, running or not. */
 import type { Command } from "commander";
 import { optionsByKey } from "../../config/options.js";
 
-/** Where the node has it. */
+/** Locations of the node's files. */
 export interface NodeFiles {
   readonly dataDir?: string;
   readonly database?: string;

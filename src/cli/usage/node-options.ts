@@ -1,18 +1,18 @@
-/** The options of a node as flags, for the commands that are given what a node is started with. */
+/** Options of a node as flags, for commands that take the same options as `gatehouse start`. */
 import { type Command, Option as Flag } from "commander";
 import type { Config } from "../../config/config.js";
 import { describeOption, type Option } from "../../config/declare.js";
 import { configFile, options } from "../../config/options.js";
 import { commandVariables } from "./flags.js";
 
-/** Adds all of them. */
+/** Adds every option of a node, and `--config`. */
 export function addNodeOptions(command: Command): void {
   for (const option of [configFile, ...options]) {
     command.addOption(toFlag(option));
   }
 }
 
-/** The configuration that a command with these flags is given: by them, the environment, and the file. */
+/** Loads the configuration from the flags of a command, the environment and the configuration file. */
 export async function configOf(command: Command): Promise<Config> {
   const { loadConfig, processSources } = await import("../../config/config.js");
   const given = command.opts<Record<string, string | boolean | undefined>>();
@@ -25,7 +25,7 @@ export async function configOf(command: Command): Promise<Config> {
   return loadConfig(processSources({ flags, otherVariables: commandVariables }));
 }
 
-/** Defaults and the environment are shown here, and applied by the configuration, which knows their order. */
+/** Describes an option with its default and variable. The configuration applies them, in the right precedence. */
 function toFlag(option: Option): Flag {
   const { name, env, type } = option;
   const value = type.placeholder === undefined ? "" : ` <${type.placeholder}>`;

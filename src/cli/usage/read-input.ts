@@ -1,14 +1,14 @@
-/** Reading what commands are given in files and on stdin, within bounds. */
+/** Reader for input from files and stdin, with a size limit. */
 import type { ReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { ExitError, exitCodes } from "./errors.js";
 
 /**
- * Reads a file whole.
+ * Reads a complete file.
  *
- * @param path `-` is stdin.
- * @param maxBytes a larger one is refused by its size, before any of it is read; stdin, as soon as it is.
- * @throws ExitError with code 2 when it cannot be read, or is larger.
+ * @param path Path of the file; `-` is stdin.
+ * @param maxBytes Size limit. A file that is larger is rejected before it is read, and stdin once it exceeds the limit.
+ * @throws ExitError with code 2 if the file cannot be read or is too large.
  */
 export async function readInput(path: string, maxBytes: number): Promise<Buffer> {
   try {
@@ -21,7 +21,7 @@ export async function readInput(path: string, maxBytes: number): Promise<Buffer>
       await file.close();
       throw tooLarge(path, maxBytes, size);
     }
-    // A pipe or a device has no size that could be asked.
+    // Pipes and devices report no size, so that the limit must be checked here as well.
     return await collect(file.createReadStream(), path, maxBytes);
   } catch (error) {
     throw error instanceof ExitError

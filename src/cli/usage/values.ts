@@ -1,9 +1,9 @@
-/** Values of flags and arguments, as far as one form serves several commands. */
+/** Checks of values that several commands take. */
 import { hex32 } from "../../base/crypto/hash.js";
 import { ExitError, exitCodes } from "./errors.js";
 import { defaultNode } from "./flags.js";
 
-/** The hash of a genesis, in the form that is stored. Throws ExitError. */
+/** Returns the hash of a genesis in lowercase. Throws ExitError with code 2 if it is malformed. */
 export function needGenesisHash(flag: string, value: string): string {
   const hash = value.toLowerCase();
   if (!hex32.test(hash)) {
@@ -15,7 +15,7 @@ export function needGenesisHash(flag: string, value: string): string {
   return hash;
 }
 
-/** The URL of a node. Throws ExitError. */
+/** Returns the URL of a node. Throws ExitError with code 2 if it is malformed. */
 export function needUrl(name: string, url: string): string {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw new ExitError(`${name} must be a URL such as ${defaultNode}, not "${url}".`, exitCodes.usage);

@@ -1,13 +1,13 @@
-/** Writing what commands are told to save. */
+/** Writer for files that commands save. */
 import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makePrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { ExitError, exitCodes } from "./errors.js";
 
 /**
- * Writes a file, in place of one that is there; its directory is made where there is none.
+ * Writes a file and replaces an existing one. Creates the directory if it does not exist.
  *
- * @throws ExitError with code 2 when it cannot be written.
+ * @throws ExitError with code 2 if the file cannot be written.
  */
 export async function writeOutput(path: string, text: string): Promise<void> {
   try {
