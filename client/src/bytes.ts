@@ -1,19 +1,19 @@
-/** Bytes and their texts. */
+/** Conversion between bytes and text. */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 
 export { bytesToHex, hexToBytes, utf8ToBytes };
 
-/** SHA-256 of bytes, or of a text in UTF-8: 64 lower-case hex digits. */
+/** Returns the SHA-256 of bytes, or of a text in UTF-8: 64 lower-case hex digits. */
 export function sha256Hex(content: Uint8Array | string): string {
   return bytesToHex(sha256(typeof content === "string" ? utf8ToBytes(content) : content));
 }
 
 /**
- * 32 bytes, from themselves or from 64 hex digits with 0x or without.
+ * Returns 32 bytes, from bytes or from 64 hex digits, 0x optional.
  *
- * @param what the sentence begins with it.
- * @throws TypeError when they are others.
+ * @param what name of the value, which starts the error message.
+ * @throws TypeError if the value is not 32 bytes.
  */
 export function toBytes32(given: Uint8Array | string, what: string): Uint8Array {
   if (typeof given === "string" && /^(0x)?[0-9a-f]{64}$/i.test(given)) {

@@ -1,4 +1,7 @@
-/** What lies between the typed services and the wire: retries, identity, the client's lifetime, its one class of errors. */
+/**
+ * Adds retries, identity, the lifetime of the client and its single error class between the typed services and the
+ * transport.
+ */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
@@ -8,18 +11,19 @@ import type { IdentityHeaders } from "./identity.js";
 import type { ClientLifecycle } from "./lifetime.js";
 import { withRetry, type RetryPolicy } from "./retry.js";
 
-/** What it is made of. */
 export interface CallsDeps {
   readonly transport: Transport;
   readonly lifetime: ClientLifecycle;
   readonly retry: RetryPolicy;
-  /** For a call with all of its retries, where the call says nothing; streams have none. */
+  /** Default time limit in milliseconds of a call with all of its retries; 0 for no limit. Streams have none. */
   readonly timeoutMs: number;
-  /** Proves who calls; anonymous when left out. */
+  /** Returns the headers that prove the caller's identity; left out for an anonymous client. */
   readonly identity?: (() => Promise<IdentityHeaders>) | undefined;
 }
 
-/** Whether it changes nothing to make a call twice. A transaction is one however often it is handed in. */
+/**
+ * Returns true if a call may be repeated without a side effect. A transaction counts once, however often it is sent.
+ */
 function mayRepeat(method: DescMethod): boolean {
   return (
     method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ||
@@ -27,7 +31,7 @@ function mayRepeat(method: DescMethod): boolean {
   );
 }
 
-/** Builds it. */
+/** Creates a transport with these additions. */
 export function createCalls({ transport, lifetime, retry, timeoutMs, identity }: CallsDeps): Transport {
   async function headersOf(given: HeadersInit | undefined): Promise<Headers> {
     const headers = new Headers(given);
@@ -46,7 +50,7 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
           await transport.unary(method, own, leftMs, await headersOf(header), input, contextValues);
         return await withRetry(attempt, {
           retry: mayRepeat(method) ? retry : { ...retry, attempts: 1 },
-          // As Connect has it: 0 is no limit.
+          // In Connect, 0 means no limit.
           timeoutMs: callTimeoutMs > 0 ? callTimeoutMs : undefined,
           signal: own,
         });
@@ -68,7 +72,7 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
   };
 }
 
-/** The messages of a stream, and what it ends with. */
+/** Yields the messages of a stream and converts its error. */
 async function* untilEnd<T>(messages: AsyncIterable<T>, signal: AbortSignal, end: () => void): AsyncGenerator<T> {
   try {
     yield* messages;

@@ -1,11 +1,11 @@
-/** Why a call failed, as the one class that is thrown. */
+/** Conversion of errors to the single error class of the client. */
 import { getOption, hasOption } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { kind, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { type FailureReason, GatehouseError, type NodeReason } from "./gatehouse-error.js";
 
-/** Whatever a call threw, as the one class. */
+/** Converts any error of a call to a GatehouseError. */
 export function toGatehouseError(thrown: unknown): GatehouseError {
   if (thrown instanceof GatehouseError) {
     return thrown;
@@ -18,18 +18,18 @@ export function toGatehouseError(thrown: unknown): GatehouseError {
   });
 }
 
-/** The same failure, of this transaction. */
+/** Returns the same error with the hash of a transaction. */
 export function ofTransaction(error: GatehouseError, transactionHash: string): GatehouseError {
   const { message, reason, code, retryAfterMs, cause } = error;
   return new GatehouseError(message, reason, { code, retryAfterMs, transactionHash, cause: cause ?? error });
 }
 
-/** Whether the same call may succeed later. */
+/** Returns true if the same call may succeed later. */
 export function isTransient({ reason }: GatehouseError): boolean {
   return reason === "UNREACHABLE" || transientReasons.has(reason);
 }
 
-/** The contract says it; but the time that the caller gave does not come back. */
+/** Reasons that the API marks as transient, except DEADLINE_EXCEEDED: the caller's deadline has passed. */
 const transientReasons: ReadonlySet<FailureReason> = new Set(
   ReasonSchema.values
     .filter((value) => hasOption(value, kind) && getOption(value, kind).transient)
@@ -37,7 +37,7 @@ const transientReasons: ReadonlySet<FailureReason> = new Set(
     .filter((name) => name !== "DEADLINE_EXCEEDED"),
 );
 
-/** The code that a reason of the contract travels with. */
+/** Returns the gRPC code of a reason of the API. */
 export function codeOf(reason: NodeReason): keyof typeof Code | undefined {
   const value = ReasonSchema.values.find(({ localName }) => localName === reason);
   return value && (Code[getOption(value, kind).grpcCode] as keyof typeof Code | undefined);
@@ -59,7 +59,10 @@ function reasonOf(error: ConnectError): FailureReason {
   }
 }
 
-/** From the details of a node, or from the header that proxies send: seconds, or a date. */
+/**
+ * Returns the wait in milliseconds from the error details of a node, or from the `retry-after` header of a proxy
+ * (seconds or a date).
+ */
 function retryAfterMsOf(error: ConnectError): number | undefined {
   const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
   if (delay !== undefined) {

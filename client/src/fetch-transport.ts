@@ -1,13 +1,13 @@
-/** Connect over fetch, which browsers and Node.js have. */
+/** Connect transport over fetch, for browsers and Node.js. */
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { maxBytesFrom } from "./response-limits.js";
 
 /**
- * A transport whose errors tell that nobody answers, and whose responses end: when they are aborted, and at a limit of bytes
- * where they are not streams.
+ * Creates a transport that reports an unreachable node as `Unavailable`. Responses end when they are aborted. Unary
+ * responses also end at a limit of bytes.
  *
- * @param headers of every call.
+ * @param headers sent with every call.
  */
 export function connectOverFetch(baseUrl: string, headers: Readonly<Record<string, string>> = {}): Transport {
   return createConnectTransport({
@@ -39,16 +39,16 @@ function urlOf(input: RequestInfo | URL): string {
   return input instanceof Request ? input.url : String(input);
 }
 
-/** The end of a response that has none. */
+/** Conditions that end a response. */
 interface Limits {
   readonly signal: AbortSignal | undefined;
   readonly maxBytes: number;
 }
 
 /**
- * Returns the same response, whose body fails when the signal is aborted or the limit exceeded. Node.js 20 and 22 forget a
- * request's signal when garbage is collected while the response still comes: the connection, and with it the process,
- * would stay.
+ * Returns the same response with a body that fails when the signal is aborted or the limit is exceeded. Node.js 20 and
+ * 22 lose the signal of a request if garbage is collected during the response. The connection would then keep the
+ * process alive.
  */
 function limited(response: Response, { signal, maxBytes }: Limits): Response {
   if (response.body === null) {

@@ -1,26 +1,26 @@
-/** What is thrown: one class, with the reason of the contract or one of the client's own. It takes no library to load. */
+/** Error class of the client, with a reason of the API or of the client. This module loads no library. */
 import type { Code } from "@connectrpc/connect";
 import type { Reason } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 
 /**
- * Why the node refuses, as the contract lists it (docs/errors.md of the node). UNSPECIFIED: it says nothing of it, or
- * something that is newer than this client.
+ * Reason of a node for rejecting a call, as the API lists it (docs/errors.md of the node). UNSPECIFIED: the node sent
+ * no reason, or one that is newer than this client.
  */
 export type NodeReason = keyof typeof Reason;
 
 /**
- * Why the client has no answer of a node:
- * - UNREACHABLE: nobody answers at the address, the connection was lost, or a proxy answers in the node's place;
- * - REJECTED: the transaction was turned away when a block was made; the message says why;
- * - UNPROVED: the client believes what is proved alone, and the answer is not, or could not be (ProofError says more);
- * - CLOSED: the client was closed before.
+ * Reason of the client if there is no usable response:
+ * - UNREACHABLE: no node responds at the address, the connection was lost, or a proxy responds instead of the node;
+ * - REJECTED: the transaction was rejected during block production; the message says why;
+ * - UNPROVED: the client accepts only proven responses, and this one is not or cannot be proven (see ProofError);
+ * - CLOSED: the client is closed.
  */
 export type ClientReason = "UNREACHABLE" | "REJECTED" | "UNPROVED" | "CLOSED";
 
-/** Why something failed. */
+/** Reason of an error, from the node or from the client. */
 export type FailureReason = NodeReason | ClientReason;
 
-/** What is known of a failure. */
+/** Details of an error. */
 export interface FailureFacts {
   readonly code?: keyof typeof Code | undefined;
   readonly retryAfterMs?: number | undefined;
@@ -28,16 +28,16 @@ export interface FailureFacts {
   readonly cause?: unknown;
 }
 
-/** A failure. Its message is a sentence for a person: the node's own, where it has answered. */
+/** Error of a call. The message is a sentence for people: that of the node, if it has responded. */
 export class GatehouseError extends Error {
   override readonly name: string = "GatehouseError";
-  /** What a program decides by. */
+  /** Reason, for decisions by programs. */
   readonly reason: FailureReason;
-  /** Code of gRPC and Connect; undefined where no call failed. */
+  /** Code of gRPC and Connect; undefined if no call failed. */
   readonly code: keyof typeof Code | undefined;
-  /** How long the node asks to wait before the same is tried again; undefined where it asks for nothing. */
+  /** Wait in milliseconds that the node requests before a retry; undefined if it sends none. */
   readonly retryAfterMs: number | undefined;
-  /** The transaction that was handed in, or waited for: whoever got no answer can look for it by this. */
+  /** Hash of the submitted or awaited transaction. Without a response, the caller can find the transaction by it. */
   readonly transactionHash: string | undefined;
 
   constructor(message: string, reason: FailureReason, facts: FailureFacts = {}) {

@@ -1,4 +1,4 @@
-/** The client: one node, its services, and what a program does with them. */
+/** Client of one node: its services, and helpers to submit transactions and watch events. */
 import type { Client, Transport } from "@connectrpc/connect";
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -24,36 +24,38 @@ import type { Operation, SignedTransaction } from "./transaction.js";
 import { createWaitFor, type Included } from "./wait-for.js";
 import { type EventsRequest, watchEvents, watchHealth } from "./watch.js";
 
-/** How a client calls. */
+/** Options of {@link createGatehouse}. */
 export interface GatehouseOptions {
-  /** Signs what is submitted, and proves who reads. Without one, the client reads what everybody may. */
+  /** Signs transactions and proves the identity of the reader. Without a signer, the client reads public data only. */
   readonly signer?: Signer | undefined;
   /**
-   * The network to sign for: hash of its genesis, 0x and 64 hex digits. When left out the node is asked, once; one that
-   * is not to be trusted can name another network, and use there what it is sent.
+   * Network to sign for: hash of its genesis, 0x and 64 hex digits. If left out, the client requests the hash from the
+   * node, once. An untrusted node could return another network and replay the transactions there.
    */
   readonly network?: string | undefined;
   /**
-   * Reads of blocks, transactions and programs carry the signer's identity. True when left out; false for a wallet that
-   * asks its owner for each signature, where nothing private is read.
+   * Sends the signer's identity with reads of blocks, transactions and programs. Default: true. Set false for a wallet
+   * that prompts its owner for each signature, if the program reads no private data.
    */
   readonly proveIdentity?: boolean | undefined;
-  /** How long a call may take with all of its retries; 30 seconds when left out, 0 for no limit. Streams have none. */
+  /**
+   * Time limit in milliseconds of a call with all of its retries. Default: 30,000; 0 for no limit. Streams have none.
+   */
   readonly timeoutMs?: number | undefined;
-  /** How calls are repeated that fail for the moment; false for never. */
+  /** Retry policy for transient errors; false disables retries. */
   readonly retry?: Partial<RetryPolicy> | false | undefined;
   /**
-   * Believes the network's authorities, and of the node nothing but what it proves: what each call answers is made of a
-   * proof, and a call whose answer cannot be proved rejects. Rejects with ProofError.
+   * Trusts the authorities of the network, and the node only for what it proves. Each response is built from a proof. A
+   * call rejects with ProofError if its response cannot be proven.
    */
   readonly verify?: VerifyOptions | undefined;
-  /** Headers of every call, for a proxy that asks for some. */
+  /** Headers of every call, for a proxy that requires some. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** What carries calls, in place of Connect over fetch: any transport of Connect. What it keeps open is its maker's. */
+  /** Replacement for Connect over fetch: any Connect transport. Closing its connections is left to its creator. */
   readonly transport?: Transport | undefined;
 }
 
-/** A node, as a program sees it. */
+/** Client of a node. */
 export interface Gatehouse {
   readonly health: Client<typeof HealthService>;
   readonly info: Client<typeof InfoService>;
@@ -62,35 +64,38 @@ export interface Gatehouse {
   readonly zk: Client<typeof ZkService>;
   readonly search: Client<typeof SearchService>;
   readonly attestation: Client<typeof AttestationService>;
-  /** As {@link Gatehouse.watch} has it, without going on. */
+  /** Event service. Unlike {@link Gatehouse.watch}, its streams do not reconnect. */
   readonly event: Client<typeof EventService>;
-  /** Public key of the signer: 0x and 64 lower-case hex digits; undefined without one. */
+  /** Public key of the signer: 0x and 64 lower-case hex digits; undefined without a signer. */
   readonly publicKey: string | undefined;
-  /** Hash of the genesis of the network that is signed for. */
+  /** Returns the hash of the genesis of the network to sign for. */
   network(): Promise<string>;
-  /** Signs an operation and hands it in. What is submitted at once is handed in in this order, one after the other. */
+  /** Signs an operation and submits it. Concurrent calls are submitted one after the other, in call order. */
   submit(operation: ProgramCreation, options?: SubmitOptions): Promise<Submitted & { readonly storageAddress: string }>;
   submit(operation: Operation, options?: SubmitOptions): Promise<Submitted>;
-  /** Hands in what was signed by itself ({@link signTransaction}), here or elsewhere. */
+  /** Submits a transaction that was signed separately ({@link signTransaction}), here or elsewhere. */
   submitSigned(transaction: SignedTransaction, options?: CallOptions): Promise<Submitted>;
-  /** Waits until a transaction is in a block, a minute when nothing is said. */
+  /** Waits until a transaction is in a block. Default time limit: one minute. */
   waitFor(hash: string, options?: CallOptions): Promise<Included>;
   /**
-   * What happens on the chain, as it happens, until the loop is left or the client is closed. A connection that is lost is made
-   * anew, and it goes on after the last message that was given: no gap, no repetition.
+   * Yields events of the chain as they happen, until the loop ends or the client is closed. Reconnects after a lost
+   * connection and resumes after the last event, without gaps or repetitions.
    */
   watch(request?: EventsRequest, options?: Pick<CallOptions, "signal">): AsyncIterableIterator<WatchResponse>;
-  /** The states of the node's health, from the present one on, until the client is closed; a lost connection is made anew. */
+  /**
+   * Yields the health of the node, starting with the current state, until the client is closed. Reconnects if needed.
+   */
   watchHealth(options?: Pick<CallOptions, "signal">): AsyncIterableIterator<HealthSnapshot>;
-  /** Ends what is under way, with CLOSED; resolves when it has ended. */
+  /** Ends all calls in flight with CLOSED; resolves when they have ended. */
   close(): Promise<void>;
 }
 
 /**
- * A client of a node.
+ * Creates a client of a node.
  *
- * @param url of the node's public port, such as http://127.0.0.1:53550; a path is one that a proxy puts before.
- * @throws TypeError for what cannot be: a URL that is none, a network or a public key that is no 64 hex digits.
+ * @param url of the public port of the node, such as http://127.0.0.1:53550, with an optional path that a proxy
+ * requires.
+ * @throws TypeError if the URL, the network or the public key is invalid.
  */
 export function createGatehouse(url: string | URL, options: GatehouseOptions = {}): Gatehouse {
   const { proveIdentity = true, timeoutMs = 30_000, headers, retry: wanted } = options;
@@ -113,7 +118,7 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
   const health = createServiceClient(HealthService, anonymous);
   const event = createServiceClient(EventService, proving);
   const going = { lifetime, retry };
-  // What a node tells by itself is no proof.
+  // Events of a node prove nothing, so a verifying client does not use them.
   const told = session === undefined ? createServiceClient(EventService, anonymous) : undefined;
   const waitFor = createWaitFor({ chain: plainChain, lifetime, event: told });
   return {
@@ -149,7 +154,7 @@ function baseUrlOf(url: string | URL): string {
   return href.replace(/\/$/, "");
 }
 
-/** The network that is named, or that the node names. */
+/** Creates a function that returns the configured network, or the one that the node reports. */
 function networkOf(named: string | undefined, chain: Client<typeof ChainService>): () => Promise<string> {
   const given = named?.toLowerCase();
   if (given !== undefined && !hex32.test(given)) {

@@ -1,13 +1,13 @@
-/** Headers that prove who reads. */
+/** Headers that prove the identity of the caller. */
 import { identityOf, identityText } from "../../src/base/crypto/signing-payloads.js";
 import { bytesToHex, sha256Hex, utf8ToBytes } from "./bytes.js";
 import { type Signer, toKnownSigner } from "./signer.js";
 
-/** The four headers. */
+/** Headers of a proof of identity. */
 export type IdentityHeaders = Readonly<Record<"identity" | "timestamp" | "network" | "signature", string>>;
 
 /**
- * Signs the headers that prove an identity, on one network, for five minutes.
+ * Signs the headers that prove an identity, valid on one network for five minutes.
  *
  * @param network hash of its genesis: 0x and 64 lower-case hex digits.
  */
@@ -19,16 +19,16 @@ export async function identityHeaders(signer: Signer, network: string, nowMs = D
   return { identity, timestamp, network, signature: `0x${bytesToHex(signature)}` };
 }
 
-/** One signature is good for five minutes; it is made anew after half of that. */
+/** Age in milliseconds at which headers are signed again: half of the five minutes for which a signature is valid. */
 const signAgainAfterMs = 150_000;
 
-/** Gives the headers, and signs as seldom as can be. */
+/** Creates a function that returns the headers and caches them, so that it signs as rarely as possible. */
 export function createIdentity(signer: Signer, network: () => Promise<string>): () => Promise<IdentityHeaders> {
   let signedMs = -Infinity;
   let headers: Promise<IdentityHeaders> | undefined;
   return async () => {
     const nowMs = Date.now();
-    // A clock that was set back makes an old signature one of the future.
+    // If the clock was set back, the timestamp of an old signature is in the future.
     if (headers === undefined || Math.abs(nowMs - signedMs) > signAgainAfterMs) {
       signedMs = nowMs;
       const made = network().then((hash) => identityHeaders(signer, hash, nowMs));

@@ -1,4 +1,4 @@
-/** What the package exports. */
+/** Exports of the package. */
 export { createGatehouse, type Gatehouse, type GatehouseOptions } from "./gatehouse.js";
 export { type ClientReason, type FailureReason, GatehouseError, type NodeReason } from "./gatehouse-error.js";
 export { identityHeaders, type IdentityHeaders } from "./identity.js";

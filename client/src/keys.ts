@@ -1,29 +1,30 @@
-/** Signing with a key that the program has. Apart from who signs: whoever has a signer of his own needs no curve. */
+/** Signing with a key in memory. A separate module, so that programs with their own signer do not load the curve. */
 import { getPublicKey, hashes, sign } from "@noble/ed25519";
 import { sha512 } from "@noble/hashes/sha2.js";
 import { bytesToHex, toBytes32 } from "./bytes.js";
 import type { Signer } from "./signer.js";
 
 /**
- * Signs with a key.
+ * Creates a signer from a private key.
  *
  * @param seed its 32 bytes, or 64 hex digits.
- * @throws TypeError when it is none.
+ * @throws TypeError if the seed is not 32 bytes.
  */
 export function keyFromSeed(seed: Uint8Array | string): Signer & { readonly publicKey: string } {
-  // Computed here and not by WebCrypto: pages without TLS have none of it, and not every runtime knows this curve.
+  // Computed here without WebCrypto, which is missing on pages without TLS and does not support Ed25519 in every
+  // runtime.
   hashes.sha512 ??= sha512;
   const secret = toBytes32(seed, "A seed").slice();
   return { publicKey: `0x${bytesToHex(getPublicKey(secret))}`, sign: (bytes) => sign(bytes, secret) };
 }
 
-/** PKCS #8 before the 32 bytes of an Ed25519 key (RFC 8410), without the first two bytes, the length of all of it. */
+/** PKCS #8 prefix of the 32 bytes of an Ed25519 key (RFC 8410). The second byte is the length of the outer sequence. */
 const beforeSeed = /^30..02010[01]300506032b657004220420/;
 
 /**
- * Signs with the key of a PEM text (PKCS #8, not encrypted), as `gatehouse keygen` and OpenSSL write it.
+ * Creates a signer from a PEM text (PKCS #8, not encrypted), as `gatehouse keygen` and OpenSSL write it.
  *
- * @throws TypeError when it is no Ed25519 key.
+ * @throws TypeError if the text is not an Ed25519 key.
  */
 export function keyFromPem(pem: string): Signer & { readonly publicKey: string } {
   const content = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----/.exec(pem)?.[1];

@@ -1,29 +1,29 @@
-/** What a client has under way, so that it can be closed. */
+/** Tracks the work of a client, so that closing the client can end it. */
 import { closedError } from "./retry.js";
 
-/** What a piece of work may go on until. */
+/** Work of the client that can be aborted. */
 export interface Span {
   /** Aborted when the caller aborts, or when the client is closed. */
   readonly signal: AbortSignal;
-  /** It has ended. */
+  /** Marks the work as ended. */
   readonly end: () => void;
 }
 
-/** From the making of a client to its closing. */
+/** Lifetime of a client, from its creation until it is closed. */
 export interface ClientLifecycle {
   /**
-   * Work begins that may end when somebody else pleases, such as a stream; closing does not wait for it.
+   * Starts work that may end at any time, such as a stream. `close()` aborts the work and does not wait for it.
    *
-   * @throws GatehouseError CLOSED; what the caller's signal was aborted with.
+   * @throws GatehouseError CLOSED if the client is closed; the reason of the caller's signal if that is aborted.
    */
   begin(signal: AbortSignal | undefined): Span;
-  /** Does work that closing ends, and waits for. Rejects as {@link begin} throws. */
+  /** Runs work that `close()` aborts and waits for. Rejects as {@link begin} throws. */
   run<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Ends all of it; resolves when it has ended. Again is no error. */
+  /** Aborts all work; resolves when the work of `run()` has ended. May be called again. */
   close(): Promise<void>;
 }
 
-/** Begins one. */
+/** Creates the lifetime of an open client. */
 export function createClientLifecycle(): ClientLifecycle {
   const controllers = new Set<AbortController>();
   const running = new Set<Promise<unknown>>();
@@ -36,7 +36,7 @@ export function createClientLifecycle(): ClientLifecycle {
     caller?.throwIfAborted();
     const controller = new AbortController();
     const abort = (): void => controller.abort(caller?.reason);
-    // Not AbortSignal.any: callers' signals live long, and would hold what was made of them.
+    // Not AbortSignal.any: the signal of a caller may live long, and would retain the signals derived from it.
     caller?.addEventListener("abort", abort, { once: true });
     controllers.add(controller);
     return {

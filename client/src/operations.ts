@@ -1,4 +1,4 @@
-/** Builders of what a transaction does, one for each operation of the chain. */
+/** Builders for the operations of the chain. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ProgramDataSchema, StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import {
@@ -8,70 +8,70 @@ import {
 } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { Operation } from "./transaction.js";
 
-/** A value that JSON can write. */
+/** Value that JSON can represent. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
-/** JSON as it is to be kept, letter by letter. */
+/** JSON text that is stored byte for byte. */
 export class JsonText {
   constructor(readonly text: string) {}
 }
 
 /**
- * JSON that is written already: numbers keep all of their digits, and members their order.
+ * Wraps existing JSON text, so that numbers keep all of their digits and members their order.
  *
- * @throws SyntaxError when it is no JSON.
+ * @throws SyntaxError if the text is not JSON.
  */
 export function jsonText(text: string): JsonText {
   JSON.parse(text);
   return new JsonText(text);
 }
 
-/** A document, or bytes. */
+/** Content of a program: a document, or bytes. */
 export type ProgramContent = Json | JsonText | Uint8Array;
 
-/** Who may read a program, and which groups may change its data; the owner may always. */
+/** Access to a program: its readers, and the groups that may change its data. The owner always has access. */
 export type Access = AccessMode | AccessRule;
 
-/** Everybody reads it, its owner alone, or those that its rule names. */
+/** Readers of a program: all callers, its owner only, or those that its rule names. */
 export type AccessMode = "public" | "owner" | "restricted";
 
-/** Who may do what. */
+/** Access rule of a program. */
 export interface AccessRule {
   readonly mode: AccessMode;
   /** Public keys that may read a restricted program: 0x and 64 lower-case hex digits each. */
   readonly allowed?: readonly string[];
   /** Public keys that may never read it. */
   readonly blacklisted?: readonly string[];
-  /** Groups by their names. */
+  /** Groups by name. */
   readonly groups?: Readonly<Record<string, AccessGroup>>;
 }
 
-/** Keys with permissions of their own. */
+/** Group of keys with common permissions. */
 export interface AccessGroup {
   readonly members: readonly string[];
   readonly permissions: readonly ("read" | "write")[];
 }
 
-/** A program that is to be made. */
+/** Program to create. */
 export interface NewProgram {
-  /** 1 to 1,024 bytes; need not be unique. */
+  /** Name of 1 to 1,024 bytes; need not be unique. */
   readonly name: string;
-  /** What it holds; nothing when left out. */
+  /** Content of the program; empty if left out. */
   readonly data?: ProgramContent | undefined;
-  /** Part of its address; without a colon. */
+  /** Part of the input of the address; must not contain a colon. */
   readonly salt?: string | undefined;
-  /** An object to keep with it. */
+  /** Object to store with the program. */
   readonly metadata?: { readonly [name: string]: Json } | JsonText | undefined;
-  /** The owner alone reads it when left out. */
+  /** Access. Default: only the owner reads the program. */
   readonly access?: Access | undefined;
 }
 
-/** An operation that makes a program, whose address is known once it is signed. */
+/** Operation that creates a program. Its address is known once the transaction is signed. */
 export type ProgramCreation = Extract<Operation, { case: "storage" }> & {
   readonly value: { readonly operation: { readonly case: "createProgram" } };
 };
 
-/** Makes a program, owned by the signer. */
+/** Creates a program, owned by the signer. */
 export function createProgram({ name, data, salt = "", metadata, access }: NewProgram): ProgramCreation {
   return storage({
     case: "createProgram",
@@ -85,68 +85,69 @@ export function createProgram({ name, data, salt = "", metadata, access }: NewPr
   });
 }
 
-/** Replaces what a program holds. */
+/** Replaces the content of a program. */
 export function writeProgram(storageAddress: string, data: ProgramContent): Operation {
   return storage({ case: "writeProgram", value: { storageAddress, data: toData(data) } });
 }
 
-/** Gives a field of a document a value. */
+/** Sets a field of a document. */
 export function setField(storageAddress: string, field: string, value: Json | JsonText): Operation {
   return storage({ case: "setField", value: { storageAddress, field, value: toText(value) } });
 }
 
-/** Replaces an item of a field that is an array; the first one has the index 0. */
+/** Replaces an item of an array field; the first item has index 0. */
 export function setItem(storageAddress: string, field: string, index: number, value: Json | JsonText): Operation {
   return storage({ case: "setItem", value: { storageAddress, field, index, value: toText(value) } });
 }
 
-/** Adds an item to the end of a field that is an array. */
+/** Appends an item to an array field. */
 export function appendItem(storageAddress: string, field: string, value: Json | JsonText): Operation {
   return storage({ case: "appendItem", value: { storageAddress, field, value: toText(value) } });
 }
 
-/** Takes a field away. */
 export function deleteField(storageAddress: string, field: string): Operation {
   return storage({ case: "deleteField", value: { storageAddress, field } });
 }
 
-/** Takes an item of a field that is an array away. */
+/** Deletes an item of an array field. */
 export function deleteItem(storageAddress: string, field: string, index: number): Operation {
   return storage({ case: "deleteItem", value: { storageAddress, field, index } });
 }
 
-/** Replaces the rule of who may read and write; the owner alone may. */
+/** Replaces the access rule; only the owner may do so. */
 export function updateAccess(storageAddress: string, access: Access): Operation {
   return storage({ case: "updateAccess", value: { storageAddress, access: toAccess(access) } });
 }
 
-/** Deletes a program; the owner alone may. */
+/** Deletes a program; only the owner may do so. */
 export function deleteProgram(storageAddress: string): Operation {
   return storage({ case: "deleteProgram", value: { storageAddress } });
 }
 
-/** Adds a leaf to the commitment tree: an element of BN254's scalar field, a number or 0x and 64 hex digits. */
+/**
+ * Adds a leaf to the commitment tree: an element of the scalar field of BN254, as a number or as 0x and 64 hex digits.
+ */
 export function addCommitment(commitment: bigint | string): Operation {
   return { case: "zk", value: { operation: { case: "addCommitment", value: { commitment: toElement(commitment) } } } };
 }
 
-/** A Groth16 proof in the JSON form that circom's tools write. */
+/** Groth16 proof in the JSON form of circom's tools. */
 export interface CircomProof {
   readonly pi_a: readonly string[];
   readonly pi_b: readonly (readonly string[])[];
   readonly pi_c: readonly string[];
 }
 
-/** A nullifier that is to be spent, with its proof where the network asks for one. */
+/** Nullifier to spend, with a proof if the network requires one. */
 export interface NullifierSpend {
   readonly nullifierHash: bigint | string;
-  /** The root that the proof was made for. */
+  /** Root of the commitment tree that the proof refers to. */
   readonly root?: bigint | string | undefined;
-  /** As circom's tools write it, or the points as EIP-196 and EIP-197 encode them. */
+  /** Proof as circom's tools write it, or points encoded as in EIP-196 and EIP-197. */
   readonly proof?: CircomProof | { readonly a: Uint8Array; readonly b: Uint8Array; readonly c: Uint8Array } | undefined;
 }
 
-/** Spends a nullifier, once and for ever. */
+/** Spends a nullifier. Each can be spent only once. */
 export function spendNullifier({ nullifierHash, root, proof }: NullifierSpend): Operation {
   const value = {
     nullifierHash: toElement(nullifierHash),
@@ -172,7 +173,7 @@ function toText(value: Json | JsonText): string {
   if (value instanceof JsonText) {
     return value.text;
   }
-  // Undefined, for what JSON does not know, whatever the types say.
+  // JSON.stringify returns undefined for a value that JSON cannot represent; its type does not say so.
   const text = JSON.stringify(value) as string | undefined;
   if (text === undefined) {
     throw new TypeError(`JSON cannot write ${typeof value}.`);
@@ -203,12 +204,12 @@ function toAccess(access: Access): MessageInitShape<typeof AccessControlSchema> 
   };
 }
 
-/** 0x and 64 lower-case hex digits. */
+/** Encodes an element as 0x and 64 lower-case hex digits. */
 function toElement(element: bigint | string): string {
   return typeof element === "string" ? element.toLowerCase() : `0x${element.toString(16).padStart(64, "0")}`;
 }
 
-/** The points as the contract has them: of a coordinate in the extension field the imaginary part comes first. */
+/** Encodes the points as the API requires: in a coordinate of the extension field, the imaginary part comes first. */
 function readCircomProof({ pi_a: a, pi_b: b, pi_c: c }: CircomProof) {
   return {
     a: encodeWords(a[0], a[1]),

@@ -1,12 +1,12 @@
-/** Limits on a response: what no node exceeds, so that one that sends without end holds nobody. */
+/** Limits on a response that no valid node exceeds. They protect the client from a node that sends without end. */
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 
 const mebibyte = 1024 * 1024;
 
-/** The limit on all responses but one: nodes give up to 4 MiB, and what stands around a block. */
+/** Limit in bytes on every response except the genesis: nodes send up to 4 MiB, plus the envelope of a block. */
 export const maxResponseBytes = 5 * mebibyte;
 
-/** The limit on a genesis: a file of up to 16 MiB. */
+/** Limit in bytes on the response with the genesis, a file of up to 16 MiB. */
 export const maxGenesisBytes = 17 * mebibyte;
 
 const genesisPath = `/${InfoService.typeName}/${InfoService.method.getGenesis.name}`;
@@ -14,7 +14,7 @@ const genesisPath = `/${InfoService.typeName}/${InfoService.method.getGenesis.na
 /**
  * Returns the limit on a unary response, in bytes.
  *
- * @param url ends with the service and method, as those of Connect do.
+ * @param url ends with the service and method, as in Connect.
  */
 export function maxBytesFrom(url: string): number {
   return url.endsWith(genesisPath) ? maxGenesisBytes : maxResponseBytes;
@@ -24,7 +24,7 @@ export function maxBytesFrom(url: string): number {
  * Starts a time limit that several calls share.
  *
  * @param timeoutMs in milliseconds; 0 for no limit.
- * @returns a function that gives the time that is left for the next call, at least 1 ms; 0 for no limit.
+ * @returns a function that returns the remaining time for the next call, at least 1 ms; 0 for no limit.
  */
 export function startTimeout(timeoutMs: number): () => number {
   const endsAtMs = performance.now() + timeoutMs;

@@ -1,34 +1,34 @@
-/** Doing something again that failed for the moment. */
+/** Retries of calls that failed with a transient error. */
 import { isTransient, toGatehouseError } from "./errors.js";
 import { GatehouseError } from "./gatehouse-error.js";
 
-/** How often, and how long is waited between. */
+/** Number of attempts, and waits between them. */
 export interface RetryPolicy {
-  /** Most times that a call is made, the first one among them. */
+  /** Limit on attempts, including the first. */
   readonly attempts: number;
-  /** The wait after the first failure, where the node does not say how long; twice as long each time. */
+  /** Wait in milliseconds after the first error, if the node sends none; doubles each time. */
   readonly firstWaitMs: number;
-  /** No wait is longer. Where the node asks for a longer one, the call fails with `retryAfterMs`. */
+  /** Limit on a wait in milliseconds. If the node requests a longer wait, the call fails with `retryAfterMs`. */
   readonly maxWaitMs: number;
 }
 
-/** What is done where nobody says otherwise. */
+/** Default retry policy. */
 export const usualRetry: RetryPolicy = { attempts: 5, firstWaitMs: 250, maxWaitMs: 30_000 };
 
-/** How a call is repeated. */
+/** Settings of a call with retries. */
 export interface Repetition {
   readonly retry: RetryPolicy;
-  /** For all attempts and waits together; undefined for no limit. */
+  /** Time limit in milliseconds for all attempts and waits together; undefined for no limit. */
   readonly timeoutMs: number | undefined;
-  /** Ends attempts and waits. */
+  /** Aborts attempts and waits. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Calls until it succeeds, fails for good, or has had its attempts or its time.
+ * Repeats a call until it succeeds, fails permanently, or reaches the limit on attempts or time.
  *
- * @param attempt is given how much time is left.
- * @throws GatehouseError, that of the last attempt; what the signal was aborted with.
+ * @param attempt receives the remaining time in milliseconds.
+ * @throws GatehouseError of the last attempt; the reason of the signal if it is aborted.
  */
 export async function withRetry<T>(
   attempt: (leftMs: number | undefined) => Promise<T>,
@@ -54,8 +54,8 @@ export async function withRetry<T>(
 }
 
 /**
- * How long to wait after so many failures. At random, so that clients which failed together do not come back together:
- * up to a quarter longer than the node asks for, or between the half and the whole of what doubles with each failure.
+ * Returns the wait after this many errors. It is random, so that clients that failed together do not return together:
+ * up to a quarter longer than the node requests, or 50 to 100 % of a time that doubles with each error.
  */
 export function waitAfter(failures: number, retry: RetryPolicy, askedMs: number | undefined): number {
   if (askedMs !== undefined && askedMs > 0) {
@@ -64,7 +64,7 @@ export function waitAfter(failures: number, retry: RetryPolicy, askedMs: number 
   return Math.min(retry.maxWaitMs, retry.firstWaitMs * 2 ** Math.min(failures - 1, 20)) * (0.5 + Math.random() / 2);
 }
 
-/** Waits. Rejects with what the signal is aborted with. */
+/** Waits. Rejects with the reason of the signal if it is aborted. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
@@ -81,7 +81,7 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What a closed client answers. */
+/** Creates the error of a closed client. */
 export function closedError(): GatehouseError {
   return new GatehouseError("The client is closed.", "CLOSED");
 }

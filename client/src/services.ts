@@ -1,10 +1,10 @@
-/** The services of a node, with streams that end when their loop is left. */
+/** Service clients with streams that close when their loop ends. */
 import type { DescService } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
 
 type Stream = (request: object, options?: CallOptions) => AsyncIterable<unknown>;
 
-/** A function for each rpc. */
+/** Creates a client with a function for each rpc. */
 export function createServiceClient<S extends DescService>(service: S, transport: Transport): Client<S> {
   const client = createClient(service, transport);
   const streams = service.methods
@@ -16,7 +16,7 @@ export function createServiceClient<S extends DescService>(service: S, transport
   return { ...client, ...Object.fromEntries(streams) };
 }
 
-/** Whoever leaves the loop leaves the stream open otherwise: Connect's iterables do not hear of it. */
+/** Closes the stream when the consumer leaves the loop. The iterables of Connect leave the stream open. */
 async function* untilLeft(open: Stream, request: object, options: CallOptions = {}): AsyncGenerator {
   const controller = new AbortController();
   const caller = options.signal;

@@ -1,24 +1,24 @@
-/** Who signs: a key that the program has, or somebody who is asked, such as a wallet. */
+/** Signers: a key in memory, or an external signer such as a wallet. */
 import { bytesToHex, toBytes32 } from "./bytes.js";
 
-/** Who signs transactions, and proves who reads. */
+/** Signs transactions, and proves the identity of the reader. */
 export interface Signer {
-  /** The Ed25519 public key: 32 bytes, or 64 hex digits with 0x or without. */
+  /** Ed25519 public key: 32 bytes, or 64 hex digits, 0x optional. */
   readonly publicKey: Uint8Array | string;
-  /** The Ed25519 signature over these bytes as they are, 64 bytes; nothing is added before or hashed. */
+  /** Returns the Ed25519 signature over exactly these bytes, 64 bytes long. Must not hash the bytes or add a prefix. */
   sign(bytes: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
 
-/** A signer whose public key is 0x and 64 lower-case hex digits, and whose signatures have 64 bytes. */
+/** Validated signer: its public key is 0x and 64 lower-case hex digits, its signatures have 64 bytes. */
 export interface KnownSigner {
   readonly publicKey: string;
   readonly sign: (bytes: Uint8Array) => Promise<Uint8Array>;
 }
 
 /**
- * Checks what a caller gave.
+ * Validates a signer.
  *
- * @throws TypeError when the public key is none.
+ * @throws TypeError if the public key is invalid.
  */
 export function toKnownSigner(signer: Signer): KnownSigner {
   return {

@@ -1,4 +1,4 @@
-/** Signs what is to be done and hands it in, one after the other. */
+/** Signs operations and submits them one after the other. */
 import type { Client } from "@connectrpc/connect";
 import type { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ofTransaction, toGatehouseError } from "./errors.js";
@@ -6,26 +6,24 @@ import type { ClientLifecycle } from "./lifetime.js";
 import type { KnownSigner } from "./signer.js";
 import { type Operation, type SignedTransaction, signTransaction } from "./transaction.js";
 
-/** How one call is made. */
 export interface CallOptions {
-  /** Ends it. */
+  /** Aborts the call. */
   readonly signal?: AbortSignal | undefined;
-  /** How long it may take, with all retries. */
+  /** Time limit in milliseconds, including all retries. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** How a transaction is made and handed in. */
+/** Options to create and submit a transaction. */
 export interface SubmitOptions extends CallOptions {
-  /** A nonce of one's own, in place of the next one of the client. */
+  /** Nonce to use instead of the next one of the client. */
   readonly nonce?: bigint | undefined;
-  /** How long it may wait for its block, at most an hour; ten minutes when left out. */
+  /** Time in milliseconds until the transaction expires, at most one hour. Default: ten minutes. */
   readonly expiresInMs?: number | undefined;
 }
 
-/** A transaction that a node has taken. */
+/** Transaction that a node has accepted. */
 export type Submitted = Omit<SignedTransaction, "transaction">;
 
-/** What it is made of. */
 export interface SubmitDeps {
   readonly chain: Client<typeof ChainService>;
   readonly lifetime: ClientLifecycle;
@@ -33,7 +31,7 @@ export interface SubmitDeps {
   readonly network: () => Promise<string>;
 }
 
-/** Hands a signed transaction in, and names it in the error when that fails. */
+/** Submits a signed transaction. An error contains the hash of the transaction. */
 export async function handIn(
   chain: Client<typeof ChainService>,
   { transaction, ...submitted }: SignedTransaction,
@@ -49,14 +47,17 @@ export async function handIn(
 }
 
 /**
- * Makes the function that submits. A sender's nonces grow, and one that arrives after a larger one is in a block is
- * refused: so each transaction is handed in when the one before has its answer, however many are asked for at once.
+ * Creates the function that submits. Nonces of a sender must grow, and a node rejects a nonce below one in a block. So
+ * each transaction is submitted after the response to the previous one, even if calls are concurrent.
  */
 export function createSubmit({ chain, lifetime, signer, network }: SubmitDeps) {
   let before: Promise<unknown> = Promise.resolve();
   let lastNonce: bigint | undefined;
 
-  /** The time in milliseconds, as other programs with the same key do; above all that this one or the chain has seen. */
+  /**
+   * Returns the time in milliseconds, as other programs with the same key do, or the last nonce plus 1 if that is
+   * larger.
+   */
   async function nextNonce(options: CallOptions): Promise<bigint> {
     lastNonce ??= (await chain.getSender({ address: signer.publicKey }, options)).nonce;
     const now = BigInt(Date.now());

@@ -1,39 +1,41 @@
-/** Signs transactions; no node is needed for it. */
+/** Signs transactions without a node. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { addressOf, addressText, transactionPrefix } from "../../src/base/crypto/signing-payloads.js";
 import { sha256Hex, utf8ToBytes } from "./bytes.js";
 import { type Signer, toKnownSigner } from "./signer.js";
 
-/** What a transaction does, as the contract has it; the builders make it. */
+/** Operation of a transaction in the form of the API, as the builders create it. */
 export type Operation = NonNullable<MessageInitShape<typeof TransactionBodySchema>["operation"]>;
 
-/** What a transaction says, beside who signs it. */
+/** Content of a transaction, except the sender. */
 export interface TransactionContent {
   readonly operation: Operation;
-  /** The network that it is for: hash of its genesis, 0x and 64 lower-case hex digits. */
+  /** Network of the transaction: hash of its genesis, 0x and 64 lower-case hex digits. */
   readonly network: string;
-  /** Larger than every nonce of the sender in a block; at most 2^53 - 1. */
+  /** Nonce, larger than every nonce of the sender in a block; at most 2^53 - 1. */
   readonly nonce: bigint;
-  /** Milliseconds since the epoch when it was made; now when left out. */
+  /** Creation time in milliseconds since the epoch. Default: now. */
   readonly timestampMs?: number | undefined;
-  /** Milliseconds since the epoch after which no block holds it, at most an hour ahead; in ten minutes when left out. */
+  /**
+   * Expiry in milliseconds since the epoch, at most one hour ahead; no later block includes it. Default: in ten
+   * minutes.
+   */
   readonly expiresMs?: number | undefined;
 }
 
-/** A transaction that can be handed in, by whoever has it. */
+/** Signed transaction, which any party may submit. */
 export interface SignedTransaction {
-  /** Its name on the chain: 0x and 64 lower-case hex digits. */
+  /** Hash of the transaction: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly nonce: bigint;
-  /** The program that it makes or changes; undefined where it does neither. */
+  /** Address of the program that it creates or changes; undefined if there is none. */
   readonly storageAddress: string | undefined;
   readonly transaction: Transaction;
 }
 
 const usualLifeMs = 600_000;
 
-/** Signs one. */
 export async function signTransaction(signer: Signer, content: TransactionContent): Promise<SignedTransaction> {
   const { operation, network, nonce, timestampMs = Date.now(), expiresMs = Date.now() + usualLifeMs } = content;
   const { publicKey, sign } = toKnownSigner(signer);
@@ -53,17 +55,17 @@ export async function signTransaction(signer: Signer, content: TransactionConten
     hash: `0x${sha256Hex(body)}`,
     nonce,
     storageAddress: touchedProgram(operation, publicKey, nonce),
-    // A signature may stand in memory that it shares with others.
+    // Copy the signature, because its buffer may be shared or reused.
     transaction: create(TransactionSchema, { body, signature: Uint8Array.from(signature) }),
   };
 }
 
-/** Address of a program, which its creation decides: `stor-` and 40 lower-case hex digits. */
+/** Returns the address of a program, which its creation determines: `stor-` and 40 lower-case hex digits. */
 export function programAddress(owner: string, name: string, nonce: bigint, salt = ""): string {
   return addressOf(sha256Hex(addressText(owner, name, nonce, salt)));
 }
 
-/** What a sender signs. */
+/** Returns the bytes that a sender signs. */
 function transactionMessage(body: Uint8Array): Uint8Array {
   const prefix = utf8ToBytes(transactionPrefix);
   const message = new Uint8Array(prefix.length + body.length);

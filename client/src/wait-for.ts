@@ -1,4 +1,4 @@
-/** Follows a transaction into its block. */
+/** Waits until a transaction is in a block. */
 import type { Client } from "@connectrpc/connect";
 import { type ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { EventKind, type EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
@@ -9,40 +9,42 @@ import { ProofError } from "./proof/proof-error.js";
 import { sleep } from "./retry.js";
 import type { CallOptions } from "./submit.js";
 
-/** A transaction that is in a block. */
+/** Transaction that is in a block. */
 export interface Included {
   readonly hash: string;
   readonly blockNumber: bigint;
 }
 
 const usualTimeoutMs = 60_000;
-/** The wait between two looks grows, so that many who wait long cost little. */
+/** Wait in milliseconds between two polls. It grows, so that long waits cost the node little. */
 const firstWaitMs = 100;
 const maxWaitMs = 2_000;
 
-/** Looks are far apart where the node tells by itself: what it rejects it tells once, and another node not at all. */
+/**
+ * Wait in milliseconds between polls while the event stream works. Polls are still needed: the stream reports a
+ * rejection only once, and not if another node rejected the transaction.
+ */
 const toldWaitMs = 5_000;
 
-/** What it is made of. */
 export interface WaitDeps {
   readonly chain: Client<typeof ChainService>;
   readonly lifetime: ClientLifecycle;
-  /** What tells of transactions; undefined where it is not to be believed. */
+  /** Event service; undefined if its messages are not trusted. */
   readonly event: Client<typeof EventService> | undefined;
 }
 
 /**
- * Builds the function that waits until a transaction is in a block. One that the node does not know is waited for, too: it
- * may come from another node.
+ * Creates the function that waits until a transaction is in a block. Unknown transactions are awaited too, because they
+ * may arrive from another node.
  *
- * @returns rejects with GatehouseError REJECTED with the sentence that says why; NOT_FOUND or DEADLINE_EXCEEDED when the time
- * is over and it is unknown or pending.
+ * @returns a function that rejects with GatehouseError REJECTED and the reason of the node; with NOT_FOUND or
+ * DEADLINE_EXCEEDED if the transaction is unknown or pending at the end of the time limit.
  */
 export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
-  // A browser has few connections to a node: one wait has a stream of its own, and others that go on meanwhile look.
+  // Browsers limit connections per node, so only one wait has an event stream. Concurrent waits poll.
   let isListening = false;
 
-  /** Tells whenever the stream does, until it is ended. */
+  /** Notifies the wait of each message of the stream, until the signal is aborted. */
   async function listen(hash: string, told: Told, signal: AbortSignal): Promise<void> {
     if (event === undefined || isListening) {
       return;
@@ -55,7 +57,7 @@ export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
         told.tell();
       }
     } catch {
-      // Looking does without; a node of before tells nothing.
+      // Polling works without the stream, and older nodes report no transactions.
     } finally {
       isListening = false;
       told.isOpen = false;
@@ -76,7 +78,7 @@ export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
           if (!(found instanceof GatehouseError)) {
             return found;
           }
-          // A look that the time ran out for tells less than the one before.
+          // A poll that hit the deadline says less than the poll before it.
           last = last !== undefined && found.reason === "DEADLINE_EXCEEDED" && found.cause !== undefined ? last : found;
           const restMs = endsAtMs - performance.now();
           if (!told.isOpen && restMs <= waitMs) {
@@ -93,12 +95,12 @@ export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
     });
 }
 
-/** What is told while somebody waits. */
+/** Notifications during a wait. */
 interface Told {
-  /** Something was told, and more will be. */
+  /** True if a message arrived and the stream is still open. */
   isOpen: boolean;
   tell(): void;
-  /** Resolves after this time, or earlier where something is told, or was since the last wait. */
+  /** Resolves after this time, or earlier at a notification. Resolves at once if one arrived since the last wait. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -128,7 +130,7 @@ function createTold(): Told {
   return told;
 }
 
-/** Where it is; the error to give up with where it is nowhere yet. */
+/** Returns the block of the transaction, or the error to report if it is still in no block at the deadline. */
 async function look(
   chain: Client<typeof ChainService>,
   hash: string,
@@ -150,7 +152,7 @@ async function look(
     if (error.reason === "NOT_FOUND" || error.reason === "DEADLINE_EXCEEDED") {
       return ofTransaction(error, hash);
     }
-    // That it is in no block is what cannot be proved.
+    // Only inclusion in a block can be proven, so this error means that the transaction is in no block yet.
     if (error instanceof ProofError && error.flaw === "unprovable") {
       return error;
     }

@@ -1,4 +1,4 @@
-/** Streams that go on when their connection does not. */
+/** Streams that reconnect after a lost connection. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { EventService, WatchRequestSchema, WatchResponse } from "../../gen/gatehouse/event/v1/event_pb.js";
@@ -8,18 +8,17 @@ import { GatehouseError } from "./gatehouse-error.js";
 import type { ClientLifecycle } from "./lifetime.js";
 import { type RetryPolicy, sleep, waitAfter } from "./retry.js";
 
-/** What a stream that goes on needs. */
 export interface WatchDeps {
   readonly lifetime: ClientLifecycle;
   readonly retry: RetryPolicy;
 }
 
-/** Which events, and from where on; from what comes next, when left out. */
+/** Filter and start of the events. Default start: the next event. */
 export type EventsRequest = Omit<MessageInitShape<typeof WatchRequestSchema>, "$typeName" | "$unknown">;
 
 /**
- * Gives the states of a node's health, from the present one on, and connects again whenever the stream has ended. Closing
- * the client ends it without an error.
+ * Yields the health of a node, starting with the current state. Reconnects when the stream ends. Ends without an error
+ * when the client is closed.
  */
 export async function* watchHealth(
   health: Client<typeof HealthService>,
@@ -32,10 +31,10 @@ export async function* watchHealth(
 }
 
 /**
- * Gives what happens on the chain, each thing once: a stream that was lost goes on after the last message that was given.
- * Closing the client ends it without an error.
+ * Yields each event of the chain once. Reconnects when the stream ends and resumes after the last event. Ends without
+ * an error when the client is closed.
  *
- * @throws GatehouseError INVALID_REQUEST; PRUNED where it goes on so late that what came next is not kept.
+ * @throws GatehouseError INVALID_REQUEST; PRUNED if it resumes so late that the next event is no longer stored.
  */
 export async function* watchEvents(
   events: Client<typeof EventService>,
@@ -50,7 +49,7 @@ export async function* watchEvents(
   }
 }
 
-/** Opens a stream again whenever it has ended. */
+/** Opens a stream again whenever it ends. */
 async function* goOn<T>(
   open: (signal: AbortSignal) => AsyncIterable<T>,
   { lifetime, retry }: WatchDeps,
@@ -68,8 +67,8 @@ async function* goOn<T>(
       } catch (thrown) {
         signal.throwIfAborted();
         error = toGatehouseError(thrown);
-        // A connection that is lost in the middle of a stream is told of in many ways, none of which has a reason; that
-        // the node does not know the stream has none, either.
+        // A connection lost in the middle of a stream causes various errors, all without a reason. The error of a node
+        // that does not know the rpc has no reason either, so check its code.
         if (!isTransient(error) && (error.reason !== "UNSPECIFIED" || error.code === "Unimplemented")) {
           throw error;
         }
@@ -77,7 +76,7 @@ async function* goOn<T>(
       await sleep(waitAfter(Math.max(1, failures), retry, error?.retryAfterMs), signal);
     }
   } catch (thrown) {
-    // Whoever closes the client has seen enough.
+    // Closing the client ends the stream without an error.
     if (thrown instanceof GatehouseError && thrown.reason === "CLOSED") {
       return;
     }

@@ -1,13 +1,13 @@
 /**
- * What a transaction does, in words, made of the JSON that nodes give of it. For pages and for the command line, so
- * nothing here needs Node.js; who hashes does it with what there is.
+ * Describes a transaction in English, from its JSON. Pages and the command line use it, so it runs without Node.js: the
+ * caller provides the hash function.
  */
 import { addressOf, addressText } from "./crypto/signing-payloads.js";
 
-/** Operations by their names; there is one. */
+/** Operation by its name; exactly one member is set. */
 type OperationJson = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** A TransactionBody as JSON has it, as far as it is told in words. */
+/** TransactionBody in JSON, reduced to the fields that a description needs. */
 export interface BodyJson {
   readonly sender: string;
   readonly nonce: number;
@@ -15,28 +15,28 @@ export interface BodyJson {
   readonly zk?: OperationJson;
 }
 
-/** What a transaction does. */
+/** Operation of a transaction, with a description. */
 export interface Operation {
-  /** As the contract has it: `setField`. */
+  /** Name in the API, such as `setField`. */
   readonly name: string;
-  /** All that it says. */
+  /** Fields of the operation. */
   readonly value: Readonly<Record<string, unknown>>;
-  /** To stand before what it is about: `Sets the field "title" of`; its name, where no words are known for it. */
+  /** Text to print before the target: `Sets the field "title" of`. The name, if the operation is unknown. */
   readonly sentence: string;
-  /** What it is about. */
+  /** Target of the operation; left out if it has none. */
   readonly target?: OperationTarget;
 }
 
-/** What an operation is about: the address of a program, or the hash of something. */
+/** Target of an operation: the address of a program, or the hash of a commitment or nullifier. */
 export interface OperationTarget {
   readonly kind: "program" | "commitment" | "nullifier";
   readonly name: string;
 }
 
 /**
- * The operation of a transaction; undefined where it says nothing that is known here.
+ * Returns the operation of a transaction; undefined if the body has none.
  *
- * @param sha256Hex hex digits of the SHA-256 of a text, without 0x.
+ * @param sha256Hex returns the SHA-256 of a text as hex digits without 0x.
  */
 export function readOperation(body: BodyJson, sha256Hex: (text: string) => string): Operation | undefined {
   const [name, value] = Object.entries(body.storage ?? body.zk ?? {})[0] ?? [];
@@ -74,7 +74,7 @@ function targetOf(
   sha256Hex: (text: string) => string,
 ): OperationTarget | undefined {
   if (name === "createProgram") {
-    // As the node works it out.
+    // The node derives the address of a new program the same way.
     const named = addressText(sender, text(value["programName"]), BigInt(nonce), text(value["salt"]));
     return { kind: "program", name: addressOf(sha256Hex(named)) };
   }

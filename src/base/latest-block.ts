@@ -1,7 +1,7 @@
-/** The number of a block that stands for the newest one, and the word for it. */
+/** Number and text that stand for the latest block. */
 
-/** No block has it: numbers end at 2^53 - 1. */
+/** Number that no block can have, since block numbers end at 2^53 - 1. */
 export const latestBlock = 2n ** 64n - 1n;
 
-/** How it is written where numbers are text. */
+/** Text for the latest block in places where block numbers are text. */
 export const latestWord = "latest";

@@ -1,15 +1,15 @@
-/** Which storage program a transaction makes or changes. */
+/** Finds the storage program that a transaction creates or changes. */
 import { hash } from "node:crypto";
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { addressOf, addressText } from "./crypto/signing-payloads.js";
 
-/** Address of a program: `stor-` and 40 lower-case hex digits. */
+/** Returns the address of a program: `stor-` and 40 lower-case hex digits. */
 export function programAddress(owner: string, name: string, nonce: bigint, salt: string): string {
   return addressOf(hash("sha256", addressText(owner, name, nonce, salt), "hex"));
 }
 
-/** Address of the program that an operation makes or changes; undefined when it names none. */
+/** Returns the address of the program that an operation creates or changes; undefined if it names none. */
 export function targetAddress(
   { operation }: StorageOperation,
   { sender, nonce }: Pick<TransactionBody, "sender" | "nonce">,
@@ -26,19 +26,21 @@ export function targetAddress(
 
 const prefix = "stor-";
 
-/** The 20 bytes of the program that a transaction makes or changes; undefined for one that is about none. */
+/**
+ * Returns the 20 bytes of the address of the program that a transaction creates or changes; undefined if it has none.
+ */
 export function targetProgram(body: Pick<TransactionBody, "operation" | "sender" | "nonce">): Buffer | undefined {
   const { operation } = body;
   const address = operation.case === "storage" ? targetAddress(operation.value, body) : undefined;
   return address === undefined ? undefined : addressBytes(address);
 }
 
-/** The 20 bytes that an address says. */
+/** Decodes an address to its 20 bytes. */
 export function addressBytes(address: string): Buffer {
   return Buffer.from(address.slice(prefix.length), "hex");
 }
 
-/** The address that 20 bytes say. */
+/** Encodes 20 bytes as an address. */
 export function addressFrom(bytes: Uint8Array): string {
   return addressOf(Buffer.from(bytes).toString("hex"));
 }

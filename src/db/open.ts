@@ -7,37 +7,40 @@ import { explainSqlite, openSqlite, openSqliteForReading } from "./sqlite/sqlite
 import { withSnapshotReads } from "./queries/snapshot-reads.js";
 import { type OpenFiles, watchFiles } from "./sqlite/sqlite-files.js";
 
-/** What the mempool's file of SQLite is called after that of the chain. */
+/** Suffix of the SQLite file of the mempool, after the path of the file of the chain. */
 export const mempoolSuffix = "-mempool";
 
-/** How the name of a file of SQLite begins. */
+/** Prefix of a URL that names a SQLite file. */
 const filePrefix = "sqlite:";
 
-/** Path of the file of SQLite that a URL names; undefined where it names servers. */
+/** Returns the path of the SQLite file that a URL names; undefined if it names servers. */
 export function fileOf(url: string): string | undefined {
   return url.startsWith(filePrefix) ? url.slice(filePrefix.length) : undefined;
 }
 
-/** The name of a URL's engine, for people. */
+/** Returns the display name of the engine of a URL. */
 export function engineNameOf(url: string): "SQLite" | "PostgreSQL" {
   return fileOf(url) === undefined ? "PostgreSQL" : "SQLite";
 }
 
-/** Whether a URL names a file of SQLite that is not there; of a server that is not to be told without it. */
+/**
+ * Returns true if a URL names a SQLite file that does not exist. Returns false for servers, which only a connection can
+ * check.
+ */
 export function isMissing(url: string): boolean {
   const path = fileOf(url);
   return path !== undefined && !existsSync(path);
 }
 
-/** A URL as it may be told: without a password. */
+/** Returns a URL without its password, for messages. */
 export function nameDatabase(url: string): string {
   return fileOf(url) ?? nameServers(url);
 }
 
 /**
- * The trouble of a database, as a sentence for the operator.
+ * Returns the error for the operator for a failed query or a failed attempt to open the database.
  *
- * @param error what a query or an attempt to open the database threw.
+ * @param error error thrown by the query or the attempt.
  */
 export function explainTrouble(url: string, error: unknown): DatabaseError {
   if (error instanceof DatabaseError) {
@@ -48,10 +51,10 @@ export function explainTrouble(url: string, error: unknown): DatabaseError {
 }
 
 /**
- * Opens a database; files of SQLite are made if there are none. Its parts are two files of SQLite, and tables of one
- * database of PostgreSQL.
+ * Opens a database, and creates SQLite files that do not exist. Its parts are two SQLite files, or tables of one
+ * PostgreSQL database.
  *
- * @param url `sqlite:` and a path, or the `postgres://` URL of each of its servers, with commas between them.
+ * @param url `sqlite:` and a path, or the `postgres://` URLs of the servers, separated by commas.
  * @throws DatabaseError
  */
 export async function openDatabase(url: string, access: Access = "write"): Promise<Database> {
@@ -79,7 +82,7 @@ async function openParts(
       whatMayBeLost: async () => (servers === undefined ? [] : await whatMayBeLost(main.write, servers.count)),
       async close() {
         await Promise.all([main.close(), mempool.close()]);
-        // Last of all: until then nobody else may write.
+        // Release the lock last, so that no other process writes before the connections are closed.
         await files?.close();
       },
     };
@@ -89,14 +92,14 @@ async function openParts(
   }
 }
 
-/** Opens a database for some work, and closes it however that ends. */
+/** Opens a database for some work, and closes it when the work succeeds or fails. */
 export async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
   return await closeAfter(await openDatabase(url), work);
 }
 
 /**
- * The same for work that only reads all of it: files of SQLite stay as they are, down to their bytes, as they may be those
- * of a backup. Of servers it is the primary: a standby may be behind.
+ * Opens a database for work that reads all of it. SQLite files may be a backup, so they stay unchanged byte for byte.
+ * With servers, connects to the primary, because a standby may lag.
  */
 export async function withSource<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
   return await closeAfter(await openParts(url, "write", openSqliteForReading), work);
@@ -111,7 +114,7 @@ async function closeAfter<T>(database: Database, work: (database: Database) => P
 }
 
 /**
- * Opens the part of a database that holds the chain, for reads alone.
+ * Opens the part of a database that holds the chain, for reads only.
  *
  * @throws DatabaseError
  */

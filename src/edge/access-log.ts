@@ -1,21 +1,21 @@
-/** One log line for each answered request, up to so many a second; how many were left out is told with the next. */
+/** Access log: one line per finished request, limited per second. The next line states how many were left out. */
 import type { Outcome } from "../rpc/errors.js";
 import type { Protocol } from "../rpc/gate.js";
 
-/** An answered request. */
+/** Entry for a finished request. */
 export interface AccessLine {
   readonly requestId: string;
   readonly protocol: Protocol;
-  /** Full name of the rpc; undefined where the request named none that exists. */
+  /** Full name of the rpc; undefined if the request named no existing rpc. */
   readonly rpc: string | undefined;
   readonly address: string;
   readonly code: Outcome;
   readonly latencyMs: number;
-  /** Requests that were answered since the line before and got no line. */
+  /** Number of requests since the previous line that got no line. */
   readonly unlogged?: number;
 }
 
-/** Writes lines. `line` is only asked for when it is written. */
+/** Writes a line. Calls `line` only if the line is written. */
 export type AccessLog = (line: () => AccessLine) => void;
 
 export function createAccessLog(write: (line: AccessLine) => void, perSecond: number, nowMs: () => number): AccessLog {

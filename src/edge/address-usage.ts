@@ -1,45 +1,45 @@
-/** What each address, or each /64 of IPv6, has at present: here, and in the other processes of this node. */
+/** Usage by address, or by IPv6 /64 prefix: in this process and in the other processes of this node. */
 
-/** What an address has. */
+/** Usage of an address. */
 export interface Usage {
   /** Open connections. */
   readonly connections: number;
-  /** Requests under way. */
+  /** Requests in flight. */
   readonly requests: number;
   /** Open streams. */
   readonly streams: number;
-  /** Bytes that its requests and answers hold. */
+  /** Bytes reserved for its requests and responses. */
   readonly bytes: number;
 }
 
-/** What it has here, as it changes. */
+/** Current usage in this process. */
 export interface AddressUsage extends Usage {
   connections: number;
   requests: number;
   streams: number;
   bytes: number;
-  /** What it had in all other processes of this node when they last told of it. */
+  /** Usage in all other processes of this node, as last reported. */
   elsewhere: Usage;
 }
 
-/** Networks, each with what it has. */
+/** Usage by address prefix. */
 export type UsageByNetwork = readonly (readonly [network: string, usage: Usage])[];
 
 export interface UsageTracker {
-  /** The account of an address; for as long as it has anything, the same one. */
+  /** Returns the usage of an address prefix. Returns the same object while any usage is above zero. */
   of(network: string): AddressUsage;
-  /** What the accounts hold that hold something else than when this was last asked. */
+  /** Returns the usages that changed since the last call. */
   takeChanged(): UsageByNetwork;
-  /** Hears what addresses have elsewhere. */
+  /** Receives the usage of addresses in other processes. */
   hear(usages: UsageByNetwork): void;
 }
 
-/** From so many on, those that have nothing are forgotten. */
+/** Number of entries from which on the tracker removes those without usage. */
 const manyAccounts = 10_000;
 
 const nothing: Usage = Object.freeze({ connections: 0, requests: 0, streams: 0, bytes: 0 });
 
-/** An account, and what was last told of it. */
+/** Usage with the values that were last reported to other processes. */
 interface KeptAccount extends AddressUsage {
   told: Usage;
 }
@@ -48,7 +48,7 @@ export function createUsageTracker(): UsageTracker {
   const accounts = new Map<string, KeptAccount>();
   let sweepFrom = manyAccounts;
 
-  /** Next when there are twice as many as stay. */
+  /** Removes entries without usage. Runs again when the remaining number has doubled. */
   function sweep(): void {
     for (const [network, account] of accounts) {
       if (isNothing(account) && isNothing(account.elsewhere) && isNothing(account.told)) {

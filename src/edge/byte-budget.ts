@@ -1,26 +1,25 @@
 /**
- * What requests and answers hold in memory is bounded for a connection, for an address and in all; and who takes an
- * answer too slowly is cut. What readers do not read stays with the node, so this is what bounds its memory under them.
+ * Limits the bytes that requests and responses hold in memory, per connection, per address and in total. Aborts
+ * requests of clients that read their response too slowly, because unread responses stay in the node's memory.
  */
 import { RpcError } from "../rpc/errors.js";
 import type { AddressUsage } from "./address-usage.js";
 
-/** How many bytes may be held. */
+/** Limits on reserved bytes. */
 export interface ByteBounds {
   readonly totalBytes: number;
-  /** Room beyond that for small requests and answers: large ones do not shut out probes. */
+  /** Extra capacity for small requests and responses, so that large ones do not block probes. */
   readonly reserveBytes: number;
   readonly perAddressBytes: number;
   readonly perConnectionBytes: number;
-  /** A reader has this long, and ... */
+  /** Time in milliseconds that a client has to read a response, plus `leastBytesPerS`. */
   readonly graceMs: number;
-  /** ... a second more for each of so many bytes. */
+  /** Minimum speed of a client in bytes per second; larger responses get more time. */
   readonly leastBytesPerS: number;
 }
 
 const mib = 1024 * 1024;
 
-/** The bounds of a node. */
 export const defaultBytes: ByteBounds = {
   totalBytes: 56 * mib,
   reserveBytes: 8 * mib,
@@ -30,49 +29,49 @@ export const defaultBytes: ByteBounds = {
   leastBytesPerS: 32 * 1024,
 };
 
-/** Whose bytes are held. */
+/** Request or stream that reserves bytes. */
 export interface Holder {
   readonly account: AddressUsage;
-  /** What the connection holds. */
+  /** Connection, with the bytes reserved by its requests. */
   readonly connection: { heldBytes: number };
-  /** Its neighbours among those who are reading, in the order in which they began. */
+  /** Next and previous holder in the list of holders with a deadline. */
   next: Holder | undefined;
   previous: Holder | undefined;
-  /** When it has to have read, on the clock of `performance.now()`; undefined while it does not read. */
+  /** Deadline to read the response, on the clock of `performance.now()`; undefined if nothing is to be read. */
   readByMs: number | undefined;
-  /** Ends it at once: it was too slow. */
+  /** Aborts the request immediately, because the client is too slow. */
   cut(): void;
 }
 
 export interface ByteBudget {
   /**
-   * Looks whether whoever holds bytes already may ask for more: not while half of his room is taken. It is looked at
-   * before anything is done for a request, since it is the making of answers that nobody reads which costs.
+   * Checks that the caller may send another request: not if more than half of its capacity is reserved. The check comes
+   * before any work, because unread responses are expensive to build.
    *
-   * @throws Failure OVERLOADED
+   * @throws RpcError OVERLOADED
    */
   check(account: AddressUsage, connection: Holder["connection"]): void;
   /**
-   * Takes room.
+   * Reserves bytes.
    *
-   * @throws Failure OVERLOADED where there is none.
+   * @throws RpcError OVERLOADED if the connection, the address or the node has no capacity.
    */
   take(holder: Holder, bytes: number): void;
-  /** Whether it is the holder's own share that is full, and not the node. */
+  /** Returns true if these bytes exceed the quota of the address or connection, and not only the limit of the node. */
   isShareFull(holder: Holder, bytes: number): boolean;
-  /** Gives room back. */
+  /** Releases bytes. */
   give(holder: Holder, bytes: number): void;
-  /** From now on the holder has to read so many bytes in time. */
+  /** Sets the deadline of the holder to read this many bytes. */
   expect(holder: Holder, bytes: number): void;
-  /** It has. */
+  /** Removes the deadline of the holder, after it has read everything. */
   forget(holder: Holder): void;
-  /** Bytes that are held. */
+  /** Total of reserved bytes. */
   readonly heldBytes: number;
-  /** Cuts who is too late. */
+  /** Aborts requests past their deadline. */
   sweep(): void;
 }
 
-/** What is no longer than this is small. */
+/** Size in bytes up to which a reservation may use the extra capacity. */
 const smallBytes = 8 * 1024;
 
 const retryAfterS = 1;
@@ -81,7 +80,7 @@ const bytesOf = (account: AddressUsage): number => account.bytes + account.elsew
 
 export function createByteBudget(bounds: ByteBounds): ByteBudget {
   let heldBytes = 0;
-  // A list of neighbours: every answer goes through it, and a Map would cost more than all else here.
+  // A linked list, because every response is added and removed. A Map would cost more than everything else here.
   let first: Holder | undefined;
 
   function add({ account, connection }: Holder, change: number): void {

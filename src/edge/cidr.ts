@@ -1,16 +1,16 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { createLruCache } from "../base/caches/lru-cache.js";
 
-/** Most addresses of which a set remembers whether they are in it. */
+/** Limit on addresses with a cached result per set. */
 const maxKnown = 10_000;
 
-/** Answers whether an address lies in one of the ranges. */
+/** Returns true if the address is in one of the ranges. */
 export type AddressSet = (address: string) => boolean;
 
 /**
- * Makes a set of addresses from CIDR ranges (`10.0.0.0/8`, `::1/128`) and single addresses.
+ * Creates a set of addresses from CIDR ranges (`10.0.0.0/8`, `::1/128`) and single addresses.
  *
- * @throws Error that names the range that is none.
+ * @throws Error that names the invalid range.
  */
 export function createAddressSet(ranges: readonly string[]): AddressSet {
   const list = new BlockList();
@@ -27,7 +27,7 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
   if (ranges.length === 0) {
     return () => false;
   }
-  // A look costs microseconds, and every request takes one.
+  // A lookup takes microseconds and every request needs one, so cache the results.
   const known = createLruCache<boolean>(maxKnown);
   return (address) => {
     let isIn = known.get(address);
@@ -40,7 +40,7 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
   };
 }
 
-/** An address in its shortest usual form: IPv4-mapped IPv6 as IPv4, and without a zone. */
+/** Normalizes an address: IPv4-mapped IPv6 becomes IPv4, and the zone is removed. */
 export function normalizeAddress(address: string): string {
   const zone = address.indexOf("%");
   const bare = zone < 0 ? address : address.slice(0, zone);
@@ -49,7 +49,7 @@ export function normalizeAddress(address: string): string {
     : bare;
 }
 
-/** What one caller has of the address space: an IPv4 address as it is, of an IPv6 address its /64, as a key. */
+/** Returns the key of a caller's address space: an IPv4 address, or the /64 prefix of an IPv6 address. */
 export function addressPrefixOf(address: string): string {
   if (!address.includes(":")) {
     return address;
@@ -58,7 +58,7 @@ export function addressPrefixOf(address: string): string {
   const groups = left === "" ? [] : left.split(":");
   if (right !== undefined) {
     const after = right === "" ? [] : right.split(":");
-    // A dotted tail stands for two groups.
+    // A dotted IPv4 tail stands for two groups.
     const missing = 8 - groups.length - after.length - (right.includes(".") ? 1 : 0);
     groups.push(...Array.from({ length: Math.max(0, missing) }, () => "0"), ...after);
   }

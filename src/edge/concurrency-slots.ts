@@ -1,4 +1,4 @@
-/** The places of requests and streams that are under way: bounded in all, and for an address. */
+/** Concurrency slots of requests and streams in flight, limited in total and per address. */
 import type { Connection } from "../rpc/gate.js";
 import type { AddressUsage } from "./address-usage.js";
 import type { ByteBudget } from "./byte-budget.js";
@@ -6,7 +6,7 @@ import type { HeldConnection } from "./connection-limit.js";
 import type { Overload } from "./overload.js";
 import type { StreamLimit } from "./stream-limit.js";
 
-/** Who wants a place. */
+/** Request or stream that asks for a concurrency slot. */
 export interface SlotRequest {
   readonly connection: Connection;
   readonly account: AddressUsage;
@@ -16,14 +16,14 @@ export interface SlotRequest {
 
 export interface ConcurrencySlots {
   /**
-   * Takes a place.
+   * Acquires a slot.
    *
-   * @throws Failure OVERLOADED or TOO_MANY_STREAMS when the address may have no more.
+   * @throws RpcError OVERLOADED or TOO_MANY_STREAMS if a limit is reached.
    */
   take(comer: SlotRequest): void;
-  /** Gives one back. */
+  /** Releases a slot. */
   give(account: AddressUsage, isStream: boolean): void;
-  /** Requests under way, streams apart. */
+  /** Requests in flight, without streams. */
   readonly activeRequests: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Connections are bounded, in all and for an address, and those of an address that only does harm are cut. Where there
- * is no room, one on which nothing is under way makes it: the one that has been so for longest.
+ * Limits connections, in total and per address, and bans addresses that only cause harm. If a limit is reached, the
+ * connection that has been idle longest is closed to admit the new one.
  */
 import { createLruCache } from "../base/caches/lru-cache.js";
 import { createTokenBuckets } from "../base/limits/token-buckets.js";
@@ -8,50 +8,50 @@ import type { Connection } from "../rpc/gate.js";
 import type { UsageTracker } from "./address-usage.js";
 import { type AddressSet, addressPrefixOf, normalizeAddress } from "./cidr.js";
 
-/** How many connections there may be. */
 export interface ConnectionLimits {
   readonly total: number;
-  /** Of one address, or one /64 of IPv6. */
+  /** Limit per IPv4 address or IPv6 /64 prefix. */
   readonly perAddress: number;
 }
 
-/** The bounds of a node. */
 export const defaultConnections: ConnectionLimits = { total: 4_000, perAddress: 256 };
 
 export interface ConnectionDeps {
   readonly bounds: ConnectionLimits;
   readonly accounts: Pick<UsageTracker, "of">;
-  /** Connections of proxies are those of many callers: their number is not bounded, and they are never shut out. */
+  /**
+   * Trusted proxies. They connect for many callers, so the limit per address does not apply and they are never banned.
+   */
   readonly isTrustedProxy: AddressSet;
-  /** Addresses that are never shut out. */
+  /** Addresses that are never banned. */
   readonly isExempt: AddressSet;
   readonly nowMs: () => number;
-  /** Hears of an address that is shut out, and of its network. */
+  /** Called with a banned address and its prefix. */
   readonly onShutOut: (address: string, network: string) => void;
 }
 
-/** What requests do to their connection's place. */
+/** Connection, with the state that its requests change. */
 export interface HeldConnection extends Connection {
-  /** Bytes that its requests and answers hold. */
+  /** Bytes reserved for its requests and responses. */
   heldBytes: number;
-  /** A request or stream begins. */
+  /** Called when a request or stream starts. */
   hold(): void;
-  /** It has ended. */
+  /** Called when a request or stream ends. */
   release(): void;
 }
 
 export interface ConnectionLimit {
   connect(remoteAddress: string, cut: () => void): HeldConnection | undefined;
-  /** Shuts out an address that another process of this node has shut out. */
+  /** Bans address prefixes that another process of this node has banned. */
   hear(shutOut: readonly string[]): void;
   readonly size: number;
 }
 
-/** How many strikes an address has at once, and how many more each second. */
+/** Penalties that an address may collect at once, and the number that is forgiven per second. */
 const strikeRate = { burst: 500, tokens: 50, everyMs: 1_000 };
-/** How long an address that used them up is shut out; its connections are cut. */
+/** Duration of a ban in milliseconds. Open connections of the address are closed. */
 const shutOutMs = 10_000;
-/** Most addresses whose strikes are remembered. */
+/** Limit on addresses with recorded penalties. */
 const maxAddresses = 10_000;
 
 export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
@@ -70,7 +70,7 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
     return places;
   }
 
-  /** An address without a connection takes no room, also one whose only connection was turned away. */
+  /** Removes the entry of an address without connections, even if its only connection was rejected. */
   function forgetEmpty(network: string, own: ConnectionSet): void {
     if (own.size === 0 && byAddress.get(network) === own) {
       byAddress.delete(network);
@@ -142,9 +142,9 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
 
 interface Place {
   readonly cut: () => void;
-  /** Requests and streams under way. */
+  /** Requests and streams in flight. */
   held: number;
-  /** Since when there are none, if there are. */
+  /** Time at which the last one ended, on the clock of `nowMs`. */
   idleSinceMs: number;
 }
 
@@ -155,7 +155,7 @@ class ConnectionSet {
     return this.places.size;
   }
 
-  /** Whether there is room for one more, which the one that is idle for longest may have had to make. */
+  /** Returns true if there is a free slot. If not, closes the connection that has been idle longest. */
   makeRoom(most: number): boolean {
     if (this.places.size < most) {
       return true;

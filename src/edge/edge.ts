@@ -1,6 +1,7 @@
 /**
- * What every connection, request and stream meets first, whatever protocol brings it: address, overload, rate limit,
- * bounds of connections, streams and unsent bytes, access log. What it lets in is a lease that ends with it.
+ * Admission layer: every connection, request and stream passes it first, in each protocol. It checks the address,
+ * overload, the rate limit, and limits on connections, streams and unsent bytes, and writes the access log. An admitted
+ * request gets a permit that is released when it ends.
  */
 import { RpcError, toRpcError } from "../rpc/errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
@@ -20,65 +21,70 @@ import { createStreamLimit, defaultStreams, type StreamLimits } from "./stream-l
 import { createRequestReporter, type FinishedRequest, isStream } from "./request-reporter.js";
 
 export interface EdgeSettings extends IdentitySettings {
-  /** CIDR ranges of proxies whose forwarding headers are believed. */
+  /** CIDR ranges of proxies with trusted forwarding headers. */
   readonly trustedProxies: readonly string[];
-  /** Requests a minute for an address; 0 for no limit. */
+  /** Rate limit per address, in requests per minute; 0 disables the limit. */
   readonly rateLimitPerMinute: number;
-  /** CIDR ranges that are not counted. */
+  /** CIDR ranges that are exempt from the rate limit. */
   readonly rateLimitExempt: readonly string[];
-  /** When new work is refused; the defaults when left out, as for the other bounds. */
+  /** Overload limits. Defaults apply if they or the limits below are left out. */
   readonly overload?: OverloadBounds;
   readonly connections?: ConnectionLimits;
   readonly streams?: StreamLimits;
   readonly bytes?: ByteBounds;
   readonly onSettled?: (request: FinishedRequest, arrival: Arrival) => void;
-  /** What the answer of an rpc tells in its headers beside the rate limit: a flat list of names and values. */
+  /** Returns headers for the response of an rpc, in addition to the rate limit: a flat list of names and values. */
   readonly headersOf?: (method: ServedMethod) => readonly string[];
-  /** Takes a line for an answered request, so many a second. */
+  /** Called with a line of the access log for a finished request; limited per second. */
   readonly onAccess: (line: AccessLine) => void;
-  /** Hears, at most once a second, that an address is shut out for a while, since it only does harm. */
+  /** Called, at most once per second, with an address that is banned temporarily. */
   readonly onShutOut?: (address: string) => void;
-  /** Hears, once, that requests are forwarded by a local proxy that is not trusted. */
+  /** Called once, if a local proxy that is not trusted forwards requests. */
   readonly onUntrustedForwarding: () => void;
-  /** Other processes serve the same callers, and are told what they do here. */
+  /** True if other processes serve the same callers, so that usage has to be shared with them. */
   readonly isShared?: boolean;
-  /** What a request waits for whose caller wants nothing from before a block; undefined where that is there already. */
+  /**
+   * Returns a promise that resolves when the node has the block that the caller requires; undefined if it has it
+   * already.
+   */
   readonly untilBlock?: (leastBlock: bigint) => Promise<void> | undefined;
 }
 
-/** What callers did in one of the processes that serve them, for the others. */
+/** Usage of callers in one process, for the other processes that serve them. */
 export interface SharedUsage {
-  /** What addresses have there. */
+  /** Usage by address. */
   readonly places: UsageByNetwork;
-  /** What they were charged for their rate. */
+  /** Requests charged against rate limits. */
   readonly charges: Charges;
-  /** Those that it has shut out. */
+  /** Banned address prefixes. */
   readonly shutOut: readonly string[];
 }
 
 export type EdgeStats = RateLimitCounts & {
-  /** Requests under way, streams apart. */
+  /** Requests in flight, without streams. */
   readonly activeRequests: number;
   readonly openStreams: number;
   readonly openConnections: number;
-  /** Bytes of requests and of answers that wait to be sent. */
+  /** Bytes reserved for requests and for responses that wait to be sent. */
   readonly heldBytes: number;
 };
 
 export interface Edge extends Gate {
-  /** Counts for the rate limiter's statistics and the metrics. */
+  /** Returns statistics of the rate limiter and values for the metrics. */
   stats(): EdgeStats;
-  /** What callers did here since this was last asked. */
+  /** Returns the usage in this process since the last call. */
   takeUsage(): SharedUsage;
-  /** What they did in other processes of this node: bounds and limits hold for all of it. */
+  /** Receives usage from other processes of this node, because limits apply to all of them together. */
   hearUsage(usage: SharedUsage): void;
-  /** Ends what the edge does by itself. */
+  /** Stops the timers. */
   stop(): void;
 }
 
-/** A refusal costs little, and who was refused may not know yet. */
+/**
+ * Penalty for a rejected request. It is small, because a rejection is cheap and the client may not know its limit yet.
+ */
 const strikesOfRefusal = 0.25;
-/** How often slow readers are cut. */
+/** Interval in milliseconds between checks for slow readers. */
 const sweepEveryMs = 1_000;
 const noHeaders: readonly string[] = [];
 
@@ -187,10 +193,10 @@ export function createEdge(settings: EdgeSettings): Edge {
 }
 
 /**
- * The block that a caller names as the oldest whose state he takes, as one does who has seen it elsewhere: whoever answers
- * him may not be there yet.
+ * Returns the block that the caller requires the state to include; undefined if none. The caller may have seen that
+ * block on another node that is ahead of this one.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 function leastBlockOf(arrival: Arrival): bigint | undefined {
   const named = arrival.header("gatehouse-min-block");
@@ -203,7 +209,7 @@ function leastBlockOf(arrival: Arrival): bigint | undefined {
   return BigInt(named);
 }
 
-/** Who asks again and again beyond what his address may have is struck; a proxy is not for those that it asks for. */
+/** Penalizes the connection if the request is rejected for its limits. A proxy is not penalized for its clients. */
 function strikeRefused<T>({ connection }: Arrival, address: string, take: () => T): T {
   try {
     return take();
@@ -215,7 +221,7 @@ function strikeRefused<T>({ connection }: Arrival, address: string, take: () => 
   }
 }
 
-/** Tells, once, of requests that a local proxy forwards which nobody trusts. */
+/** Creates a function that reports, once, requests forwarded by a local proxy that is not trusted. */
 function createProxyWatch({
   trustedProxies,
   onUntrustedForwarding,

@@ -1,11 +1,11 @@
-/** The headers by which a caller proves its identity (specification, "Authentication"), as the node checks them. */
+/** Message that proves the identity of a caller (specification, "Authentication"), as the node verifies it. */
 import { createHash } from "node:crypto";
 import { identityText } from "../base/crypto/signing-payloads.js";
 
 /**
- * What a caller signs, from the headers as they are sent: the hex digits of a hash, as bytes.
+ * Returns the message that a caller signs, from the headers as sent: the hex digits of a hash, as bytes.
  *
- * @param network value of the header `network`; undefined for the older form, which holds on every network.
+ * @param network value of the header `network`; undefined for the older form, which is valid on every network.
  */
 export function identityMessage(identity: string, timestamp: string, network: string | undefined): Buffer {
   const digest = createHash("sha256")

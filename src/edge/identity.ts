@@ -1,8 +1,8 @@
 /**
- * Who calls: an Ed25519 key that the caller proves to hold with headers `identity`, `timestamp` and `signature`
- * (specification, "Authentication"). With a fourth one, `network`, they hold on that network alone; without it, on all of
- * them. One signature serves any number of reads while its timestamp is fresh, so it is verified once and remembered until
- * then; nothing that writes relies on it.
+ * Authenticates callers by Ed25519 key. The headers `identity`, `timestamp` and `signature` prove that the caller holds
+ * the key (specification, "Authentication"). With the header `network` the proof is valid on one network; without it,
+ * on all of them. One signature may serve any number of reads while its timestamp is fresh, so each is verified once
+ * and cached. Writes never rely on it.
  */
 import { verifyEd25519 } from "../base/crypto/ed25519.js";
 import { isStrongKey } from "../base/crypto/key-validation.js";
@@ -11,33 +11,34 @@ import { identityMessage } from "./identity-message.js";
 import { createLruCache } from "../base/caches/lru-cache.js";
 import { RpcError } from "../rpc/errors.js";
 
-/** How callers prove their identity. */
+/** Source of identities: signed headers, or a header that a trusted gateway sets. */
 export type IdentityMode = "signed" | "trusted-header";
-/** Which forms of proof are taken: with and without a network, or only with one. */
+/** Accepted forms of proof: with or without a network, or only with one. */
 export type IdentityForm = "any" | "network";
 
 export interface IdentitySettings {
   readonly identityMode: IdentityMode;
   readonly identityForm: IdentityForm;
-  /** Hash of this node's genesis; undefined while it has none, and then what names a network proves nothing. */
+  /** Hash of this node's genesis; undefined before it has one, when proofs for a network are rejected. */
   readonly network: string | undefined;
 }
 
-/** How old a timestamp may be. */
+/** Limit on the age of a timestamp in milliseconds. */
 const mostAgeMs = 5 * 60_000;
-/** How far it may be ahead of the node's clock: what clocks differ by, and no more. */
+/** Limit in milliseconds on timestamps ahead of the node's clock, to permit clock skew. */
 const mostAheadMs = 60_000;
-/** Most signatures that are remembered. */
+/** Limit on cached signatures. */
 const maxRemembered = 10_000;
 
-/** A request header by its lower-case name. */
+/** Returns a request header by lower-case name. */
 type Header = (name: string) => string | undefined;
 
 /**
- * Request headers to the caller's key: 0x and 64 lower-case hex digits; undefined for an anonymous caller.
+ * Returns the caller's key from the request headers: 0x and 64 lower-case hex digits; undefined for an anonymous
+ * caller.
  *
- * @throws Failure INVALID_SIGNATURE when there is a signature that does not prove the identity; STATE_NOT_READY when this node
- *   cannot tell yet.
+ * @throws RpcError INVALID_SIGNATURE if a signature does not prove the identity; STATE_NOT_READY if this node has no
+ * genesis to compare the network with.
  */
 export type Identify = (header: Header) => string | undefined;
 
@@ -45,7 +46,7 @@ export function createIdentify(settings: IdentitySettings, nowMs: () => number):
   return settings.identityMode === "trusted-header" ? trustedHeader : createSignedIdentify(settings, nowMs);
 }
 
-/** A gateway in front of the node has authenticated the caller already. */
+/** Identifies callers that a gateway in front of the node has authenticated. */
 const trustedHeader: Identify = (header) => {
   const claim = header("identity") ?? "";
   if (isEmpty(claim)) {
@@ -58,7 +59,7 @@ const trustedHeader: Identify = (header) => {
   return `0x${key}`;
 };
 
-/** What a caller sends to prove an identity. */
+/** Headers that prove an identity. */
 interface Proof {
   readonly claim: string;
   readonly timestamp: string;
@@ -67,11 +68,11 @@ interface Proof {
   readonly network: string | undefined;
 }
 
-/** What a proof was found to say. */
+/** Result of a verified proof. */
 interface Proven {
-  /** Undefined for what proves nobody. */
+  /** Undefined if the signature proves no identity. */
   readonly identity: string | undefined;
-  /** Undefined for what is the same at all times. */
+  /** Undefined for a signature without a timestamp, which does not expire. */
   readonly timestampMs: number | undefined;
 }
 
@@ -97,7 +98,7 @@ function createSignedIdentify(settings: IdentitySettings, nowMs: () => number): 
   };
 }
 
-/** Undefined where nothing is signed. */
+/** Reads the proof from the headers; returns undefined if there is no signature. */
 function readProof(header: Header): Proof | undefined {
   const signature = header("signature") ?? "";
   const network = header("network") ?? "";
@@ -112,8 +113,8 @@ function readProof(header: Header): Proof | undefined {
 }
 
 /**
- * What existing clients send with each call of theirs, whatever it asks: the key has signed its own digits, at some time.
- * Whoever has seen it once can send it for ever, so it proves nobody; and refusing it would refuse the call.
+ * Returns true for the signature that existing clients send with each call: the key has signed its own digits, without
+ * a timestamp. It can be replayed forever, so it proves no identity. Rejecting it would make these calls fail.
  */
 function isTimeless({ claim, timestamp, signature, network }: Proof, key: string): boolean {
   const bytes = timestamp === "" && network === undefined ? parseSignature(signature) : undefined;
@@ -155,7 +156,10 @@ function checkFresh(timestampMs: number, now: number): void {
   }
 }
 
-/** A proof holds on the network that it names, and one that names none wherever it is taken. */
+/**
+ * Checks the network that the proof names. A proof without a network is valid on all networks that accept the older
+ * form.
+ */
 function checkNetwork(named: string | undefined, { identityForm, network }: IdentitySettings): void {
   if (named === undefined) {
     if (identityForm === "network") {
@@ -176,12 +180,12 @@ function checkNetwork(named: string | undefined, { identityForm, network }: Iden
   }
 }
 
-/** Nothing, or the prefix alone, as clients without a key send it. */
+/** Returns true if the header is empty or the prefix alone, as clients without a key send it. */
 function isEmpty(claim: string): boolean {
   return claim === "" || claim === "ed25519:";
 }
 
-/** 64 lower-case hex digits; the prefixes `ed25519:` and `0x` are each optional. */
+/** Returns 64 lower-case hex digits; the prefixes `ed25519:` and `0x` are each optional. */
 function parseKey(claim: string): string | undefined {
   const key = /^(?:ed25519:)?(?:0x)?([0-9a-fA-F]{64})$/.exec(claim)?.[1]?.toLowerCase();
   return key !== undefined && isStrongKey(key) ? key : undefined;

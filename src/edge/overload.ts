@@ -1,33 +1,31 @@
 /**
- * Refuses new work early when there is too much of it already: more requests under way than the bound, or an event loop
- * that is late at two looks in a row. What is refused costs little; what was let in is finished.
+ * Rejects new requests if too many are in flight, or if event-loop lag exceeds the limit in two consecutive samples. A
+ * rejection is cheap; admitted requests run to completion.
  */
 import { RpcError } from "../rpc/errors.js";
 
-/** When it is too much. */
 export interface OverloadBounds {
-  /** Requests under way. */
+  /** Limit on requests in flight. */
   readonly maxInFlight: number;
-  /** Of those, requests of one address, or one /64 of IPv6: one that does not end its requests takes no one's place. */
+  /** Limit on requests in flight per IPv4 address or IPv6 /64 prefix, so that one caller cannot occupy all slots. */
   readonly maxInFlightPerAddress: number;
-  /** How late the event loop may be, in milliseconds. */
+  /** Limit on event-loop lag in milliseconds. */
   readonly maxLagMs: number;
 }
 
-/** The bounds of a node. */
 export const defaultOverload: OverloadBounds = { maxInFlight: 2_000, maxInFlightPerAddress: 500, maxLagMs: 250 };
 
 export interface Overload {
   /**
-   * Looks whether another request may come in.
+   * Checks that the node can admit another request.
    *
-   * @throws Failure OVERLOADED
+   * @throws RpcError OVERLOADED
    */
   check(inFlight: number): void;
   /**
-   * Looks whether an address may have another request.
+   * Checks that an address may have another request.
    *
-   * @throws Failure OVERLOADED
+   * @throws RpcError OVERLOADED
    */
   checkAddress(inFlight: number): void;
   stop(): void;

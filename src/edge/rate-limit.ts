@@ -1,7 +1,4 @@
-/**
- * Counts requests by address. Each address has a token bucket, and so has each /64 of IPv6, which one caller has
- * whole.
- */
+/** Rate limiter with a token bucket per IPv4 address or IPv6 /64 prefix, since one caller has a full prefix. */
 import type { TokenBucket } from "limiter";
 import { createTokenBuckets } from "../base/limits/token-buckets.js";
 import { RpcError } from "../rpc/errors.js";
@@ -12,38 +9,39 @@ const maxAddresses = 50_000;
 const unlimited: readonly string[] = [];
 
 export interface RateLimitCounts {
-  /** Addresses counted at present. */
+  /** Addresses that have used tokens and are not full again. */
   readonly totalIps: number;
-  /** Of those, addresses that are over their limit. */
+  /** Addresses that are over their limit. */
   readonly blockedIps: number;
 }
 
 export interface RateLimit {
   /**
-   * Counts a request and gives the headers that tell the caller how much is left: a flat list of names and values.
+   * Counts a request. Returns the headers that report the remaining quota: a flat list of names and values.
    *
-   * @throws Failure RATE_LIMITED with the seconds to wait.
+   * @throws RpcError RATE_LIMITED with the seconds to wait.
    */
   count(address: string): readonly string[];
-  /** Charges a body of so many bytes, beyond the request that was counted: a large one is worth many requests. */
+  /** Charges a body of this many bytes, in addition to its request: a large body costs as much as many requests. */
   weigh(address: string, bytes: number): void;
   counts(): RateLimitCounts;
-  /** What addresses were charged since this was last asked; nothing where it is not remembered. */
+  /** Returns the charges since the last call; empty if the limiter is not shared. */
   takeCharged(): Charges;
-  /** Charges what other processes of this node have charged. */
+  /** Applies charges of other processes of this node. */
   hear(charges: Charges): void;
 }
 
-/** Requests that networks were charged. */
+/** Charged requests by address prefix. */
 export type Charges = readonly (readonly [network: string, requests: number])[];
 
-/** So many bytes of an answer, or of a request's body, weigh as much as a request. */
+/** Number of bytes of a response or request body that cost as much as one request. */
 export const bytesPerRequest = 64 * 1024;
 
 /**
- * A limiter of so many requests a minute for each address; 0 limits nothing.
+ * Creates a limiter of requests per minute for each address; 0 disables the limit.
  *
- * @param isShared others count with it: what it charges is remembered until somebody asks.
+ * @param isShared true if other processes share the limit, so that charges are recorded until
+ * {@link RateLimit.takeCharged}.
  */
 export function createRateLimit(perMinute: number, isShared = false): RateLimit {
   let charged = new Map<string, number>();
@@ -81,7 +79,7 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
     const network = addressPrefixOf(address);
     const bucket = perMinute === 0 ? undefined : buckets.known(network);
     if (bucket !== undefined) {
-      // It may be overdrawn: what was answered is answered, and the next request waits.
+      // The bucket may become negative, since the response is already built. The next request waits.
       bucket.content -= Math.floor(bytes / bytesPerRequest);
       remember(network, Math.floor(bytes / bytesPerRequest));
     }
@@ -96,19 +94,19 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
   function hear(charges: Charges): void {
     for (const [network, requests] of perMinute === 0 ? [] : charges) {
       const bucket = buckets.of(network, rate);
-      // It fills with the time until now before it is charged.
+      // Refill the bucket for the time until now before charging it.
       bucket.drip();
       bucket.content -= requests;
     }
   }
 
-  /** Looks at every bucket; statistics are asked for seldom. */
+  /** Counts addresses by scanning every bucket; statistics are rarely requested. */
   function counts(): RateLimitCounts {
     let totalIps = 0;
     let blockedIps = 0;
     for (const bucket of buckets.all()) {
       bucket.drip();
-      // A bucket that is full again counts nothing any more.
+      // A full bucket does not count.
       totalIps += bucket.content < perMinute ? 1 : 0;
       blockedIps += bucket.content < 1 ? 1 : 0;
     }

@@ -1,4 +1,4 @@
-/** The lease of a request or a stream: its place and its bytes, given back when it ends, however it ends. */
+/** Permit of a request or stream: its slot and its reserved bytes, released when it ends in any way. */
 import type { RpcError, Outcome } from "../rpc/errors.js";
 import type { Arrival, Permit, Protocol } from "../rpc/gate.js";
 import type { Caller, ServedMethod } from "../rpc/service.js";
@@ -6,21 +6,21 @@ import type { AddressUsage } from "./address-usage.js";
 import type { ByteBudget, Holder } from "./byte-budget.js";
 import type { HeldConnection } from "./connection-limit.js";
 
-/** What is known of a request at the door. */
+/** Properties of a request at admission. */
 export interface Entered {
   readonly arrival: Arrival;
   readonly address: string;
   readonly protocol: Protocol;
   readonly method: ServedMethod | undefined;
-  /** On the clock of `performance.now()`. */
+  /** Start time on the clock of `performance.now()`. */
   readonly startMs: number;
 }
 
-/** What leases need of the edge. */
+/** Dependencies of permits. */
 export interface Leasing {
   readonly bytes: ByteBudget;
   charge(address: string, weightBytes: number): void;
-  /** Reads the identity that the headers of a request prove. Throws Failure INVALID_SIGNATURE. */
+  /** Returns the identity that the headers of a request prove. Throws RpcError INVALID_SIGNATURE. */
   identify(arrival: Arrival): string | undefined;
   onEnd(lease: RequestPermit, code: Outcome, endMs: number): void;
 }
@@ -29,7 +29,7 @@ export class RequestPermit implements Permit, Entered, Holder {
   private code: Outcome = "CANCELLED";
   private settledMs: number | undefined;
   private heldBytes = 0;
-  /** Of those, the ones that wait to be read. */
+  /** Reserved bytes that wait to be sent. */
   private unreadBytes = 0;
   private requestBytes = 0;
   private isEnded = false;

@@ -1,13 +1,12 @@
-/** What is told of each request once it has ended: metrics, traces, a line of the access log. */
+/** Reports finished requests to metrics, traces and the access log. */
 import type { Outcome } from "../rpc/errors.js";
 import type { Arrival } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 import { type AccessLine, createAccessLog } from "./access-log.js";
 import type { Entered } from "./request-permit.js";
 
-/** A request that has ended. */
 export interface FinishedRequest extends Omit<AccessLine, "address"> {
-  /** It was open for as long as its caller liked. */
+  /** True for a stream. Its latency means nothing, since the client decides how long it stays open. */
   readonly isStream: boolean;
 }
 
@@ -16,12 +15,12 @@ export interface TellingDeps {
   readonly onAccess: (line: AccessLine) => void;
 }
 
-/** Tells how a request ended. */
+/** Reports the outcome of a request. */
 export type ReportRequest = (entered: Entered, code: Outcome, endMs: number) => void;
 
-/** Most lines of the access log in a second. */
+/** Limit on lines of the access log per second. */
 const accessLinesPerSecond = 20;
-/** Of those who left before their answer, fewer: it is what attacks are made of. */
+/** Limit on lines for canceled requests per second. It is lower, because attacks consist of them. */
 const cancelledLinesPerSecond = 1;
 
 export function createRequestReporter({ onSettled, onAccess }: TellingDeps): ReportRequest {
@@ -41,14 +40,14 @@ export function createRequestReporter({ onSettled, onAccess }: TellingDeps): Rep
   };
 }
 
-/** Whether calls of this method are streams, from either side. */
+/** Returns true if calls of this method are streams in either direction. */
 export function isStream(method: ServedMethod | undefined): boolean {
   return method !== undefined && method.desc.methodKind !== "unary";
 }
 
 const rpcNames = new WeakMap<ServedMethod, string>();
 
-/** `package.Service/Method`, put together once. */
+/** Returns `package.Service/Method`, cached by method. */
 function rpcName(method: ServedMethod): string {
   let name = rpcNames.get(method);
   if (name === undefined) {

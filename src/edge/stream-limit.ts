@@ -1,22 +1,20 @@
-/** Streams stay open for as long as their callers like, so they are counted apart from requests, and bounded. */
+/** Limits open streams. They stay open for as long as their clients like, so they are counted apart from requests. */
 import { RpcError } from "../rpc/errors.js";
 import type { AddressUsage } from "./address-usage.js";
 
-/** How many streams may be open. */
 export interface StreamLimits {
   readonly total: number;
-  /** Of one address, or one /64 of IPv6. */
+  /** Limit per IPv4 address or IPv6 /64 prefix. */
   readonly perAddress: number;
 }
 
-/** The bounds of a node. */
 export const defaultStreams: StreamLimits = { total: 2_000, perAddress: 100 };
 
 export interface StreamLimit {
   /**
-   * A stream opens.
+   * Counts a stream that opens.
    *
-   * @throws Failure TOO_MANY_STREAMS
+   * @throws RpcError TOO_MANY_STREAMS
    */
   open(account: AddressUsage): void;
   close(account: AddressUsage): void;

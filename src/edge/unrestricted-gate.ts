@@ -1,10 +1,10 @@
-/** A gate for those who belong to the node: nobody is counted, limited or logged. */
+/** Gate for trusted callers. It has no limits, statistics or log. */
 import type { Arrival, Gate, Permit } from "../rpc/gate.js";
 
 /**
- * Builds the gate.
+ * Creates the gate.
  *
- * @param check throws the Failure that turns a request away.
+ * @param check throws an RpcError to reject a request.
  */
 export function createUnrestrictedGate(check: (arrival: Arrival) => void = () => undefined): Gate {
   const nothing = (): void => undefined;

@@ -1,6 +1,6 @@
 /**
- * A node inside an Express application, exported from the package as `gatehouse/express`: it runs in the application's
- * process, on ports of its own, and as an application that the other one mounts where it likes.
+ * Node inside an Express application, exported from the package as `gatehouse/express`. The node runs in the
+ * application's process and listens on its own ports. The application can also mount the node's router at any path.
  */
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { Express } from "express";
@@ -11,39 +11,42 @@ import { startNode } from "../node/node.js";
 
 export { ConfigError } from "../config/config-error.js";
 export { StartError };
-/** The caller in the context values of a call: `contextValues.set(callerKey, { address, identity })`. */
+/** Key of the caller in the context values of a call: `contextValues.set(callerKey, { address, identity })`. */
 export { callerKey } from "../rpc/connect/routes.js";
 export type { Settings };
 
-/** A node that runs in the application's process. */
+/** Node that runs in the application's process. */
 export interface Gatehouse {
   /**
-   * Answers whatever gets to it, below the path at which it is mounted, as the node's public port does: plain HTTP,
-   * JSON-RPC, Connect, gRPC-Web, documents, preflights, and failures, 404 and 405 among them, in the node's own form. It
-   * hands nothing on. gRPC needs HTTP/2, which Express has not: it is on the port.
+   * Express application that serves the node's public API below the path at which it is mounted.
    *
-   * Mount it before what reads request bodies or changes answers, such as `express.json()` and `compression()`.
+   * Responds to every request, in the node's own format: plain HTTP, JSON-RPC, Connect, gRPC-Web, documents,
+   * preflights, and errors, including 404 and 405. Never calls `next()`. gRPC requires HTTP/2, which Express does not
+   * support: use the node's port.
+   *
+   * Mount the router before handlers that read request bodies or change responses, such as `express.json()` and
+   * `compression()`.
    */
   readonly router: Express;
   /**
-   * Registers the node's public services with a router of Connect, for adapters and transports of your own:
-   * `connectNodeAdapter({ routes })`, `expressConnectMiddleware({ routes })`, `createRouterTransport(routes)`. Nobody is
-   * counted or limited there, and no signature is read: who calls is what {@link callerKey} says.
+   * Registers the node's public services with a Connect router, for your own adapters and transports:
+   * `connectNodeAdapter({ routes })`, `expressConnectMiddleware({ routes })`, `createRouterTransport(routes)`. These
+   * calls have no limits, and signatures are not verified: the caller is the value of {@link callerKey}.
    */
   readonly routes: (router: ConnectRouter) => void;
-  /** Scheme, host and port of the node's public port, as reached from this machine. */
+  /** URL of the node's public port (scheme, host and port), as reached from this machine. */
   readonly rpcUrl: string;
-  /** 0x and 64 lower-case hex digits. */
+  /** Public key of the node: 0x and 64 lowercase hex digits. */
   readonly publicKey: string;
-  /** Bound port by subsystem: `rpc`, `omni`, and `control` where it has one. */
+  /** Bound port by subsystem: `rpc`, `omni`, and `control` if enabled. */
   readonly ports: Readonly<Record<string, number>>;
-  /** Sentences that the operator should read. */
+  /** Messages for the operator. */
   readonly warnings: readonly string[];
   /**
-   * Finishes what is under way, for up to ten seconds, and ends the node; the router turns requests away from then on
-   * (503). The application's own server goes on. All callers wait for the same end.
+   * Stops the node, waiting up to 10 s for requests in progress. The router responds with 503 from then on; the
+   * application's own server keeps running. Repeated calls wait for the same shutdown.
    *
-   * @throws Error that names the parts that could not be ended.
+   * @throws Error that names the components that failed to stop.
    */
   stop(): Promise<void>;
 }
@@ -51,10 +54,10 @@ export interface Gatehouse {
 /**
  * Starts a node and resolves when it has booted.
  *
- * @param settings options by the names that they have in a configuration file, such as `{ "data-dir": "node",
- * "rpc-port": 0 }`; docs/options.md lists them. What is left out has its default. Relative paths start from the working
- * directory. Neither flags nor the environment are read.
- * @throws ConfigError when a setting is wrong, StartError when the node cannot start.
+ * @param settings options by their names in a configuration file, such as `{ "data-dir": "node", "rpc-port": 0 }`;
+ * docs/options.md lists them. Omitted options have their defaults. Relative paths are resolved against the working
+ * directory. Flags and environment variables are not read.
+ * @throws ConfigError if a setting is invalid, StartError if the node cannot start.
  */
 export async function startGatehouse(settings: Settings = {}): Promise<Gatehouse> {
   const config = readSettings(settings, process.cwd());

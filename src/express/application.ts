@@ -1,6 +1,6 @@
 /**
- * A node as an application of Express: routes for plain HTTP and documents, connect-express for Connect and gRPC-Web, 404
- * and 405. The gate stands before each answer, as everywhere.
+ * Express application that serves a node: routes for plain HTTP and documents, connect-express for Connect and
+ * gRPC-Web, and 404 and 405. As in every protocol, the gate admits each request first.
  */
 import type { ConnectRouter } from "@connectrpc/connect";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler } from "express";
@@ -12,14 +12,13 @@ import { connectRoutes } from "../rpc/connect/routes.js";
 import { createConnectMiddleware } from "./connect.js";
 import { createTranscodingRouter } from "../transcoding/router.js";
 
-/** An application, as whoever mounts it sees it. */
+/** Application with the parts that a mounting server needs. */
 export interface NodeApplication extends Application {
   readonly listener: express.Express;
-  /** Registers the node's public services, for every adapter of Connect. */
+  /** Registers the node's public services with any Connect adapter. */
   readonly routes: (router: ConnectRouter) => void;
 }
 
-/** Builds the application. */
 export function buildApplication(deps: ApplicationDeps): NodeApplication {
   const { handlers, endpoints, pagePaths, protocol } = deps;
   const exchanges = new WeakMap<IncomingMessage, Http1Exchange>();
@@ -50,7 +49,7 @@ export function buildApplication(deps: ApplicationDeps): NodeApplication {
     app.get(path, by(handlers.pages));
   }
   app.use((request) => handlers.last(exchangeOf(request)));
-  // A path that Express cannot decode, or an error of its own: the last handler says what is wrong with the path.
+  // Express could not decode the path, or failed itself. The fallback handler describes errors of the path.
   const onError: ErrorRequestHandler = (error: unknown, request, _response, next) => {
     const exchange = exchanges.get(request);
     if (exchange === undefined || exchange.headersSent) {
@@ -80,8 +79,9 @@ function isPathError(error: unknown): boolean {
 }
 
 /**
- * A URL whose path Express reads as the compiled routes do: it compares letters, where what is encoded and need not be is
- * the same (RFC 3986, section 6.2.2.2), and ends a path at a `#`, which no request may have.
+ * Normalizes a URL so that Express matches its path as the compiled routes do. Express compares characters literally,
+ * so encoded unreserved characters are decoded (RFC 3986, section 6.2.2.2). Express ends a path at `#`, which no
+ * request may contain, so `#` is encoded.
  */
 function asExpressReads(url: string): string {
   const mark = url.indexOf("?");
@@ -91,5 +91,5 @@ function asExpressReads(url: string): string {
     : url;
 }
 
-/** Letters, digits, `-`, `.`, `_` and `~`, encoded. */
+/** Percent-encoded unreserved characters: letters, digits, `-`, `.`, `_` and `~`. */
 const unreserved = /%(2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)/gi;

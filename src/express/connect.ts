@@ -1,4 +1,4 @@
-/** Connect and gRPC-Web by the middleware of the library, behind the gate. */
+/** Connect and gRPC-Web through the middleware of the Connect library, after the gate. */
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
@@ -17,7 +17,7 @@ import { serve } from "../rpc/exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 
-/** Builds the middleware. What is no rpc's path is handed on. */
+/** Creates the middleware. Passes requests for paths of no rpc to the next handler. */
 export function createConnectMiddleware(
   deps: ProtocolDeps,
   exchangeOf: (request: Request) => Http1Exchange,
@@ -30,7 +30,7 @@ export function createConnectMiddleware(
   });
 
   const answer = (exchange: Exchange, served: ServedMethod, media: RpcMedia, take: Take): void => {
-    // Express has given its methods to both.
+    // Express has added its own methods to both objects.
     const { request, response } = exchange as Http1Exchange & {
       readonly request: Request;
       readonly response: Response;
@@ -48,7 +48,7 @@ export function createConnectMiddleware(
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
           }
           await answerCharged({ exchange: exchange as Http1Exchange, response, lease, media, passage }, (failed) =>
-            // What is no rpc's path does not get here.
+            // Called only if the middleware fails: paths of no rpc do not get here.
             middleware(request, response, failed as NextFunction),
           );
           return undefined;
@@ -83,10 +83,10 @@ export function createConnectMiddleware(
   };
 }
 
-/** Has the request as the library takes it. */
+/** Prepares the request in the form that the library reads. */
 type Take = (request: Request, lease: Permit) => Promise<void>;
 
-/** The URL of a call by GET, with another message. */
+/** Returns the URL of a GET call with its message replaced. */
 function withMessage({ path, query }: Exchange, message: Buffer): string {
   const parameters = new URLSearchParams(query);
   parameters.set("base64", "1");
@@ -105,17 +105,17 @@ interface Answering {
 type Sent = (error?: Error | null) => void;
 
 /**
- * Has somebody else write the answer, and takes room for each piece of it until it is gone. Headers go out with the first
- * piece that there is room for, so that without room there can still be another answer. Resolves when the answer is out, or
- * the caller has gone.
+ * Runs a library that writes the response, and reserves bytes for each piece until it is sent. Headers are delayed
+ * until the first piece has its reservation, so that an error response is still possible. Resolves when the response is
+ * sent or the client has disconnected.
  *
- * @throws Failure when there is no room for its first piece.
+ * @throws RpcError if no bytes can be reserved for the first piece.
  */
 async function answerCharged(
   { exchange, response, lease, media, passage }: Answering,
   run: (failed: (error: unknown) => void) => void,
 ): Promise<void> {
-  // Others may have wrapped them before.
+  // Earlier handlers may have wrapped these methods.
   const write = response.write.bind(response) as (piece: Uint8Array, encoding: string, sent: Sent) => boolean;
   const end = response.end.bind(response) as () => Response;
   const writeHead = response.writeHead.bind(response);
@@ -143,7 +143,7 @@ async function answerCharged(
         lease.reserveResponseBytes(bytes.length);
       } catch (error) {
         giveUp(error);
-        // The library says nothing of an answer that was given up.
+        // The library reports nothing for a response that was aborted.
         throw new ConnectError("There is no room for the answer.", Code.Aborted);
       }
       begin();

@@ -1,6 +1,6 @@
 /**
- * The boot of a node, row by row. Whoever reads it from top to bottom knows what a node is made of, and in which order;
- * how rows are taken is in boot-table.ts, what they are made of in the files beside it.
+ * Boot of a node, row by row: all modules of a node, in the order in which they are created. boot-table.ts runs the
+ * rows. The folders next to this file hold the modules.
  */
 import { errorMessage } from "../base/errors/error-message.js";
 import { StartError } from "../base/errors/start-error.js";
@@ -45,10 +45,10 @@ import { startDataVerifier } from "./data/data-verifier.js";
 
 const reportedElsewhere = "Another process runs it, and none has reported it to the control service.";
 
-/** What a boot begins with. */
+/** Initial values of a boot. */
 export interface BootBeginning {
   readonly core: NodeCore;
-  /** A lease of the database that was taken for this node; undefined where it takes one itself. */
+  /** Writer lease that was acquired for this node in advance; undefined if the node acquires a lease itself. */
   readonly taken: HeldLease | undefined;
 }
 
@@ -99,14 +99,14 @@ export const bootTable = BootTable.of<BootBeginning>()
       return { attestation, early, ...createPublicServices(core, early) };
     },
   })
-  // Before anything that may have to be waited for: whoever asks is told that the node starts, and how far it is.
+  // Before any step that may have to wait, so that clients can query the progress of the boot.
   .part({
     name: "public port",
     needs: ["core", "services", "edge", "history", "tls", "facts", "chainHealth", "workers", "health"],
     provides: ["rpcPort", "application", "drainFirst"],
     async run({ core, health, ...parts }) {
       const port = await openRpcPort(core, parts);
-      // Before the port, whose end would wait for them.
+      // Added after the port's hook, so that it runs before: the port would wait for these subscriptions.
       core.onShutdown("those who watch the health", () => health.feed.close());
       return port;
     },
@@ -117,7 +117,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: ["database"],
     run: async ({ core }) => ({ database: await openNodeDatabase(core) }),
   })
-  // After the database, which remembers whose it is.
+  // After the database, which stores the identity of its node.
   .step({
     name: "identity",
     needs: ["core", "database"],
@@ -150,7 +150,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "chain",
     needs: ["core", "database", "store", "genesis", "chainHealth"],
     provides: ["head", "joining"],
-    // A chain that is wrong can be looked at; of one that cannot be read nothing is known.
+    // A chain that fails verification can still be inspected. Without the database, nothing is known about the chain.
     whenFailed: (error) => (error instanceof DatabaseAwayError ? "end" : "go on"),
     notPossible: ({ genesis }) =>
       genesis === undefined ? "There is no genesis block yet; start the node with --genesis FILE." : undefined,
@@ -168,7 +168,7 @@ export const bootTable = BootTable.of<BootBeginning>()
         });
       } catch (error) {
         core.damage.notice(error);
-        // For good: that the database takes writes again does not mend it.
+        // Permanent: the error remains when the database accepts writes again.
         chainHealth.tell("boot", errorMessage(error));
         throw error;
       }
@@ -185,7 +185,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "watch over what is stored",
     needs: ["core", "store"],
     provides: ["watchedStore"],
-    // After the chain's step, which says by itself what ends it.
+    // After the chain step, which reports corruption itself.
     run: ({ core, store }) => ({ watchedStore: watchStore(store, core.damage) }),
   })
   .part({
@@ -247,7 +247,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       }
       const network = await createNodeNetwork(core, { ...parts, mayAccept, join });
       snapshots.watch(() => network.peerBlock());
-      // A reader needs no peers: its blocks come by the database.
+      // A reader needs no peers, because its blocks arrive through the database.
       core.lifecycle.setDormant(role !== "reader" && network.book.isEmpty());
       return { network };
     },
@@ -359,7 +359,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: ["omniPort"],
     async run({ core, database, key, genesis, network, chainServices, snapshots }) {
       const { config, addresses } = core;
-      // A standby has the key of the node that writes: to other nodes it is nobody.
+      // A standby has the key of the writer, so it offers no services to other nodes.
       const services =
         core.config.role === "standby"
           ? []
@@ -377,7 +377,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       return { omniPort };
     },
   })
-  // The network moves it, once its loop runs.
+  // The network updates the state of this subsystem once its main loop runs.
   .step({ name: "dtr", needs: [], provides: [], whenDormant: "wait", whenFailed: "go on", run: () => undefined })
   .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
   .part({
@@ -408,7 +408,8 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "watchers",
     needs: ["core", "health", "events"],
     provides: [],
-    // First of all that ends, so that they hear that the node takes no more traffic, and not of what is closed after that.
+    // Added last, so that it runs first: subscribers learn that the node takes no more traffic, but not what closes
+    // later.
     run: ({ core, health, events }) =>
       core.onShutdown("those who watch", async () => {
         events.close();
@@ -416,5 +417,5 @@ export const bootTable = BootTable.of<BootBeginning>()
       }),
   });
 
-/** What a boot has made when it is over. */
+/** Values that a completed boot provides. */
 export type Booted = typeof bootTable extends BootTable<infer C> ? C : never;

@@ -1,4 +1,4 @@
-/** A node, from its start to its end: configuration in, a running node out. */
+/** Starts a node from a configuration, and stops it. */
 import { isDatabaseCorruption, isDatabaseError } from "../base/errors/database-error-kind.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import type { Logger } from "../base/logging/log.js";
@@ -20,67 +20,76 @@ import { countSteps, createBoot } from "./lifecycle/boot-table.js";
 import { createNodeCore, type NodeCore } from "./lifecycle/core.js";
 import { countWorkers } from "./lifecycle/worker-count.js";
 
-/** A node that booted. */
+/** Node that has booted. */
 export interface RunningNode {
-  /** Scheme, host and port of the RPC port, as reached from this machine. */
+  /** URL of the RPC port as reached from this machine: scheme, host and port. */
   readonly rpcUrl: string;
-  /** 0x and 64 lower-case hex digits. */
+  /** Public key of the node: 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
-  /** Bound port by subsystem name. */
+  /** Bound ports by subsystem name. */
   readonly ports: Readonly<Record<string, number>>;
-  /** Whether it knew no peers when it had booted. */
+  /** True if the node knew no peers at the end of its boot. */
   readonly dormant: boolean;
   readonly version: string;
   readonly versionName: string;
-  /** Sentences that the operator should read. */
+  /** Messages that the operator should read. */
   readonly warnings: readonly string[];
-  /** The registry of subsystems: whoever runs a subsystem reports its state here. */
+  /** Registry of subsystems. The code that runs a subsystem reports its state here. */
   readonly subsystems: Subsystems;
   readonly mainLoop: MainLoop;
-  /** The chain: whoever brings blocks hands them in here. */
+  /** Chain of the node. External block producers submit their blocks here. */
   readonly chain: Chain;
-  /** How far it is behind its peers, while it catches up. */
+  /** Returns the progress of the block sync while the node catches up with its peers; otherwise undefined. */
   syncProgress(): SyncProgress | undefined;
-  /** Of a node that stands by: the lease, once it is its turn to write; undefined when it stops without. */
+  /**
+   * Writer lease that a standby acquires when it takes over; undefined if it stops before that. Set only on a standby.
+   */
   readonly turn: Promise<HeldLease | undefined> | undefined;
   readonly role: Config["role"];
-  /** Processes that serve its public port beside its own. */
+  /** Number of processes that serve the public port in addition to the node's own. */
   readonly workers: number;
-  /** The application of Express that answers requests which other servers of HTTP/1.1 took, as the RPC port would. */
+  /** Returns the Express application, which responds to requests of other HTTP/1.1 servers as the RPC port would. */
   readonly application: () => Promise<NodeApplication>;
   readonly log: Logger;
   /**
-   * Finishes what is under way, for up to ten seconds, and ends every part, even when one of them fails. All callers wait
-   * for the same end.
+   * Finishes requests in progress, for up to 10 s, and stops every part, even if one of them fails. All callers wait
+   * for the same shutdown.
    *
-   * @throws StopError that names the parts that could not be ended.
+   * @throws StopError that names the parts that could not be stopped.
    */
   stop(): Promise<void>;
 }
 
-/** How often an authority that makes no block says so. */
+/** Default interval in milliseconds at which an authority that produces no block restates its latest block. */
 const defaultStateHeadEveryMs = 30_000;
 
-/** What a start is given beside the configuration. */
+/** Options of a start besides the configuration. */
 export interface StartOptions {
-  /** What several nodes in one process have in common. */
+  /** Process errors, shared by all nodes in one process. */
   readonly processErrors: ProcessErrors;
-  /** When new work is refused; the usual bounds when left out. */
+  /** Limits above which the node rejects new requests. Default: the usual limits. */
   readonly overload?: OverloadBounds;
-  /** How often an authority that makes no block says that there is no newer one, in milliseconds; 30,000 when left out. */
+  /**
+   * Interval in milliseconds at which an authority that produces no block states that its latest block is still the
+   * latest. Default: 30,000.
+   */
   readonly stateHeadEveryMs?: number;
-  /** Ends the boot when it is aborted: what has begun is ended, and the start rejected. */
+  /** Signal that aborts the boot: the node stops the parts that have started and rejects the start. */
   readonly signal?: AbortSignal;
-  /** Is given what makes the node read files again that may have changed; it may be called at any time from then on. */
+  /**
+   * Called with a function that makes the node reload files that may have changed. The function may be called at any
+   * time.
+   */
   readonly onReload?: (reload: () => void) => void;
-  /** A lease of the database that was taken for this node; without it a writer takes one itself. */
+  /** Writer lease that was acquired for this node in advance; without it a writer acquires one itself. */
   readonly taken?: HeldLease;
 }
 
 /**
  * Starts a node and resolves when it has booted.
  *
- * @throws StartError when it cannot start, StartAborted when it was told to stop meanwhile.
+ * @throws StartError if the node cannot start.
+ * @throws StartAborted if the node was stopped during its start.
  */
 export async function startNode(
   config: Config,
@@ -115,7 +124,7 @@ export async function startNode(
     booted = await boot.run({ core, taken });
   } catch (error) {
     const isAborted = lifecycle.isStopping();
-    // What cannot be ended is in the log; why the start ended is what its caller asks for.
+    // Errors of the shutdown are in the log; the caller needs the error that ended the start.
     await stop().catch(() => undefined);
     if (isAborted) {
       throw new StartAborted("The node was told to stop while it started.", { cause: error });
@@ -133,7 +142,7 @@ export async function startNode(
   }
   return describeNode(core, booted, stop);
 
-  /** Leaves dormancy, where it has booted and has a peer: takes the steps that were left out. */
+  /** Leaves dormancy if the node has booted and has a peer: runs the boot steps that were deferred. */
   async function wake(): Promise<void> {
     if (booted === undefined || !lifecycle.isDormant() || lifecycle.isStopping() || booted.network.book.isEmpty()) {
       return;
@@ -147,7 +156,7 @@ export async function startNode(
   }
 }
 
-/** Every row of the boot may be the one that meets trouble of the database, which has a sentence of its own. */
+/** Converts an error of the boot. Any row may meet a database outage, which has an error message of its own. */
 function toStartError({ databaseUrl }: Config, error: unknown): StartError {
   if (error instanceof StartError) {
     return error;

@@ -1,21 +1,21 @@
-/** A node until it is told to stop; one that stands by becomes the one that writes when that is gone. */
+/** Runs a node until it is stopped. A standby becomes the writer when the previous writer is gone. */
 import { StartAborted } from "../base/errors/start-error.js";
 import type { Config } from "../config/config.js";
 import { type RunningNode, startNode, type StartOptions } from "./node.js";
 
-/** What a run is given beside the options of a start. */
+/** Options of a run besides those of a start. */
 export interface RunOptions extends StartOptions {
-  /** Hears of each node that has booted: the first, and the one that takes over. */
+  /** Called with each node that has booted: the first, and the writer that replaces a standby. */
   readonly onReady: (node: RunningNode) => void;
-  /** Hears why there is no node any more, though nobody stopped it: taking over has failed. */
+  /** Called with the error of a failed takeover, after which no node runs. */
   readonly onEnd: (error: unknown) => void;
 }
 
 /**
- * Starts a node, and when it has stood by and its turn comes, one that writes, on the same ports.
+ * Starts a node. When a standby acquires the writer lease, stops it and starts a writer on the same ports.
  *
- * @returns what stops the one that runs, and what is about to.
- * @throws what `startNode` throws.
+ * @returns a function that stops the running node and any takeover in progress.
+ * @throws the errors of `startNode`.
  */
 export async function runNode(
   config: Config,
@@ -29,7 +29,7 @@ export async function runNode(
   async function takeOver(): Promise<void> {
     const taken = await first.turn;
     const next = { ...config, ...portsOf(first, config), role: "writer", portDrift: "deny" } as const;
-    // What could not be ended is in the log.
+    // Errors of the shutdown are in the log.
     await first.stop().catch(() => undefined);
     if (taken !== undefined && !ending.signal.aborted) {
       node = await startNode(next, { ...options, taken, signal: ending.signal });
@@ -51,7 +51,7 @@ export async function runNode(
   };
 }
 
-/** The ports that a node has bound, for the next one; of what it has not, those that were asked for. */
+/** Returns the ports that a node has bound, for its successor; for each unbound port, the configured one. */
 function portsOf({ subsystems, ports }: RunningNode, config: Config) {
   return {
     rpcPort: ports.rpc!,

@@ -1,4 +1,4 @@
-/** The module that a worker runs: it waits for its node to say what to serve, and ends with it. */
+/** Entry module of a worker process: waits for instructions from the node, and exits with the node. */
 import type { PoolSide } from "../workers/pool.js";
 import { openIpcChannel } from "../workers/ipc.js";
 import { errorMessage } from "../base/errors/error-message.js";
@@ -6,19 +6,22 @@ import { RpcError } from "../rpc/errors.js";
 import { type RunningWorker, startWorker } from "./worker.js";
 import type { NodeSide, WorkerSide } from "./serving/worker-sides.js";
 
-// The terminal sends these to every process of the node, which itself says when its workers have to end.
+// A terminal sends these signals to every process of the node. The node decides when its workers stop.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => undefined);
 }
-// Without its node it is nothing.
+// A worker is useless without its node.
 process.on("disconnect", () => process.exit(1));
 
 let running: RunningWorker | undefined;
-/** What comes before it serves is of no use. */
+/**
+ * Creates a handler that passes a notification to the worker. Notifications before the worker listens are dropped,
+ * because they have no use.
+ */
 const tell = <N extends keyof WorkerSide["tells"]>(name: N): WorkerSide["tells"][N] =>
   ((told: never) => running?.side[name](told)) as WorkerSide["tells"][N];
 
-/** Fails with a sentence for the operator: nobody else hears of it. */
+/** Runs work, and converts an error to an RpcError with the same message. Only the operator sees that message. */
 async function inSentences(work: () => Promise<void>): Promise<void> {
   try {
     await work();

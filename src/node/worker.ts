@@ -1,6 +1,6 @@
 /**
- * A process that serves the public port of a node. It reads the node's database over connections of its own, with caches
- * of its own, and follows the blocks in it; what the node knows and the database does not, it asks the node for.
+ * Worker process that serves the public port of a node. The worker reads the node's database over its own connections,
+ * with its own caches, and follows the blocks there. It queries the node for data that is not in the database.
  */
 import { fromBinary } from "@bufbuild/protobuf";
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
@@ -52,20 +52,20 @@ import { openTls } from "./serving/tls.js";
 import { countWorkers } from "./lifecycle/worker-count.js";
 import type { NodeSide, WorkerBooted, WorkerSide, WorkerStart } from "./serving/worker-sides.js";
 
-/** A worker that serves. */
 export interface RunningWorker {
   readonly side: Omit<WorkerSide["calls"], "start"> & WorkerSide["tells"];
 }
 
 /**
- * How old a connection gets. Callers that stay connected would all stay with the workers that they began with, whichever
- * of them have nothing to do.
+ * Age limit of a connection in milliseconds. Without a limit, clients that stay connected would stay with their first
+ * workers, even while other workers are idle.
  */
 const connectionAgeMs = 10 * 60_000;
 const vitalsEveryMs = 1_000;
 
 /**
- * Binds the port, and resolves when it listens: what needs the database is served once the node has booted.
+ * Binds the port, and resolves when the worker listens. Services that need the database are available once the node has
+ * booted.
  *
  * @throws StartError
  */
@@ -121,14 +121,14 @@ export async function startWorker(
   };
 }
 
-/** The database of the node, and what follows its blocks. */
+/** Opens the node's database, and follows the blocks there. */
 async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
   const database = await untilDatabaseAnswers(core, () => openDatabase(core.config.databaseUrl));
   core.onShutdown("the database", () => database.close());
   const stored: ChainStore<State> = createChainStore(database, stateIn, undefined);
   const store = watchStore(stored, core.damage);
   const genesis = await readStoredGenesis(store);
-  // Where the node could not read its chain, nothing is told of it here either.
+  // If the node could not read its chain, the worker reports nothing about the chain either.
   const head = hasChain ? await store.head() : undefined;
   const followed = hasChain ? store : { ...store, head: () => Promise.resolve(undefined) };
   const joining = createSnapshotSyncStatus(hasChain && head === undefined);
@@ -139,7 +139,7 @@ async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
   return { genesis, store, data, heads, events, stateService };
 }
 
-/** A core that logs by its node. */
+/** Creates a core that sends its log lines and uncaught errors to the node. */
 function createWorkerCore(
   { config, overload, stateHeadEveryMs }: WorkerStart,
   wire: Pick<IpcChannel<NodeSide>, "tell">,
@@ -159,11 +159,11 @@ function createWorkerCore(
   );
   watchProcess(processErrors, core.log);
   core.bus.on("damageChanged", ({ sentence }) => wire.tell("damage", sentence));
-  // What the operator should read, the node has told already.
+  // The node has already shown these warnings to the operator.
   return { ...core, warn: (subsystem, message) => core.log.debug({ subsystem }, message) };
 }
 
-/** Lines that the node writes, with its own. */
+/** Creates a log that sends its lines to the node, which writes them with its own. */
 function createWorkerLog(logLevel: string, wire: Pick<IpcChannel<NodeSide>, "tell">): Logging {
   const isDebugging = logLevel === "debug" || logLevel === "trace";
   const write =
@@ -179,7 +179,7 @@ function createWorkerLog(logLevel: string, wire: Pick<IpcChannel<NodeSide>, "tel
   };
 }
 
-/** Errors as they are logged: as such they would lose what is theirs on the way. */
+/** Converts errors in log fields to plain objects, because the IPC channel would drop their own properties. */
 function withPlainErrors(fields: object): object {
   const plain = Object.entries(fields).map(([name, value]: [string, unknown]) => {
     if (!(value instanceof Error)) {
@@ -191,7 +191,10 @@ function withPlainErrors(fields: object): object {
   return Object.fromEntries(plain) as object;
 }
 
-/** Statements about the newest block: one that comes before its block does is taken with that. */
+/**
+ * Accepts signed heads of the latest block. A signed head that arrives before its block is retained until the block is
+ * found.
+ */
 function takeHeads(
   { bus }: Pick<NodeCore, "bus">,
   heads: Pick<HeadStatements, "take">,
@@ -204,7 +207,7 @@ function takeHeads(
         heads.take(waiting);
         waiting = undefined;
       } catch {
-        // It is about another block than the newest one here: the next one may be it.
+        // The signed head is not about the latest block of this worker. The next block may match.
       }
     }
   }
@@ -226,7 +229,7 @@ function forwardOver(wire: IpcChannel<NodeSide>): Forward {
   };
 }
 
-/** The services that the node answers for a worker, from the first moment. */
+/** Creates the services that the node handles for a worker. They are available from the start. */
 function createForwardedServices(core: NodeCore, forward: Forward): EarlyImplementations {
   return {
     health: forwardService(HealthService, forward, true),
@@ -242,7 +245,10 @@ interface WorkerServicesDeps extends Awaited<ReturnType<typeof readNodeData>> {
   readonly forward: Forward;
 }
 
-/** Blocks and state are read here; the node is asked for its health, for whom it knows and what it logs, and to take in. */
+/**
+ * Creates the services that are available once the node has booted. The worker reads blocks and state itself. The node
+ * handles health, peers, logs and new transactions.
+ */
 function createWorkerServices(core: NodeCore, deps: WorkerServicesDeps): LaterImplementations {
   const { booted, genesis, store, data, heads, events, early, forward } = deps;
   const chainServices = createChainServices({
@@ -262,7 +268,7 @@ function createWorkerServices(core: NodeCore, deps: WorkerServicesDeps): LaterIm
       ...chainServices.everybody,
       submitTransaction: forwardService(ChainService, forward).submitTransaction,
     },
-    // The node refuses it before it reads it.
+    // The node runs this check when it receives the forwarded transaction.
     chainBodyChecks: {},
     storage: createStorageService(data.programs, createProgramHistory(store)),
     zk: createZkService({ tree: data.tree, nullifiers: data.nullifiers }),
@@ -276,7 +282,7 @@ function notHere(): RpcError {
   return new RpcError("STATE_NOT_READY", "The node takes transactions, and no worker of it.");
 }
 
-/** Tells the node what callers do here, and how this process is. */
+/** Periodically reports the usage of this process by clients, and its own use of resources, to the node. */
 function tellNode({ onShutdown: onStop }: NodeCore, edge: Edge, wire: IpcChannel<NodeSide>): void {
   const shares = setInterval(() => {
     const usage = edge.takeUsage();

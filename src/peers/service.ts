@@ -1,4 +1,4 @@
-/** The peer service: what other nodes may ask of this one. */
+/** Peer service: the methods that other nodes call. */
 import type { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
@@ -10,8 +10,8 @@ import { createRelayReceiver, type RelayReceiverDeps } from "./relay/relay-recei
 
 export interface PeerServiceDeps extends HandshakeResponderDeps, RelayReceiverDeps {
   /**
-   * Hears that a verified peer said how far it is. Resolves when this node has caught up with that, or soon if that
-   * takes long, so that the answer says how far it is then.
+   * Called when a verified peer reported its status. Resolves when this node has caught up with it, or after a short
+   * time. The response then contains the state that this node has reached.
    */
   readonly onStatus: () => Promise<void>;
   readonly doubles: DuplicateIdentities;
@@ -29,7 +29,10 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
     return self.genesisHash;
   }
 
-  /** Some peers; first of all where else the caller's own key is used: it will ask there, and see. */
+  /**
+   * Returns some peers. If another process uses the caller's own key, its endpoint comes first, so that the caller can
+   * dial it and detect the duplicate.
+   */
   function gossipFor(known: BookEntry | undefined, identity = "", most: number) {
     const endpoint = doubles.of(known);
     const double = endpoint === undefined ? [] : [{ endpoint, identity }];

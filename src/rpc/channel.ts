@@ -1,6 +1,6 @@
 /**
- * What another node is to the features that call it: methods by descriptor, messages as plain literals. The counterpart
- * of service.ts; what carries the calls is injected.
+ * Interface through which features call another node: methods by descriptor, messages as plain literals. Counterpart of
+ * service.ts; the transport is injected.
  */
 import type {
   DescMessage,
@@ -10,23 +10,25 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 
-/** Where another node listens. */
+/** Network location of another node. */
 export interface ChannelTarget {
-  /** An IP address, so that what was checked is what is called. */
+  /** IP address, so that the address that was validated is the one dialed. */
   readonly ip: string;
   readonly port: number;
-  /** host or host:port, as callers write it. */
+  /** Host or host:port, as callers write the address. */
   readonly authority: string;
 }
 
-/** A way to one node, kept between calls. */
+/** Reusable connection to one node. */
 export interface Channel {
-  /** The key that the other end proved, and always has to prove: 0x and 64 lower-case hex digits; undefined without TLS. */
+  /**
+   * Public key that the other end proves on every connection: 0x and 64 lowercase hex digits; undefined without TLS.
+   */
   readonly identity: string | undefined;
   /**
    * Calls a unary rpc.
    *
-   * @param untilMs milliseconds since the epoch after which nobody waits for the answer.
+   * @param untilMs deadline of the call, in milliseconds since the epoch.
    * @throws CallError
    */
   call<I extends DescMessage, O extends DescMessage>(
@@ -35,7 +37,7 @@ export interface Channel {
     untilMs: number,
   ): Promise<MessageShape<O>>;
   /**
-   * Calls an rpc that answers with a stream, which ends early when the signal is aborted.
+   * Calls a server-streaming rpc. The stream ends early if the signal is aborted.
    *
    * @throws CallError
    */
@@ -44,25 +46,24 @@ export interface Channel {
     request: MessageInitShape<I>,
     signal: AbortSignal,
   ): AsyncGenerator<MessageShape<O>, void>;
-  /** Takes no more calls; those under way are answered. */
+  /** Rejects new calls; calls in flight still complete. */
   close(): void;
 }
 
 /**
  * Opens a channel.
  *
- * @param untilMs milliseconds since the epoch after which it is given up.
- * @throws CallError when nobody answers there, or somebody without a key.
+ * @param untilMs deadline for the attempt, in milliseconds since the epoch.
+ * @throws CallError if no node responds there, or one without a key.
  */
 export type OpenChannel = (target: ChannelTarget, untilMs: number) => Promise<Channel>;
 
-/** What went wrong with a call. */
 export class CallError extends Error {
   override readonly name = "CallError";
 
   constructor(
     message: string,
-    /** The other node answered, with a failure of its own; otherwise nobody has. */
+    /** True if the other node responded with an error of its own; false for any other error. */
     readonly isAnswer: boolean,
   ) {
     super(message.slice(0, 300));

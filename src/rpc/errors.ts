@@ -1,6 +1,6 @@
 /**
- * How requests fail. A failure leaves the node as a reason and a sentence, whatever the protocol; nothing else about it
- * does. The reasons, and how each of them travels, are in the contract: gatehouse/errors/v1/errors.proto.
+ * Errors of requests. In every protocol an error leaves the node as a reason and a message, without further internals.
+ * The contract gatehouse/errors/v1/errors.proto defines the reasons and their encoding in each protocol.
  */
 import { getOption } from "@bufbuild/protobuf";
 import {
@@ -11,29 +11,29 @@ import {
 } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { isDatabaseBusy, isDatabaseCorruption, isDatabaseError } from "../base/errors/database-error-kind.js";
 
-/** A reason as it travels: `errorCode` in JSON, `reason` of the gRPC error detail. */
+/** Reason as clients see it: `errorCode` in JSON, `reason` of the gRPC error detail. */
 export type Reason = Exclude<keyof typeof ReasonValue, "UNSPECIFIED">;
 
-/** How a request ended: well, or why not; cancelled, where the caller went before there was an answer. */
+/** Outcome of a request: OK, the reason of its error, or CANCELLED if the client disconnected before a response. */
 export type Outcome = Reason | "OK" | "CANCELLED";
 
-/** Every reason of the contract, in its order, with what follows from it. */
+/** Every reason of the contract, in its order, with its status codes and other options. */
 export const catalogue = Object.fromEntries(
   ReasonSchema.values
     .filter(({ number }) => number !== 0)
     .map((value) => [value.localName, getOption(value, kindOption)]),
 ) as Readonly<Record<Reason, FailureKind>>;
 
-/** A failure that the caller is told about: a reason, and one sentence for a person as the message. */
+/** Error that is reported to the client: a reason, and one sentence for people as the message. */
 export class RpcError extends Error {
   override readonly name = "Failure";
 
   constructor(
     readonly reason: Reason,
     message: string,
-    /** Whole seconds after which trying again makes sense, where the reason has such a time. */
+    /** Delay in seconds, an integer, after which a retry makes sense; undefined if the reason has no such time. */
     readonly retryAfterS?: number,
-    /** Headers that HTTP responses get with it, beside Retry-After: a flat list of names and values. */
+    /** Headers that HTTP responses add besides Retry-After: a flat list of names and values. */
     readonly headers: readonly string[] = [],
     readonly kind: FailureKind = catalogue[reason],
   ) {
@@ -42,8 +42,8 @@ export class RpcError extends Error {
 }
 
 /**
- * Whatever was thrown, as what the caller may know of it: a {@link RpcError} as it is, trouble with the database as such,
- * anything else as an internal error.
+ * Converts any thrown value to the error that the client may see. An {@link RpcError} stays as it is, database errors
+ * map to their reasons, and everything else becomes an internal error.
  */
 export function toRpcError(thrown: unknown): RpcError {
   if (thrown instanceof RpcError) {

@@ -1,124 +1,126 @@
 /**
- * Where the protocols meet the edge. A protocol says who arrived and for which rpc; the edge lets it in or throws the
- * Failure that turns it away. Every protocol asks the same gate, so none can forget a check; and what it lets in is a
- * lease that ends with the request's own end, so none can forget to give it back.
+ * Interface between the protocols and the admission layer. A protocol states which client calls which rpc; the gate
+ * admits the request or throws an RpcError. All protocols use the same gate, so none can skip a check. Each admitted
+ * request gets a permit that is released when the request ends, so none can leak.
  */
 import type { Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { type RpcError, toRpcError } from "./errors.js";
 import type { Caller, ServedMethod, ServedService } from "./service.js";
 
-/** A protocol, for the log and the metrics. */
+/** Protocol, for the log and the metrics. */
 export type Protocol = "http" | "grpc" | "connect" | "grpc-web" | "json-rpc" | "mcp";
 
-/** A connection that was let in. */
+/** Admitted connection. */
 export interface Connection {
   /** Address of the other end; empty over a Unix socket. */
   readonly remoteAddress: string;
-  /** The identity that the other end proved by TLS; undefined where it did not have to. */
+  /** Identity that the other end proved by TLS; undefined if TLS did not require one. */
   provenIdentity: string | undefined;
   /**
-   * Counts what serves nobody, such as streams that are reset as soon as they are open: too much of it, and the
-   * connection is cut.
+   * Counts penalties for useless work, such as streams that are reset as soon as they open. Too many penalties close
+   * the connection, and may ban its address temporarily.
    */
   penalize(count?: number): void;
-  /** It is closed. */
+  /** Called when the connection has closed. */
   end(): void;
 }
 
-/** A request or a stream, as the edge sees it. */
+/** Request or stream, as the admission layer sees it. */
 export interface Arrival {
-  /** Names the request in the log and in the response. */
+  /** ID of the request in the log and in the response. */
   readonly requestId: string;
   readonly connection: Connection;
-  /** A request header (or gRPC metadata entry) by lower-case name; several of a name are joined with commas. */
+  /** Returns a request header or gRPC metadata entry by lowercase name; repeated entries are joined with commas. */
   header(name: string): string | undefined;
-  /** Calls back once: when the answer has been handed to the system as a whole, or the caller has gone. */
+  /** Calls the listener once, when the full response has been handed to the system or the client has disconnected. */
   onClose(listener: () => void): void;
-  /** Ends it at once, whatever is under way. */
+  /** Aborts the request immediately, whatever is in progress. */
   abort(): void;
 }
 
-/** What was let in: it holds its place until the arrival is closed. */
+/** Permit of an admitted request: occupies a concurrency slot until the arrival closes. */
 export interface Permit {
   /**
-   * Returns the caller, as an rpc is to know it: without an identity for one that does not identify its callers, unless
-   * the connection has proved it.
+   * Returns the caller as the rpc may know it. If the rpc does not identify its callers, the identity is only the one
+   * that the connection proved.
    *
-   * @param method undefined for what is no rpc.
-   * @throws Failure INVALID_SIGNATURE for an rpc that identifies its callers, where the identity is not proved.
+   * @param method undefined if the request is not for an rpc.
+   * @throws RpcError INVALID_SIGNATURE if the rpc identifies its callers and the identity is not proved.
    */
   callerOf(method: ServedMethod | undefined): Caller;
-  /** Headers that the response gets: a flat list of names and values. They are right once it is ready. */
+  /** Headers of the response, a flat list of names and values. Final once {@link ready} has resolved. */
   readonly headers: readonly string[];
-  /**
-   * What the call waits for before it is made; undefined where that is nothing. It rejects with the Failure that the call
-   * ends with.
-   */
+  /** Promise to wait for before the call runs; undefined if there is no wait. Rejects with the RpcError of the call. */
   readonly ready?: Promise<void> | undefined;
-  /** The rpc; a protocol that names it in the body sets it when the body was read. */
+  /** Rpc of the request. A protocol that names the rpc in the body sets this member after it has read the body. */
   method: ServedMethod | undefined;
-  /** An answer was decided on, and with which failure if it failed: counted and logged when the lease ends. */
+  /**
+   * Records the outcome, once: success, or the error. The outcome is counted and logged when the permit is released.
+   */
   recordOutcome(failure?: RpcError): void;
   /**
-   * Takes room for bytes of the request, until the lease ends.
+   * Reserves bytes for the request until the permit is released.
    *
-   * @throws Failure OVERLOADED when the connection, the address or the node has no room.
+   * @throws RpcError OVERLOADED if the connection, the address or the node has no capacity.
    */
   reserveRequestBytes(bytes: number): void;
   /**
-   * Takes room for bytes that wait to be sent, until they are discharged or the lease ends; who does not read them in
-   * time is cut.
+   * Reserves bytes that wait to be sent, until they are released or the permit is. A client that reads too slowly is
+   * disconnected.
    *
-   * @param weightBytes what the answer weighs for the caller's rate, where the bytes are shared with other answers.
-   * @throws Failure OVERLOADED as {@link reserveRequestBytes}.
+   * @param weightBytes size that counts for the caller's rate limit, if the bytes are shared with other responses.
+   * @throws RpcError OVERLOADED, as {@link reserveRequestBytes} does.
    */
   reserveResponseBytes(bytes: number, weightBytes?: number): void;
-  /** Gives back room of bytes that were sent. */
+  /** Releases bytes that were sent. */
   releaseResponseBytes(bytes: number): void;
-  /** Gives the place back now. Nothing happens the second time. */
+  /** Releases the slot now. Does nothing when called again. */
   release(): void;
 }
 
-/** The edge, as the protocols see it. */
+/** Admission layer, as the protocols see it. */
 export interface Gate {
   /**
-   * Lets a connection in; undefined when it is turned away.
+   * Admits a connection; returns undefined if it is rejected.
    *
    * @param remoteAddress address of the other end; empty over a Unix socket.
-   * @param cut closes it at once.
+   * @param cut closes the connection immediately.
    */
   connect(remoteAddress: string, cut: () => void): Connection | undefined;
   /**
-   * Lets a request or a stream in.
+   * Admits a request or a stream.
    *
-   * @param method the rpc asked for; undefined where the request names none that exists, or not yet.
-   * @throws Failure when it is turned away.
+   * @param method the requested rpc; undefined if the request names no existing rpc, or none yet.
+   * @throws RpcError if the request is rejected.
    */
   admit(arrival: Arrival, protocol: Protocol, method: ServedMethod | undefined): Permit;
 }
 
-/** Names the states that answers are made of. */
+/** Entity tags of the states from which responses are built. */
 export interface StateTags {
   /**
-   * The weak entity tag, with its quotes, of what answers would be made of now; it is another one as soon as any of them
-   * may be another. Undefined while there is no such thing.
+   * Returns the weak entity tag, with quotes, of the current state. The tag changes whenever a response built from that
+   * state could change. Undefined while the state has no tag.
    */
   tagOf(madeOf: Caching): string | undefined;
 }
 
-/** What every protocol is built from. */
+/** Dependencies of every protocol. */
 export interface ProtocolDeps {
   readonly services: readonly ServedService[];
   readonly gate: Gate;
-  /** Left out where answers are not made of a state that has a name: then no cache keeps any. */
+  /** Entity tags of the state. Without them, responses are not cacheable. */
   readonly stateTags?: StateTags;
-  /** Most bytes of answers that are kept until the state is another one; a MiB when left out. */
+  /** Limit on the bytes of cached responses, which are valid until the state changes. Default: 1 MiB. */
   readonly keptAnswerBytes?: number;
-  /** Hears of every exception that the caller is told nothing about. */
+  /** Called with every exception whose details are withheld from the caller. */
   readonly onInternalError: (error: unknown, requestId: string) => void;
 }
 
-/** What the caller is told of whatever was thrown. What has no name of its own in the catalogue is reported first. */
+/**
+ * Converts any thrown value to the error that the client may see. Reports the value first unless it already is an
+ * RpcError.
+ */
 export function toReportedError(
   thrown: unknown,
   requestId: string,

@@ -1,11 +1,11 @@
-/** How gRPC and gRPC-Web tell of a failure: in headers or trailers. */
+/** Error status of gRPC and gRPC-Web, sent in headers or trailers. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { RpcError } from "./errors.js";
 import { failureDetails } from "./failure-details.js";
 
-/** The fields of a failure: a flat list of names and values. */
+/** Returns the status fields of an error: a flat list of names and values. */
 export function statusFields(failure: RpcError, requestId: string): string[] {
   const status = create(StatusSchema, {
     code: failure.kind.grpcCode,
@@ -20,7 +20,10 @@ export function statusFields(failure: RpcError, requestId: string): string[] {
   ];
 }
 
-/** As gRPC writes sentences in headers: printable ASCII but the percent sign as it is, all else as bytes of UTF-8. */
+/**
+ * Encodes a message for a gRPC header: printable ASCII except the percent sign as is, other characters as
+ * percent-encoded UTF-8.
+ */
 export function percentEncode(text: string): string {
   return text.replace(/[^ -$&-~]+/g, (part) => encodeURIComponent(Buffer.from(part).toString()));
 }

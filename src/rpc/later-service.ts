@@ -1,21 +1,21 @@
-/** Services that are served before all that they are made of is there: the chain of handlers is built over them once. */
+/** Services that start before all their dependencies exist, so that the handler chain is built only once. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { RpcError } from "./errors.js";
 import type { Implementation } from "./service.js";
 
-/** A service whose implementation comes later. */
+/** Service whose implementation is provided later. */
 export interface LaterService<S extends DescService> {
-  /** Calls what was provided last. */
+  /** Implementation that calls the functions provided last. */
   readonly implementation: Implementation<S>;
-  /** Serves by this implementation from now on. */
+  /** Replaces the current implementation. */
   provide(implementation: Implementation<S>): void;
 }
 
 /**
- * Creates a service of which only some rpcs have an implementation yet.
+ * Creates a service in which only some rpcs have an implementation so far.
  *
- * @param early implementations of the rpcs that need nothing.
- * @param whyNot creates the failure of the others.
+ * @param early implementations of the rpcs without dependencies.
+ * @param whyNot creates the error that the other rpcs throw.
  */
 export function createLaterService<S extends DescService>(
   desc: S,

@@ -1,29 +1,29 @@
-/** Errors for parameters that are not what they should be, and the tokens of pages, which several services have. */
+/** Errors for invalid parameters, and page tokens, shared by several services. */
 import { showText } from "../base/text/show-text.js";
 import { RpcError } from "./errors.js";
 
-/** How many entries a page has where nobody says how many. */
+/** Entries on a page if the request sets no page size. */
 export const defaultPageSize = 50;
 
-/** Longer than any token. */
+/** Limit on the length of a token, longer than any valid token. */
 const maxTokenLength = 200;
 
 /**
- * Where the next page of a list goes on, for callers to hand back: what it is made of is none of their business, and
- * must be nothing that they may not know.
+ * Creates the token with which a client requests the next page of a list. Clients must treat the token as opaque, but
+ * can decode it: never include values that the client may not know.
  *
- * @param list which list it is of.
- * @param values of digits, lower-case letters and hyphens.
+ * @param list name of the list.
+ * @param values of digits, lowercase letters and hyphens.
  */
 export function makePageToken(list: string, ...values: readonly (string | number | bigint)[]): string {
   return Buffer.from([list, ...values].join("."), "latin1").toString("base64url");
 }
 
 /**
- * What a token was made of; undefined without one.
+ * Returns the values of a token; undefined without a token.
  *
- * @param forms of its values.
- * @throws Failure INVALID_REQUEST for one of another list, or that nobody made.
+ * @param forms one pattern for each value.
+ * @throws RpcError INVALID_REQUEST if the token is of another list or malformed.
  */
 export function readPageToken(list: string, forms: readonly RegExp[], token: string | undefined): string[] | undefined {
   if (token === undefined || token === "") {
@@ -38,13 +38,12 @@ export function readPageToken(list: string, forms: readonly RegExp[], token: str
   return values;
 }
 
-/** Numbers of a token, of which each is one of JavaScript's. */
+/** Pattern of a number in a token that fits into a JavaScript number: at most 15 digits. */
 export const pageNumber = /^(0|[1-9][0-9]{0,14})$/;
 
-/** The same, of a place in a list. */
+/** Pattern of a list position in a token: at most 9 digits. */
 export const pagePosition = /^(0|[1-9][0-9]{0,8})$/;
 
-/** A page token that is none. */
 export function wrongPageToken(): RpcError {
   return new RpcError(
     "INVALID_REQUEST",
@@ -53,19 +52,19 @@ export function wrongPageToken(): RpcError {
 }
 
 /**
- * Builds the error for a value that is not what its field takes: the name as the caller writes it, what the field takes,
- * and the value, shortened.
+ * Creates the error for an invalid value. The message has the field's name as the caller writes it, the expected
+ * values, and the value, shortened.
  */
 export function wrongValue(name: string, expected: string, value: unknown): RpcError {
   return new RpcError("INVALID_REQUEST", `${name} must be ${expected}, not ${show(value)}.`);
 }
 
-/** Builds the error for a value that is given twice where it may be given once. */
+/** Creates the error for a value that is repeated but must occur only once. */
 export function givenTwice(name: string): RpcError {
   return new RpcError("INVALID_REQUEST", `${name} is given more than once.`);
 }
 
-/** Scalars are shown as the text that they are in a query, so that the sentence is the same in every protocol. */
+/** Formats a scalar as the text that it has in a query, so that the message is the same in every protocol. */
 function show(value: unknown): string {
   if (typeof value === "object" && value !== null) {
     return Array.isArray(value) ? "a list" : "an object";

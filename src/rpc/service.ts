@@ -1,6 +1,6 @@
 /**
- * What a service is to the protocols that carry it: descriptors on one side, plain functions on the other. Nothing here
- * or in the functions knows which protocol a call came by.
+ * Services as the protocols see them: descriptors and plain functions. Neither this file nor the functions know the
+ * protocol of a call.
  */
 import {
   type DescMessage,
@@ -15,25 +15,24 @@ import {
 } from "@bufbuild/protobuf";
 import { identifies_caller, probe } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 
-/** Who calls. */
 export interface Caller {
-  /** IP address; IPv4-mapped IPv6 addresses are given as IPv4. */
+  /** IP address; IPv4-mapped IPv6 addresses appear as IPv4. */
   readonly address: string;
-  /** Ed25519 public key that the caller proved to hold, 0x and 64 lower-case hex digits; undefined when anonymous. */
+  /** Ed25519 public key that the caller proved to hold, 0x and 64 lowercase hex digits; undefined if anonymous. */
   readonly identity: string | undefined;
 }
 
-/** One call, as an implementation sees it. */
+/** Call of an rpc, as an implementation sees it. */
 export interface Call {
   readonly caller: Caller;
-  /** Aborted when the caller has gone away or the deadline has passed. */
+  /** Signal that aborts when the caller disconnects or the deadline passes. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Returns the call as another rpc sees it, for protocols whose requests name their rpcs in the body.
+ * Returns the call with another caller, for protocols whose requests name their rpcs in the body.
  *
- * @param caller the caller, as that rpc may know it.
+ * @param caller the caller, as the named rpc may know it.
  */
 export function withCaller(call: Call, caller: Caller): Call {
   return {
@@ -44,26 +43,31 @@ export function withCaller(call: Call, caller: Caller): Call {
   };
 }
 
-/** A message as a literal that nobody writes to, so that it may hold what its maker keeps and shares. */
+/**
+ * Read-only message literal. Implementations can return cached or shared objects, because no protocol modifies them.
+ */
 export type Literal<T> = T extends string | number | bigint | boolean | undefined | Uint8Array
   ? T
   : { readonly [K in keyof T]: Literal<T[K]> };
 
 /**
- * What a unary function returns: the response as a literal, at once where it can be, so that a call that waits for
- * nothing costs no promise. Fields left out have their default.
+ * Response of a unary function, as a literal. Functions that wait for nothing return the literal itself, which saves a
+ * promise. Omitted fields have their defaults.
  */
 export type RpcResponse<O extends DescMessage> = Literal<MessageInitShape<O>> | Promise<Literal<MessageInitShape<O>>>;
 
 /**
- * For how long an answer is right: for good, as nothing can change it any more, for nobody; as long as the state that
- * blocks change, which is what every answer is that nothing is said of; or for the moment, as more than blocks change it.
+ * Lifetime of a response in caches:
+ *
+ * - `for good`: immutable, for every caller.
+ * - `state`: until a block changes the state; the default.
+ * - `moment`: not cacheable, because not only blocks change the response.
  */
 export type CacheLifetime = "for good" | "state" | "moment";
 
 const lifetimes = new WeakMap<object, CacheLifetime>();
 
-/** Says for how long an answer is right, and gives it back: for rpcs whose answers differ in it. */
+/** Sets the lifetime of a response and returns the response, for rpcs whose responses differ in lifetime. */
 export function withCacheLifetime<T extends object>(answer: T, lifetime: CacheLifetime): T {
   lifetimes.set(answer, lifetime);
   return answer;
@@ -82,69 +86,69 @@ type MethodFunction<M> =
         ? (requests: AsyncIterable<MessageShape<I>>, call: Call) => AsyncIterable<Literal<MessageInitShape<O>>>
         : never;
 
-/** One function per rpc of a service; a missing or misspelt one does not compile. */
+/** Functions of a service, one per rpc. A missing or misspelled function is a compile-time error. */
 export type Implementation<S extends DescService> = {
   readonly [K in keyof S["method"]]: MethodFunction<S["method"][K]>;
 };
 
-/** What a reply over plain HTTP has beyond its body. */
+/** Status and headers of a plain HTTP response, besides its body. */
 export interface PlainReply {
-  /** HTTP status; 200 when left out. */
+  /** HTTP status. Default: 200. */
   readonly status?: number;
-  /** Header names and values. */
+  /** Header values by name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** For an rpc whose answer changes the HTTP status or headers: response to {@link PlainReply}. */
+/** Functions from a response to its {@link PlainReply}, for rpcs whose responses change the HTTP status or headers. */
 export type PlainReplies<S extends DescService> = {
   readonly [K in keyof S["method"]]?: S["method"][K] extends DescMethodUnary<DescMessage, infer O>
     ? (response: Literal<MessageInitShape<O>>) => PlainReply
     : never;
 };
 
-/** One rpc and its function, with types forgotten: what the protocol machinery works with. */
+/** Rpc with its function, without static types, as the protocols use it. */
 export interface ServedMethod {
   readonly desc: DescMethod;
   /**
-   * The function: a unary one gives a message or a promise of it, a streaming one an iterable of messages. It takes a
-   * message, or an iterable of them where the requests are a stream.
+   * Function of the rpc. A unary function returns a message or a promise; a streaming function returns an async
+   * iterable of messages. The argument is a message, or an async iterable of messages if the client streams.
    */
   readonly invoke: (request: object, call: Call) => object;
   readonly plainReply: ((response: object) => PlainReply) | undefined;
-  /** {@link BodyChecks} */
+  /** Check from {@link BodyChecks}. */
   readonly beforeBody: BodyCheck | undefined;
-  /** Probes call it: it is never limited, and answered under overload. */
+  /** Marks an rpc for health probes: never rate limited, and served under overload. */
   readonly isProbe: boolean;
-  /** The headers that prove an identity are read for it; for any other rpc they are ignored. */
+  /** Marks an rpc that reads the headers which prove an identity; other rpcs ignore these headers. */
   readonly identifiesCaller: boolean;
 }
 
 /**
- * Refuses a call before its body is looked at, by throwing the Failure that it would end with.
+ * Rejects a call before its body is read, by throwing the RpcError of the call.
  *
- * @param contentLength how long the body will be; 0 where that is not said.
+ * @param contentLength announced length of the body; 0 if not announced.
  */
 export type BodyCheck = (contentLength: number, caller: Caller) => void;
 
-/** For an rpc whose requests are large, and often refused for who sends them or how much there is of them. */
+/** Checks for rpcs with large requests that are often rejected because of their caller or size. */
 export type BodyChecks<S extends DescService> = { readonly [K in keyof S["method"]]?: BodyCheck };
 
-/** A service descriptor with its implementation. */
+/** Service descriptor with its implementation. */
 export interface ServedService {
   readonly desc: DescService;
   readonly methods: readonly ServedMethod[];
 }
 
-/** What a service is beyond its functions. */
+/** Options of a service besides its functions. */
 export interface ServeOptions<S extends DescService> {
-  /** Where an answer changes the HTTP status or headers. */
+  /** Functions that set the HTTP status or headers of responses. */
   readonly plainReplies?: PlainReplies<S>;
   readonly bodyChecks?: BodyChecks<S>;
-  /** Every rpc is called by probes, not only those with the option `probe`. */
+  /** Marks every rpc as a probe, not only those with the option `probe`. */
   readonly isProbe?: boolean;
 }
 
-/** Joins a descriptor with its implementation. */
+/** Combines a descriptor with its implementation. */
 export function serve<S extends DescService>(
   desc: S,
   implementation: Implementation<S>,

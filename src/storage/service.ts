@@ -1,4 +1,4 @@
-/** The storage service: reads of programs, each behind the access check. */
+/** Storage service: reads of programs, each after an access check. */
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ProgramEncoding, StorageLocation, type StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { RpcError } from "../rpc/errors.js";
@@ -14,7 +14,6 @@ import type { Field, ProgramEntry, Programs, WholeProgram } from "./programs/pro
 import { noItem } from "./programs/refusals.js";
 import { valueTypes } from "./documents/value-types.js";
 
-/** Builds the storage service. */
 export function createStorageService(
   programs: Programs,
   readHistory: ReadProgramHistory,

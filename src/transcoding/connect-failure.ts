@@ -1,11 +1,11 @@
-/** Errors of Connect as failures of a plain route. */
+/** Connect errors as errors of a plain HTTP route. */
 import { create } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { FailureKindSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { RpcError, type Reason } from "../rpc/errors.js";
 
-/** HTTP statuses as google.rpc.Code has them. */
+/** HTTP status of each code, as google.rpc.Code documents it. */
 const statuses: Readonly<Record<Code, number>> = {
   [Code.Canceled]: 499,
   [Code.Unknown]: 500,
@@ -25,10 +25,12 @@ const statuses: Readonly<Record<Code, number>> = {
   [Code.Unauthenticated]: 401,
 };
 
-/** The headers of an answer that are not an error's to say. */
+/** Response headers that the metadata of an error must not set. */
 const ofTheAnswer = /^(content-|transfer-|trailer|connect-|grpc-)/i;
 
-/** A failure that a function of Connect ended with. Its reason is that of a `google.rpc.ErrorInfo`, or the name of the code. */
+/**
+ * Error of a Connect handler. The reason is that of the `google.rpc.ErrorInfo` detail, or else the name of the code.
+ */
 export class ConnectRpcError extends RpcError {
   constructor(readonly error: ConnectError) {
     const [info] = error.findDetails(ErrorInfoSchema);

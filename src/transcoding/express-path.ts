@@ -1,25 +1,26 @@
-/** Path templates of google.api.http as paths of Express. */
+/** Conversion of google.api.http path templates to Express paths. */
 
-/** A path of Express, and what its parameters are in the template. */
+/** Express path, with access to the values of its template's fields. */
 export interface ExpressPath {
-  /** Such as `/v1/shelves/:shelf/books/:book`. */
+  /** Path in Express syntax, such as `/v1/shelves/:shelf/books/:book`. */
   readonly path: string;
-  /** The values of the template's fields, in the template's order. */
+  /** Returns the values of the template's fields, in the order of the template. */
   readonly valuesOf: (params: Params) => string[];
-  /** Orders paths that match the same requests: the one that says more comes first. */
+  /** Sort key of paths that match the same requests: the more specific path sorts first. */
   readonly rank: string;
 }
 
 type Params = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A part of what a field takes: text that stands there, or a parameter. */
+/** Segment of a path: literal text or an Express parameter. */
 type Piece = { readonly text: string } | { readonly parameter: string };
 
 /**
- * Makes the path of a template: `/v1/{name=shelves/*}/books/{book.id}:move` becomes `/v1/shelves/:name/books/:"book.id"\:move`.
+ * Converts a template to an Express path: `/v1/{name=shelves/*}/books/{book.id}:move` becomes
+ * `/v1/shelves/:name/books/:"book.id"\:move`.
  *
- * @param mayEndEmpty a field at the end of the path may be empty, as in `/v1/shelves/`.
- * @throws Error that names the template and what is wrong with it.
+ * @param mayEndEmpty allows an empty field at the end of the path, as in `/v1/shelves/`.
+ * @throws Error that names the template and describes what is wrong.
  */
 export function toExpressPath(template: string, mayEndEmpty: boolean): ExpressPath {
   const whole = /^(\/.*?)(?::([\w.~-]+))?$/.exec(template);
@@ -62,7 +63,7 @@ export function toExpressPath(template: string, mayEndEmpty: boolean): ExpressPa
   };
 }
 
-/** As Express writes it; what is no name of JavaScript stands in quotes. */
+/** Formats a piece in Express syntax. Parameter names other than letters, digits and underscores are quoted. */
 function show(piece: Piece): string {
   if ("text" in piece) {
     return piece.text;
@@ -79,7 +80,10 @@ function valueOf(piece: Piece, params: Params): string {
   return typeof value === "string" ? value : value.join("/");
 }
 
-/** Text before a parameter with a verb, that before a parameter, and that before any number of segments. */
+/**
+ * Returns the sort key of a path. Literal segments sort first, then a last parameter with a verb, then other
+ * parameters, then wildcards.
+ */
 function rankOf(path: string, verb: string | undefined): string {
   const ranks = path.split("/").map((segment) => (segment.startsWith("*") ? "3" : segment.startsWith(":") ? "2" : "0"));
   return ranks.join("").replace(/2$/, verb === undefined ? "2" : "1");

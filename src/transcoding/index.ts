@@ -1,6 +1,7 @@
 /**
- * Plain HTTP with JSON for services of Connect, exported from the package as `gatehouse/transcoding`: a router of Express
- * with a route for each `google.api.http` rule. README.md beside this file says what it does, and what it does not.
+ * Plain HTTP with JSON for Connect services, exported from the package as `gatehouse/transcoding`. Provides an Express
+ * router with a route for each `google.api.http` rule. README.md in this directory lists the supported features and the
+ * limitations.
  */
 import type { ConnectRouter, ContextValues, Interceptor } from "@connectrpc/connect";
 import type { NextFunction, Request, Response, Router } from "express";
@@ -16,15 +17,15 @@ import { createTranscodingRouter, type ExchangeOf } from "./router.js";
 import { serveRoutes } from "./served-routes.js";
 
 export interface TranscodeOptions {
-  /** Registers the services, as for every adapter of Connect. */
+  /** Registers the services, as in any Connect adapter. */
   readonly routes: (router: ConnectRouter) => void;
-  /** The values that the context of a call has. */
+  /** Returns the context values of a call. */
   readonly contextValues?: (request: Request) => ContextValues;
-  /** As of every adapter of Connect. */
+  /** Interceptors, as in any Connect adapter. */
   readonly interceptors?: Interceptor[];
   /**
-   * Answers what failed, or hands it on, as to `next(error)`. Without it the answer is
-   * `{"success":false,"error":…,"errorCode":…}` with the status of the error's code.
+   * Responds with an error, or passes it on with `next(error)`. By default the response is
+   * `{"success":false,"error":…,"errorCode":…}` with the HTTP status of the error's code.
    */
   readonly onError?: (error: ConnectError, request: Request, response: Response, next: NextFunction) => void;
 }
@@ -36,10 +37,10 @@ interface Asked {
 }
 
 /**
- * Builds a router that answers the plain routes of the services, and hands everything else on. Mount it before what reads
- * request bodies, such as `express.json()`.
+ * Creates a router for the plain HTTP routes of the services. Other requests go to the next handler. Mount the router
+ * before handlers that read request bodies, such as `express.json()`.
  *
- * @throws Error that names the rpc whose rule is not supported, or both rpcs that claim the same method and path.
+ * @throws Error that names the rpc with an unsupported rule, or both rpcs that claim the same method and path.
  */
 export function transcode({ routes, contextValues, interceptors = [], onError }: TranscodeOptions): Router {
   const asked = new WeakMap<object, Asked>();
@@ -47,12 +48,12 @@ export function transcode({ routes, contextValues, interceptors = [], onError }:
     ...{ routes, interceptors, gate: createUnrestrictedGate() },
     contextValuesOf: (exchange) => contextValues?.(asked.get(exchange)!.request),
   });
-  // What the functions throw is told as the library tells it.
+  // Exceptions of the functions arrive as Connect errors, as the library converts them. None is reported here.
   const parts = { services, gate, onInternalError: () => undefined };
   const mount = createMount({
     ...parts,
     nextRequestId: createRequestIds(),
-    // What pages of other origins may read, and what caches may keep, is the application's to say.
+    // The application decides on CORS and cache headers.
     headersOf: (exchange, headers) => [...pick(headers, aboutTheBody), ...ownHeaders(exchange)],
   });
   const endpoints = compileEndpoints(parts, (exchange, failure, headers) => {
@@ -74,7 +75,7 @@ export function transcode({ routes, contextValues, interceptors = [], onError }:
   return createTranscodingRouter(endpoints, enter, { mayEndEmpty: false });
 }
 
-/** Headers that say how a body is read, or what to do about a failure. */
+/** Headers that describe the body, the connection or the retry delay. */
 const aboutTheBody = /^(content-|transfer-|retry-after$|x-accel-buffering$|connection$)/i;
 
 function pick(headers: readonly string[], names: RegExp): string[] {

@@ -1,23 +1,23 @@
-/** A route of Express for each plain route. */
+/** Express routes for the plain HTTP endpoints. */
 import { type IRoute, type NextFunction, type Request, type RequestHandler, type Response, Router } from "express";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { Endpoint } from "../rpc/http/transcoder.js";
 import { toExpressPath } from "./express-path.js";
 
-/** The exchange of a request; undefined where the request has been answered. */
+/** Returns the exchange of a request; undefined if the request already has its response. */
 export type ExchangeOf = (request: Request, response: Response, next: NextFunction) => Http1Exchange | undefined;
 
-/** How paths are matched. */
+/** Options for path matching. */
 export interface Matching {
-  /** A field at the end of a path may be empty. */
+  /** Allows an empty field at the end of a path. */
   readonly mayEndEmpty: boolean;
 }
 
 /**
- * Builds the router. Paths are compared as they are written, and one trailing slash is tolerated; what no route has is
- * handed on.
+ * Creates the router. Paths are matched literally, with one optional trailing slash. Requests without a route go to the
+ * next handler.
  *
- * @throws Error when two rpcs claim the same method and path; it names both.
+ * @throws Error that names both rpcs if two rpcs claim the same method and path.
  */
 export function createTranscodingRouter(
   endpoints: readonly Endpoint[],
@@ -40,7 +40,7 @@ export function createTranscodingRouter(
     const route = routes.get(path) ?? router.route(path);
     routes.set(path, route);
     const handle: RequestHandler = (request, response, next) => {
-      // Express would give a stream to HEAD as well, and takes // for /.
+      // Express would also route HEAD to a stream, and match `//` with `/`.
       if ((request.method === "HEAD" && endpoint.route.isStream) || (path === "/" && request.path !== path)) {
         next();
         return;

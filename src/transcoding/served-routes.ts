@@ -1,4 +1,4 @@
-/** Services of Connect as those that plain routes are compiled of. */
+/** Connect services in the form from which plain HTTP routes are compiled. */
 import {
   ConnectError,
   type ConnectRouter,
@@ -23,8 +23,9 @@ interface RoutesDeps {
 }
 
 /**
- * Makes them: each function is called by a transport of the library in this process, so that contexts, interceptors and
- * errors are what they are everywhere. The gate notes which headers its answer has: a flat list of names and values.
+ * Converts Connect services to served services. An in-process transport of the library calls each function, so that
+ * contexts, interceptors and errors work as usual. `ownHeaders` returns the response headers that a function set, as a
+ * flat list of names and values; the returned gate starts an empty list for each request.
  */
 export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: RoutesDeps): {
   services: ServedService[];
@@ -33,7 +34,7 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
 } {
   const router = createConnectRouter();
   routes(router);
-  // The transport carries no values of a context, as it might be over a network.
+  // The transport drops context values, as if the call crossed a network.
   const values = new AsyncLocalStorage<ContextValues | undefined>();
   const withValues: Interceptor = (next) => (call) =>
     next({ ...call, contextValues: values.getStore() ?? call.contextValues });
@@ -104,7 +105,7 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
 function requestHeaders(exchange: Exchange): Headers {
   const headers = new Headers();
   for (const [name, value] of exchange.headerEntries()) {
-    // What says how the body came is not the call's.
+    // Headers that describe the body's transport do not belong to the call.
     if (!/^(content-|transfer-|accept|connection$|host$|connect-|te$|trailer$|upgrade$)/i.test(name)) {
       headers.append(name, value);
     }

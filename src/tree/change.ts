@@ -1,4 +1,6 @@
-/** Changes of a tree: all those of a block at once, so that each page is read and written once. */
+/**
+ * Applies changes to a tree. All changes of a block are applied at once, so that each page is read and written once.
+ */
 import { treeNodes } from "./node-hashes.js";
 import { isLeaf, type TreeNode } from "./nodes.js";
 import {
@@ -14,25 +16,25 @@ import {
 } from "./page.js";
 import type { Leaf } from "./path.js";
 
-/** Gives the pages of these paths, as they are stored; those that there are. */
+/** Loads the stored pages at these paths. The result leaves out paths without a page. */
 export type LoadPages = (paths: readonly PagePath[]) => Promise<ReadonlyMap<PagePath, Uint8Array>>;
 
-/** What becomes of a leaf. */
+/** Change of one leaf. */
 export interface LeafChange {
   readonly key: Uint8Array;
-  /** Undefined where it is taken out; then it need not be there. */
+  /** Hash of the new value; undefined removes the leaf. Removing an absent leaf changes nothing. */
   readonly valueHash: Uint8Array | undefined;
 }
 
-/** A tree after its changes. */
+/** Root of a tree after its changes, and the pages that differ. */
 export interface ChangedTree {
   readonly root: Uint8Array;
-  /** Pages that became others, undefined where there is none any more. */
+  /** New contents of the changed pages; undefined where a page is removed. */
   readonly pages: ReadonlyMap<PagePath, Uint8Array | undefined>;
 }
 
 /**
- * Works out what changes make of a tree; nothing is stored.
+ * Computes a tree after changes, without storing anything.
  *
  * @param changes at most one for each key.
  */
@@ -44,7 +46,7 @@ export async function changeTree(load: LoadPages, changes: readonly LeafChange[]
 }
 
 /**
- * The tree of these leaves alone. It stops after each of its sixteen parts.
+ * Builds the tree of these leaves alone. Yields after each of the up to 16 subtrees below the root.
  *
  * @param leaves in any order.
  */
@@ -64,7 +66,7 @@ export function* buildTree(leaves: readonly Leaf[]): Generator<void, ChangedTree
   return { root: treeNodes.hashOfNode(nodeOf(page, "")), pages: changing.changed };
 }
 
-/** The root of the tree of leaves that are at hand, whose keys differ; no page of it is made. */
+/** Computes the root of the tree of these leaves without building pages. The keys must differ. */
 export function rootOfLeaves(leaves: readonly Leaf[]): Uint8Array {
   return treeNodes.hashOfNode(treeNodes.nodeOfLeaves(sortLeaves(leaves), 0));
 }
@@ -73,23 +75,28 @@ function sortLeaves<T extends LeafChange>(leaves: readonly T[]): T[] {
   return leaves.toSorted((a, b) => compareKeys(a.key, b.key));
 }
 
-/** Nearly all keys differ in their first bytes, which are compared without a call of what compares them all. */
+/**
+ * Compares two keys. Nearly all keys differ in their first three bytes, so the slower full comparison is rarely called.
+ */
 function compareKeys(a: Uint8Array, b: Uint8Array): number {
   return a[0]! - b[0]! || a[1]! - b[1]! || a[2]! - b[2]! || Buffer.compare(a, b);
 }
 
-/** Pages above a leaf in a tree of a million leaves. */
+/** Number of pages above a leaf in a tree of a million leaves. */
 const usualDepth = 6;
-/** Of so many changes, it costs less to ask for all pages that there may be at once than for one level after the other. */
+/** Maximum number of changes for which prefetching the usual pages costs less than loading the tree level by level. */
 const fewChanges = 40;
 
-/** The paths of the pages that usually stand above a key. */
+/** Returns the paths of the pages that usually lie above a key, starting with the root page. */
 function usualPaths(key: Uint8Array): PagePath[] {
   const digits = Buffer.from(key).toString("hex");
   return Array.from({ length: usualDepth }, (_, i) => digits.slice(0, i));
 }
 
-/** Loads the pages that usually stand above keys, and gives what loads from these and, where they end, as before. */
+/**
+ * Prefetches the pages that usually lie above the keys. Returns a loader that serves these pages and loads deeper pages
+ * on request.
+ */
 export async function loadAhead(load: LoadPages, keyed: readonly Pick<LeafChange, "key">[]): Promise<LoadPages> {
   const paths = new Set(keyed.flatMap(({ key }) => usualPaths(key)));
   const pages = await load([...paths]);
@@ -104,7 +111,7 @@ interface Changing {
   readonly changed: Map<PagePath, Uint8Array | undefined>;
 }
 
-/** All pages that stand above what is to be changed: those of one level at once. */
+/** Loads all pages above the changed leaves, with one request for each level. */
 async function loadTouched(load: LoadPages, sorted: readonly LeafChange[]): Promise<Map<PagePath, TreePage>> {
   const pages = new Map<PagePath, TreePage>();
   let reached: readonly (readonly [PagePath, readonly LeafChange[]])[] = [["", sorted]];
@@ -129,7 +136,11 @@ async function loadTouched(load: LoadPages, sorted: readonly LeafChange[]): Prom
   return pages;
 }
 
-/** Only the root's page may be missing: that of a tree without leaves. */
+/**
+ * Accepts a missing root page, since a tree without leaves has none.
+ *
+ * @throws RangeError if any other page is missing.
+ */
 export function needNoPage(path: PagePath): void {
   if (path !== "") {
     throw new RangeError(`Page ${path} of a tree is missing.`);
@@ -140,7 +151,9 @@ export function isPage(node: TreeNode): boolean {
   return node !== undefined && !isLeaf(node);
 }
 
-/** Gives what the page is to the one above it. */
+/**
+ * Applies changes to the page at this path and records its new contents. Returns the node that the page above stores.
+ */
 function changePage(path: PagePath, changes: readonly LeafChange[], changing: Changing): TreeNode {
   const before = changing.pages.get(path);
   const page =
@@ -148,7 +161,7 @@ function changePage(path: PagePath, changes: readonly LeafChange[], changing: Ch
       ? changeSlots(before, path, changes, changing)
       : pageOf(mergeLeaves(before?.leaves ?? [], changes), path, changing);
   const node = nodeOf(page, path);
-  // One leaf stands in the page above; that of the root is there as long as there is any leaf.
+  // A page above stores a single leaf in its own slot. The root page stays as long as the tree has a leaf.
   const isKept = isPage(node) || (path === "" && node !== undefined);
   if (isKept || before !== undefined) {
     changing.changed.set(path, isKept ? encodeTreePage(page) : undefined);
@@ -156,7 +169,7 @@ function changePage(path: PagePath, changes: readonly LeafChange[], changing: Ch
   return node;
 }
 
-/** A page of leaves that has none yet. */
+/** Builds a new page from leaves, with slots if the leaves exceed the limit for one page. */
 function pageOf(leaves: readonly Leaf[], path: PagePath, changing: Changing): TreePage {
   return leaves.length <= maxBucketLeaves
     ? { kind: "bucket", leaves }
@@ -179,7 +192,7 @@ function changeSlots({ slots }: Branch, path: PagePath, changes: readonly LeafCh
   return { kind: "branch", slots: changed };
 }
 
-/** Leaves after changes; both in the order of their keys. */
+/** Merges changes into leaves. Both lists must be sorted by key. */
 function mergeLeaves(before: readonly Leaf[], changes: readonly LeafChange[]): Leaf[] {
   const leaves: Leaf[] = [];
   let next = 0;
@@ -204,7 +217,7 @@ function keep(leaves: Leaf[], { key, valueHash }: LeafChange): void {
   }
 }
 
-/** Changes by the slots that their keys go to. */
+/** Groups changes by the slot that their keys belong to. */
 function bySlot<T extends LeafChange>(changes: readonly T[], path: PagePath): Map<number, T[]> {
   const groups = new Map<number, T[]>();
   for (const change of changes) {

@@ -1,30 +1,35 @@
 /**
- * The hashes of a compact sparse Merkle tree over keys of 256 bits. A half without leaves is {@link emptyHash}; a half with
- * one leaf is that leaf, however deep; every other one is an inner node. This is the layout that ICS-23 names its sparse
- * Merkle spec. Nothing here needs Node.js: who hashes does it with what there is.
+ * Hashes of a compact sparse Merkle tree over 256-bit keys. A subtree without leaves has {@link emptyHash}. A subtree
+ * with one leaf has the hash of that leaf, at any depth. Every other subtree has the hash of an inner node. ICS-23
+ * calls this layout its sparse Merkle spec. This module does not depend on Node.js, so that clients can supply their
+ * own SHA-256.
  */
 
-/** SHA-256 of bytes, which it does not keep. */
+/** Hashes bytes with SHA-256 without retaining the array, which callers reuse. */
 export type Sha256 = (bytes: Uint8Array) => Uint8Array;
 
-/** Bytes of a key and of a hash. */
+/** Size of a key and of a hash, in bytes. */
 export const hashBytes = 32;
-/** Depth of the deepest leaf there can be. */
+/** Depth limit of a leaf: the number of bits of a key. */
 export const maxDepth = 8 * hashBytes;
-/** Hash of a half without leaves. */
+/** Hash of a subtree without leaves. */
 export const emptyHash: Uint8Array = new Uint8Array(hashBytes);
 
-/** SHA-256 of a text in UTF-8. */
+/** Hashes the UTF-8 encoding of a text with SHA-256. */
 export type Sha256OfText = (text: string) => Uint8Array;
 
-/** The hashes, made with one SHA-256. */
+/** Leaf and inner node hashes over one SHA-256 implementation. */
 export type TreeHashes = ReturnType<typeof createTreeHashes>;
 
 const utf8 = new TextEncoder();
 
-/** @param ofText where there is a way for texts that is shorter than that over their bytes. */
+/**
+ * Creates the tree hashes from a SHA-256 implementation.
+ *
+ * @param ofText a faster way to hash texts, if there is one; by default texts are encoded to bytes first.
+ */
 export function createTreeHashes(sha256: Sha256, ofText: Sha256OfText = (text) => sha256(utf8.encode(text))) {
-  // A tree has two nodes for each leaf: all of them are written here, before they are hashed.
+  // A tree has about two nodes for each leaf, so every node is encoded into this one buffer before it is hashed.
   const node = new Uint8Array(1 + 2 * hashBytes);
   const hashNode = (prefix: number, a: Uint8Array, b: Uint8Array): Uint8Array => {
     if (a.length !== hashBytes || b.length !== hashBytes) {
@@ -38,25 +43,23 @@ export function createTreeHashes(sha256: Sha256, ofText: Sha256OfText = (text) =
   return {
     sha256,
     ofText,
-    /** A leaf. */
     leaf: (key: Uint8Array, valueHash: Uint8Array): Uint8Array => hashNode(0, key, valueHash),
-    /** An inner node. */
     inner: (left: Uint8Array, right: Uint8Array): Uint8Array => hashNode(1, left, right),
   };
 }
 
-/** Which way a key goes at a depth, from the highest bit of its first byte on: 0 is left. */
+/** Returns the bit of a key at a depth: 0 selects the left subtree. Depth 0 is the highest bit of the first byte. */
 export function bitOf(key: Uint8Array, depth: number): 0 | 1 {
   return ((key[depth >> 3]! >> (7 - (depth & 7))) & 1) as 0 | 1;
 }
 
-/** How many bits two keys have in common, from the first on. */
+/** Returns the length of the longest common prefix of two keys, in bits. */
 export function commonBits(a: Uint8Array, b: Uint8Array): number {
   const byte = a.findIndex((one, i) => one !== b[i]);
   return byte === -1 ? maxDepth : byte * 8 + Math.clz32(a[byte]! ^ b[byte]!) - 24;
 }
 
-/** Whether two runs of bytes are the same. */
+/** Returns true if two byte arrays are equal. */
 export function isSame(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) {
     return false;

@@ -1,21 +1,27 @@
-/** The nodes above leaves. Nothing here needs Node.js: whoever checks a whole document builds the tree of its fields. */
+/**
+ * Nodes above leaves. This module does not depend on Node.js, because clients that verify a full document build the
+ * tree of its fields.
+ */
 import { bitOf, emptyHash, isSame, type TreeHashes } from "./hashes.js";
 import type { Leaf } from "./path.js";
 
-/** Nothing; one leaf; or two leaves and more, by the hash of the node above them. */
+/**
+ * Node of a tree: undefined for no leaves, the leaf itself for one leaf, or the hash of the inner node for two or more
+ * leaves.
+ */
 export type TreeNode = Leaf | { readonly hash: Uint8Array } | undefined;
 
 export function isLeaf(node: TreeNode): node is Leaf {
   return node !== undefined && "key" in node;
 }
 
-/** Leaves that go left at a depth, and those that go right. */
+/** Splits sorted leaves into those of the left and of the right subtree at a depth. */
 export function halvesOf(leaves: readonly Leaf[], depth: number): readonly [readonly Leaf[], readonly Leaf[]] {
   const middle = leaves.findIndex(({ key }) => bitOf(key, depth) === 1);
   return middle === -1 ? [leaves, []] : [leaves.slice(0, middle), leaves.slice(middle)];
 }
 
-/** How nodes are put together, with one SHA-256. */
+/** Creates functions that build nodes with these hashes. */
 export function createTreeNodes(hashes: TreeHashes) {
   const hashOfNode = (node: TreeNode): Uint8Array =>
     node === undefined ? emptyHash : isLeaf(node) ? hashes.leaf(node.key, node.valueHash) : node.hash;
@@ -31,9 +37,9 @@ export function createTreeNodes(hashes: TreeHashes) {
   }
 
   /**
-   * The node above leaves.
+   * Returns the node above leaves.
    *
-   * @param leaves in the order of their keys, which have so many bits in common.
+   * @param leaves sorted by key; all keys share their first `depth` bits.
    */
   function nodeOfLeaves(leaves: readonly Leaf[], depth: number, from = 0, to = leaves.length): TreeNode {
     if (to - from < 2) {
@@ -51,7 +57,7 @@ export function createTreeNodes(hashes: TreeHashes) {
     hashOfNode,
     joinNodes,
     nodeOfLeaves: (leaves: readonly Leaf[], depth: number): TreeNode => nodeOfLeaves(leaves, depth),
-    /** The root of the tree of these leaves, in any order; undefined where two of them have the same key. */
+    /** Returns the root of the tree of these leaves, in any order; undefined if two leaves have the same key. */
     rootOfLeaves(leaves: readonly Leaf[]): Uint8Array | undefined {
       const sorted = leaves.toSorted((a, b) => compareKeys(a.key, b.key));
       const isTwice = sorted.some(({ key }, i) => i > 0 && isSame(key, sorted[i - 1]!.key));

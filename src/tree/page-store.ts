@@ -1,4 +1,4 @@
-/** Pages of trees in the database. */
+/** Stores tree pages in the database. */
 import { CorruptionError } from "../base/errors/corruption.js";
 import { inChunks } from "../db/rows/chunks.js";
 import type { Queries } from "../db/queries/database.js";
@@ -6,36 +6,40 @@ import { hashPageRow } from "../db/rows/row-hashes.js";
 import type { LoadPages } from "./change.js";
 import type { PagePath } from "./page.js";
 
-/** A stored page, or what one was. */
+/** Tree page as stored, with the hash that detects corruption. */
 export interface PageRow {
   readonly path: PagePath;
   readonly page: Uint8Array;
   readonly row_hash: string;
 }
 
-/** The pages of one tree. */
+/** Reads and writes the pages of one tree. */
 export interface PageStore {
-  /** @throws DamageError for a page that is not what was stored. */
+  /**
+   * Loads the stored pages at these paths.
+   *
+   * @throws CorruptionError for a page that differs from its stored hash.
+   */
   readonly load: LoadPages;
-  /** Stores pages; those that are undefined are taken out. */
+  /** Stores pages, and deletes pages that are undefined. */
   save(pages: ReadonlyMap<PagePath, Uint8Array | undefined>): Promise<void>;
-  /** Stores what {@link pageTexts} made of pages of this tree. */
+  /** Stores the texts that {@link pageTexts} created from pages of this tree. */
   saveTexts(texts: Iterable<string>): Promise<void>;
 }
 
-/** Pages of one statement: 2 KiB each, as hex digits. */
+/** Number of pages written by one statement; a page has up to 2 KiB, written as hex digits. */
 const portionRows = 50;
-/** Paths of one statement that looks for pages. */
+/** Number of paths queried by one statement. */
 const portionPaths = 1_000;
 
 /**
- * Builds the store.
+ * Creates the page store of one tree.
  *
- * @param tree address of the program whose fields the tree has; empty for the tree of the state.
+ * @param tree address of the program whose fields form the tree; empty for the state tree.
  */
 export function createPageStore(db: Queries, tree: string): PageStore {
   const { bytesOf, list } = db.dialect;
-  // The list drives the query.
+  // The list drives the query: in SQLite, CROSS JOIN fixes the join order.
   const loadPages = db.prepare<PageRow>(
     `SELECT p.path, p.page, p.row_hash FROM ${list.table}
       CROSS JOIN tree_pages AS p WHERE p.path = ${list.text} AND p.tree = ?`,
@@ -73,7 +77,7 @@ export function createPageStore(db: Queries, tree: string): PageStore {
   };
 }
 
-/** Pages as texts, each of which is stored with one statement. Those that are undefined are in none. */
+/** Encodes pages as JSON texts, each of which one statement stores. Pages that are undefined are left out. */
 export function* pageTexts(
   tree: string,
   pages: ReadonlyMap<PagePath, Uint8Array | undefined>,
@@ -97,14 +101,18 @@ export function* pageTexts(
   }
 }
 
-/** Takes all pages of trees out. */
+/** Deletes all pages of the trees. */
 export async function clearTrees(db: Queries, trees: readonly string[]): Promise<void> {
   for (const some of inChunks(trees)) {
     await db.run((sql) => sql("tree_pages").whereIn("tree", some).delete());
   }
 }
 
-/** The page of a row. Throws DamageError. */
+/**
+ * Returns the page of a row.
+ *
+ * @throws CorruptionError if the page differs from its stored hash.
+ */
 export function checkPage(tree: string, { path, page, row_hash }: PageRow): Uint8Array {
   if (row_hash !== hashPageRow({ tree, path, page })) {
     throw new CorruptionError(

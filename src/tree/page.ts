@@ -1,21 +1,20 @@
 /**
- * Pages: what a tree is kept in, each in one row of the database. A page stands above all leaves whose keys begin with its
- * path. As long as these are few they are in the page itself; above that it has sixteen slots, one for each way in which a
- * key may go on, and what lies in a slot is nothing, one leaf, or the page below it. Which of the two a page is changes
- * nothing in its hash.
+ * Pages of a tree, each stored in one database row. A page covers all leaves whose keys begin with its path. A bucket
+ * page holds up to {@link maxBucketLeaves} leaves itself. A branch page has 16 slots, one for each next hex digit of a
+ * key. A slot is empty, or holds one leaf or the hash of the page below. The kind of a page does not affect its hash.
  */
 import { hashBytes } from "./hashes.js";
 import { treeNodes } from "./node-hashes.js";
 import { isLeaf, type TreeNode } from "./nodes.js";
 import type { Leaf } from "./path.js";
 
-/** A page with leaves, in the order of their keys. */
+/** Page that holds leaves, sorted by key. */
 export interface Bucket {
   readonly kind: "bucket";
   readonly leaves: readonly Leaf[];
 }
 
-/** A page with slots, in the order of the keys. */
+/** Page that holds 16 slots, sorted by the next hex digit of the key. */
 export interface Branch {
   readonly kind: "branch";
   readonly slots: readonly TreeNode[];
@@ -23,32 +22,33 @@ export interface Branch {
 
 export type TreePage = Bucket | Branch;
 
-/** Where a page stands: the hex digits with which the keys below it begin; none for the page of the root. */
+/** Path of a page: the hex digits with which the keys of its leaves begin; empty for the root page. */
 export type PagePath = string;
 
-/** Most leaves of a page without slots: it has then at most 2 KiB. */
+/** Limit on the leaves of a bucket, which keeps its leaves within 2 KiB. */
 export const maxBucketLeaves = 32;
-/** Levels of the tree between a page with slots and those below it. */
+/** Number of tree levels between a branch page and the pages below it. */
 export const pageLevels = 4;
 const slotCount = 2 ** pageLevels;
 
 const leafBytes = 2 * hashBytes;
 const tags = { bucket: 0, branch: 1 };
 
-/** Which slot a key goes to, in the page with this path. */
+/** Returns the slot that a key belongs to, in the page at this path. */
 export function slotOf(key: Uint8Array, path: PagePath): number {
   const byte = key[path.length >> 1]!;
   return path.length % 2 === 0 ? byte >> 4 : byte & 15;
 }
 
-/** The path of the page in a slot. */
+/** Returns the path of the page in a slot. */
 export function pathBelow(path: PagePath, slot: number): PagePath {
   return path + slot.toString(16);
 }
 
 /**
- * As it is stored: its kind, one byte. Leaves are key and hash of the value. Before what is in slots stands which of them
- * hold leaves and which pages, 16 bits each with the first slot's the highest.
+ * Encodes a page for storage. The first byte is the kind. A bucket continues with the key and the value hash of each
+ * leaf. A branch continues with two 16-bit masks, of the slots with leaves and of those with pages, and then with the
+ * contents of the slots. The highest bit of a mask is the first slot.
  */
 export function encodeTreePage(page: TreePage): Buffer {
   if (page.kind === "bucket") {
@@ -75,7 +75,11 @@ function maskOf(slots: readonly TreeNode[], has: (node: TreeNode) => boolean): n
   return slots.reduce((mask, node, i) => (has(node) ? mask | (1 << (slotCount - 1 - i)) : mask), 0);
 }
 
-/** Reads a stored page. Throws a RangeError where the bytes are none. */
+/**
+ * Decodes a stored page.
+ *
+ * @throws RangeError if the bytes are not a valid page.
+ */
 export function decodeTreePage(bytes: Uint8Array): TreePage {
   return bytes[0] === tags.bucket ? decodeBucket(bytes) : decodeBranch(bytes);
 }
@@ -118,14 +122,14 @@ function leafAt(bytes: Uint8Array, at: number): Leaf {
   return { key: bytes.subarray(at, at + hashBytes), valueHash: bytes.subarray(at + hashBytes, at + leafBytes) };
 }
 
-/** What a page is to the one above it. */
+/** Returns the node of a page, as the page above it stores it. */
 export function nodeOf(page: TreePage, path: PagePath): TreeNode {
   return page.kind === "bucket"
     ? treeNodes.nodeOfLeaves(page.leaves, path.length * pageLevels)
     : levelsOf(page)[pageLevels]![0];
 }
 
-/** The nodes of a page with slots by their levels, from its slots up to its one node. */
+/** Returns the nodes of a branch page by level, from its 16 slots up to its single top node. */
 export function levelsOf({ slots }: Branch): readonly (readonly TreeNode[])[] {
   const levels: (readonly TreeNode[])[] = [slots];
   for (let below: readonly TreeNode[] = slots; below.length > 1;) {

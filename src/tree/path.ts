@@ -1,24 +1,25 @@
-/** The way from a root to where a key ends: what a proof is made of, and how it is checked with nothing but the root. */
+/**
+ * Paths from the root of a tree to the position of a key. A proof is such a path; checking it requires only the root.
+ */
 import { bitOf, commonBits, emptyHash, hashBytes, isSame, maxDepth, type TreeHashes } from "./hashes.js";
 
-/** A leaf. */
 export interface Leaf {
   readonly key: Uint8Array;
   readonly valueHash: Uint8Array;
 }
 
-/** The way, without what is at its end where that is the key's own leaf. */
+/** Merkle path of a key. Leaves out the key's own leaf. */
 export interface Path {
-  /** Hashes of what lies beside the way, 32 bytes each, one after the other from the root on. */
+  /** Sibling hashes along the path, 32 bytes each, starting below the root. */
   readonly siblings: Uint8Array;
-  /** The leaf of another key, which stands where that of this one would. */
+  /** Leaf of another key that occupies the position of this key; undefined if there is none. */
   readonly other: Leaf | undefined;
 }
 
 /**
- * The root that a way leads to; undefined where it is none.
+ * Computes the root that a path leads to; undefined if the path is malformed.
  *
- * @param valueHash of the key's value; undefined to show that the key has none.
+ * @param valueHash hash of the key's value; undefined to show that the tree does not contain the key.
  */
 export function rootOfPath(
   hashes: TreeHashes,
@@ -31,7 +32,8 @@ export function rootOfPath(
   if (!Number.isInteger(depth) || depth > maxDepth || parts.some(({ length }) => length !== hashBytes)) {
     return undefined;
   }
-  // Another leaf stands in the key's place only where no two leaves are, so never beside a value of the key itself.
+  // Another leaf can occupy this position only if its subtree has no second leaf. It therefore excludes a value of the
+  // key itself, and must share the key's first `depth` bits.
   if (other !== undefined && (valueHash !== undefined || !isInPlaceOf(other.key, key, depth))) {
     return undefined;
   }
@@ -49,7 +51,7 @@ function isInPlaceOf(other: Uint8Array, key: Uint8Array, depth: number): boolean
   return common >= depth && common < maxDepth;
 }
 
-/** Whether a way leads to this root. */
+/** Returns true if a path leads to this root. */
 export function leadsTo(root: Uint8Array, ...way: Parameters<typeof rootOfPath>): boolean {
   const found = rootOfPath(...way);
   return found !== undefined && isSame(found, root);

@@ -1,4 +1,4 @@
-/** Makes proofs that a leaf is in a tree, or that none is. */
+/** Creates proofs that a tree contains a key, or that it does not. */
 import { isPage, loadAhead, type LoadPages, needNoPage } from "./change.js";
 import { bitOf, isSame } from "./hashes.js";
 import { treeNodes } from "./node-hashes.js";
@@ -6,12 +6,12 @@ import { halvesOf, isLeaf, type TreeNode } from "./nodes.js";
 import { decodeTreePage, levelsOf, type TreePage, pageLevels, type PagePath, pathBelow, slotOf } from "./page.js";
 import type { Leaf, Path } from "./path.js";
 
-/** A proof, and what it shows: the hash of the key's value, undefined where it has none. */
+/** Proof, and the value hash that it proves; undefined if the tree does not contain the key. */
 export interface Proof extends Path {
   readonly valueHash: Uint8Array | undefined;
 }
 
-/** Makes the proofs of keys, of pages that are asked for at once. */
+/** Creates the proofs of several keys. The pages that the proofs usually need are loaded with one request. */
 export async function provePaths(load: LoadPages, keys: readonly Uint8Array[]): Promise<Proof[]> {
   const loadSoon = await loadAhead(
     load,
@@ -20,7 +20,7 @@ export async function provePaths(load: LoadPages, keys: readonly Uint8Array[]): 
   return await Promise.all(keys.map((key) => proveKey(loadSoon, key)));
 }
 
-/** Makes the proof of a key. */
+/** Creates the proof of one key. */
 export async function provePath(load: LoadPages, key: Uint8Array): Promise<Proof> {
   const [proof] = await provePaths(load, [key]);
   return proof!;
@@ -41,7 +41,7 @@ async function proveKey(load: LoadPages, key: Uint8Array): Promise<Proof> {
   }
 }
 
-/** The proof of a key among leaves that are at hand, in the order of their keys. */
+/** Creates the proof of a key among these leaves, which must be sorted by key. */
 export function proveAmong(leaves: readonly Leaf[], key: Uint8Array): Proof {
   const siblings: Uint8Array[] = [];
   const end = walkLeaves(leaves, 0, key, siblings);
@@ -57,7 +57,10 @@ function proofOf(key: Uint8Array, siblings: readonly Uint8Array[], end: Leaf | u
   };
 }
 
-/** Goes down from the node of a page towards a key, until there is no node above two leaves any more. */
+/**
+ * Descends from the top node of a page toward a key and collects sibling hashes. Stops at a leaf, at an empty node or
+ * at the page below.
+ */
 function walkPage(page: TreePage, path: PagePath, key: Uint8Array, siblings: Uint8Array[]): TreeNode {
   if (page.kind === "bucket") {
     return walkLeaves(page.leaves, path.length * pageLevels, key, siblings);

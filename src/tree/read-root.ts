@@ -1,4 +1,4 @@
-/** The root of a tree by its pages. */
+/** Reads the root of a tree from its root page. */
 import type { LoadPages } from "./change.js";
 import { emptyHash } from "./hashes.js";
 import { treeNodes } from "./node-hashes.js";

@@ -1,45 +1,45 @@
 /**
- * What stands in the state tree: keys of the things that decide what is valid next, and the hashes of their values. The
- * fields of a document are a tree of the same kind. For both ends: the node, and whoever checks what it was told.
+ * Format of the state tree: keys of everything that decides if the next transactions are valid, and the hashes of their
+ * values. The fields of a document form a tree of the same kind. The node and verifying clients share this module.
  */
 import { hashBytes, type TreeHashes } from "./hashes.js";
 
 const utf8 = new TextEncoder();
 
-/** Kinds of keys: the word keeps apart what is named alike. */
+/** Kinds of keys. The kind is hashed into the key, so that equal names of different kinds get different keys. */
 export type KeyTag = "program" | "nullifier" | "sender" | "commitments" | "field";
 
-/** What stands for nothing where a hash is asked for. */
+/** Placeholder of 32 zero bytes where a hash is required but no value exists. */
 export const nothing: Uint8Array = new Uint8Array(32);
 
-/** The parts of a storage program. */
+/** Parts that the hash of a storage program covers. */
 export interface ProgramParts {
-  /** Keeps others from guessing what a program holds by its hash. */
+  /** Random bytes that prevent guessing the contents of a program from its hash. */
   readonly blinding: Uint8Array;
-  /** An encoded ProgramRecord. */
+  /** Encoded ProgramRecord. */
   readonly record: Uint8Array;
-  /** Hash of the metadata's text; {@link nothing} where there is none. */
+  /** Hash of the metadata text; {@link nothing} if there is no metadata. */
   readonly metadataHash: Uint8Array;
-  /** {@link nothing} where the program holds nothing. */
+  /** Hash of the document; {@link nothing} if the program has no document. */
   readonly documentHash: Uint8Array;
 }
 
-/** An object: its fields, and what their order and the space between them are proved with. */
+/** Parts that the hash of a JSON object covers: its fields, and proof of their order and of the text between them. */
 export interface ObjectParts {
   readonly fieldsRoot: Uint8Array;
-  /** Key of the last field; {@link nothing} without fields. */
+  /** Key of the last field; {@link nothing} if there are no fields. */
   readonly lastKey: Uint8Array;
   /** Hash of the text after the last value. */
   readonly tailHash: Uint8Array;
 }
 
-/** A field of an object. */
+/** Parts that the hash of an object's field covers. */
 export interface FieldParts {
-  /** Text between the value before it, or the begin of the document, and its own. */
+  /** Text between the previous value, or the start of the document, and this value. */
   readonly before: string;
-  /** Key of the field before it; {@link nothing} for the first one. */
+  /** Key of the previous field; {@link nothing} for the first field. */
   readonly previousKey: Uint8Array;
-  /** As it was written. */
+  /** JSON text of the value, exactly as the document contains it. */
   readonly value: string;
 }
 
@@ -53,7 +53,7 @@ const tags: Readonly<Record<KeyTag, Uint8Array>> = {
   field: utf8.encode("field\0"),
 };
 
-/** Bytes of the text of a field, up to which it is written in one place. */
+/** Size limit in bytes of a field's texts that are encoded into one reused buffer. */
 const shortField = 4_096;
 
 export function createStateHashes({ sha256, ofText }: TreeHashes) {
@@ -69,7 +69,10 @@ export function createStateHashes({ sha256, ofText }: TreeHashes) {
     /** @param publicKey 32 bytes. */
     senderKey: (publicKey: Uint8Array) => keyOf("sender", publicKey),
     commitmentsKey: () => keyOf("commitments", new Uint8Array()),
-    /** @param name as JSON text, with its quotes: every name has one, also one that UTF-8 cannot write. */
+    /**
+     * @param name JSON text with its quotes, so that names with lone surrogates, which UTF-8 cannot encode, have a key
+     * too.
+     */
     fieldKey: (name: string) => keyOfText("field", name),
 
     program: ({ blinding, record, metadataHash, documentHash }: ProgramParts) =>
@@ -80,14 +83,17 @@ export function createStateHashes({ sha256, ofText }: TreeHashes) {
     /** @param root 32 bytes. */
     commitments: (root: Uint8Array, leafCount: number) => sha256(join(root, uint64(BigInt(leafCount)))),
 
-    /** A text: metadata, or what follows the last value of an object. */
+    /** Hashes a text: metadata, or the text after the last value of an object. */
     text: ofText,
-    /** A document that is no object: its JSON text, of a binary one the JSON string of base64. */
+    /**
+     * Hashes a document that is not an object: its JSON text, or the JSON string of the base64 of a binary document.
+     */
     plainDocument: (text: string) => ofText(`\0${text}`),
     objectDocument: ({ fieldsRoot, lastKey, tailHash }: ObjectParts) =>
       sha256(join(Uint8Array.of(1), fieldsRoot, lastKey, tailHash)),
     field({ before, previousKey, value }: FieldParts) {
-      // A document has thousands of them. No text has more than three bytes for each of its units.
+      // A document can have thousands of fields, so short ones avoid allocations. UTF-8 needs at most three bytes for
+      // each UTF-16 code unit.
       if (3 * (before.length + value.length) <= shortField && previousKey.length === hashBytes) {
         const { written } = utf8.encodeInto(before, place.subarray(4));
         view.setUint32(0, written);
@@ -112,14 +118,14 @@ function join(...parts: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** Eight bytes, the highest first. */
+/** Encodes a number as 8 bytes, big-endian. */
 function uint64(value: bigint): Uint8Array {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigUint64(0, value);
   return bytes;
 }
 
-/** Four bytes, the highest first. */
+/** Encodes a number as 4 bytes, big-endian. */
 function uint32(value: number): Uint8Array {
   const bytes = new Uint8Array(4);
   new DataView(bytes.buffer).setUint32(0, value);

@@ -1,13 +1,13 @@
-/** The leaves of the state tree that are no programs, by docs/proofs.md. Those of programs are in ../storage. */
+/** Creates the leaves of the state tree except those of programs, which are in ../storage. See docs/proofs.md. */
 import { stateHashes } from "./node-hashes.js";
 import type { Leaf } from "./path.js";
 
-/** The last nonce of a sender. */
+/** Creates the leaf of a sender's last nonce. */
 export function senderLeaf({ publicKey, nonce }: { readonly publicKey: Uint8Array; readonly nonce: bigint }): Leaf {
   return { key: stateHashes.senderKey(publicKey), valueHash: stateHashes.sender(nonce) };
 }
 
-/** Where a nullifier was spent. */
+/** Creates the leaf of a spent nullifier. */
 export function nullifierLeaf(spent: {
   readonly nullifier: Uint8Array;
   readonly blockNumber: bigint;
@@ -20,7 +20,7 @@ export function nullifierLeaf(spent: {
   };
 }
 
-/** The commitment tree, which has leaves. */
+/** Creates the leaf of the commitment tree, which must have at least one commitment. */
 export function commitmentsLeaf(tree: { readonly root: Uint8Array; readonly leafCount: number }): Leaf {
   return { key: stateHashes.commitmentsKey(), valueHash: stateHashes.commitments(tree.root, tree.leafCount) };
 }

@@ -1,6 +1,6 @@
 /**
- * Rpcs that a worker hands to the node it belongs to, as what they tell or change is there: the worker's side makes
- * implementations of them, the node's side answers by its own.
+ * Forwards rpcs from a worker to its node, if the data that they read or change is there. The worker has
+ * implementations that forward each call; the node runs its own implementations.
  */
 import {
   create,
@@ -15,7 +15,7 @@ import { makeImmutable } from "../base/caches/immutable.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Call, Caller, Implementation, ServedMethod, ServedService } from "../rpc/service.js";
 
-/** An rpc with its request. */
+/** Call of an rpc, with its request. */
 export interface ForwardedCall {
   readonly service: string;
   readonly method: string;
@@ -23,22 +23,23 @@ export interface ForwardedCall {
   readonly caller: Caller;
 }
 
-/** What answers it, as one side of a wire. */
+/** Handlers for forwarded calls, as a part of the IPC handlers of the node. */
 export interface Forwarding {
   readonly calls: { rpc(call: ForwardedCall, signal: AbortSignal): Promise<Uint8Array> };
   readonly streams: { rpc(call: ForwardedCall, signal: AbortSignal): AsyncIterable<Uint8Array> };
 }
 
-/** Hands rpcs to the node. */
+/** Sends calls to the node. */
 export interface Forward {
   unary(call: ForwardedCall, signal: AbortSignal): Promise<Uint8Array>;
   stream(call: ForwardedCall, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
 /**
- * Implements a service by the node.
+ * Implements a service by forwarding its rpcs to the node.
  *
- * @param isEverybodys its answers depend on the request alone, and hold no bytes: those who ask the same at a time get the same.
+ * @param isEverybodys true if the responses depend on the request alone and contain no fields of type bytes. Equal
+ *   concurrent requests then share one response.
  */
 export function forwardService<S extends DescService>(
   desc: S,
@@ -73,14 +74,14 @@ export function forwardService<S extends DescService>(
   return Object.fromEntries(functions) as Implementation<S>;
 }
 
-/** Whoever of those who wait leaves, the others go on waiting. */
+/** Signal of shared requests, which never abort: if one caller leaves, the others still wait. */
 const neverAborted = new AbortController().signal;
-/** Most different requests that are waited for by several; beyond that each asks for himself. */
+/** Limit on different requests that are shared at a time. Beyond it, each call sends its own request. */
 const mostShared = 1_000;
 
 /**
- * Asks once for all who ask the same. Who comes while it is asked waits until it is asked again: no answer is older than
- * its question.
+ * Shares one request among equal concurrent calls. A call that arrives while a request is in flight waits for the next
+ * request, so that no response is older than its call.
  */
 function shareAnswers<T>(ask: (call: ForwardedCall) => Promise<T>): (call: ForwardedCall) => Promise<T> {
   const asked = new Map<string, { readonly now: Promise<T>; next: Promise<T> | undefined }>();
@@ -112,7 +113,7 @@ function shareAnswers<T>(ask: (call: ForwardedCall) => Promise<T>): (call: Forwa
   };
 }
 
-/** Answers what is forwarded by these services. */
+/** Creates the handlers that run forwarded calls with these services. */
 export function answerForwarded(services: readonly ServedService[]): Forwarding {
   const methods = new Map(
     services.flatMap(({ desc, methods }) =>

@@ -1,20 +1,20 @@
 /**
- * The wire between a node and a process that belongs to it: each end calls functions of the other by name, follows what it
- * gives one after the other, and tells it things. What goes over it is cloned: plain values and bytes.
+ * IPC channel between a node and one of its processes. Each side calls functions of the other side by name, reads its
+ * streams, and sends it notifications. Messages are cloned, so they contain plain values and bytes only.
  */
 import { RpcError, type Reason, toRpcError } from "../rpc/errors.js";
 
-/** One end of a channel. */
+/** Message transport at one end of a channel. */
 export interface IpcEnd {
-  /** Never throws; what cannot be sent any more is lost. */
+  /** Sends a message. Never throws; a message that cannot be sent is lost. */
   send(message: unknown): void;
   onMessage(listener: (message: unknown) => void): void;
 }
 
-/** What one side does for the other. */
+/** Handlers of one side for the calls, streams and notifications of the other side. */
 export interface IpcHandlers {
   readonly calls: Readonly<Record<string, (request: never, signal: AbortSignal) => unknown>>;
-  /** What is given one after the other; the next is made when it is asked for. */
+  /** Streams. An item is produced only when the other side requests it. */
   readonly streams: Readonly<Record<string, (request: never, signal: AbortSignal) => AsyncIterable<unknown>>>;
   readonly tells: Readonly<Record<string, (told: never) => void>>;
 }
@@ -24,9 +24,13 @@ type Given<F> = F extends (given: infer G, ...rest: never[]) => unknown ? G : ne
 type Item<F> = F extends (...given: never[]) => AsyncIterable<infer T> ? T : never;
 type Outcome<F> = F extends (...given: never[]) => infer R ? Awaited<R> : never;
 
-/** An end of the wire, with the other side as it is from here. */
+/** Channel to the other side, which has the handlers `Their`. */
 export interface IpcChannel<Their extends IpcHandlers> {
-  /** @throws Failure as it was thrown there, and as INTERNAL_ERROR what was none; Error when the wire is cut. */
+  /**
+   * Calls a function of the other side.
+   *
+   * @throws RpcError as thrown there, or INTERNAL_ERROR for any other error; Error if the channel is closed.
+   */
   call<N extends Names<Their["calls"]>>(
     name: N,
     request: Given<Their["calls"][N]>,
@@ -38,7 +42,7 @@ export interface IpcChannel<Their extends IpcHandlers> {
     signal: AbortSignal,
   ): AsyncGenerator<Item<Their["streams"][N]>, void>;
   tell<N extends Names<Their["tells"]>>(name: N, told: Given<Their["tells"][N]>): void;
-  /** Ends all that is under way: the other side is gone. */
+  /** Closes the channel because the other process is gone: ends all calls and streams in progress. */
   cut(): void;
 }
 
@@ -51,17 +55,17 @@ type Message =
 
 type SentFailure = Pick<RpcError, "message" | "retryAfterS" | "headers"> & { readonly reason: Reason };
 
-/** Who waits for an answer. */
+/** Call that waits for a response. */
 interface Waiting {
   readonly resolve: (answer: { readonly value: unknown; readonly isLast?: true }) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Opens an end.
+ * Opens one end of a channel.
  *
- * @param own what the other side may ask for.
- * @param onInternalError hears of what was thrown that the other side is told nothing about.
+ * @param own handlers for the other side.
+ * @param onInternalError called with errors whose details the other side does not receive.
  */
 export function openIpcChannel<Their extends IpcHandlers>(
   end: IpcEnd,
@@ -149,10 +153,10 @@ export function openIpcChannel<Their extends IpcHandlers>(
   };
 }
 
-/** What the other side has asked for, and has not left yet. */
+/** Call or stream of the other side that is in progress. */
 interface Asked {
   readonly controller: AbortController;
-  /** Of a stream. */
+  /** Iterator of a stream; undefined for a call. */
   readonly items?: AsyncIterator<unknown>;
 }
 
@@ -202,7 +206,7 @@ function createAnswering(end: IpcEnd, own: IpcHandlers, onInternalError: (error:
     const found = asked.get(id);
     asked.delete(id);
     found?.controller.abort();
-    // One that waits for its next item ends by its signal.
+    // `return` of a generator waits for a pending `next`, which ends by the signal.
     found?.items?.return?.().catch(() => undefined);
   }
 

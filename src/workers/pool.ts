@@ -1,8 +1,8 @@
 /**
- * The processes that serve the public port of a node, as one listener: begun when it binds, replaced when they die or
- * hang, drained together. Each has a queue of connections of its own (SO_REUSEPORT) where Node.js knows how, otherwise
- * all take theirs from one. No connection goes through the node's own process: one that is on its way to a worker that
- * dies would be answered by nobody.
+ * Processes that serve the public port of a node, as one listener. They start when the port is bound, are replaced when
+ * they die or hang, and drain together. Where Node.js supports SO_REUSEPORT on Linux, each process has its own queue of
+ * connections; elsewhere they share one queue. No connection passes through the node's own process, because a
+ * connection in transit to a dying worker would get no response.
  */
 import cluster, { type Worker } from "node:cluster";
 import { createServer } from "node:net";
@@ -13,50 +13,49 @@ import type { Logger } from "../base/logging/log.js";
 import { type ListenAddress, listenOn, type RpcListener } from "../rpc/port/listen.js";
 import { openIpcChannel, type IpcHandlers, type IpcChannel, type IpcEnd } from "./ipc.js";
 
-/** What a pool does for workers, beside what their node does. */
+/** Handlers of the pool for a worker, besides those of the node. */
 export interface PoolSide {
   readonly tells: {
-    /** The worker hears what it is sent from now on. */
+    /** Reports that the worker is ready to receive messages. */
     up(none: undefined): void;
   };
 }
 
-/** What a pool needs of workers: the calls by which it begins and ends them. */
+/** Calls of workers that a pool needs to start and stop them. */
 export interface WorkerSide<Start, Booted> extends IpcHandlers {
   readonly calls: IpcHandlers["calls"] & {
-    /** Listens from now on. Throws a StartError's sentence as a Failure where it cannot. */
+    /** Listens on the address. Throws an RpcError with the message of the StartError on failure. */
     start(given: { readonly start: Start; readonly address: ListenAddress }): Promise<void>;
-    /** Serves everything from now on, as the node has booted. Throws as `start` does. */
+    /** Serves all services, because the node has booted. Throws as `start` does. */
     serve(booted: Booted): Promise<void>;
-    /** Ends, after it has finished what is under way, for so many milliseconds. */
+    /** Finishes requests in progress, for up to `graceMs` milliseconds, and exits. */
     drain(graceMs: number): Promise<void>;
   };
 }
 
-/** A process that serves. */
+/** Process that serves the port. */
 export interface PoolWorker<Their extends IpcHandlers> {
-  /** From 1 on; the one that takes its place has the same. */
+  /** Number of the worker, starting at 1. A replacement has the number of the worker that it replaces. */
   readonly name: number;
   readonly wire: IpcChannel<Their>;
 }
 
-/** How many there are. */
 export interface PoolState {
   readonly running: number;
   readonly configured: number;
-  /** How many were replaced since the node started. */
+  /** Number of replacements since the node started. */
   readonly restarts: number;
 }
 
 export interface WorkerPoolDeps<Start, Booted, Their extends WorkerSide<Start, Booted>> {
   readonly count: number;
-  /** The module that a worker runs. */
+  /** Module that a worker runs. */
   readonly module: URL;
-  /** What a worker is given that begins now. */
+  /** Returns the data for a worker that starts. */
   readonly start: () => Start;
-  /** What a worker is given in addition, at a moment after the node has booted. */
+  /** Returns the additional data for a worker, at any time after the node has booted. */
   readonly booted: () => Booted;
-  /** What the node does for a worker. */
+  /** Creates the handlers of the node for a worker. */
   readonly sideFor: (self: () => PoolWorker<Their>) => IpcHandlers;
   readonly onJoin: (worker: PoolWorker<Their>) => void;
   readonly onLeave: (worker: PoolWorker<Their>) => void;
@@ -67,31 +66,34 @@ export interface WorkerPoolDeps<Start, Booted, Their extends WorkerSide<Start, B
 
 export interface ProcessPool<Their extends IpcHandlers> extends RpcListener {
   readonly state: () => PoolState;
-  /** Those that serve at present. */
+  /** Returns the workers that serve at present. */
   readonly workers: () => readonly PoolWorker<Their>[];
   /**
-   * The node has booted: all workers serve everything, those that are begun later, too.
+   * Makes all workers serve everything, including those that start later. Called once the node has booted.
    *
-   * @throws StartError when one of them cannot.
+   * @throws StartError if one of them cannot.
    */
   serve(): Promise<void>;
 }
 
-/** A worker that was heard of in none of so many looks is replaced. */
+/** Number of checks without a message from a worker after which the worker is replaced. */
 const maxSilentLooks = 10;
 const lookEveryMs = 1_000;
-/** One that dies sooner than this after its begin is replaced only after a pause, which doubles up to the longest. */
+/**
+ * Lifetime in milliseconds below which a worker is replaced only after the first pause. The pause doubles with each
+ * replacement that fails to start, up to the longest.
+ */
 const soonMs = 10_000;
 const pausesMs = { first: 100, longest: 10_000 };
-/** How long workers may take to end by themselves, beyond the time that they have for what is under way. */
+/** Time in milliseconds that workers may take to exit, beyond the time for requests in progress. */
 const endWithinMs = 2_000;
 
-/** A process, from its begin to its end. */
+/** Worker process from its start to its end. */
 interface Process<Their extends IpcHandlers> extends PoolWorker<Their> {
   readonly cluster: Worker;
-  /** Of the looks since something came from it. */
+  /** Number of checks since the last message from the worker. */
   silentLooks: number;
-  /** It hears what it is sent from now on. */
+  /** Resolves when the worker is ready to receive messages. */
   readonly up: Promise<void>;
   readonly ended: Promise<string>;
 }
@@ -101,7 +103,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
 ): ProcessPool<Their> {
   const { count, log } = deps;
   const running = new Map<number, Process<Their>>();
-  /** Those that do not run yet. */
+  /** Processes that do not serve yet. */
   const beginning = new Set<Process<Their>>();
   let hasBooted = false;
   let restarts = 0;
@@ -120,7 +122,11 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
     }
   }
 
-  /** Has a process begin with something. Ends it where it cannot. */
+  /**
+   * Waits for a call that prepares a process. Kills the process if the call fails.
+   *
+   * @throws StartError if the call fails or the process ends.
+   */
   async function prepare(one: Process<Their>, call: () => Promise<unknown>): Promise<void> {
     const outcome = await Promise.race([call().then(() => undefined), one.ended]).catch((error: unknown) => {
       one.cluster.process.kill("SIGKILL");
@@ -134,7 +140,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
   const serve = (one: Process<Their>): Promise<void> =>
     prepare(one, () => one.wire.call("serve", deps.booted() as never));
 
-  /** Begins a process, and resolves when it serves. */
+  /** Starts a process, and resolves when it serves. */
   async function begin(name: number): Promise<Process<Their>> {
     const one = fork(name, deps);
     const startsFrom = performance.now();
@@ -214,7 +220,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
   };
 }
 
-/** Ends a process, by force where it does not end by itself. */
+/** Stops a process, and kills it if it does not exit in time. */
 async function end<Start, Booted>(one: Process<WorkerSide<Start, Booted>>, graceMs: number): Promise<void> {
   const late = setTimeout(() => one.cluster.process.kill("SIGKILL"), graceMs + endWithinMs);
   one.wire.call("drain", graceMs).catch(() => undefined);
@@ -222,7 +228,7 @@ async function end<Start, Booted>(one: Process<WorkerSide<Start, Booted>>, grace
   clearTimeout(late);
 }
 
-/** Begins a process and opens the wire to it. */
+/** Starts a process, and opens the channel to it. */
 function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
   name: number,
   { module, sideFor, onInternalError }: WorkerPoolDeps<Start, Booted, Their>,
@@ -232,7 +238,7 @@ function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
   const forked = cluster.fork();
   const ended = new Promise<string>((resolve) => {
     forked.once("exit", (code, signal) => resolve((signal as string | null) ?? `code ${code}`));
-    // It could not be begun, or told something: then it is of no use.
+    // The process could not be started, or a message could not be sent to it. Either way it is useless.
     forked.on("error", (error) => {
       forked.process.kill("SIGKILL");
       resolve(errorMessage(error));
@@ -258,7 +264,12 @@ function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
   return one;
 }
 
-/** A port that is free at this moment: whoever shares it by the kernel would not hear that somebody else has it. */
+/**
+ * Finds a free port, or checks that the requested one is free. Workers share their port through the kernel, which would
+ * not report that another process shares it, too.
+ *
+ * @throws the error of the bind if the port is taken.
+ */
 async function findPort(asked: ListenAddress): Promise<number> {
   const server = createServer();
   const port = await listenOn(server, asked);

@@ -1,29 +1,29 @@
 /**
- * What callers do in each of the processes that serve them, gathered and told to the others, so that bounds and rates hold
- * for the node: what each process decides by is at most two intervals old.
+ * Usage by clients in each process that serves them. The usage is shared among the processes, so that limits and rates
+ * apply to the node as a unit. Each process decides by data that is at most two intervals old.
  */
 import type { SharedUsage } from "../edge/edge.js";
 
-/** How often a process tells of it, and hears of it. */
+/** Interval in milliseconds at which a process reports its usage and receives the usage of the others. */
 export const shareEveryMs = 100;
 
 type Usage = SharedUsage["places"][number][1];
 
-/** One of the processes. */
+/** Process that takes part in the sharing. */
 export interface UsageParty {
   hear(usage: SharedUsage): void;
 }
 
 export interface UsageSharing {
   join(party: UsageParty): void;
-  /** Nothing is under way in it any more. */
+  /** Removes a process that has no requests in progress any more. */
   leave(party: UsageParty): void;
   take(from: UsageParty, usage: SharedUsage): void;
-  /** Tells everybody what is new to him. */
+  /** Sends each process the changes that it has not received yet. */
   share(): void;
 }
 
-/** What is to be told to one of them. */
+/** Changes that one process has not received yet. */
 interface Pending {
   readonly changed: Set<string>;
   readonly charges: Map<string, number>;
@@ -53,7 +53,7 @@ export function createUsageSharing(): UsageSharing {
 
   return {
     join(party) {
-      // Who comes anew hears of all there is.
+      // A new process receives the usage of all others.
       const changed = new Set([...parties.values()].flatMap(({ places }) => [...places.keys()]));
       parties.set(party, { places: new Map(), pending: { ...nothingPending(), changed } });
     },

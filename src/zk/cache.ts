@@ -1,19 +1,19 @@
-/** The tree and the nullifiers as they were read lately, in memory, until a block changes them. */
+/** Caches recent reads of the commitment tree and the nullifiers in memory, until a block changes them. */
 import { createReadCache } from "../base/caches/read-cache.js";
 import type { MerkleRoot, MerkleTree, PathSearch } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifiers.js";
 
-/** Most paths that are kept, of about 5 kB each. */
+/** Limit on the cached paths, of about 5 kB each. */
 const keptPaths = 4_000;
 const keptNullifiers = 20_000;
 
-/** A tree whose newest root, and paths to it, are kept. */
+/** Tree with a cache for the latest root and the paths to it. */
 export interface CachedTree extends MerkleTree {
-  /** Tells that leaves were added. */
+  /** Called when leaves were added; clears the cache. */
   grown(): void;
 }
 
-/** Puts a cache before the reads of the newest root; older roots are always read. */
+/** Adds a cache for reads of the latest root. Reads of older roots always query the tree. */
 export function cacheTree(tree: MerkleTree): CachedTree {
   const root = createReadCache<MerkleRoot>(() => Promise.resolve(tree.root()), 1);
   const paths = createReadCache<PathSearch>(
@@ -31,13 +31,15 @@ export function cacheTree(tree: MerkleTree): CachedTree {
   };
 }
 
-/** Nullifiers that are kept, spent or not. */
+/** Nullifier reads with a cache for results, spent or not. */
 export interface CachedNullifiers extends Nullifiers {
-  /** Tells that one was spent, or that any may have been. */
+  /**
+   * Called when a nullifier was spent, or, without a hash, when any may have been spent; removes the affected entries.
+   */
   spent(hash?: string): void;
 }
 
-/** Puts a cache before the reads of nullifiers. */
+/** Adds a cache for reads of nullifiers. */
 export function cacheNullifiers(nullifiers: Nullifiers): CachedNullifiers {
   const cache = createReadCache<NullifierSearch>((hash) => Promise.resolve(nullifiers.find(hash)), keptNullifiers);
   return { find: (hash) => cache.read(hash), spent: (hash) => cache.forget(hash) };

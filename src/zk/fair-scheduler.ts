@@ -1,26 +1,25 @@
-/** Work that is done in turns: first what is urgent, then a piece of each of those who asked for it. */
+/** Schedules tasks fairly: urgent tasks first, then one task of each requester in rotation. */
 
-/** Most pieces that wait, and most of one who asked: as many as are done in some seconds. */
+/** Limits on the waiting tasks, in total and of one requester: as many as complete within some seconds. */
 const maxWaiting = 256;
 const maxWaitingOfOne = 16;
 
-/** What turns need. */
 export interface TurnsDeps<Task, Result> {
   readonly run: (task: Task) => Promise<Result>;
-  /** How many pieces are done at a time. */
+  /** Maximum number of tasks that run at the same time. */
   readonly atOnce: number;
-  /** Whether this one's pieces wait until nobody else's do. */
+  /** Returns true if the tasks of this requester wait until no other requester has tasks. */
   readonly isLast: (askedBy: string) => boolean;
-  /** What a piece that finds no room is refused with. */
+  /** Creates the error for a task that exceeds the limits. */
   readonly refuse: () => Error;
 }
 
-/** The turns. */
+/** Scheduler that shares a limited number of parallel tasks among requesters. */
 export interface FairScheduler<Task, Result> {
   /**
-   * Does a piece of work in its turn; a piece of the same name that waits or is under way is joined.
+   * Runs a task when its turn comes. If a task of the same name is waiting or running, returns the result of that task.
    *
-   * @param askedBy undefined for what is urgent: it comes first, and is never refused.
+   * @param askedBy the requester; undefined for an urgent task, which runs first and is never rejected by the limits.
    */
   take(name: string, task: Task, askedBy: string | undefined): Promise<Result>;
 }
@@ -31,7 +30,7 @@ interface Piece<Task, Result> {
   readonly result: Promise<Result>;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
-  /** In whose queue it waits; undefined for what is urgent, or under way. */
+  /** Requester in whose queue the task waits; undefined if the task is urgent or running. */
   askedBy: string | undefined;
 }
 
@@ -42,19 +41,19 @@ function createPiece<Task, Result>(name: string, task: Task): Piece<Task, Result
   return { name, task, result, resolve, reject, askedBy: undefined };
 }
 
-/** Pieces that wait: the urgent ones, and a queue of each who asked. */
+/** Creates the queues of waiting tasks: one for urgent tasks, and one for each requester. */
 function createQueues<One extends { askedBy: string | undefined }>(isLast: (askedBy: string) => boolean) {
   const urgent: One[] = [];
-  /** By who asked, in the order of their turns; nobody's is empty. */
+  /** Queues by requester, in the order of their turns. No queue is empty. */
   const queues = new Map<string, One[]>();
   let waiting = 0;
 
   const lengthOf = (askedBy: string): number => queues.get(askedBy)?.length ?? 0;
 
-  /** How long somebody's next piece would wait, in comparison. */
+  /** Returns a number that grows with the waiting time of the requester's next task. */
   const waitOf = (askedBy: string): number => lengthOf(askedBy) + (isLast(askedBy) ? maxWaiting : 0);
 
-  /** Takes a piece out of the queue that it waits in. */
+  /** Removes a task from the queue of its requester. */
   function remove(piece: One): void {
     const queue = queues.get(piece.askedBy!)!;
     queue.splice(queue.indexOf(piece), 1);
@@ -69,7 +68,7 @@ function createQueues<One extends { askedBy: string | undefined }>(isLast: (aske
     lengthOf,
     waitOf,
     remove,
-    /** How many wait that are not urgent. */
+    /** Returns the number of waiting tasks that are not urgent. */
     waiting: () => waiting,
 
     add(piece: One, askedBy: string | undefined): void {
@@ -82,7 +81,7 @@ function createQueues<One extends { askedBy: string | undefined }>(isLast: (aske
       waiting++;
     },
 
-    /** Takes out the piece whose turn it is. Whoever had a turn is the last one to have another. */
+    /** Removes and returns the next task. Its requester moves to the end of the rotation. */
     next(): One | undefined {
       const first = urgent.shift();
       if (first !== undefined || waiting === 0) {
@@ -100,7 +99,10 @@ function createQueues<One extends { askedBy: string | undefined }>(isLast: (aske
       return piece;
     },
 
-    /** The newest piece of who takes most room, if that is more than the next one of this asker would take. */
+    /**
+     * Returns the latest task of the requester with the longest wait, if that wait would still exceed the wait of a new
+     * task by `askedBy`; otherwise undefined.
+     */
     surplus(askedBy: string): One | undefined {
       let longest = { wait: waitOf(askedBy) + 1, queue: undefined as One[] | undefined };
       for (const [one, queue] of queues) {
@@ -114,7 +116,6 @@ function createQueues<One extends { askedBy: string | undefined }>(isLast: (aske
   };
 }
 
-/** Builds them. */
 export function createFairScheduler<Task, Result>(deps: TurnsDeps<Task, Result>): FairScheduler<Task, Result> {
   const { run, atOnce, isLast, refuse } = deps;
   const pieces = new Map<string, Piece<Task, Result>>();
@@ -168,7 +169,8 @@ export function createFairScheduler<Task, Result>(deps: TurnsDeps<Task, Result>)
         piece.askedBy !== undefined &&
         (askedBy === undefined || queues.waitOf(askedBy) + 1 < queues.waitOf(piece.askedBy))
       ) {
-        // It waits with who gets it sooner: others who know a piece cannot delay it by asking for it first.
+        // Moves the task to the requester that gets it sooner. Otherwise, others who know a task could delay it by
+        // requesting it first.
         queues.remove(piece);
         queues.add(piece, askedBy);
       }

@@ -3,10 +3,10 @@ import { RpcError } from "../rpc/errors.js";
 import { fieldOrder } from "./poseidon.js";
 
 /**
- * Reads an element of BN254's scalar field.
+ * Parses an element of BN254's scalar field.
  *
- * @param name what it is, to start the sentence of an error.
- * @throws Failure INVALID_REQUEST
+ * @param name subject of the error message, such as "A commitment".
+ * @throws RpcError INVALID_REQUEST
  */
 export function readElement(name: string, text: string): bigint {
   if (!hex32.test(text)) {

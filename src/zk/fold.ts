@@ -1,33 +1,33 @@
 /**
- * Works out the nodes above new leaves. Only complete nodes are kept, those whose leaves are all there: they never
- * change. What lies above both leaves and empty places, one node on each level at most, belongs to a root and is worked
- * out for it.
+ * Computes the nodes above new leaves. Only complete nodes are stored, whose leaves all exist: they never change. At
+ * most one node on each level is above both leaves and empty positions. Such a node belongs to a root and is computed
+ * for it.
  */
 import { emptyNodes, hashPair, treeDepth } from "./poseidon.js";
 
-/** Nodes of one level that stand side by side. */
+/** Adjacent nodes of one level. */
 export interface NodeRun {
-  /** 0 for leaves, 20 for the root. */
+  /** Level in the tree: 0 for leaves, 20 for the root. */
   readonly level: number;
-  /** Position of the first one on its level. */
+  /** Position of the first node on its level. */
   readonly position: number;
   readonly hashes: readonly bigint[];
 }
 
-/** By level, a complete node. */
+/** Complete nodes by level, at most one for each level. */
 export type Peaks = Readonly<Record<number, bigint>>;
 
-/** What is folded: pure, so that it may happen in another thread. */
+/** Task of hashing one run of nodes. Has no side effects, so that another thread can execute it. */
 export interface FoldTask {
   /** New complete nodes of one level. */
   readonly run: NodeRun;
-  /** The level to stop at. */
+  /** Level at which hashing stops. */
   readonly top: number;
-  /** On each level where the node before the new ones is a left child: that node. */
+  /** Left siblings of the run, by level: the node before the new ones on each level where it is a left child. */
   readonly peaks: Peaks;
 }
 
-/** The new complete nodes on the levels above a run, up to the top one. */
+/** Computes the new complete nodes on the levels above a run, up to the top level. */
 export function fold({ run, top, peaks }: FoldTask): NodeRun[] {
   const runs: NodeRun[] = [];
   let { position, hashes } = run;
@@ -42,17 +42,17 @@ export function fold({ run, top, peaks }: FoldTask): NodeRun[] {
   return runs;
 }
 
-/** Levels that are folded in one piece: a chunk has 2^11 leaves, a tenth of a second of work. */
+/** Number of levels that one task hashes. A chunk has 2^11 leaves, which take a tenth of a second. */
 const chunkLevels = 11;
 
-/** Runs tasks, all at the same time where it can. */
+/** Executes all tasks, in parallel if possible. Returns the results in the order of the tasks. */
 export type FoldAll = (tasks: readonly FoldTask[]) => Promise<readonly (readonly NodeRun[])[]>;
 
 /**
- * All new complete nodes that these leaves make, the leaves among them.
+ * Computes all new complete nodes that the new leaves produce, including the leaves.
  *
- * @param leafCount leaves that are there already; the new ones stand after them.
- * @param peaks on each level with an odd number of complete nodes, the last of these.
+ * @param leafCount number of existing leaves; the new leaves follow them.
+ * @param peaks for each level with an odd number of complete nodes, the last of these.
  */
 export async function growTree(
   leafCount: number,
@@ -62,7 +62,7 @@ export async function growTree(
 ): Promise<NodeRun[]> {
   const whole: NodeRun = { level: 0, position: leafCount, hashes: leaves };
   const chunks = splitRun(whole, 2 ** chunkLevels);
-  // Only the first chunk begins where something is before it; the others begin where a whole subtree does.
+  // Only the first chunk can follow existing nodes of its subtree. The other chunks start at the boundary of a subtree.
   const lower = await foldAll(chunks.map((run) => ({ run, top: chunkLevels, peaks })));
   const subtrees = lower.flatMap((runs) => runs.at(-1)!.hashes);
   const position = Math.floor(leafCount / 2 ** chunkLevels);
@@ -85,10 +85,10 @@ function splitRun({ level, position, hashes }: NodeRun, size: number): NodeRun[]
 }
 
 /**
- * The nodes on the edge of a tree: on each level the one above both leaves and empty places, or undefined where there is
- * none. The last one, of level 20, is the root unless the tree is empty or full.
+ * Returns the frontier of a tree: for each level, the node above both leaves and empty positions, or undefined if there
+ * is none. The last node, of level 20, is the root unless the tree is empty or full.
  *
- * @param peaks on each level with an odd number of complete nodes, the last of these.
+ * @param peaks for each level with an odd number of complete nodes, the last of these.
  */
 export function edgeOf(leafCount: number, peaks: Peaks): (bigint | undefined)[] {
   const edge: (bigint | undefined)[] = [undefined];
@@ -104,7 +104,12 @@ export function edgeOf(leafCount: number, peaks: Peaks): (bigint | undefined)[] 
   return edge;
 }
 
-/** The peaks after a tree has grown. */
+/**
+ * Returns the peaks of a tree after leaves were appended.
+ *
+ * @param leafCount number of leaves after the change.
+ * @param runs all new complete nodes.
+ */
 export function peaksAfter(leafCount: number, before: Peaks, runs: readonly NodeRun[]): Peaks {
   const peaks: Record<number, bigint> = {};
   for (let level = 0; level <= treeDepth; level++) {
@@ -120,9 +125,9 @@ export function peaksAfter(leafCount: number, before: Peaks, runs: readonly Node
 }
 
 /**
- * The root that a path leads a leaf to.
+ * Computes the root that a leaf's path leads to.
  *
- * @param hash of two children on this level.
+ * @param hash hashes two children on a level.
  */
 export function rootOfPath(
   leaf: bigint,

@@ -1,4 +1,4 @@
-/** Groth16 over BN254: keys, proofs and their verification. */
+/** Verifies Groth16 proofs over BN254, and parses keys and proofs. */
 import { bn254 } from "@noble/curves/bn254.js";
 import { z } from "zod";
 import type { Groth16Proof } from "../../gen/gatehouse/zk/v1/operation_pb.js";
@@ -9,7 +9,7 @@ export interface PointG1 {
   readonly y: bigint;
 }
 
-/** An element of the extension field: c0 + c1·u. */
+/** Element of the extension field: c0 + c1·u. */
 export interface Fp2 {
   readonly c0: bigint;
   readonly c1: bigint;
@@ -20,26 +20,26 @@ export interface PointG2 {
   readonly y: Fp2;
 }
 
-/** What proofs are verified against. */
+/** Key that proofs are verified against. */
 export interface VerificationKey {
   readonly alpha: PointG1;
   readonly beta: PointG2;
   readonly gamma: PointG2;
   readonly delta: PointG2;
-  /** One point more than there are public signals. */
+  /** Points for the public signals: one more than there are signals. */
   readonly ic: readonly PointG1[];
 }
 
 const { G1, G2, fields, pairingBatch } = bn254;
 
-/** Lengths of a proof's points, as they are encoded. */
+/** Sizes of a proof's encoded points, in bytes. */
 export const proofBytes = [64, 128, 64] as const;
 
 /**
- * Whether a proof holds for these public signals. About 50 ms of arithmetic.
+ * Returns true if a proof is valid for these public signals. Takes about 50 ms of CPU time.
  *
- * @param proof as EIP-196 and EIP-197 encode its points; malformed bytes and points off the curve or outside the
- * subgroup are no proof.
+ * @param proof points encoded as in EIP-196 and EIP-197. Malformed bytes, points off the curve and points outside the
+ * subgroup make the proof invalid.
  */
 export function verifyGroth16(task: {
   readonly key: VerificationKey;
@@ -93,7 +93,11 @@ function readG2(bytes: Uint8Array) {
   return checked(G2.Point, { x: { c0: x0, c1: x1 }, y: { c0: y0, c1: y1 } });
 }
 
-/** A point of the group, or an Error. */
+/**
+ * Returns a point of the group.
+ *
+ * @throws Error if the point is not in the group.
+ */
 function checked<A, P extends { assertValidity(): void }>(group: { fromAffine(affine: A): P }, affine: A): P {
   const point = group.fromAffine(affine);
   point.assertValidity();
@@ -121,9 +125,9 @@ const jsonKey = z.looseObject({
 });
 
 /**
- * Reads a verification key in the JSON form that circom's tools write, for two public signals.
+ * Parses a verification key in the JSON format of circom's tools, for two public signals.
  *
- * @throws Error with one sentence.
+ * @throws Error with a message of one sentence.
  */
 export function parseVerificationKey(json: unknown): VerificationKey {
   const parsed = jsonKey.safeParse(json);
@@ -144,9 +148,9 @@ export function parseVerificationKey(json: unknown): VerificationKey {
 const jsonProof = z.looseObject({ pi_a: jsonG1, pi_b: jsonG2, pi_c: jsonG1 });
 
 /**
- * Reads a proof in the JSON form that circom's tools write.
+ * Parses a proof in the JSON format of circom's tools.
  *
- * @throws Error with one sentence.
+ * @throws Error with a message of one sentence.
  */
 export function parseProof(json: unknown): Pick<Groth16Proof, "a" | "b" | "c"> {
   const parsed = jsonProof.safeParse(json);
@@ -158,7 +162,7 @@ export function parseProof(json: unknown): Pick<Groth16Proof, "a" | "b" | "c"> {
   return { a: encodeWords(a.x, a.y), b: encodeWords(b.x.c1, b.x.c0, b.y.c1, b.y.c0), c: encodeWords(c.x, c.y) };
 }
 
-/** Coordinates as EIP-196 and EIP-197 write them. */
+/** Encodes coordinates as EIP-196 and EIP-197 specify. */
 export function encodeWords(...words: readonly bigint[]): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(words.map((word) => word.toString(16).padStart(64, "0")).join(""), "hex"));
 }

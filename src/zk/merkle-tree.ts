@@ -1,96 +1,100 @@
 /**
- * The commitment tree. Every complete node is stored once and never changes; a root comes with the nodes on its edge. So a
- * proof for any root that is known is one query, a block's leaves touch each node above them once, and a boot has nothing
- * to rebuild.
+ * Commitment tree. Every complete node is stored once and never changes. A root is stored with its frontier, the
+ * incomplete nodes. A proof for any known root therefore takes one query, the leaves of a block update each node above
+ * them once, and startup rebuilds nothing.
  */
 import { CorruptionError } from "../base/errors/corruption.js";
 import { edgeOf, type FoldAll, growTree, type NodeRun, type Peaks, peaksAfter } from "./fold.js";
 import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 
-/** A root and when it was. Hashes are 0x and 64 lower-case hex digits. */
+/** Root with the block that created it. Hashes are 0x and 64 lowercase hex digits. */
 export interface MerkleRoot {
   readonly root: string;
-  /** The block that made it. */
+  /** Number of the block that created the root. */
   readonly blockNumber: bigint;
   readonly leafCount: number;
 }
 
-/** A commitment's path to a root. */
+/** Path of a commitment to a root. */
 export interface MerklePath {
   readonly commitment: string;
   readonly leafIndex: number;
-  /** The node beside the path on each level, from the leaf upwards. */
+  /** Sibling of the path's node on each level, from the leaf upward. */
   readonly siblings: readonly string[];
-  /** On each level, 0 when the path's node is the left one. */
+  /** Side of the path's node on each level: 0 for left, 1 for right. */
   readonly pathIndices: readonly number[];
   readonly root: string;
   readonly blockNumber: bigint;
 }
 
-/** What a look for a path gives: the path, or what it lacks. */
+/** Result of a search for a path: the path, or the part that is missing. */
 export type PathSearch =
   | (MerklePath & { readonly missing?: undefined })
   | { readonly missing: "commitment" | "root" | "commitment under this root" };
 
 export interface MerkleTree {
-  /** The newest root. */
   root(): MerkleRoot | Promise<MerkleRoot>;
-  /** The root after a block; undefined for a block that is not there yet, or so old that its root need not be known. */
+  /**
+   * Returns the root after a block; undefined if the block does not exist yet, or is too old for its root to be known.
+   */
   rootAfter(blockNumber: bigint): Promise<MerkleRoot | undefined>;
-  /** The path of a commitment to a root that is known, or to the newest one. */
+  /** Returns the path of a commitment to a known root, or to the latest root. */
   path(commitment: string, root: string | undefined): PathSearch | Promise<PathSearch>;
 }
 
 /**
- * Roots that were current after one of so many blocks, the newest among them, are known, and so are those that were
- * current within so long before the newest block's time.
+ * Number of latest blocks whose roots are known, including the latest block. Roots that were current within the last
+ * {@link knownMinutes} minutes before the latest block's time are known as well.
  */
 export const knownBlocks = 256;
 export const knownMinutes = 10;
 export const maxLeaves = 2 ** treeDepth;
 
-/** A block, as far as it matters here. */
+/** Number and time of a block. */
 export interface BlockMoment {
   readonly number: bigint;
-  /** As its header says it. */
+  /** Time in the block's header. */
   readonly timeMs: number;
 }
 
-/** A root as it is stored: with the nodes above both leaves and empty places, by level, zero where there is none. */
+/**
+ * Root as stored, with its frontier: the nodes above both leaves and empty positions, by level; zero where there is
+ * none.
+ */
 export interface NewRoot {
   readonly root: string;
-  /** The block that makes it. */
+  /** Block that creates the root. */
   readonly block: BlockMoment;
   readonly leafCount: number;
   readonly edge: readonly bigint[];
 }
 
-/** The tree as blocks see it and change it. */
+/** Tree as seen and changed by blocks. */
 export interface TreeChanges {
-  /** Reads ahead which of these commitments are in the tree. */
+  /** Prefetches which of these commitments are in the tree. */
   expect(commitments: readonly string[]): Promise<void>;
-  /** Whether a commitment is in the tree. */
+  /** Returns true if a commitment was in the tree before the block. */
   has(commitment: string): Promise<boolean>;
   /**
-   * Whether a root was current after one of the {@link knownBlocks} blocks before this one, or at some time within
-   * the {@link knownMinutes} before this one's.
+   * Returns true if a root was current after one of the {@link knownBlocks} blocks before this one. Roots that were
+   * current at any time within {@link knownMinutes} minutes before this block's time count as well.
    */
   isKnownRoot(root: string, block: BlockMoment): Promise<boolean>;
-  /** The newest root. */
   newest(): Promise<MerkleRoot>;
-  /** On each level with an odd number of complete nodes, the last of these. */
+  /** Returns, for each level with an odd number of complete nodes, the last of these. */
   peaks(leafCount: number): Promise<Peaks>;
-  /** Stores complete nodes; the first run is that of the leaves. */
+  /** Stores complete nodes. The first run must contain the leaves. */
   insertNodes(runs: readonly NodeRun[]): Promise<void>;
-  /** Stores a root, and forgets those that are not known any more. */
+  /** Stores a root, and deletes roots that are no longer known. */
   insertRoot(root: NewRoot): Promise<void>;
 }
 
 /**
- * Adds leaves, none of which is in the tree, and gives the new root.
+ * Appends leaves that are not in the tree yet, and returns the new root.
  *
- * @param block the one that adds them.
- * @param newest the newest root, where it is known.
+ * @param block block that adds the leaves.
+ * @param newest the latest root, if the caller has it.
+ * @throws CorruptionError if the stored nodes do not lead to the latest root.
  */
 export async function appendLeaves(
   tree: TreeChanges,
@@ -114,10 +118,13 @@ export async function appendLeaves(
   return { root, leafCount };
 }
 
-/** The root that was worked out last. It is that of the next block's first look, whatever became of this one. */
+/**
+ * Root computed last, with its inputs. The next block usually checks this root first. The inputs are compared, so the
+ * root stays valid if this block is rolled back.
+ */
 let newestWorkedOut: { readonly leafCount: number; readonly peaks: Peaks; readonly root: string } | undefined;
 
-/** The root over so many leaves. Empty where a node is missing. */
+/** Computes the root over a number of leaves. Returns an empty string if a peak is missing. */
 export function rootOf(leafCount: number, peaks: Peaks): string {
   const levels = Array.from({ length: treeDepth + 1 }, (_, level) => level);
   if (newestWorkedOut?.leafCount === leafCount && levels.every((at) => newestWorkedOut!.peaks[at] === peaks[at])) {

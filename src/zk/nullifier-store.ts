@@ -8,7 +8,6 @@ import type { NullifierChanges, Nullifiers, NullifierUse } from "./nullifiers.js
 
 type NullifierRow = NullifierColumns & { readonly row_hash: string };
 
-/** Builds the reads. */
 export function createNullifierStore(db: Queries): Nullifiers {
   const byHash = prepareBatch<Omit<NullifierRow, "hash"> & { readonly slot: number }>(
     db,
@@ -26,7 +25,7 @@ export function createNullifierStore(db: Queries): Nullifiers {
   };
 }
 
-/** Builds the changes, inside the transaction of a block; they are stored with its other rows. */
+/** Creates the changes, inside the transaction of a block. They are stored with the block's other rows. */
 export function createNullifierChanges(staged: WriteBuffer): NullifierChanges {
   const nullifiers = staged.table<NullifierRow>({
     name: "nullifiers",
@@ -46,7 +45,11 @@ export function createNullifierChanges(staged: WriteBuffer): NullifierChanges {
   };
 }
 
-/** Throws DamageError for a row that is not what was stored. */
+/**
+ * Checks a row against its checksum.
+ *
+ * @throws CorruptionError
+ */
 function checkNullifier(row: NullifierRow): void {
   if (row.row_hash !== hashNullifierRow(row)) {
     throw new CorruptionError(`The nullifier ${row.hash} in the database is not what was stored.`);

@@ -1,14 +1,14 @@
-/** Where a nullifier was spent. */
+/** Transaction that spent a nullifier, and its block. */
 export interface NullifierUse {
   readonly blockNumber: bigint;
-  /** 0x and 64 lower-case hex digits. */
+  /** Hash of the transaction: 0x and 64 lowercase hex digits. */
   readonly transactionHash: string;
 }
 
-/** What a look for a nullifier gives. */
+/** Result of a search for a nullifier. */
 export interface NullifierSearch {
   readonly hash: string;
-  /** Where it was spent; undefined when it was not. */
+  /** Transaction that spent the nullifier; undefined if it is not spent. */
   readonly use: NullifierUse | undefined;
 }
 
@@ -16,9 +16,9 @@ export interface Nullifiers {
   find(hash: string): NullifierSearch | Promise<NullifierSearch>;
 }
 
-/** Spent nullifiers as blocks see them and change them. */
+/** Spent nullifiers as seen and changed by blocks. */
 export interface NullifierChanges extends Nullifiers {
-  /** Reads ahead what will be looked for. */
+  /** Prefetches these nullifiers. */
   expect(hashes: readonly string[]): Promise<void>;
   insert(hash: string, use: NullifierUse): void;
 }

@@ -1,7 +1,7 @@
 /**
- * Verifies proofs, each once, whoever sends it and in however many transactions. Blocks come first; those who ask for
- * transactions to be let in take turns, and whoever sent a wrong proof lately comes after the others: with many wrong
- * proofs one delays oneself.
+ * Verifies each proof once, even if several clients send it in several transactions. Proofs for blocks come first.
+ * Clients that submit transactions are served in rotation. A client that recently sent an invalid proof is served last,
+ * so that sending invalid proofs delays only that client.
  */
 import { createHash } from "node:crypto";
 import type { Groth16Proof } from "../../gen/gatehouse/zk/v1/operation_pb.js";
@@ -14,24 +14,24 @@ import type { ZkThreads } from "./worker-pool.js";
 
 type Task = Parameters<typeof verifyGroth16>[0];
 
-/** Whether proofs hold. */
 export interface ProofVerifier {
   /**
-   * Whether a proof holds for these public signals.
+   * Returns true if a proof is valid for these public signals.
    *
-   * @param askedBy who takes a turn: an address, a sender; undefined for a block, which waits for nobody.
-   * @throws Failure OVERLOADED, never for a block.
+   * @param askedBy the requester, such as an address or a sender; undefined for a block, which never waits for
+   * requesters.
+   * @throws RpcError OVERLOADED if too many proofs wait (never for a block), or if the worker thread ended.
    */
   readonly verify: (proof: Groth16Proof, signals: readonly bigint[], askedBy: string | undefined) => Promise<boolean>;
 }
 
-/** Verdicts that are kept, so that what was verified for a transaction is not verified again for its block. */
+/** Limit on the cached results, so that a proof verified for a transaction is not verified again for its block. */
 const keptVerdicts = 10_000;
-/** Who sent a wrong proof is remembered for so long. */
+/** Time in milliseconds for which the sender of an invalid proof is served last. */
 const suspectMs = 60_000;
 const maxSuspects = 10_000;
 
-/** Builds it; proofs are verified in the threads of the pool. */
+/** Creates the proof verifier. The threads of the pool verify the proofs. */
 export function createProofVerifier(
   workerPool: Pick<ZkThreads, "verify" | "threads">,
   key: VerificationKey,
@@ -41,7 +41,7 @@ export function createProofVerifier(
   const turns = createFairScheduler<Task, boolean>({
     run: (task) =>
       workerPool.verify(task).catch(() => {
-        // A proof that is not good is a verdict; here a thread ended.
+        // An invalid proof is a result; an error means that the thread ended.
         throw new RpcError("OVERLOADED", "The proof could not be verified now; try again in 5 s.", 5);
       }),
     atOnce: workerPool.threads,

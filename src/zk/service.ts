@@ -1,4 +1,4 @@
-/** The zero-knowledge service: the commitment tree and the spent nullifiers. */
+/** Zero-knowledge service: the commitment tree and the spent nullifiers. */
 import type { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { latestBlock } from "../base/latest-block.js";
 import { RpcError } from "../rpc/errors.js";

@@ -1,4 +1,4 @@
-/** Nullifiers and the commitment tree as a snapshot has them: read out of one database, and put into another one. */
+/** Exports nullifiers and the commitment tree from a database to a snapshot, and imports them into another database. */
 import type { SnapshotNullifier } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { CorruptionError } from "../base/errors/corruption.js";
 import { fromHex32, toHex32 } from "../base/crypto/hash.js";
@@ -20,7 +20,7 @@ import {
   type RootRow,
 } from "./tree-store.js";
 
-/** A nullifier of a snapshot, and its leaf. */
+/** Nullifier of a snapshot, with its leaf of the state tree. */
 export interface NullifierOfSnapshot {
   readonly leaf: Leaf;
   readonly nullifier: {
@@ -30,28 +30,28 @@ export interface NullifierOfSnapshot {
   };
 }
 
-/** A root that spends may name. */
+/** Root that transactions may name when they spend nullifiers. */
 export interface KnownRoot {
   readonly blockNumber: bigint;
   readonly leafCount: number;
 }
 
-/** The commitment tree of a snapshot. */
+/** Commitment tree of a snapshot. */
 export interface CommitmentTree {
   readonly root: Uint8Array;
   readonly leafCount: number;
-  /** The node above each {@link partLeaves} leaves. */
+  /** Nodes above each {@link partLeaves} leaves. */
   readonly parts: Uint8Array[];
   readonly knownRoots: KnownRoot[];
 }
 
 const partLevels = 14;
-/** Leaves that are fetched at a time. */
+/** Number of leaves that are downloaded at a time. */
 export const partLeaves = 2 ** partLevels;
 
 const portionRows = 2_000;
 
-/** Reads all nullifiers. */
+/** Yields all nullifiers, in portions. */
 export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly NullifierOfSnapshot[], void> {
   for (let last = ""; ;) {
     const after = last;
@@ -80,7 +80,7 @@ export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly Nu
   }
 }
 
-/** Stores nullifiers where there are none. */
+/** Stores nullifiers of a snapshot in the database. */
 export async function importNullifiers(db: Queries, nullifiers: readonly SnapshotNullifier[]): Promise<void> {
   const kinds = { hash: "text", block_number: "integer", transaction_hash: "text", row_hash: "text" } as const;
   const rows = nullifiers.map(({ nullifier, blockNumber, transactionHash }) => {
@@ -94,7 +94,7 @@ export async function importNullifiers(db: Queries, nullifiers: readonly Snapsho
   await bulkInsert(db, "nullifiers", kinds, rows);
 }
 
-/** Reads what a snapshot says of the commitment tree. */
+/** Reads the summary of the commitment tree for a snapshot. */
 export async function exportCommitmentTree(db: Queries): Promise<CommitmentTree> {
   const roots = await db.rows<RootRow>((sql) =>
     sql.raw(
@@ -115,11 +115,11 @@ export async function exportCommitmentTree(db: Queries): Promise<CommitmentTree>
   };
 }
 
-/** The node above the leaves of a part; of the last one, above what is there of it and empty places. */
+/** Returns the node above the leaves of a part. The last part may be incomplete; empty positions complete it. */
 async function nodeOfPart(db: Queries, from: number, leafCount: number): Promise<bigint> {
   const count = leafCount - from;
   if (count < partLeaves) {
-    // Below this level, the peaks of all leaves are those of the last part.
+    // Below this level, the peaks of the full tree are those of the last part.
     return edgeOf(count, await createTreeChanges(db).peaks(leafCount))[partLevels]!;
   }
   const id = nodeId(partLevels, from / partLeaves);
@@ -127,7 +127,7 @@ async function nodeOfPart(db: Queries, from: number, leafCount: number): Promise
   return BigInt(`0x${row!.hash.toString("hex")}`);
 }
 
-/** Whether the nodes above the parts fold to the root. */
+/** Returns true if the nodes above the parts hash to the root. */
 export function foldsToRoot({ root, leafCount, parts }: Pick<CommitmentTree, "root" | "leafCount" | "parts">): boolean {
   if (parts.length !== Math.ceil(leafCount / partLeaves) || leafCount > 2 ** treeDepth || root.length !== 32) {
     return false;
@@ -142,7 +142,7 @@ export function foldsToRoot({ root, leafCount, parts }: Pick<CommitmentTree, "ro
   return toHex(nodes[0] ?? emptyNodes()[treeDepth]!) === toHex32(root);
 }
 
-/** Leaves of the tree in their order, 32 bytes each. */
+/** Reads leaves of the tree in their order, 32 bytes each. */
 export async function listLeaves(db: Queries, from: number, count: number): Promise<Uint8Array[]> {
   const rows = await db.rows<{ hash: Uint8Array }>((sql) =>
     sql("merkle_nodes")
@@ -154,25 +154,28 @@ export async function listLeaves(db: Queries, from: number, count: number): Prom
   return rows.map(({ hash }) => hash);
 }
 
-/** What a part of the leaves is checked against, and stored by. */
+/** Part of the leaves to import, with the data to check it against. */
 export interface LeavesPart {
   readonly tree: CommitmentTree;
-  /** Position of its first leaf. */
+  /** Position of the first leaf. */
   readonly from: number;
   readonly leaves: readonly Uint8Array[];
-  /** When the block was that made a root. */
+  /** Returns the block of a number, and the root in its header. */
   readonly momentOf: (
     blockNumber: bigint,
   ) => Promise<{ readonly block: BlockMoment; readonly root: string | undefined }>;
   readonly foldAll: FoldAll;
 }
 
-/** What came of it: it is stored; it is not what the snapshot names; or the snapshot names what cannot be. */
+/**
+ * Result of an import: the leaves are stored, the leaves differ from those in the snapshot, or the snapshot itself is
+ * invalid.
+ */
 export type PartOutcome = "stored" | "wrong leaves" | "wrong snapshot";
 
 /**
- * Stores a part of the leaves after those before it, and the roots that were known then. Nothing is to be kept of what this
- * has written where it is not `stored`.
+ * Stores a part of the leaves after the previous parts, and the known roots within the part. Unless the result is
+ * `stored`, the caller must roll back everything that was written.
  */
 export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartOutcome> {
   const { tree, from, momentOf } = part;
@@ -198,7 +201,7 @@ export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartO
   return "stored";
 }
 
-/** What leaves make of the tree, root by root; nothing is stored. */
+/** Computes the nodes and roots that the leaves add to the tree, one root after the other, without storing anything. */
 async function growPart(changes: TreeChanges, leaves: readonly bigint[], { tree, from, foldAll }: LeavesPart) {
   const end = from + leaves.length;
   const inPart = new Map(tree.knownRoots.map((known) => [known.leafCount, known]));
@@ -225,7 +228,12 @@ async function growPart(changes: TreeChanges, leaves: readonly bigint[], { tree,
   return { runs: all, roots, node: whole ?? edgeOf(leaves.length, peaks)[partLevels]! };
 }
 
-/** Whether the roots in the database are those that spends may name after its newest block, which has that root. */
+/**
+ * Returns true if the database contains all roots that spends may name after its latest block. Expects the latest block
+ * to have the root of this tree.
+ *
+ * @param rootsSince returns the numbers of the blocks with a new root, starting at the given block.
+ */
 export async function areRootsKnown(
   db: Queries,
   { knownRoots }: CommitmentTree,
@@ -246,7 +254,7 @@ export async function areRootsKnown(
   return BigInt(oldest!.oldest) >= first && since.every((number) => stored.includes(number));
 }
 
-/** Takes all out but the root of the empty tree. */
+/** Deletes all nullifiers, leaves, nodes and roots except the root of the empty tree. */
 export async function clearZk(db: Queries): Promise<void> {
   await db.runAll((sql) => [
     ...["nullifiers", "commitments", "merkle_nodes"].map((table) => sql(table).delete()),

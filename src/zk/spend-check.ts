@@ -1,4 +1,4 @@
-/** Whether a nullifier may be spent. */
+/** Checks that a nullifier may be spent. */
 import type { SpendNullifier } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { hex32 } from "../base/crypto/hash.js";
 import { RpcError } from "../rpc/errors.js";
@@ -9,33 +9,37 @@ import type { Nullifiers } from "./nullifiers.js";
 import { readElement } from "./field-element.js";
 import type { ZkThreads } from "./worker-pool.js";
 
-/** Who spends, in which block. */
+/** Sender and block of a spend. */
 export interface SpendContext {
   readonly sender: string;
   readonly block: BlockMoment;
-  /** Whose turn a proof waits for; undefined for a block that is being made or applied, which waits for nobody. */
+  /**
+   * Requester in the queue of proofs; undefined for a block that is built or applied, which never waits for requesters.
+   */
   readonly askedBy: string | undefined;
 }
 
-/** What a spend is checked against. */
+/** State that a spend is checked against. */
 export interface SpendState {
   readonly tree: Pick<TreeChanges, "isKnownRoot">;
   readonly nullifiers: Nullifiers;
 }
 
-/** What the check needs. */
 export interface SpendCheckDeps {
   readonly workerPool: Pick<ZkThreads, "verify" | "threads">;
-  /** What spends are verified against; where there is none, only authorities may spend. */
+  /** Key that proofs are verified against. Without a key, only authorities may spend. */
   readonly verificationKey: VerificationKey | undefined;
-  /** Public keys of the genesis. */
+  /** Public keys of the authorities in the genesis. */
   readonly authorities: readonly string[];
 }
 
-/** Throws the Failure that the spend would be rejected with. */
+/**
+ * Checks a spend.
+ *
+ * @throws RpcError with the reason if the spend would be rejected.
+ */
 export type SpendCheck = (state: SpendState, spend: SpendNullifier, context: SpendContext) => Promise<void>;
 
-/** Builds the check. */
 export function createSpendCheck({ workerPool, verificationKey, authorities }: SpendCheckDeps): SpendCheck {
   const verifier = verificationKey && createProofVerifier(workerPool, verificationKey);
 

@@ -1,4 +1,4 @@
-/** The commitment tree in the database. */
+/** Commitment tree in the database. */
 import { CorruptionError } from "../base/errors/corruption.js";
 import { createLruCache } from "../base/caches/lru-cache.js";
 import { prepareBatch } from "../db/rows/batch.js";
@@ -19,30 +19,31 @@ import {
 import { emptyNodes, hashPair, toHex, treeDepth } from "./poseidon.js";
 
 const hashBytes = 32;
-/** Pairs of children whose hash is remembered, of about 300 bytes each: a hash takes 40 µs, and a path has 20. */
+/** Limit on the cached hashes of pairs of children, of about 300 bytes each. A hash takes 40 µs, and a path has 20. */
 const keptPairs = 8_192;
-/** The lowest level of such pairs: below it hardly any two paths meet. */
+/** Lowest level of which hashes are cached. Below it, two paths rarely share a node. */
 const pairsMeetAt = 7;
-/** Positions of a level; a node's id is its level times this plus its position. */
+/** Number of ids reserved for each level. A node's id is its level times this number, plus its position. */
 const levelSize = 2 ** (treeDepth + 1);
 const knownMs = knownMinutes * 60_000;
-/** Where a node is stored. */
+/** Returns the id under which a node is stored. */
 export const nodeId = (level: number, position: number): number => level * levelSize + position;
 
-/** The newest block, as SQL. */
+/** SQL for the number and the time of the latest block. */
 export const newestBlock = {
   number: "(SELECT max(number) FROM blocks)",
   timeMs: "(SELECT timestamp_ms FROM blocks ORDER BY number DESC LIMIT 1)",
 };
 
-/** A block whose number and time are given, as SQL with a question mark for each. */
+/** SQL for the number and the time of a given block, with a parameter for each. */
 const givenBlock: typeof newestBlock = { number: "CAST(? AS bigint)", timeMs: "CAST(? AS bigint)" };
 
 /**
- * The block of the oldest root that is known, as SQL. A root counts until the next one comes: so it is the one that was
- * current after the first of the last blocks, or at the beginning of the last minutes, whichever is older.
+ * Returns SQL for the block of the oldest known root. A root is current until the next root. The oldest known root is
+ * therefore the older of two: the root after the first of the last {@link knownBlocks} blocks, or the root at the start
+ * of the last {@link knownMinutes} minutes.
  *
- * @param newest the newest block as SQL; its number is asked for first, and then its time.
+ * @param newest SQL for the latest block. Its number appears before its time, so parameters must have this order.
  */
 export function oldestKnownAt({ greater, lesser }: Dialect, newest: typeof newestBlock): string {
   const firstBlock = greater(`${newest.number} - ${knownBlocks - 1}`, "0");
@@ -52,7 +53,7 @@ export function oldestKnownAt({ greater, lesser }: Dialect, newest: typeof newes
   return lesser(byBlocks, `coalesce(${byTime}, 0)`);
 }
 
-/** The values of {@link givenBlock}. */
+/** Returns the parameters of {@link givenBlock}. */
 const valuesOf = ({ number, timeMs }: BlockMoment): [number, number] => [Number(number), timeMs];
 
 export type RootRow = RootColumns & { readonly edge: Buffer; readonly row_hash: string };
@@ -64,19 +65,18 @@ const insertedRootColumns = {
   ...({ edge: "bytes", row_hash: "text" } as const),
 };
 
-/** Without a root where that is not known. */
+/** Result row of a search for a path; `root` is null if the root is not known. */
 type PathRow = { readonly [name in keyof RootRow]: name extends "root" ? string | null : RootRow[name] } & {
   readonly slot: number;
   readonly leaf_index: number | null;
-  /** `level:hash` of each node that is stored of those beside the path. */
+  /** List of `level:hash`, one for each stored sibling of the path. */
   readonly nodes: string | null;
 };
 
-/** Builds the reads. */
 export function createTreeStore(db: Queries): MerkleTree {
   const { dialect, prepare } = db;
   const { bytesOf, hexOf, joinTexts } = dialect;
-  // Here, while the node boots: nobody who asks for a path waits for the hash to be compiled.
+  // Computed at startup, so that no request for a path waits for the hash to be compiled.
   const emptySiblings = emptyNodes().slice(0, treeDepth).map(toHex);
   const hash = createPairHash();
   const newest = prepare<RootRow>(newestRoot);
@@ -100,7 +100,7 @@ export function createTreeStore(db: Queries): MerkleTree {
         THEN (SELECT max(block_number) FROM merkle_roots)
         ELSE (SELECT block_number FROM merkle_roots
           WHERE root = k.value ->> 1 AND block_number >= ${oldestKnownAt(dialect, newestBlock)}) END`,
-    // All of them are followed to their roots in one turn of the event loop, each by hashes of 40 µs.
+    // All paths of a batch are verified in one tick of the event loop, at 40 µs for each hash.
     { maxKeys: 16 },
   );
   return {
@@ -141,10 +141,10 @@ export function createTreeStore(db: Queries): MerkleTree {
   };
 }
 
-/** Builds the changes, inside the transaction of a block; what they read may be read outside of one as well. */
+/** Creates the changes, inside the transaction of a block. The reads among them also work outside a transaction. */
 export function createTreeChanges(db: Queries): TreeChanges {
   const { dialect } = db;
-  /** Whether commitments were in the tree before the block. */
+  /** Prefetched commitments: true if the commitment was in the tree before the block. */
   const expected = new Map<string, boolean>();
   const findNewest = db.prepare<RootRow>(newestRoot);
   const findNodes = db.prepare<{ id: number; hash: Buffer }>(
@@ -216,7 +216,7 @@ export function createTreeChanges(db: Queries): TreeChanges {
   };
 }
 
-/** Those of these commitments that are in the tree. */
+/** Returns the commitments that are in the tree. */
 async function findCommitments(db: Queries, commitments: readonly string[]): Promise<Set<string>> {
   const { list, bytesOf } = db.dialect;
   const find = db.prepare<{ commitment: string }>(
@@ -227,7 +227,11 @@ async function findCommitments(db: Queries, commitments: readonly string[]): Pro
   return new Set(rows.map(({ commitment }) => commitment));
 }
 
-/** Throws DamageError for a root that is not the one that was stored. */
+/**
+ * Checks a root against its checksum.
+ *
+ * @throws CorruptionError
+ */
 export function checkRoot(row: RootRow): RootRow {
   if (row.row_hash !== hashRootRow(row)) {
     throw new CorruptionError(
@@ -237,7 +241,7 @@ export function checkRoot(row: RootRow): RootRow {
   return row;
 }
 
-/** Hashes pairs of children; where paths meet, the hash of one and the same pair is remembered. */
+/** Creates a function that hashes pairs of children. It caches hashes on the upper levels, which many paths share. */
 function createPairHash(): (left: bigint, right: bigint, level: number) => bigint {
   const known = createLruCache<bigint>(keptPairs);
   return (left, right, level) => {
@@ -273,7 +277,7 @@ function toPath(
     if (first >= leafCount) {
       return empty;
     }
-    // A node that is stored may be newer than the root: it is complete under it only when its last leaf is there.
+    // A stored node may be later than the root. The node is complete under the root only if all of its leaves are.
     return first + 2 ** level <= leafCount ? stored.get(level) : edgeHash(edge, level);
   });
   if (!siblings.every((sibling) => sibling !== undefined)) {

@@ -1,4 +1,7 @@
-/** Looks at the commitment tree and the nullifiers again: every node against those below it, every root against its block. */
+/**
+ * Verifies the stored commitment tree and nullifiers: every node against its children, and every root against its
+ * block.
+ */
 import { CorruptionError } from "../base/errors/corruption.js";
 import { type Finding, look, type Verification, verifyRows } from "../base/errors/verification.js";
 import { yieldToEventLoop } from "../base/async/yielding.js";
@@ -8,28 +11,40 @@ import { rootOf } from "./merkle-tree.js";
 import { hashPair, treeDepth } from "./poseidon.js";
 import { checkRoot, createTreeChanges, nodeId, rootColumns, type RootRow } from "./tree-store.js";
 
-/** What blocks say of the tree and the nullifiers. */
+/** Statements of the blocks and the state tree about the commitment tree and the nullifiers. */
 export interface ZkWitness {
-  /** The root that a block's header names. Throws DamageError where there is no such block. */
+  /**
+   * Returns the root in a block's header.
+   *
+   * @throws CorruptionError if there is no such block.
+   */
   rootOf(blockNumber: bigint): Promise<string | undefined>;
-  /** The block that a transaction is in. */
+  /** Returns the block that contains a transaction; undefined if no retained block does. */
   blockOf(transactionHash: string): Promise<bigint | undefined>;
-  /** Of older blocks the transactions are not kept. */
+  /** Returns the first block with retained transactions. */
   lowestBlock(): Promise<bigint>;
-  /** Looks whether a nullifier is in the state as it is here. Throws DamageError. */
+  /**
+   * Checks that the state tree contains a nullifier with its stored values.
+   *
+   * @throws CorruptionError
+   */
   checkNullifier(hash: string): Promise<void>;
-  /** Looks whether the commitment tree is the one in the state as it is here. Throws DamageError. */
+  /**
+   * Checks that the state tree contains the stored commitment tree.
+   *
+   * @throws CorruptionError
+   */
   checkCommitments(): Promise<void>;
 }
 
-/** Walks over roots, nodes and nullifiers. */
+/** Scans roots, nodes and nullifiers. */
 export async function* verifyZk(db: Queries, witness: ZkWitness): Verification {
   const leafCount = yield* verifyRoots(db, witness);
   yield* verifyNodes(db, leafCount);
   yield* verifyNullifiers(db, witness);
 }
 
-/** Gives how many leaves the newest root has. */
+/** Verifies all roots. Returns the number of leaves under the latest root. */
 async function* verifyRoots(db: Queries, witness: ZkWitness) {
   const rows = await db.rows<RootRow>((sql) =>
     sql("merkle_roots").orderBy("block_number").select(sql.raw(rootColumns)),
@@ -61,13 +76,13 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
   return leafCount;
 }
 
-/** Nodes of one portion: as many hashes take some milliseconds. */
+/** Number of nodes in a portion; hashing them takes a few milliseconds. */
 const portionNodes = 64;
 
 interface NodeRow {
   readonly id: number;
   readonly hash: Buffer;
-  /** Of a leaf: its place, as the commitment leads to it. */
+  /** Position stored for the commitment; null except for leaves. */
   readonly leaf_index: number | null;
 }
 

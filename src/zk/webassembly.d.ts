@@ -1,9 +1,11 @@
-/** The part of WebAssembly that is used here; TypeScript knows it in its library for browsers alone. */
+/**
+ * Declares the part of the WebAssembly API that the node uses. TypeScript declares WebAssembly only in its DOM library.
+ */
 declare namespace WebAssembly {
   interface Memory {
     readonly buffer: ArrayBuffer;
   }
-  /** Sizes are in pages of 64 KiB. */
+  /** Creates a memory. Sizes are in pages of 64 KiB. */
   const Memory: new (descriptor: {
     readonly initial: number;
     readonly maximum?: number;
@@ -15,8 +17,8 @@ declare namespace WebAssembly {
     readonly exports: Readonly<Record<string, unknown>>;
   }
   const Instance: new (module: Module, imports: Readonly<Record<string, Readonly<Record<string, Memory>>>>) => Instance;
-  /** A trap: what ran cannot go on. */
+  /** Trap: the instance cannot continue. */
   const RuntimeError: new () => Error;
-  /** Compiles off the event loop. */
+  /** Compiles a module without blocking the event loop. */
   function compile(bytes: Uint8Array): Promise<Module>;
 }

@@ -1,23 +1,23 @@
-/** The threads for long arithmetic: started when there is work, ended when there has been none for a while. */
+/** Thread pool for long computations. Threads start on demand, and end after 5 s without work. */
 import { fileURLToPath } from "node:url";
 import { createThreadPool, type ThreadPool } from "../base/async/thread-pool.js";
 import { fold, type FoldAll, type NodeRun } from "./fold.js";
 import type { verifyGroth16 } from "./groth16.js";
 
-/** The arithmetic of this feature, done elsewhere where it takes long. */
+/** Computations of this feature, which run on threads if they take long. */
 export interface ZkThreads {
   readonly foldAll: FoldAll;
-  /** How many threads there are at most. */
+  /** Maximum number of threads. */
   readonly threads: number;
   verify(task: Parameters<typeof verifyGroth16>[0]): Promise<boolean>;
   stop(): Promise<void>;
 }
 
-/** Up to so many leaves are folded at once, without a thread: some milliseconds. */
+/** Number of leaves up to which trees are hashed on the calling thread, which takes some milliseconds. */
 const inlineLeaves = 128;
 const idleMs = 5_000;
 
-/** Builds the pool of so many threads at most; it has none until one is needed. */
+/** Creates the thread pool. The pool has no threads until the first task needs one. */
 export function createZkThreads(maxThreads: number): ZkThreads {
   let pool: ThreadPool | undefined;
   const run = async <T>(name: "fold" | "verifyGroth16", task: unknown): Promise<T> => {

@@ -1,4 +1,4 @@
-/** What transactions change in the commitment tree and among the nullifiers. */
+/** Changes by transactions to the commitment tree and the nullifiers. */
 import type { ZkOperation } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { hex32 } from "../base/crypto/hash.js";
 import { RpcError } from "../rpc/errors.js";
@@ -9,54 +9,63 @@ import type { NullifierChanges } from "./nullifiers.js";
 import { createSpendCheck, type SpendCheckDeps, type SpendContext, type SpendState } from "./spend-check.js";
 import type { ZkThreads } from "./worker-pool.js";
 
-/** Who changes something, by which transaction. */
+/** Sender and transaction of a change. */
 export interface ZkContext {
   readonly sender: string;
   readonly transactionHash: string;
 }
 
-/** Who wants to change something, in which block at the earliest, and whose turn it is. */
+/**
+ * Context for checking a change before it is in a block: the sender, the earliest block, and the requester in the queue
+ * of proofs.
+ */
 export type ZkCheckContext = SpendContext & { readonly askedBy: string };
 
-/** What operations are checked against. */
+/** State that operations are checked against. */
 export interface ZkReads extends SpendState {
   readonly tree: Pick<TreeChanges, "has" | "isKnownRoot" | "newest">;
 }
 
-/** What blocks change. */
+/** State that blocks change. */
 export interface ZkState {
   readonly tree: TreeChanges;
   readonly nullifiers: NullifierChanges;
 }
 
-/** The changes of one block. */
+/** Changes of one block. */
 export interface ZkBlock {
-  /** Reads ahead what operations that come will look at. */
+  /** Prefetches the commitments and nullifiers that the operations name. */
   expect(operations: readonly ZkOperation[]): Promise<void>;
   /**
-   * Makes a change, and gives what it costs (./cost.ts). Once it did, the change is the block's: it can be taken back
-   * with the whole block only. Throws a Failure when it cannot be made.
+   * Applies a change, and returns its cost (./cost.ts). After that, only a rollback of the entire block undoes the
+   * change.
+   *
+   * @throws RpcError if the change is rejected.
    */
   apply(operation: ZkOperation, context: ZkContext): Promise<number>;
-  /** Adds the block's leaves to the tree, and gives the new root and how many there are then, if there are any. */
+  /**
+   * Appends the block's leaves to the tree. Returns the new root and leaf count; undefined if the block adds no leaves.
+   */
   finish(): Promise<Pick<MerkleRoot, "root" | "leafCount"> | undefined>;
 }
 
 export interface ZkChanges {
-  /** Throws the Failure that the change would be rejected with in this block, as far as that is known now. */
+  /**
+   * Checks a change against the latest state.
+   *
+   * @throws RpcError with the reason if the change would be rejected.
+   */
   check(operation: ZkOperation, context: ZkCheckContext): Promise<void>;
-  /** Begins a block, whose changes are stored with it. */
+  /** Starts a block. Its changes are stored with the block. */
   begin(block: BlockMoment, state: ZkState): ZkBlock;
 }
 
-/** What the changes need. */
 export interface ZkChangesDeps extends SpendCheckDeps {
-  /** As it is after the newest block. */
+  /** State after the latest block. */
   readonly newest: ZkReads;
   readonly workerPool: ZkThreads;
 }
 
-/** Builds the changes. */
 export function createZkChanges(deps: ZkChangesDeps): ZkChanges {
   const { newest, workerPool, verificationKey } = deps;
   const checkSpend = createSpendCheck(deps);
@@ -82,7 +91,7 @@ export function createZkChanges(deps: ZkChangesDeps): ZkChanges {
       let newest: MerkleRoot | undefined;
       return {
         async expect(operations) {
-          // What is no element is refused before anybody looks for it.
+          // Malformed names are rejected later, before they are looked up.
           const named = (which: typeof namedCommitment): string[] =>
             operations.map(which).filter((name) => name !== undefined && hex32.test(name)) as string[];
           await tree.expect(named(namedCommitment));
@@ -128,7 +137,7 @@ function namedNullifier({ operation }: ZkOperation): string | undefined {
   return operation.case === "spendNullifier" ? operation.value.nullifierHash : undefined;
 }
 
-/** Final, since leaves stay for ever. */
+/** Checks that the tree has capacity for another leaf. Leaves are never removed, so a rejection is final. */
 function checkRoom(leafCount: number): void {
   if (leafCount >= maxLeaves) {
     throw new RpcError("INVALID_REQUEST", `The commitment tree is full: it has ${maxLeaves} leaves.`);

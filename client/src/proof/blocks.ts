@@ -1,4 +1,4 @@
-/** Blocks, which prove themselves: by their header's signature, and its hash of the transactions. */
+/** Blocks, which prove themselves: by the signature of their header, and by the hash of the transactions in it. */
 import type { Block, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
@@ -8,7 +8,7 @@ import type { ProofNetwork } from "./network.js";
 import { ProofError } from "./proof-error.js";
 import type { ProofSource } from "./source.js";
 
-/** A block that an authority of the network made. */
+/** Block that an authority of the network produced. */
 export interface CheckedBlock extends CheckedHeader {
   /** Hashes of its transactions, in order: 0x and 64 lower-case hex digits each. */
   readonly transactionHashes: readonly string[];
@@ -16,7 +16,7 @@ export interface CheckedBlock extends CheckedHeader {
 }
 
 /**
- * Checks a block with all that is in it.
+ * Verifies a full block.
  *
  * @throws ProofError
  */
@@ -41,12 +41,12 @@ function hashOfTransaction({ body, withheldHash }: Transaction): string {
   return withheldHash;
 }
 
-/** A block by its number, from 1, as the node answers it: with some hashes in place of transactions. */
+/** Requests and verifies a block by number, from 1. The node may return hashes in place of withheld transactions. */
 export async function askForBlock(number: bigint, source: ProofSource): Promise<CheckedBlock> {
   return checkBlock(await ask(number, source), await source.network());
 }
 
-/** Its header alone. */
+/** Requests a block and verifies its header only. */
 export async function askForHeader(number: bigint, source: ProofSource): Promise<CheckedHeader> {
   const { header, signature } = await ask(number, source);
   return checkHeader(header, signature, await source.network());

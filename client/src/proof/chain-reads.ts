@@ -1,4 +1,4 @@
-/** Reads of the chain: what of each proves it, and the node's answer made of that. */
+/** Verified reads of the chain: the proof that each needs, and the response that is built from it. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -40,7 +40,7 @@ export const chainReads = [
     return { hash, header, transactionHashes: [...transactionHashes], block };
   }),
 
-  // That it is in a block, the block shows. That it is pending, or was rejected, nothing does.
+  // A block proves that it includes a transaction. No proof exists for pending or rejected transactions.
   provedRead(method.getTransaction, async (request, source) => {
     const hash = toBareHash(request.hash);
     if (hash === undefined) {
@@ -65,7 +65,7 @@ export const chainReads = [
     };
   }),
 
-  // No read; its answer is the hash, which whoever hands it in knows.
+  // Not a read. The response is the hash, which the sender can compute.
   provedRead(method.submitTransaction, async ({ transaction }, { ask }) => {
     const { hash } = await ask(method.submitTransaction, { transaction });
     if (transaction !== undefined && hash !== hashOf(transaction.body)) {
@@ -75,7 +75,7 @@ export const chainReads = [
   }),
 ];
 
-/** The block that the node names; undefined where it names none. */
+/** Returns the block that the node names; undefined if it names none. */
 async function askForBlockOf(hash: string, { ask }: ProofSource): Promise<bigint | undefined> {
   try {
     const { status, blockNumber } = await ask(method.getTransaction, { hash });

@@ -1,4 +1,4 @@
-/** Checks what a node proves of the state, with nothing but the genesis. docs/proofs.md is the definition. */
+/** Verifies proofs of state with only the genesis. docs/proofs.md is the definition. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type CommitmentsProof,
@@ -16,48 +16,47 @@ import { checkPath } from "./paths.js";
 import { checkProgram, needPast, type ProvedProgram } from "./program.js";
 import { ProofError } from "./proof-error.js";
 
-/** What is to be proved, as a literal. */
+/** Proof request, as an object literal. */
 export type ProofQuestion = MessageInitShape<typeof GetProofRequestSchema>;
 
-/** Everything that was asked for, as it is. */
+/** Proven state of all requested items. */
 export interface ProvedState {
   readonly block: ProvedBlock;
-  /** Undefined where none was asked for. */
+  /** Undefined if not requested. */
   readonly program: ProvedProgram | undefined;
-  /** In the order in which they were asked for. */
+  /** Nullifiers in the order of the request. */
   readonly nullifiers: readonly ProvedNullifier[];
-  /** In the order in which they were asked for. */
+  /** Senders in the order of the request. */
   readonly senders: readonly ProvedSender[];
-  /** Undefined where it was not asked for. */
+  /** Undefined if not requested. */
   readonly commitments: ProvedCommitments | undefined;
 }
 
-/** A nullifier, and where it was spent; use is undefined for one that is unspent. */
+/** Proven nullifier; `use` is undefined if it is unspent. */
 export interface ProvedNullifier {
-  /** 0x and 64 lower-case hex digits. */
+  /** Hash as 0x and 64 lower-case hex digits. */
   readonly nullifierHash: string;
   readonly use: { readonly blockNumber: bigint; readonly transactionHash: string } | undefined;
 }
 
-/** A sender. */
 export interface ProvedSender {
-  /** 0x and 64 lower-case hex digits. */
+  /** Public key as 0x and 64 lower-case hex digits. */
   readonly address: string;
-  /** 0 for one that has sent nothing; undefined where it has changed since the block that was asked for. */
+  /** Nonce; 0 if nothing was sent. Undefined if it has changed since the requested block. */
   readonly nonce: bigint | undefined;
 }
 
-/** The commitment tree: empty; as it is; or, where it has changed since the block that was asked for, its hash. */
+/** Proven commitment tree: empty, its root, or only its hash if it has changed since the requested block. */
 export type ProvedCommitments =
   | { readonly kind: "empty" }
   | { readonly kind: "tree"; readonly root: string; readonly leafCount: number }
   | { readonly kind: "changed"; readonly valueHash: Uint8Array };
 
 /**
- * Checks an answer: header, network, number, age, paths, values, in this order.
+ * Verifies a response in this order: header, network, number, age, paths, values.
  *
- * @param question what was asked for; an answer to something else proves nothing.
- * @throws ProofError with the first flaw that is found.
+ * @param question the proof request; a response to another request proves nothing.
+ * @throws ProofError with the first flaw found.
  */
 export function checkProof(question: ProofQuestion, answer: GetProofResponse, trust: ProofTrust): ProvedState {
   const asked = create(GetProofRequestSchema, question);
@@ -65,7 +64,7 @@ export function checkProof(question: ProofQuestion, answer: GetProofResponse, tr
   return { block, ...checkState(asked, answer, block.stateRoot) };
 }
 
-/** Checks paths and values under a root. Throws ProofError path, value, missing, malformed. */
+/** Verifies paths and values under a root. Throws ProofError path, value, missing, malformed. */
 export function checkState(
   asked: GetProofRequest,
   answer: GetProofResponse,
@@ -81,7 +80,7 @@ export function checkState(
   };
 }
 
-/** What an answer says that it proves: for answers that were kept without the question. */
+/** Returns the proof request that fits a response, for responses that were stored without their request. */
 export function questionOf({ program, nullifiers, senders, commitments }: GetProofResponse): GetProofRequest {
   const state = program?.state.case === "program" ? program.state.value : undefined;
   return create(GetProofRequestSchema, {

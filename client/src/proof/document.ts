@@ -1,11 +1,11 @@
-/** The hash of a document, made anew from its text. */
+/** Recomputes the hash of a document from its text. */
 import { eachField } from "../../../src/storage/documents/document-parts.js";
 import { type JsonType, typeOfJson } from "../../../src/storage/documents/json-text.js";
 import type { Leaf } from "../../../src/tree/path.js";
 import { nothing, type ObjectParts } from "../../../src/tree/state-format.js";
 import { stateHashes, treeNodes } from "./hashing.js";
 
-/** Type of a document's text; undefined where it is no JSON. */
+/** Returns the type of a document; undefined if the text is not JSON. */
 export function typeOfDocument(text: string): JsonType | undefined {
   try {
     JSON.parse(text);
@@ -16,10 +16,10 @@ export function typeOfDocument(text: string): JsonType | undefined {
 }
 
 /**
- * What is hashed of an object.
+ * Returns the parts of an object that are hashed.
  *
  * @param text JSON text of an object.
- * @returns undefined where a name is in it twice, which no document that was stored has.
+ * @returns undefined if a name occurs twice, which no stored document has.
  */
 export function toObjectParts(text: string): ObjectParts | undefined {
   const leaves: Leaf[] = [];
@@ -37,7 +37,7 @@ export function toObjectParts(text: string): ObjectParts | undefined {
   }
 }
 
-/** Names of the fields of an object, in its order. */
+/** Returns the names of the fields of an object, in order. */
 export function namesOf(text: string): string[] {
   return [...eachField(text)].map(({ name }) => name);
 }

@@ -1,4 +1,4 @@
-/** The hashes of proofs, and signatures, with what browsers have. */
+/** Hashes and signatures of proofs, without Node.js, so that browsers can verify them. */
 import { hashes, verify } from "@noble/ed25519";
 import { sha256, sha512 } from "@noble/hashes/sha2.js";
 import { createTreeHashes, hashBytes } from "../../../src/tree/hashes.js";
@@ -11,18 +11,19 @@ export const treeHashes = createTreeHashes(sha256);
 export const treeNodes = createTreeNodes(treeHashes);
 export const stateHashes = createStateHashes(treeHashes);
 
-/** 0x and 64 lower-case hex digits. */
+/** Returns the SHA-256 of bytes: 0x and 64 lower-case hex digits. */
 export function hashOf(bytes: Uint8Array): string {
   return `0x${bytesToHex(sha256(bytes))}`;
 }
 
-/** The bytes of a hash or key that has its form. */
+/** Decodes a valid hash or key to bytes. */
 export function bytesOf(hash: string): Uint8Array {
   return hexToBytes(hash.slice(2));
 }
 
 /**
- * Whether a key signed these words and bytes. Of a key that is of small order, or not written as keys are, nobody did.
+ * Returns true if a key signed this prefix and content. Rejects every signature under a key of small order or without
+ * canonical encoding.
  *
  * @param publicKey 0x and 64 lower-case hex digits.
  */
@@ -40,7 +41,8 @@ export function isSigned(publicKey: string, prefix: string, content: Uint8Array,
 }
 
 /**
- * 32 bytes. What is hashed is joined without lengths, so a part of another length would be another way to read it.
+ * Checks that the value has 32 bytes. Hash inputs are joined without lengths, so another length would make them
+ * ambiguous.
  *
  * @throws ProofError malformed
  */

@@ -1,4 +1,4 @@
-/** Headers of blocks, and the statements that a block is the newest. */
+/** Verification of block headers, and of statements that a block is the latest (signed heads). */
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import {
   type BlockHeader,
@@ -12,15 +12,15 @@ import { hashOf, isSigned } from "./hashing.js";
 import type { ProofNetwork } from "./network.js";
 import { ProofError, type SignedHeader } from "./proof-error.js";
 
-/** A header that an authority of the network signed. */
+/** Header that an authority of the network signed. */
 export interface CheckedHeader extends SignedHeader {
   readonly fields: BlockHeader;
 }
 
 /**
- * Checks a header, except for when it is.
+ * Verifies a header, except its age.
  *
- * @param header an encoded BlockHeader.
+ * @param header encoded BlockHeader.
  * @throws ProofError malformed, signature, network
  */
 export function checkHeader(header: Uint8Array, signature: Uint8Array, network: ProofNetwork): CheckedHeader {
@@ -30,13 +30,13 @@ export function checkHeader(header: Uint8Array, signature: Uint8Array, network: 
   return { number: fields.number, hash: hashOf(header), header, signature, fields };
 }
 
-/** What a header says, whoever made it. Throws ProofError malformed. */
+/** Decodes a header without verifying its signature. Throws ProofError malformed. */
 export function readHeader(header: Uint8Array): BlockHeader {
   return decode(BlockHeaderSchema, header, "The header of the block");
 }
 
 /**
- * Checks that an authority said it.
+ * Verifies that an authority signed a head.
  *
  * @throws ProofError malformed, signature, network
  */
@@ -66,7 +66,7 @@ function checkSigner({ what, prefix, content, signature, network, proposer, gene
   }
 }
 
-/** What is encoded. Throws ProofError malformed. */
+/** Decodes a message. Throws ProofError malformed. */
 export function decode<Desc extends DescMessage>(desc: Desc, bytes: Uint8Array, what: string): MessageShape<Desc> {
   try {
     return fromBinary(desc, bytes);

@@ -1,10 +1,10 @@
-/** Reads a proof from the JSON that a node answers over plain HTTP: of a file, say, that somebody kept. */
+/** Reads a proof from JSON, as a node returns it over plain HTTP, such as a stored file. */
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type GetProofResponse, GetProofResponseSchema } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { ProofError } from "./proof-error.js";
 
 /**
- * Reads the answer to `GET /state/proof`.
+ * Parses the response to `GET /state/proof`.
  *
  * @throws ProofError malformed
  */

@@ -1,4 +1,4 @@
-/** Which block an answer is of, and whether that is the newest one. */
+/** Verifies the block of a response, and that it is the latest one. */
 import type { GetProofRequest, GetProofResponse } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { emptyHash } from "../../../src/tree/hashes.js";
@@ -7,44 +7,44 @@ import { checkHeader, type CheckedHeader, checkSignedHead } from "./headers.js";
 import type { ProofNetwork } from "./network.js";
 import { ProofError, type SignedHeader } from "./proof-error.js";
 
-/** Whom, and how much, to believe. */
+/** Trust of the reader: the network, and limits on the age of a response. */
 export interface ProofTrust {
   readonly network: ProofNetwork;
-  /** The present time in milliseconds since the epoch. */
+  /** Current time in milliseconds since the epoch. */
   readonly nowMs: number;
-  /** How long ago an authority must have said at least that a block is the newest. */
+  /** Limit in seconds on the age of the latest statement by an authority that the block is the latest. */
   readonly maxAgeS: number;
-  /** The newest block that was proved before. */
+  /** Latest block that was proven before. */
   readonly seen?: SignedHeader | undefined;
 }
 
-/** The block after which the state is proved. */
+/** Block of the proven state, after its transactions. */
 export interface ProvedBlock {
   readonly number: bigint;
-  /** 0x and 64 lower-case hex digits. */
+  /** Hash as 0x and 64 lower-case hex digits. */
   readonly hash: string;
   /** Time of the block in milliseconds since the epoch. */
   readonly timestampMs: bigint;
-  /** When an authority last said that it is the newest, as far as the answer shows. */
+  /** Time at which an authority last signed that the block is the latest, as far as the response shows. */
   readonly saidMs: bigint;
   readonly stateRoot: Uint8Array;
-  /** Root of the commitment tree, where the block added commitments. */
+  /** Root of the commitment tree; undefined if the block added no commitments. */
   readonly commitmentRoot: string | undefined;
-  /** Undefined for block 0, which nobody signs. */
+  /** Signed header; undefined for block 0, which has no signature. */
   readonly signed: SignedHeader | undefined;
 }
 
 type Moment = Pick<GetProofResponse, "header" | "signature" | "head">;
 
 /**
- * Checks what comes before the paths: signature, network, number, age.
+ * Verifies everything before the paths: signature, network, number, age.
  *
  * @throws ProofError malformed, signature, network, rollback, fork, age, missing
  */
 export function checkMoment(asked: GetProofRequest, answer: Moment, trust: ProofTrust): ProvedBlock {
   const block = answer.header.length > 0 ? readBlock(answer, trust.network) : blockZero(answer, trust.network);
   checkNumber(asked, block, trust);
-  // Which block is the newest says nothing of one that is asked for by its number.
+  // The age matters only if the latest block was requested, not a block by its number.
   return asked.block === undefined ? checkAge(block, answer, trust) : block;
 }
 
@@ -85,7 +85,7 @@ function checkNumber(asked: GetProofRequest, { number, signed }: ProvedBlock, { 
   needOneChain(signed, seen);
 }
 
-/** Throws ProofError fork for two headers of one number, with both. */
+/** Throws ProofError fork, with both headers as evidence, if two headers have one number and different hashes. */
 export function needOneChain(header: SignedHeader | undefined, seen: SignedHeader | undefined): void {
   if (header !== undefined && header.number === seen?.number && header.hash !== seen.hash) {
     const { number, hash } = header;

@@ -1,26 +1,26 @@
-/** The network whose word is believed. */
+/** Network that the reader trusts. */
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { utf8ToBytes } from "../bytes.js";
 import { hashOf } from "./hashing.js";
 import { ProofError } from "./proof-error.js";
 
-/** What of a genesis decides who is believed. */
+/** Content of a genesis that verification needs. */
 export interface ProofNetwork {
-  /** 0x and 64 lower-case hex digits. */
+  /** Hash as 0x and 64 lower-case hex digits. */
   readonly genesisHash: string;
-  /** Text of the genesis, as block 0 holds it. */
+  /** Text of the genesis, as in block 0. */
   readonly genesis: string;
-  /** Public keys that may make blocks: 0x and 64 lower-case hex digits each. */
+  /** Public keys that may produce blocks: 0x and 64 lower-case hex digits each. */
   readonly authorities: ReadonlySet<string>;
   /** Time of block 0 in milliseconds since the epoch. */
   readonly timestampMs: bigint;
 }
 
 /**
- * Reads a genesis.
+ * Parses a genesis.
  *
- * @param genesis its text, letter by letter.
- * @param pinned the hash that it must have, where the text comes from somebody who is not believed.
+ * @param genesis its text, byte for byte.
+ * @param pinned required hash, if the text comes from an untrusted source.
  * @throws ProofError network, malformed
  */
 export function readProofNetwork(genesis: string, pinned?: string): ProofNetwork {

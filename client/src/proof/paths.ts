@@ -1,21 +1,21 @@
-/** Paths from a root, as they travel. */
+/** Verification of paths from a key to a root. */
 import type { Path } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { leadsTo } from "../../../src/tree/path.js";
 import { treeHashes } from "./hashing.js";
 import { ProofError } from "./proof-error.js";
 
-/** What a path is to show. */
+/** Claim that a path proves. */
 export interface Claim {
   readonly root: Uint8Array;
   readonly key: Uint8Array;
-  /** Undefined where the key is to have no value. */
+  /** Hash of the value; undefined if the claim is that the key has none. */
   readonly valueHash: Uint8Array | undefined;
 }
 
 /**
- * Checks that a path leads from a key to the root.
+ * Verifies that a path leads from a key to the root.
  *
- * @param what the sentence names it.
+ * @param what name of the value, for the error message.
  * @throws ProofError path, missing
  */
 export function checkPath(path: Path | undefined, { root, key, valueHash }: Claim, what: string): void {

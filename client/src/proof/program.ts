@@ -1,4 +1,4 @@
-/** The proof of a storage program. */
+/** Verifies the proof of a storage program. */
 import {
   type FieldProof,
   type GetProofRequest,
@@ -17,31 +17,31 @@ import { checkPath } from "./paths.js";
 import { ProofError } from "./proof-error.js";
 
 /**
- * What is proved of a program:
- * - absent: there never was one at the address;
- * - changed: there was one after that block, and it has changed since; what it was is not kept.
+ * Proven state of a program:
+ * - absent: no program was ever at the address;
+ * - changed: a program existed after that block and has changed since; its old content is not stored.
  */
 export type ProvedProgram = { readonly kind: "absent" } | { readonly kind: "changed" } | ProvedProgramState;
 
-/** A program that there is; or that there was: its record says deleted. */
+/** Existing program, or a deleted one if its record says so. */
 export interface ProvedProgramState {
   readonly kind: "present";
   readonly record: ProgramRecord;
   readonly hasMetadata: boolean;
-  /** JSON text; undefined where it was not asked for, or there is none. */
+  /** JSON text; undefined if it was not requested, or there is none. */
   readonly metadata: string | undefined;
-  /** What its document is; plain is every one that is no object. */
+  /** Kind of its document; `plain` is any document that is not an object. */
   readonly document: "none" | "plain" | "object";
-  /** The document's text, as `GetProgram` gives it; undefined where it was not asked for, or there is none. */
+  /** Text of the document, as `GetProgram` returns it; undefined if it was not requested, or there is none. */
   readonly data: string | undefined;
-  /** JSON texts of the fields that were asked for, by name; undefined for one that the document does not have. */
+  /** JSON texts of the requested fields by name; undefined for a field that the document does not have. */
   readonly fields: ReadonlyMap<string, string | undefined>;
 }
 
 /**
- * Checks it.
+ * Verifies the proof of a program.
  *
- * @param asked which parts are to be there.
+ * @param asked proof request, which selects the required parts.
  * @param root of the state.
  * @throws ProofError path, value, missing, malformed
  */
@@ -72,7 +72,7 @@ export function checkProgram(
   }
 }
 
-/** Of the newest block everything is kept. */
+/** Rejects a bare hash unless the request names a block. For the latest block, a node has the full value. */
 export function needPast({ block }: GetProofRequest, what: string): void {
   if (block === undefined) {
     throw new ProofError("missing", `The answer has only a hash of ${what}.`);

@@ -1,18 +1,18 @@
-/** Why an answer is not believed. */
+/** Error of a response that fails verification. */
 import { GatehouseError } from "../gatehouse-error.js";
 
 /**
- * What is wrong with an answer:
- * - malformed: it cannot be read, or a part of it has not the length that it must have;
- * - signature: no authority of the network signed the header, or the statement that it is the newest;
- * - network: it is of another network;
+ * Flaw of a response:
+ * - malformed: it cannot be decoded, or a part has the wrong length;
+ * - signature: no authority of the network signed the header, or the statement that it is the latest;
+ * - network: it belongs to another network;
  * - rollback: the block is older than one that was seen before;
- * - fork: there are two blocks of one number, both signed (`evidence`);
- * - age: nobody said lately that this block is the newest, or the clock of one of the two is wrong;
- * - path: what it says does not lead to the root in the header;
- * - value: a text is not the one whose hash is proved;
- * - missing: what was asked for is not in it, or something else is;
- * - unprovable: no proof could show it, so it is not asked for.
+ * - fork: two different signed blocks have the same number (`evidence`);
+ * - age: no recent statement says that this block is the latest, or one of the two clocks is wrong;
+ * - path: its value does not lead to the root in the header;
+ * - value: a text does not have the proven hash;
+ * - missing: a requested item is missing, or another one is returned;
+ * - unprovable: no proof exists for this read, so the client does not request it.
  */
 export type ProofFlaw =
   | "malformed"
@@ -26,25 +26,27 @@ export type ProofFlaw =
   | "missing"
   | "unprovable";
 
-/** A header that an authority signed. */
+/** Header that an authority signed. */
 export interface SignedHeader {
   readonly number: bigint;
-  /** 0x and 64 lower-case hex digits. */
+  /** Hash as 0x and 64 lower-case hex digits. */
   readonly hash: string;
-  /** An encoded BlockHeader. */
+  /** Encoded BlockHeader. */
   readonly header: Uint8Array;
-  /** 64 bytes. */
+  /** Signature of 64 bytes. */
   readonly signature: Uint8Array;
 }
 
-/** What is known beside the sentence. */
+/** Details of the error, in addition to the message. */
 export interface ProofErrorFacts {
-  /** Two headers of one number, each signed by an authority: whoever has them can show that it signed both. */
+  /**
+   * Two headers with the same number, each signed by an authority. They prove a fork (equivocation) to third parties.
+   */
   readonly evidence?: readonly [SignedHeader, SignedHeader] | undefined;
   readonly cause?: unknown;
 }
 
-/** An answer that is not believed, or a call whose answer could not be. Its `reason` is UNPROVED. */
+/** Error of a response that failed verification, or of a call that cannot be verified. Its `reason` is UNPROVED. */
 export class ProofError extends GatehouseError {
   override readonly name: string = "ProofError";
   readonly flaw: ProofFlaw;

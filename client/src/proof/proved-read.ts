@@ -1,4 +1,4 @@
-/** One line of the table of what can be proved. */
+/** Entry of the table of verified reads. */
 import {
   create,
   type DescMessage,
@@ -8,14 +8,17 @@ import {
 } from "@bufbuild/protobuf";
 import type { ProofSource } from "./source.js";
 
-/** A read whose answer is made of what was proved alone. */
+/** Read with a response that is built only from proven values. */
 export interface ProvedRead {
   readonly method: DescMethodUnary;
-  /** Rejects with ProofError; with GatehouseError of the node's own reason and sentence, which is proved as well. */
+  /**
+   * Returns the verified response. Rejects with ProofError, or with GatehouseError for a proven error: the reason and
+   * message that the node itself returns.
+   */
   answer(request: MessageShape<DescMessage>, source: ProofSource): Promise<MessageShape<DescMessage>>;
 }
 
-/** Makes one; the types of request and answer are those of the rpc. */
+/** Creates an entry; the types of request and response are those of the rpc. */
 export function provedRead<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   answer: (request: MessageShape<I>, source: ProofSource) => Promise<MessageInitShape<O>>,

@@ -1,6 +1,6 @@
 /**
- * The one table of what can be proved: for each read, what has to be proved and how the node's own answer is made of that.
- * A read that is not in it is not answered.
+ * Table of all verified reads: the proof that each needs, and the response that is built from it. A read that is not in
+ * the table is rejected.
  */
 import {
   create,
@@ -15,26 +15,26 @@ import { type ProofSource, unprovable } from "./source.js";
 import { storageReads } from "./storage-reads.js";
 import { zkReads } from "./zk-reads.js";
 
-/** All of them. */
+/** Verified reads of all services. */
 export const provedReads: readonly ProvedRead[] = [...storageReads, ...zkReads, ...chainReads];
 
-// By name: an application may have stubs of its own.
+// Keyed by name, because an application may have generated code of its own.
 const byName = new Map(provedReads.map((read) => [nameOf(read.method), read]));
 
 function nameOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }
 
-/** Whether answers to this rpc can be proved. */
+/** Returns true if responses of this rpc can be proven. */
 export function isProvable(method: DescMethod): boolean {
   return byName.has(nameOf(method));
 }
 
 /**
- * The node's answer, made of what was proved alone.
+ * Returns the response of the node, built only from proven values.
  *
- * @throws ProofError unprovable for an rpc that is not in the table, and as checkProof does; GatehouseError with the node's
- * own reason and sentence where what is asked for is not there, which is proved as well.
+ * @throws ProofError unprovable if the rpc is not in the table, and as checkProof does; GatehouseError with the reason
+ * and message of the node if the requested item does not exist, which is proven as well.
  */
 export async function answerProved<I extends DescMessage, O extends DescMessage>(
   method: DescMethod & { readonly input: I; readonly output: O },

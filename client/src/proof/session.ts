@@ -1,4 +1,4 @@
-/** What is known of a network while its state is read: its genesis, and the newest block that was proved. */
+/** Verified knowledge of a network while its state is read: its genesis, and the latest proven block. */
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
 import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
@@ -9,41 +9,50 @@ import { type ProofNetwork, readProofNetwork } from "./network.js";
 import { ProofError, type SignedHeader } from "./proof-error.js";
 import type { AskNode, HashPair, ProofSource } from "./source.js";
 
-/** What a reader believes, and how far. */
+/** Trust settings of a verifying client. */
 export interface VerifyOptions {
-  /** Hash of the genesis: 0x and 64 hex digits. Its text is asked for, once, and must have this hash. */
+  /**
+   * Hash of the genesis: 0x and 64 hex digits. The client requests the text from the node, once, and checks it against
+   * the hash.
+   */
   readonly genesisHash?: string | undefined;
-  /** The text of the genesis, letter by letter; nobody is asked for it then. */
+  /** Text of the genesis, byte for byte; replaces the request to the node. */
   readonly genesis?: string | undefined;
   /**
-   * How long ago an authority must have said at least that a block is the newest; 120 seconds when left out. Authorities
-   * say so every 30 seconds.
+   * Limit in seconds on the age of the latest statement by an authority that the block is the latest. Default: 120.
+   * Authorities sign such a statement every 30 seconds.
    */
   readonly maxAgeS?: number | undefined;
-  /** The newest block that was proved before, by a program that keeps it. */
+  /** Latest block that was proven before, if the program stores it. */
   readonly seen?: SignedHeader | undefined;
-  /** Is told of each block that is newer than all before, for a program that keeps it. */
+  /** Called with each block that is later than all before, for a program that stores it. */
   readonly onSeen?: ((header: SignedHeader) => void) | undefined;
-  /** Poseidon with circomlib's parameters over BN254, for paths in the commitment tree; without it they are not proved. */
+  /**
+   * Poseidon with circomlib's parameters over BN254, for paths in the commitment tree. Without it, such paths are
+   * unprovable.
+   */
   readonly hashPair?: HashPair | undefined;
 }
 
-/** One for each network; of any number of nodes. */
+/** Session for one network, with any number of nodes. */
 export interface ProofSession {
-  /** Reads by what a node answers. What one node has shown holds for the others: none may answer as of an older block. */
+  /**
+   * Creates a source of verified reads from a node. All nodes share the latest block, so none may respond with an older
+   * state.
+   */
   sourceOf(ask: AskNode): ProofSource;
-  /** The newest block that was proved. */
+  /** Latest block that was proven. */
   readonly seen: SignedHeader | undefined;
-  /** What is pinned: 0x and 64 lower-case hex digits. */
+  /** Pinned hash of the genesis: 0x and 64 lower-case hex digits. */
   readonly genesisHash: string;
 }
 
 const usualMaxAgeS = 120;
 
 /**
- * Begins one.
+ * Creates a session.
  *
- * @throws TypeError where nothing is pinned, or what is no hash.
+ * @throws TypeError if nothing is pinned, or the pinned hash is invalid.
  */
 export function createProofSession(options: VerifyOptions): ProofSession {
   const { maxAgeS = usualMaxAgeS, hashPair, onSeen } = options;
@@ -69,11 +78,11 @@ export function createProofSession(options: VerifyOptions): ProofSession {
 
   async function prove(ask: AskNode, question: ProofQuestion): Promise<ProvedState> {
     const trusted = await needNetwork(ask);
-    // Of two answers that were under way at once, the older one may come last.
+    // Of two concurrent responses, the older one may arrive last, so compare with the state before the request.
     const seenBefore = seen;
     const answer = await askForProof(ask, question);
     const state = checkProof(question, answer, { network: trusted, nowMs: Date.now(), maxAgeS, seen: seenBefore });
-    // With what came meanwhile it must be one chain, too.
+    // The block must also be on one chain with blocks that were proven meanwhile.
     needOneChain(state.block.signed, seen);
     remember(state.block.signed);
     return state;
@@ -93,7 +102,7 @@ export function createProofSession(options: VerifyOptions): ProofSession {
   };
 }
 
-/** What of reads is proved, and must not be taken from a node that only says so. */
+/** Reasons that a verified read proves. An unproven error with such a reason is not trusted. */
 export const provedReasons: ReadonlySet<FailureReason> = new Set<FailureReason>([
   "NOT_FOUND",
   "FIELD_NOT_FOUND",

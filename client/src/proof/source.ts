@@ -1,4 +1,4 @@
-/** Where reads that are proved come from. */
+/** Source of verified reads. */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { showText } from "../../../src/base/text/show-text.js";
 import { codeOf } from "../errors.js";
@@ -7,37 +7,37 @@ import type { ProofQuestion, ProvedState } from "./check.js";
 import type { ProofNetwork } from "./network.js";
 import { ProofError } from "./proof-error.js";
 
-/** Calls a node. What it answers is believed by nobody. */
+/** Calls a node. The response is untrusted. */
 export type AskNode = <I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
 ) => Promise<MessageShape<O>>;
 
-/** Hash of two nodes of the commitment tree: Poseidon with circomlib's parameters over BN254. */
+/** Hashes two nodes of the commitment tree: Poseidon with circomlib's parameters over BN254. */
 export type HashPair = (left: bigint, right: bigint) => bigint;
 
-/** What reads are made of. */
+/** Calls and checks that verified reads use. */
 export interface ProofSource {
-  /** Asks for a proof and checks it. Rejects with ProofError. */
+  /** Requests a proof and verifies it. Rejects with ProofError. */
   readonly prove: (question: ProofQuestion) => Promise<ProvedState>;
   readonly network: () => Promise<ProofNetwork>;
-  /** For what proves itself, once it is known. */
+  /** Calls the node without a proof, for responses that prove themselves, such as blocks. */
   readonly ask: AskNode;
-  /** Undefined where nobody gave one: then paths in the commitment tree are not proved. */
+  /** Undefined if none was configured; paths in the commitment tree are then unprovable. */
   readonly hashPair: HashPair | undefined;
 }
 
-/** A failure that is proved: what the node says in the same place. */
+/** Creates a proven error, with the reason and message that the node returns in the same case. */
 export function refusal([reason, message]: readonly [NodeReason, string]): GatehouseError {
   return new GatehouseError(message, reason, { code: codeOf(reason) });
 }
 
-/** What cannot be proved. */
+/** Creates the error for a read that cannot be proven. */
 export function unprovable(what: string): ProofError {
   return new ProofError("unprovable", `${what} cannot be proved, and this client believes nothing else.`);
 }
 
-/** Builds the error for a text that does not have the form of its field: what the node says in the same place. */
+/** Creates the error for a text with the wrong form, with the message that the node returns in the same case. */
 export function wrongForm(name: string, form: string, text: string): GatehouseError {
   return refusal(["INVALID_REQUEST", `${name} must be ${form}, not ${showText(text)}.`]);
 }

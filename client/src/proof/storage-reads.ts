@@ -1,4 +1,4 @@
-/** Reads of storage programs: what of each has to be proved, and the node's answer made of that. */
+/** Verified reads of storage programs: the proof that each needs, and the response that is built from it. */
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ProgramRecord } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { ProgramEncoding, StorageLocation, StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
@@ -12,7 +12,7 @@ import type { ProvedProgramState } from "./program.js";
 import { provedRead } from "./proved-read.js";
 import { type ProofSource, refusal, unprovable, wrongForm } from "./source.js";
 
-/** A program that there is, with what is asked of it. Rejects with NOT_FOUND, which is proved. */
+/** Returns an existing program with the requested parts. Rejects with NOT_FOUND, which is proven. */
 async function needProgram(
   { prove }: ProofSource,
   storageAddress: string,
@@ -31,11 +31,11 @@ async function needProgram(
   return program;
 }
 
-/** The program whose document is an object. Rejects with INVALID_FIELD_TYPE, which is proved, too. */
+/** Returns a program with an object as its document. Rejects with INVALID_FIELD_TYPE, which is proven too. */
 async function needObject(source: ProofSource, address: string, parts: ProofQuestion): Promise<ProvedProgramState> {
   const found = await needProgram(source, address, parts);
   const isBinary = found.record.encoding === ProgramEncoding.BINARY;
-  // Of a document that is no object, its text alone says what it is.
+  // The type of a document that is not an object is known only from its text.
   const isUnread = found.document === "plain" && !isBinary && found.data === undefined;
   const program = isUnread ? await needProgram(source, address, { ...parts, withDocument: true }) : found;
   if (program.document !== "object") {
@@ -44,12 +44,12 @@ async function needObject(source: ProofSource, address: string, parts: ProofQues
   return program;
 }
 
-/** JSON text of a field; undefined where the object has none of this name. */
+/** Returns the JSON text of a field; undefined if the object has no field of this name. */
 async function findField(source: ProofSource, address: string, name: string): Promise<string | undefined> {
   return (await needObject(source, address, { fields: [name] })).fields.get(name);
 }
 
-/** The same. Rejects with FIELD_NOT_FOUND, which is proved. */
+/** Returns the JSON text of a field. Rejects with FIELD_NOT_FOUND, which is proven. */
 async function needField(source: ProofSource, address: string, name: string): Promise<string> {
   const value = await findField(source, address, name);
   if (value === undefined) {
@@ -68,7 +68,7 @@ export const storageReads = [
     return {
       ...{ success: true, storageAddress, owner, programName, encoding, data, metadata, sizeBytes },
       acl: toAccessControl(record),
-      // What is in the state is on the chain; there is no other place.
+      // The proven state is always on the chain.
       storageLocation: StorageLocation.ONCHAIN,
       createdAt: timestampFromMs(Number(record.createdMs)),
       updatedAt: timestampFromMs(Number(record.updatedMs)),
@@ -80,7 +80,7 @@ export const storageReads = [
     return { success: true, storageAddress, data };
   }),
 
-  // That no field is left out, and their order, the whole document shows.
+  // Only the full document proves that no field is missing, and their order.
   provedRead(method.listFields, async ({ storageAddress }, source) => {
     const { data = "" } = await needObject(source, storageAddress, { withDocument: true });
     return { success: true, storageAddress, fields: namesOf(data) };

@@ -1,4 +1,7 @@
-/** A transport that believes what is proved alone: under the typed services, so that there is one way around it, none. */
+/**
+ * Transport that accepts only proven responses. It is below the typed services, so that no call can bypass
+ * verification.
+ */
 import { create, type DescMessage, type DescMethodUnary, type MessageInitShape } from "@bufbuild/protobuf";
 import { createContextValues, type Transport } from "@connectrpc/connect";
 import { startTimeout } from "../response-limits.js";
@@ -9,8 +12,8 @@ import { type AskNode, unprovable } from "./source.js";
 /**
  * Wraps a transport.
  *
- * @param transport calls the node, and has retries and identity.
- * @param usualTimeoutMs for all calls of one read, where the read says nothing.
+ * @param transport calls the node, with retries and identity.
+ * @param usualTimeoutMs default time limit in milliseconds for all calls of one read.
  */
 export function verifyCalls(transport: Transport, session: ProofSession, usualTimeoutMs: number): Transport {
   return {

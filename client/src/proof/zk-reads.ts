@@ -1,4 +1,6 @@
-/** Reads of nullifiers and of the commitment tree: what has to be proved, and the node's answer made of that. */
+/**
+ * Verified reads of nullifiers and of the commitment tree: the proof that each needs, and the response built from it.
+ */
 import type { MerkleProof } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { toHash } from "../../../src/base/crypto/parse-hash.js";
@@ -12,11 +14,11 @@ import { ProofError } from "./proof-error.js";
 import { provedRead } from "./proved-read.js";
 import { type HashPair, type ProofSource, unprovable, wrongForm } from "./source.js";
 
-/** Root of the commitment tree without leaves: of depth 20, with zeros in the places of the leaves. */
+/** Root of the commitment tree without leaves: depth 20, with zero for each leaf. */
 export const emptyCommitmentRoot = "0x2134e76ac5d21aab186c2be1dd8f84ee880a1e46eaf712f9d371b6df22191f3e";
 const treeDepth = 20;
 
-/** A root of the commitment tree. */
+/** Root of the commitment tree. */
 interface Root {
   readonly rootHash: string;
   readonly leafCount: number;
@@ -55,7 +57,7 @@ export const zkReads = [
     if (root === rootHash && proof.leafIndex >= leafCount) {
       throw new ProofError("path", "The commitment is in a place where the tree has no leaves.");
     }
-    // An older root is one by the header of the block that made it.
+    // The header of the block that created an older root proves it.
     await needMaker(root, blockNumber, state.block, source);
     return { commitment, proof, blockNumber };
   }),
@@ -69,7 +71,7 @@ function needHash(name: string, text: string): string {
   return hash;
 }
 
-/** The root after a block. Where only its hash is proved any more, the node names it. */
+/** Returns the root after a block. If only its hash is proven, requests the root from the node and checks the hash. */
 async function rootOf({ block, commitments }: ProvedState, { ask }: ProofSource): Promise<Root> {
   switch (commitments?.kind) {
     case "tree":
@@ -88,7 +90,7 @@ async function rootOf({ block, commitments }: ProvedState, { ask }: ProofSource)
   }
 }
 
-/** The block that made a root: its header names it, and that of no other block does, as the tree only grows. */
+/** Returns the block that created a root. Only the header of that block names it, because the tree only grows. */
 async function blockThatMade({ rootHash, leafCount }: Root, proved: ProvedBlock, source: ProofSource): Promise<bigint> {
   if (leafCount === 0) {
     return 0n;
@@ -96,7 +98,7 @@ async function blockThatMade({ rootHash, leafCount }: Root, proved: ProvedBlock,
   if (proved.commitmentRoot === rootHash) {
     return proved.number;
   }
-  // Which one it was, the node says; that it was this one, its header does.
+  // The node names the block, and the header of that block proves it.
   const { blockNumber } = await source.ask(method.getMerkleRoot, { block: proved.number });
   await needMaker(rootHash, blockNumber, proved, source);
   return blockNumber;
@@ -109,7 +111,7 @@ async function needMaker(root: string, blockNumber: bigint, proved: ProvedBlock,
   }
 }
 
-/** Where the path leads; undefined where it is none of this tree. */
+/** Returns the root that the path leads to; undefined if the path is not valid for this tree. */
 function rootOfProof(proof: MerkleProof, hashPair: HashPair): string | undefined {
   const { siblings, pathIndices, leaf, leafIndex } = proof;
   if (siblings.length !== treeDepth || pathIndices.length !== treeDepth || leafIndex >= 2 ** treeDepth) {

@@ -1,14 +1,14 @@
-/** Libraries that are loaded where they are first used, so that nobody waits for them who has no use for them. */
+/** Loads libraries on first use, so that processes that never use them do not pay for loading. */
 import { createRequire } from "node:module";
 
 const load = createRequire(import.meta.url);
 
 /**
- * Gives what loads a library of this package, once.
+ * Returns a function that loads a library of this package on its first call and caches it.
  *
- * @param name a library of CommonJS: what is loaded so is what an `import` of it gives, and not a second one.
+ * @param name name of a CommonJS library; `require` and `import` share one instance of it.
  */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the name says what it is, and only here is it said
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- callers name the type of the library
 export function lazyRequire<Library>(name: string): () => Library {
   let library: Library | undefined;
   return () => (library ??= load(name) as Library);

@@ -1,14 +1,16 @@
-/** Threads that work long give way to those that answer. */
+/** Lowers the priority of long-running threads, so that threads that serve requests run first. */
 import { constants, setPriority } from "node:os";
 
-/** Lets the scheduler prefer other threads to the calling one, where a priority can be a thread's own: on Linux. */
+/**
+ * Lowers the priority of the calling thread. Does nothing except on Linux, where priorities apply to single threads.
+ */
 export function lowerThreadPriority(): void {
   if (process.platform === "linux") {
     try {
-      // Of the thread that calls it.
+      // On Linux, process id 0 means the calling thread.
       setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
     } catch {
-      // Not allowed here: it works all the same.
+      // Without permission the thread runs at normal priority.
     }
   }
 }

@@ -1,17 +1,17 @@
-/** Work that is done again and again, never twice at a time. */
+/** Periodic work with a pause between runs. Runs never overlap. */
 
 export interface PeriodicTask {
-  /** Does it at once, after what is under way, without the pause. */
+  /** Starts a run without waiting for the pause, or directly after the run in progress. */
   now(): void;
-  /** Ends it, after what is under way. */
+  /** Stops the task. Resolves when the run in progress has ended. */
   stop(): Promise<void>;
 }
 
 /**
- * Repeats work, with a pause before each time.
+ * Starts a periodic task. The pause counts from the end of a run to the start of the next.
  *
- * @param onError hears when it was rejected; it is repeated all the same.
- * @param firstPauseMs the pause before the first time, where it is another one.
+ * @param onError called when a run rejects; the task continues.
+ * @param firstPauseMs pause before the first run, if it differs from `pauseMs`.
  */
 export function startPeriodicTask(
   work: () => Promise<unknown>,
@@ -22,7 +22,7 @@ export function startPeriodicTask(
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
   let isUnderWay = false;
-  /** Somebody wants it again, while it is under way. */
+  /** True if `now()` was called during the run in progress. */
   let isWanted = false;
   let underWay: Promise<void> = Promise.resolve();
 

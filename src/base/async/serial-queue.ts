@@ -1,12 +1,12 @@
 /**
- * Runs work one after the other, however much is asked for at once; between two, the event loop has turns in which what
- * the first gave is dealt with. For work whose results are large: they do not pile up.
+ * Creates a queue that runs one task at a time, in order of submission. Between tasks the event loop gets time to
+ * process the previous result. Use it for tasks with large results, so that results do not accumulate in memory.
  */
 export function createSerialQueue(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<void> = Promise.resolve();
   return (work) => {
     const result = last.then(work);
-    // What the result was is not kept until the next one.
+    // Drop the result, so that the chain does not retain it until the next task.
     last = result.then(rest, rest);
     return result;
   };

@@ -1,7 +1,4 @@
-/**
- * The results of work that goes on side by side, once all of it has ended, also where some of it failed: then it throws what
- * the first of the list threw.
- */
+/** Waits until every promise settles. Returns the results, or throws the first rejection in list order. */
 export async function settleAll<T extends readonly unknown[]>(work: {
   readonly [K in keyof T]: Promise<T[K]>;
 }): Promise<T> {

@@ -1,4 +1,4 @@
-/** Pools of threads; the library of them is loaded with the first. */
+/** Thread pools. The library is loaded when the first pool is created. */
 import type * as Library from "piscina";
 import { lazyRequire } from "./lazy-require.js";
 
@@ -6,7 +6,7 @@ export type ThreadPool = Library.Piscina;
 
 const library = lazyRequire<typeof Library>("piscina");
 
-/** Builds a pool, as the library does. */
+/** Creates a thread pool with the options of piscina. */
 export function createThreadPool(options: ConstructorParameters<typeof Library.Piscina>[0]): ThreadPool {
   return new (library().Piscina)(options);
 }

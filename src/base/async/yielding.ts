@@ -1,11 +1,11 @@
-/** Long work in short batches that yield to the event loop in between, so that nobody else waits for all of it. */
+/** Runs long work in short batches that yield to the event loop, so that other work is not blocked. */
 
-/** Resolves when the event loop has looked at everything else. */
+/** Resolves in the check phase of the event loop, after pending I/O callbacks. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The result of work that stops now and then, which nobody need wait for. */
+/** Runs a generator to its end without yielding to the event loop and returns its result. */
 export function atOnce<T>(work: Iterator<void, T>): T {
   for (;;) {
     const { done, value } = work.next();
@@ -15,7 +15,7 @@ export function atOnce<T>(work: Iterator<void, T>): T {
   }
 }
 
-/** The same with others having their turn wherever it stops. */
+/** Runs a generator to its end and returns its result. Yields to the event loop wherever the generator yields. */
 export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
   for (;;) {
     const { done, value } = work.next();
@@ -26,10 +26,10 @@ export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
   }
 }
 
-/** How long work goes on before others have their turn: items may take a microsecond or some milliseconds. */
+/** Length of a batch in milliseconds. Time is measured because an item may take a microsecond or some milliseconds. */
 const turnMs = 3;
 
-/** Yields a list item by item, as much of it at a time as a turn is long. */
+/** Yields the items of a list. Yields to the event loop after each batch of 3 ms. */
 export async function* eachYielding<T>(items: Iterable<T>): AsyncGenerator<T, void> {
   let sinceMs = performance.now();
   for (const item of items) {
@@ -41,7 +41,7 @@ export async function* eachYielding<T>(items: Iterable<T>): AsyncGenerator<T, vo
   }
 }
 
-/** Maps a list, as much of it at a time as a turn is long. */
+/** Maps a list, one item at a time. Yields to the event loop after each batch of 3 ms. */
 export async function mapYielding<T, R>(items: readonly T[], map: (item: T) => R | Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for await (const item of eachYielding(items)) {

@@ -1,17 +1,16 @@
 /**
- * Values that never change, at any depth. They alone may stand for what was made of them: the text or the bytes that an
- * encoder wrote for such a value are right for as long as there is this value. To be frozen is not enough for that,
- * since what a frozen value holds may change.
+ * Values that never change, at any depth. An encoding of such a value may be cached for as long as the value exists.
+ * `Object.freeze` alone does not permit this, because the parts of a frozen value may still change.
  */
 
-/** Those that were handed to {@link makeImmutable}, without their parts, which are too many to be told apart. */
+/** Values passed to {@link makeImmutable}. Their parts are not in the set, because they would be too many. */
 const immutables = new WeakSet<object>();
 
 /**
- * Freezes a value with everything in it, and gives it back. A part that was made immutable before is not looked at
- * again, so what shares most of its parts with an older value costs little.
+ * Freezes a value deeply and returns the same object. Skips parts that are immutable values themselves, so a value that
+ * shares most of its parts with an older one costs little.
  *
- * @throws TypeError when there are bytes, a Map, a Set or a Date in it: those change although they are frozen.
+ * @throws TypeError if the value contains bytes, a Map, a Set or a Date, since freezing does not protect their content.
  */
 export function makeImmutable<T extends object>(value: T): T {
   freezeAll(value);
@@ -19,7 +18,7 @@ export function makeImmutable<T extends object>(value: T): T {
   return value;
 }
 
-/** Whether a value went through {@link makeImmutable}. */
+/** Returns true if the value was passed to {@link makeImmutable}. */
 export function isImmutable(value: unknown): boolean {
   return immutables.has(value as object);
 }

@@ -1,11 +1,11 @@
 import { LRUCache } from "lru-cache";
 
 /**
- * A cache of what was used last, which takes memory for what is in it: with `max` alone LRUCache takes that of a full one
+ * Creates an LRU cache that allocates memory as entries arrive. With `max` alone, LRUCache allocates for a full cache
  * at once.
  *
- * @param maxEntries most entries; the one that was not used for the longest time makes room.
- * @param ttlMs how long an entry lives; as long as there is room when left out.
+ * @param maxEntries limit on entries; the least recently used entry is evicted first.
+ * @param ttlMs time to live of an entry in milliseconds; 0 disables expiry.
  */
 export function createLruCache<Value extends object | boolean | number | bigint | string>(
   maxEntries: number,

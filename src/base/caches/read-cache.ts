@@ -1,20 +1,20 @@
-/** What the database said lately, in memory, where somebody tells when it may say something else. */
+/** Caches results of database reads in memory. The code that changes the database invalidates them. */
 import { isImmutable, makeImmutable } from "./immutable.js";
 import { createLruCache } from "./lru-cache.js";
 
 export interface ReadCache<Found extends object> {
-  /** At once what is remembered, otherwise a promise of what is found. */
+  /** Returns the cached value, or a promise of the value that is read from the database. */
   read(key: string): Found | Promise<Found>;
-  /** Forgets one key, or everything, once a change of it is in the database. */
+  /** Removes one key, or every key if none is given. Call it once the change is in the database. */
   forget(key?: string): void;
 }
 
-/** How many different keys lie between two reads of one before it counts as read for the first time again. */
+/** Number of keys in one generation of the read history. The history stores the current and the previous generation. */
 const rememberedReads = 20_000;
 
 /**
- * Tells whether a key was asked about before. What is read once only is not worth keeping: it would fill the memory and
- * drive out what is read again and again.
+ * Creates a function that returns true if the key was read before, and records the read otherwise. Keys that are read
+ * only once are not cached, because they would evict keys that are read often.
  */
 function createMemoryOfReads(): (key: string) => boolean {
   let recent = new Set<string>();
@@ -31,13 +31,14 @@ function createMemoryOfReads(): (key: string) => boolean {
   };
 }
 
-/** The admission policy of a cache: which reads it keeps. */
+/** Admission policy of a cache: decides if a read is stored. */
 export interface AdmissionPolicy {
   /**
-   * Finds, and hands to `keep` what was read again and is there, unless a change came in between. Who asks while the
-   * same is being found shares it, if nothing has changed since that began.
+   * Runs a read, and passes the value to `keep` if the key was read before and nothing changed meanwhile. A missing
+   * value is never stored. Concurrent reads of the same name share one result, unless `changed()` was called since that
+   * read started.
    *
-   * @param what which of several things about the key is found.
+   * @param what separates several kinds of values that are read by the same key.
    */
   find<Found>(
     key: string,
@@ -45,14 +46,14 @@ export interface AdmissionPolicy {
     keep: (found: NonNullable<Found>) => void,
     what?: string,
   ): Promise<Found>;
-  /** Tells that something changed: what is being read now is not kept. */
+  /** Reports a change: results of reads in flight are not stored. */
   changed(): void;
 }
 
-/** The admission policy of every cache before the database: what is read for the second time is kept. */
+/** Creates the admission policy of every cache in front of the database: a key is stored from its second read on. */
 export function createAdmissionPolicy(): AdmissionPolicy {
   const isReadAgain = createMemoryOfReads();
-  /** What is being found. */
+  /** Reads in flight by name. */
   const flights = new Map<string, { readonly generation: number; readonly result: Promise<unknown> }>();
   let generation = 0;
   return {
@@ -91,7 +92,7 @@ export function createAdmissionPolicy(): AdmissionPolicy {
   };
 }
 
-/** Remembers what was found for up to `max` keys, from their second read on, and makes it immutable. */
+/** Creates a cache of up to `max` keys. Values are stored from the second read on, and are made immutable. */
 export function createReadCache<Found extends object>(
   find: (key: string) => Promise<Found>,
   max: number,
@@ -118,8 +119,9 @@ export function createReadCache<Found extends object>(
 }
 
 /**
- * Makes answers of values. An immutable value is one that a cache keeps, and so is found again as the same object: its
- * answer is made once, and immutable as well, so that it is also encoded once.
+ * Memoizes a function that builds responses from values. Only responses of immutable values are cached, since a cache
+ * returns those as the same object again. The cached response is made immutable too, so that its encoding can be
+ * cached.
  */
 export function answerOnce<Value extends object, Answer extends object>(
   make: (value: Value) => Answer,

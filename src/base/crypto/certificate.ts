@@ -1,12 +1,12 @@
 /**
- * Certificates of nodes: self-signed, with the node's Ed25519 key, so that who completes a TLS handshake has proved to
- * hold that key, and nothing else has to be believed. One fixed shape of X.509 is written here; it is read by
- * node:crypto.
+ * Node certificates, self-signed with the node's Ed25519 key. A peer that completes a TLS handshake proves that it
+ * holds the key, so no certificate authority is needed. This module writes one fixed form of X.509; node:crypto reads
+ * certificates.
  */
 import { createPublicKey, type KeyObject, sign, X509Certificate } from "node:crypto";
 import { isStrongKey } from "./key-validation.js";
 
-/** What a TLS end shows and signs with, in PEM. */
+/** Certificate and private key of one side of a TLS connection, in PEM. */
 export interface TlsCredentials {
   readonly cert: string;
   readonly key: string;
@@ -24,7 +24,7 @@ const tag = {
   version: 0xa0,
 };
 
-/** A value of DER. */
+/** Encodes a DER value. The content must be shorter than 64 KiB. */
 function der(type: number, ...contents: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(contents);
   const { length } = content;
@@ -33,13 +33,13 @@ function der(type: number, ...contents: readonly Uint8Array[]): Buffer {
   return Buffer.concat([Buffer.from(prefix), content]);
 }
 
-/** 1.3.101.112, Ed25519. */
+/** Algorithm identifier 1.3.101.112, Ed25519. */
 const algorithm = der(tag.sequence, der(tag.oid, Buffer.from("2b6570", "hex")));
-/** 2.5.4.3, the common name. */
+/** Object identifier 2.5.4.3, the common name. */
 const commonName = der(tag.oid, Buffer.from("550403", "hex"));
 /**
- * Without an end: the key is the identity for as long as it is one. Years before 2050 are written with two digits (RFC
- * 5280, 4.1.2.5).
+ * Validity without an expiry date, because the key stays the node's identity. Dates before 2050 are UTCTime, with two
+ * digits for the year (RFC 5280, 4.1.2.5).
  */
 const validity = der(
   tag.sequence,
@@ -68,10 +68,10 @@ export function createCertificate(privateKey: KeyObject): TlsCredentials {
 }
 
 /**
- * The identity that a certificate proves.
+ * Returns the identity that a certificate proves.
  *
- * @param raw the certificate in DER, as TLS gives it; undefined or empty when there was none.
- * @returns 0x and 64 lower-case hex digits; undefined when there is no Ed25519 key in it that can be somebody's.
+ * @param raw the certificate in DER, as TLS provides it; undefined or empty if the peer sent none.
+ * @returns 0x and 64 lower-case hex digits; undefined unless the certificate has a valid Ed25519 key.
  */
 export function identityOfCertificate(raw: Buffer | undefined): string | undefined {
   if (raw === undefined || raw.length === 0) {

@@ -1,16 +1,16 @@
-/** Ed25519 signatures, by the public keys that the network's texts carry. */
+/** Verification of Ed25519 signatures by public keys in hex. */
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import { createLruCache } from "../caches/lru-cache.js";
 import { isStrongKey, rawKey } from "./key-validation.js";
 
-/** What comes before the 32 bytes of a public key in DER (RFC 8410). */
+/** DER prefix of a public key, before its 32 bytes (RFC 8410). */
 const derPrefix = Buffer.from("302a300506032b6570032100", "hex");
 
-/** Keys that were read: of who signs once, more is to be verified soon. None is kept under a text that is no key. */
+/** Parsed keys by their text. A signer usually signs again soon. Invalid keys are not cached. */
 const known = createLruCache<KeyObject>(1_000);
 
 /**
- * Whether the signature over these bytes was made with the key. Of a key that can be nobody's, none was.
+ * Returns true if the key signed these bytes. Rejects every signature under a weak key, see {@link isStrongKey}.
  *
  * @param publicKey 64 hex digits, 0x optional.
  * @param signature 64 bytes.
@@ -21,8 +21,8 @@ export function verifyEd25519(publicKey: string, bytes: Uint8Array, signature: U
 }
 
 /**
- * The same in a thread of the pool that Node.js has, beside which the caller goes on. Whoever has much to verify hands over
- * a few at a time: queries of the database wait for the same threads.
+ * Verifies a signature as {@link verifyEd25519} does, in a thread of the libuv pool. Submit a large set a few at a
+ * time, because database queries use the same pool.
  */
 export function verifyEd25519OffThread(publicKey: string, bytes: Uint8Array, signature: Uint8Array): Promise<boolean> {
   const key = signature.length === 64 ? readKey(publicKey) : undefined;

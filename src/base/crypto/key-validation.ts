@@ -1,10 +1,10 @@
-/** Which public keys can be somebody's. */
+/** Validation of Ed25519 public keys. */
 
-/** The prime of the curve's field. */
+/** Prime of the field of Curve25519. */
 const prime = 2n ** 255n - 19n;
 /**
- * The y-coordinates of the eight points whose order divides 8: of order 4, 1, 2, and 8 twice. A signature under one of
- * them is easily made without any secret, and fits many messages.
+ * The y-coordinates of the eight points whose order divides 8: of order 4, 1, 2, and 8 twice. A signature under such a
+ * point needs no secret and is valid for many messages.
  */
 const smallOrderYs: ReadonlySet<bigint> = new Set([
   0n,
@@ -15,12 +15,12 @@ const smallOrderYs: ReadonlySet<bigint> = new Set([
 ]);
 
 /**
- * Whether a public key can be somebody's: it is written in the one way that is canonical, and is no point of small order.
+ * Returns true if the public key is safe: canonically encoded, and not a point of small order.
  *
  * @param publicKey 64 hex digits, 0x optional.
  */
 export function isStrongKey(publicKey: string): boolean {
-  // 32 bytes, the lowest first; the highest bit is the sign of x, and whatever it says, the order is the same.
+  // The key is little-endian. Its highest bit is the sign of x, which does not affect the order of the point.
   const bytes = rawKey(publicKey).reverse();
   if (bytes.length !== 32) {
     return false;
@@ -30,7 +30,7 @@ export function isStrongKey(publicKey: string): boolean {
   return y < prime && !smallOrderYs.has(y);
 }
 
-/** The bytes of a public key. */
+/** Decodes a public key in hex, 0x optional, to its bytes. */
 export function rawKey(publicKey: string): Buffer {
   return Buffer.from(publicKey.replace(/^0x/, ""), "hex");
 }

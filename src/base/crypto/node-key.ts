@@ -1,4 +1,4 @@
-/** The node's identity: an Ed25519 key in the data directory, made at the first start. */
+/** The node's identity: an Ed25519 key in the data directory, created at the first start. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
@@ -8,23 +8,24 @@ import { writeNewFile } from "../files/private-files.js";
 import { InputError } from "../errors/start-error.js";
 
 export interface NodeKey {
-  /** 0x and 64 lower-case hex digits. */
+  /** Public key as 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
-  /** 64 bytes: the Ed25519 signature. */
+  /** Returns the Ed25519 signature of the bytes, 64 bytes long. */
   sign(bytes: Uint8Array): Buffer;
-  /** For TLS, which signs by itself: the only way in which the private part leaves. */
+  /** Returns the credentials for TLS, which signs by itself. No other method exposes the private key. */
   tlsCredentials(): TlsCredentials;
 }
 
-/** Path of the key in a data directory. */
+/** Returns the path of the key in a data directory. */
 export function nodeKeyPath(dataDir: string): string {
   return join(dataDir, "identity.key");
 }
 
 /**
- * Loads the node's key, or makes one. Of several processes that make it at once, all get the same.
+ * Loads the node's key, or creates one. Processes that start at the same time all get the same key.
  *
- * @throws Error with one sentence when the file is no Ed25519 key, or when others than its owner may read it.
+ * @throws InputError with one sentence if the file is not an Ed25519 key, or if other users can read it.
+ * @throws Error with one sentence if the key cannot be created.
  */
 export async function loadOrCreateNodeKey(dataDir: string): Promise<NodeKey> {
   const path = nodeKeyPath(dataDir);
@@ -41,9 +42,9 @@ export async function loadOrCreateNodeKey(dataDir: string): Promise<NodeKey> {
 }
 
 /**
- * Makes a key and writes it to a new file (PKCS #8 PEM, readable by its owner only).
+ * Creates a key and writes it to a new file (PKCS #8 PEM, readable only by its owner).
  *
- * @throws the system's error, EEXIST when there is such a file: a key is never overwritten.
+ * @throws the system error; EEXIST if the file exists, because a key is never overwritten.
  */
 export async function createNodeKey(path: string): Promise<NodeKey> {
   const { privateKey } = generateKeyPairSync("ed25519");
@@ -52,9 +53,9 @@ export async function createNodeKey(path: string): Promise<NodeKey> {
 }
 
 /**
- * Loads a key that is there.
+ * Loads an existing key.
  *
- * @throws InputError with one sentence when the file is missing, is no Ed25519 key, or when others than its owner may read it.
+ * @throws InputError with one sentence if the file is missing, is not an Ed25519 key, or can be read by other users.
  */
 export async function loadNodeKey(path: string): Promise<NodeKey> {
   const { mode } = await stat(path).catch(() => {

@@ -1,46 +1,46 @@
 /**
- * What is signed and hashed, as texts, for both ends: the node, and clients wherever they run. So nothing here needs
- * Node.js; who hashes does it with what there is.
+ * Texts that are signed or hashed, shared by the node and its clients. Runs without Node.js: the caller computes the
+ * hash with the means of its platform.
  */
 
-/** Form of 32 bytes in text: a hash, or a public key. */
+/** Pattern of 32 bytes in text: a hash or a public key. */
 export const hex32 = /^0x[0-9a-f]{64}$/;
 
-/** The form of a storage program's address. */
+/** Pattern of the address of a storage program. */
 export const addressForm = /^stor-[0-9a-f]{40}$/;
 
 /**
- * Before the bytes of a TransactionBody and of a BlockHeader where they are signed. The words say what is signed, so
- * that a signature fits nothing else that its key signs: no other kind of message, and no other format of the chain.
+ * Prefixes of the signed bytes of a TransactionBody and of a BlockHeader. They separate domains: a signature is valid
+ * for no other kind of message that the key signs, and for no other format of the chain.
  */
 export const transactionPrefix = "gatehouse transaction v2\0";
 export const blockPrefix = "gatehouse block v3\0";
-/** Before the bytes of a HeadStatement where they are signed. */
+/** Prefix of the signed bytes of a HeadStatement. */
 export const headPrefix = "gatehouse head v1\0";
 
-/** The header `identity` of whoever has this key. */
+/** Returns the value of the header `identity` for a public key. */
 export function identityOf(publicKey: string): string {
   return `ed25519:${publicKey}`;
 }
 
 /**
- * The text of whose SHA-256 a caller signs the hex digits, from the headers as they are sent. What names its network
- * begins with a word of its own, so that its signature fits nothing else that the same key signs.
+ * Returns the text that proves an identity, from the headers as sent. The caller hashes it with SHA-256 and signs the
+ * hex digits of the hash. With a network, the text has a prefix, so that the signature is valid for nothing else.
  *
- * @param network value of the header `network`; undefined for the older form, which holds on every network.
+ * @param network value of the header `network`; undefined for the older form, which is valid on every network.
  */
 export function identityText(identity: string, timestamp: string, network: string | undefined): string {
   const claim = `${identity}:${timestamp}`;
   return network === undefined ? claim : `gatehouse-identity:${network}:${claim}`;
 }
 
-/** The text that the address of a program is made of. */
+/** Returns the text that an address is the hash of. */
 export function addressText(owner: string, name: string, nonce: bigint, salt: string): string {
   return `${owner}:${name}:${nonce}:${salt}`;
 }
 
 /**
- * Address of a program: `stor-` and 40 lower-case hex digits.
+ * Returns the address of a program: `stor-` and 40 lower-case hex digits.
  *
  * @param digest 64 hex digits: SHA-256 of {@link addressText}.
  */

@@ -1,9 +1,9 @@
-/** What the database holds and what does not fit to what was stored: how it is found, and who hears of it. */
+/** Detection and reporting of corruption: stored data that is not what was written. */
 import { isDatabaseCorruption, markDatabaseError } from "./database-error-kind.js";
 
-/** Something that was read is not what was stored. The message is a sentence for the operator, and for no caller. */
+/** Error for data that differs from what was stored. The message is for the operator, and is never sent to a caller. */
 export class CorruptionError extends Error {
-  override readonly name = "DamageError";
+  override readonly name = "CorruptionError";
 
   constructor(message: string) {
     super(message);
@@ -11,30 +11,33 @@ export class CorruptionError extends Error {
   }
 }
 
-/** Remembers what was found damaged, until it is found right. */
+/** Records corrupt items until a later read finds them intact. */
 export interface CorruptionMonitor {
   /**
-   * Reads something. When what is read does not fit, that is known from then on; when the same is read again and is
-   * right, it is forgotten. While something is damaged, nothing is said not to be there: what led there may be it.
+   * Reads an item. Records the item if the read throws a corruption error, and clears it when a later read succeeds.
+   * While any item is corrupt, the monitor reports nothing as missing, because the way to it may be corrupt.
    *
-   * @param what names it: what is read under one name is one thing.
-   * @param mayLack whether something may be missing in what was found; where it is left out, when nothing was found.
+   * @param what name of the item; reads under one name must read the same item.
+   * @param mayLack returns true if the result may lack something. Default: true if the result is undefined.
+   * @throws CorruptionError if the result may lack something while another item is corrupt.
    */
   read<T>(what: string, read: () => Promise<T>, mayLack?: (found: T) => boolean): Promise<T>;
-  /** Runs work that reads and writes many things: that it succeeds says nothing of what did not fit before. */
+  /** Runs work that reads and writes many items. Records corruption, but success clears no record. */
   run<T>(what: string, work: () => Promise<T>): Promise<T>;
-  /** Something was found damaged; or found right where there is no sentence. */
+  /**
+   * Records that an item is corrupt, with a message for the operator; clears the record if the message is undefined.
+   */
   found(what: string, sentence: string | undefined): void;
-  /** An error that ended a request: if it tells of damage that nobody has told of, that is known from then on. */
+  /** Records an error that ended a request, if it means corruption that is not recorded yet. */
   notice(error: unknown): void;
-  /** Sentences by what they are about. */
+  /** Returns the messages by item. */
   known(): ReadonlyMap<string, string>;
 }
 
 /**
- * Builds the watch.
+ * Creates the monitor.
  *
- * @param onChange hears of what is told of all of it in one sentence; undefined when nothing is damaged any more.
+ * @param onChange called with one summary of the corrupt items when it changes; undefined when none is left.
  */
 export function createCorruptionMonitor(onChange: (sentence: string | undefined) => void): CorruptionMonitor {
   const damages = new Map<string, string>();
@@ -70,7 +73,7 @@ export function createCorruptionMonitor(onChange: (sentence: string | undefined)
     }
   }
 
-  /** Other things are damaged, so that what was looked for may be there all the same. */
+  /** Returns the error for a missing item. Other items are corrupt, so it may exist all the same. */
   function notSure(): CorruptionError {
     const error = new CorruptionError("While something is damaged, nothing is said not to be there.");
     seen.add(error);
@@ -99,7 +102,7 @@ export function createCorruptionMonitor(onChange: (sentence: string | undefined)
   };
 }
 
-/** What an error of damage says, for the operator. */
+/** Returns the message of a corruption error, for the operator. */
 export function messageFor(error: unknown, what: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return error instanceof CorruptionError

@@ -1,39 +1,41 @@
 /**
- * Tells errors of a database that is away, locked, full or busy, or that holds something else than what was stored, from
- * those of a query that is wrong.
+ * Classifies database errors. Separates a database that is unavailable, locked, full, busy or corrupt from an invalid
+ * query.
  */
 
 /**
- * Why a query failed that is right: the database is away or full (`unavailable`); others of this process had it for too
- * long (`busy`); somebody outside of it did (`locked`), which is no more than that, unless it goes on; or it holds
- * something else than what was stored (`damaged`), and trying again helps nobody.
+ * Reason for the failure of a valid query:
+ * - `unavailable`: the database is unreachable or full.
+ * - `busy`: other queries of this process used the database for too long.
+ * - `locked`: another process used it for too long. This is harmless unless it continues.
+ * - `damaged`: the stored data is corrupt; a retry does not help.
  */
 export type DatabaseErrorKind = "unavailable" | "busy" | "locked" | "damaged";
 
 const troubles = new WeakMap<object, DatabaseErrorKind>();
 
-/** Marks an error as one of the database: whoever asks may try again. The last mark holds. */
+/** Marks an error as a database error, so that callers may retry. A later mark replaces an earlier one. */
 export function markDatabaseError(error: object, trouble: DatabaseErrorKind = "unavailable"): void {
   troubles.set(error, trouble);
 }
 
-/** What kind of trouble of the database was thrown; undefined for what is none. */
+/** Returns the kind of a database error; undefined for any other thrown value. */
 export function databaseErrorKindOf(thrown: unknown): DatabaseErrorKind | undefined {
   return typeof thrown === "object" && thrown !== null ? troubles.get(thrown) : undefined;
 }
 
-/** Whether what was thrown is trouble of the database, of any kind. */
+/** Returns true if the thrown value is a database error of any kind. */
 export function isDatabaseError(thrown: unknown): boolean {
   return databaseErrorKindOf(thrown) !== undefined;
 }
 
-/** Whether what was thrown tells of a database that others have for a moment, and of nothing worse. */
+/** Returns true if the thrown value only means that the database is in use by others: `busy` or `locked`. */
 export function isDatabaseBusy(thrown: unknown): boolean {
   const trouble = databaseErrorKindOf(thrown);
   return trouble === "busy" || trouble === "locked";
 }
 
-/** Whether what was thrown tells of a database that holds something else than what was stored. */
+/** Returns true if the thrown value means corruption. */
 export function isDatabaseCorruption(thrown: unknown): boolean {
   return databaseErrorKindOf(thrown) === "damaged";
 }

@@ -1,14 +1,14 @@
-/** The node cannot start; the message is one sentence that says why and what to do. */
+/** Error for a node that cannot start. The message is one sentence with the reason and the remedy. */
 export class StartError extends Error {
   override readonly name = "StartError";
 }
 
-/** The start was ended by its signal, and all that had begun with it. */
+/** Error for a start that was aborted by its signal. Everything that had started is stopped again. */
 export class StartAborted extends Error {
   override readonly name = "StartAborted";
 }
 
-/** What was given, such as an option or a file, cannot be used: trying again changes nothing. The message is one sentence. */
+/** Error for invalid input, such as an option or a file. A retry cannot succeed. The message is one sentence. */
 export class InputError extends Error {
   override readonly name: string = "InputError";
 }

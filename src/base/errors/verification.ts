@@ -1,23 +1,23 @@
-/** A walk over everything that is stored, in portions that are small enough for others to have their turn in between. */
+/** Scans stored data for corruption, in portions short enough for requests to be served in between. */
 import { messageFor } from "./corruption.js";
 import { isDatabaseCorruption } from "./database-error-kind.js";
 
-/** Something that is not what was stored. */
+/** Corrupt item. */
 export interface Finding {
   readonly what: string;
-  /** For the operator. */
+  /** Message for the operator. */
   readonly sentence: string;
 }
 
-/** What is counted, in the order in which it is looked at. */
+/** Kinds of items, in the order in which they are verified. */
 export const verifiedKinds = ["blocks", "roots", "nodes", "nullifiers", "senders", "programs"] as const;
 
 export type VerifiedKind = (typeof verifiedKinds)[number];
 
-/** A piece of a walk. */
+/** Progress of a scan after one portion. */
 export interface VerifiedPortion {
   readonly kind: VerifiedKind;
-  /** How many of them were looked at so far, and how many there are. */
+  /** Number of items verified so far, and in total. */
   readonly done: number;
   readonly total: number;
   readonly findings: readonly Finding[];
@@ -25,7 +25,7 @@ export interface VerifiedPortion {
 
 export type Verification = AsyncGenerator<VerifiedPortion, void>;
 
-/** Looks at something; gives what does not fit. Throws what tells of no damage. */
+/** Runs a check and returns the corruption that it finds. Rethrows every other error. */
 export async function look(what: string, check: () => Promise<unknown>): Promise<Finding[]> {
   try {
     await check();
@@ -38,21 +38,23 @@ export async function look(what: string, check: () => Promise<unknown>): Promise
   }
 }
 
-/** Rows of a table that are looked at one by one. */
+/** Table of rows that are verified one by one. */
 export interface VerifiedRows<Row> {
   readonly kind: VerifiedKind;
-  /** How many there are, as the walk begins. */
+  /** Returns the number of rows when the scan starts. */
   readonly count: () => Promise<number>;
-  /** The next ones after a key, in its order, a portion of them; after "" the first. */
+  /** Returns the next portion of rows after a key, in key order. The key "" returns the first rows. */
   readonly after: (key: string) => Promise<readonly Row[]>;
   readonly keyOf: (row: Row) => string;
-  /** What a row is called that does not fit. */
+  /** Returns the name of a row, for the report of corruption. */
   readonly nameOf: (row: Row) => string;
-  /** Throws DamageError. */
+  /** Throws CorruptionError if the row is corrupt. */
   readonly check: (row: Row) => Promise<void>;
 }
 
-/** Walks over rows; those that come meanwhile are looked at, too, where their key is still ahead. */
+/**
+ * Verifies the rows of a table in key order. Includes rows that are added during the scan if their key is still ahead.
+ */
 export async function* verifyRows<Row>({ kind, count, after, keyOf, nameOf, check }: VerifiedRows<Row>): Verification {
   const total = await count();
   let done = 0;
@@ -66,7 +68,10 @@ export async function* verifyRows<Row>({ kind, count, after, keyOf, nameOf, chec
   }
 }
 
-/** A walk over things of one kind. Where what leads from one portion to the next is damaged, that is a finding, and the end. */
+/**
+ * Continues a scan of one kind to its end. If corruption prevents the step to the next portion, reports it as a finding
+ * and ends the scan.
+ */
 export async function* toItsEnd(kind: VerifiedKind, verification: Verification): Verification {
   let reached: Pick<VerifiedPortion, "done" | "total"> = { done: 0, total: 0 };
   try {

@@ -1,30 +1,30 @@
-/** Files and directories that only their owner may open, whatever the umask is and whatever there was before. */
+/** Files and directories that only their owner can open, regardless of the umask and of previous modes. */
 import { randomBytes } from "node:crypto";
 import { chmod, link, mkdir, open, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isMainThread } from "node:worker_threads";
 
-/** Mode of a file that only its owner may read and write. */
+/** Mode of a file that only its owner can read and write. */
 export const privateFileMode = 0o600;
 const privateDirectoryMode = 0o700;
-/** What others than the owner may do. */
+/** Permission bits of the group and of other users. */
 const othersMask = 0o077;
-/** Everybody may make files in it, as in /tmp. */
+/** Mode bit of directories that every user can write to, such as /tmp. */
 const stickyBit = 0o1000;
 
-/** Makes a directory, and those above it, where there is none; one that is there stays as it is. */
+/** Creates a directory and its parents. Leaves an existing directory unchanged. */
 export async function makePrivateDirectory(path: string): Promise<void> {
   if ((await mkdir(path, { recursive: true, mode: privateDirectoryMode })) !== undefined) {
-    // The umask may have taken from it what its owner needs.
+    // The umask may have removed permissions that the owner needs.
     await chmod(path, privateDirectoryMode);
   }
 }
 
 /**
- * Makes a directory where there is none, and closes one that is open to others.
+ * Creates a directory, or removes the permissions of other users from an existing one.
  *
- * @returns whether it was open to others.
- * @throws Error with one sentence when it stays open to them, or is everybody's.
+ * @returns true if other users had permissions.
+ * @throws Error with one sentence if the permissions cannot be removed, or if a shared directory has the sticky bit.
  */
 export async function claimDirectory(path: string): Promise<boolean> {
   await makePrivateDirectory(path);
@@ -45,10 +45,10 @@ export async function claimDirectory(path: string): Promise<boolean> {
 }
 
 /**
- * Writes a new file in a directory that is made where there is none: whole or not at all, under another name first, so that
- * nobody ever reads half of it.
+ * Writes a new file atomically, and creates its directory if needed. Writes to a draft first and links it, so that no
+ * process reads an incomplete file.
  *
- * @throws the system's error, EEXIST when there is such a file: none is overwritten.
+ * @throws the system error; EEXIST if the file exists, because no file is overwritten.
  */
 export async function writeNewFile(path: string, content: string | Uint8Array): Promise<void> {
   const directory = dirname(path);
@@ -69,7 +69,7 @@ export async function writeNewFile(path: string, content: string | Uint8Array): 
   }
 }
 
-/** Makes an empty file where there is none; one that is there is closed to others, where it may be. */
+/** Creates an empty private file. Removes the permissions of other users from an existing file, if allowed. */
 export async function claimFile(path: string): Promise<void> {
   try {
     const file = await open(path, "wx", privateFileMode);
@@ -82,7 +82,7 @@ export async function claimFile(path: string): Promise<void> {
   }
 }
 
-/** Closes a file to others, if it is there and that is allowed. */
+/** Removes the permissions of other users from a file, if the file exists and this is allowed. */
 export async function closeFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isFile() === true && (found.mode & othersMask) !== 0) {
@@ -91,10 +91,10 @@ export async function closeFile(path: string): Promise<void> {
 }
 
 /**
- * Runs what makes a file without a mode, such as a socket. In a thread it is made with the umask of the process, which
- * threads may not change.
+ * Runs a function that creates a file without a mode, such as a socket. In a worker thread the umask of the process
+ * applies, because threads cannot change it.
  *
- * @param make makes it before it returns.
+ * @param make creates the file synchronously.
  */
 export function withPrivateUmask<T>(make: () => T): T {
   if (!isMainThread) {

@@ -1,12 +1,12 @@
-/** Has on the disk what was written. */
+/** Flushes files and directories to disk with fsync. */
 import { open } from "node:fs/promises";
 
-/** The content of a file. */
+/** Flushes the content of a file. */
 export async function syncFile(path: string): Promise<void> {
   await sync(path, "r+");
 }
 
-/** The names of a directory: files in it that were made, renamed or removed. */
+/** Flushes the entries of a directory, after files in it were created, renamed or removed. */
 export async function syncDirectory(path: string): Promise<void> {
   await sync(path, "r");
 }

@@ -1,36 +1,39 @@
 /**
- * How much one answer may weigh, whatever the protocol, and lists that end before they weigh more. What a single value
- * weighs is bounded where it is made: a program by its transaction, a block by the rule of the chain.
+ * Size limit of a response in every protocol, and lists that are cut to fit. Single values have limits where they are
+ * created: the size of a program by its transaction, the size of a block by a rule of the chain.
  */
 import { isImmutable, makeImmutable } from "../caches/immutable.js";
 
-/** Most bytes of an answer that could have been shorter: what clients of gRPC take when nobody tells them otherwise. */
+/** Limit in bytes on a response that can be split. It is the default receive limit of gRPC clients. */
 export const maxResponseBytes = 4 * 1024 * 1024;
 
-/** What stands around the items of a list, roomily. */
+/** Generous allowance in bytes for the message around the items of a list. */
 const envelopeBytes = 64 * 1024;
-/** Most bytes of the items of a list. */
+/** Limit in bytes on the items of a list. */
 export const maxListBytes = maxResponseBytes - envelopeBytes;
 
-/** What the JSON of a message has beside what JSON.stringify gives: words for enums, nulls for what is unset. */
+/**
+ * Allowance in bytes for what the JSON of a message has in addition to JSON.stringify: names of enums, nulls for unset
+ * fields.
+ */
 const itemEnvelopeBytes = 256;
 
-/** At most so many bytes is a message in an answer: its JSON, which is longer than any other form. */
+/** Returns an upper estimate of the size of an encoded message in bytes. Measures JSON, the longest encoding. */
 export function estimateBytes(message: object): number {
   const text = JSON.stringify(message, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
   return Buffer.byteLength(text) + itemEnvelopeBytes;
 }
 
-/** A part of a list. */
+/** Part of a list that fits into one response. */
 export interface ListPart<Item> {
   readonly items: readonly Item[];
-  /** Where the next part begins; undefined when there is none. */
+  /** Offset of the next part; undefined if this is the last one. */
   readonly nextOffset: number | undefined;
 }
 
 /**
- * Builds the function that gives as many items of a list, from an offset on, as one answer holds. A list that fits is
- * given as it is, so that one which is immutable is also encoded once.
+ * Creates a function that returns as many items of a list, from an offset on, as fit into one response. It always
+ * returns the next item. A list that fits is returned itself, so that the encoding of an immutable list can be cached.
  */
 export function createListCutter<Item extends object>(): (list: readonly Item[], offset?: number) => ListPart<Item> {
   const weights = new WeakMap<Item, number>();

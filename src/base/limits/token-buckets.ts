@@ -1,30 +1,33 @@
 /**
- * Token buckets by key, for what is bounded for each address, identity or endpoint. They live in a least-recently-used
- * cache, so that a flood of keys pushes out old ones instead of filling the memory. Their clock only goes forward.
+ * Token buckets by key, for limits per address, identity or endpoint. An LRU cache stores them, so that a flood of keys
+ * evicts old buckets and does not exhaust memory. Their clock is monotonic.
  */
 import { TokenBucket } from "limiter";
 import { createLruCache } from "../caches/lru-cache.js";
 
-/** How a bucket fills. */
+/** Size and refill rate of a bucket. */
 export interface BucketRate {
-  /** Tokens of a full bucket: how many may be taken at once. */
+  /** Capacity of the bucket in tokens, which a burst can use at once. */
   readonly burst: number;
-  /** And how many more come in each interval. */
+  /** Tokens added per interval of `everyMs`. */
   readonly tokens: number;
   readonly everyMs: number;
 }
 
-/** The buckets. */
 export interface TokenBuckets {
-  /** The bucket of a key; a full one where there is none yet. */
+  /** Returns the bucket of a key; creates a full one if there is none. */
   of(key: string, rate: BucketRate): TokenBucket;
-  /** The bucket of a key, if there is one. */
+  /** Returns the bucket of a key; undefined if there is none. */
   known(key: string): TokenBucket | undefined;
-  /** All buckets at present. */
+  /** Returns every bucket in the cache. */
   all(): Iterable<TokenBucket>;
 }
 
-/** @param maxKeys most keys that are remembered; the bucket of a forgotten one is full. */
+/**
+ * Creates an empty set of buckets.
+ *
+ * @param maxKeys limit on buckets; the least recently used one is evicted and starts full again.
+ */
 export function createTokenBuckets(maxKeys: number): TokenBuckets {
   const buckets = createLruCache<TokenBucket>(maxKeys);
   return {

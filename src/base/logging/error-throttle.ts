@@ -1,6 +1,6 @@
 /**
- * Trouble that comes again and again, as a database that is away makes it: the log has the first of each kind as it is,
- * then once a minute how often it came, and the end of it.
+ * Throttles log lines about repeated errors, such as an unreachable database. Logs the first error of each kind in
+ * full, a count at most once per minute, and the recovery.
  */
 import type { Logger } from "./log.js";
 import { errorMessage } from "../errors/error-message.js";
@@ -10,39 +10,39 @@ export interface TroubleLogDeps {
   readonly level?: "warn" | "error";
   /** Fields of every line. */
   readonly fields: object;
-  /** What is the matter. */
+  /** Message of each error line. */
   readonly message: string;
-  /** That it is over; left out where nobody can tell. */
+  /** Message of the recovery line; left out if recovery cannot be detected. */
   readonly over?: string;
   readonly nowMs?: () => number;
 }
 
 export interface ErrorThrottle {
-  /** It happened; `fields` are of the first line alone. */
+  /** Reports an error. `fields` are logged only with the first error of its kind. */
   failed(error: unknown, fields?: object): void;
-  /** It went well. */
+  /** Reports a success. */
   well(): void;
 }
 
-/** How often trouble that goes on has a line. */
+/** Interval in milliseconds between lines about a continuing error. */
 const lineEveryMs = 60_000;
-/** What has not come for so long is told anew: longer than between two tries of anything. */
+/** Time in milliseconds until an error counts as new. It is longer than any retry interval. */
 const forgetAfterMs = 10 * lineEveryMs;
-/** What is of more kinds than this is of the last one. */
+/** Limit on kinds that are counted separately; further kinds share one count. */
 const maxKinds = 16;
 
 interface Kind {
-  /** How often it came since its last line. */
+  /** Number of errors since the last line. */
   more: number;
   linedMs: number;
   lastMs: number;
 }
 
-/** Builds the log; nothing has happened yet. */
+/** Creates a throttle without errors. */
 export function createErrorThrottle(deps: TroubleLogDeps): ErrorThrottle {
   const { log, level = "error", message, over, nowMs = Date.now } = deps;
   const kinds = new Map<string, Kind>();
-  /** There was a line of trouble, and none of its end since then. */
+  /** True if an error was logged since the last recovery. */
   let isTold = false;
 
   function forgetOld(now: number): void {
@@ -89,7 +89,7 @@ export function createErrorThrottle(deps: TroubleLogDeps): ErrorThrottle {
   };
 }
 
-/** Errors of one kind have the same name, whatever they say of this time. */
+/** Returns the kind of an error: its code, or its message with the top stack frame. */
 function nameOf(error: unknown): string {
   const { code, stack = "" } = (error ?? {}) as NodeJS.ErrnoException;
   return code ?? `${errorMessage(error)} ${stack.split("\n").find((line) => line.trim().startsWith("at ")) ?? ""}`;

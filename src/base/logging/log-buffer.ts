@@ -1,6 +1,6 @@
 /**
- * The log buffers that the node serves. They take log lines as the log wrote them, so after redaction, and keep of each
- * only what the contract shows: no field of a line but its message ever gets here, and no caller's address.
+ * Log buffers that the node serves. They receive lines after redaction, and store only what the API shows: no field
+ * except the message, level, time and subsystem, and no address of a caller.
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isIP } from "node:net";
@@ -11,7 +11,7 @@ import {
   type PublicLogLineSchema,
 } from "../../../gen/gatehouse/info/v1/info_pb.js";
 
-/** Most lines of the buffers; there are fewer where they are so long that one answer would not hold them. */
+/** Limits on lines of the buffers. Fewer are stored if they would not fit into one response. */
 export const maxPublicLines = 500;
 export const maxDiagnosticLines = 1_000;
 const maxMessageLength = 2_000;
@@ -31,11 +31,11 @@ interface LoggedLine {
   readonly msg?: string;
   readonly subsystem?: unknown;
   readonly public?: unknown;
-  /** A line of the access log, which would push everything else out. */
+  /** True for a line of the access log, which is left out because it would displace all other lines. */
   readonly access?: unknown;
 }
 
-/** Empty buffers. `write` takes one line of newline-delimited JSON as pino writes it. */
+/** Creates empty buffers. `write` takes one line of newline-delimited JSON as pino writes it. */
 export function createLogBuffers(): LogBuffers & { write(line: string): void } {
   const publicRing = createRing<PublicLine>(maxPublicLines);
   const diagnosticRing = createRing<DiagnosticLine>(maxDiagnosticLines);
@@ -68,14 +68,14 @@ const levels = new Map<number, LogLevel>([
   [60, LogLevel.FATAL],
 ]);
 
-/** Messages are written without addresses; this keeps out those that a library puts into an error's message. */
+/** Replaces IP addresses. The node writes none into messages, but error messages of libraries may contain some. */
 function withoutAddresses(message: string): string {
   return message
     .replace(/[0-9a-f]*:[0-9a-f:]*:(?:(?:\d+\.){3}\d+|[0-9a-f]*)/gi, (text) => (isIP(text) === 6 ? "[address]" : text))
     .replace(/\b(?:\d{1,3}\.){3}\d{1,3}\b/g, "[address]");
 }
 
-/** The last items: at most so many, and of no more bytes than one answer holds. */
+/** Creates a ring of the latest items, limited in number and to the bytes that fit into one response. */
 function createRing<T extends object>(capacity: number): { push(item: T): void; items(): T[] } {
   const slots: { readonly item: T; readonly bytes: number }[] = [];
   let heldBytes = 0;

@@ -1,22 +1,23 @@
 /**
- * Where log lines go: a file descriptor that they are written to at once, so that a line is out when the call returns. A
- * log that cannot be written ends nothing and holds nobody up: a reader that is slow has so much kept for it, and what is
- * beyond that, or fails, is lost and counted. The next line is tried again: a full disk may have room by then.
+ * Destination of log lines: a file descriptor that is written synchronously, so that a line is out when the call
+ * returns. Logging never stops or blocks the node. Up to 1 MiB is buffered for a slow reader. Lines beyond that, and
+ * lines that fail, are dropped and counted. After an error the next line is tried again, because a full disk may have
+ * space by then.
  */
 import { writeSync } from "node:fs";
 
 export interface LogDestination {
   /** Writes a line; never throws. */
   write(line: string): void;
-  /** How many lines were lost. */
+  /** Returns the number of dropped lines. */
   lost(): number;
 }
 
-/** What is kept for a reader that is slow. */
+/** Limit in bytes on the buffer for a slow reader. */
 const maxKeptBytes = 1_048_576;
 const retryAfterMs = 100;
 
-/** Writes to a descriptor, which stays open. */
+/** Creates a destination that writes to a descriptor and leaves it open. */
 export function openLogDestination(
   fd: number,
   write: (fd: number, bytes: Uint8Array) => number = writeSync,
@@ -26,7 +27,7 @@ export function openLogDestination(
   let lost = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  /** Gives what is left of a line because its reader is slow; undefined when there is nothing more to do for it. */
+  /** Writes bytes. Returns the rest if the reader is slow; undefined if the bytes are written or dropped. */
   function put(bytes: Uint8Array): Uint8Array | undefined {
     let rest = bytes;
     try {
@@ -57,7 +58,7 @@ export function openLogDestination(
   }
 
   function keep(bytes: Uint8Array, isBegun: boolean): void {
-    // What was begun is ended, so that lines stay lines.
+    // Complete a line that is partly written, so that lines stay separate.
     if (keptBytes + bytes.length > maxKeptBytes && !isBegun) {
       lost++;
       return;

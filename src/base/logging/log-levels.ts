@@ -1,5 +1,5 @@
 /** Levels of `--log-level`. */
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
-/** One of them. */
+/** Level of `--log-level`. */
 export type LogLevelName = (typeof logLevels)[number];

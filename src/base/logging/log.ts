@@ -7,8 +7,8 @@ import { type LogDestination, openLogDestination } from "./log-destination.js";
 import { createLogBuffers, type LogBuffers } from "./log-buffer.js";
 
 /**
- * Writes log lines. A field `subsystem` names who writes; `public: true` also puts the message, and nothing else of the
- * line, into the public log buffer.
+ * Writes log lines. The field `subsystem` names the source; `public: true` also puts the message, and no other field,
+ * into the public log buffer.
  */
 export interface Logger {
   debug(fields: object, message: string): void;
@@ -19,32 +19,32 @@ export interface Logger {
 
 export interface LoggingSettings {
   readonly level: LogLevelName;
-  /** Lines of JSON; otherwise lines for people where stderr is a terminal. */
+  /** True for lines of JSON; false for readable text if stderr is a terminal. */
   readonly json: boolean;
-  /** Where lines go; stderr when left out. */
+  /** Destination of lines. Default: stderr. */
   readonly destination?: DestinationStream;
 }
 
 export interface Logging extends LogBuffers {
   readonly log: Logger;
-  /** How many lines could not be written. */
+  /** Returns the number of lines that could not be written. */
   readonly lost: () => number;
 }
 
-/** Names of fields that never leave the process, at the top of a line or one level down. */
+/** Names of fields that are redacted, at the top level of a line or one level below. */
 const secretNames = ["signature", "authorization", "cookie", "identity", "privateKey", "seed", "password", "token"];
 
-/** For terminals alone. */
+/** Needed only for terminals, so loaded on first use. */
 const pretty = lazyRequire<typeof PinoPretty>("pino-pretty");
 
-/** One for the process, however many nodes are in it. */
+/** Destination that every node in the process shares. */
 let stderr: LogDestination | undefined;
 
 export function createLogging({ level, json, destination }: LoggingSettings): Logging {
   const buffers = createLogBuffers();
   stderr ??= openLogDestination(2);
   const toTerminal = destination ?? (json || !process.stderr.isTTY ? stderr : forPeople(stderr));
-  // The buffers are part of the interface: they fill at info and above, whatever level the terminal shows.
+  // The buffers are part of the API: they contain level info and above, regardless of the level on the terminal.
   const streams: StreamEntry[] = [{ level: "info", stream: { write: (line: string) => buffers.write(line) } }];
   if (level !== "silent") {
     streams.push({ level, stream: toTerminal });
@@ -65,7 +65,7 @@ export function createLogging({ level, json, destination }: LoggingSettings): Lo
   };
 }
 
-/** Lines as people read them. */
+/** Formats lines as readable text. */
 function forPeople(destination: LogDestination): DestinationStream {
   const format = pretty().prettyFactory({ ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
   return { write: (line) => destination.write(format(line)) };

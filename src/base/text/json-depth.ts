@@ -1,8 +1,8 @@
 import { endOfString } from "./json-string.js";
 
 /**
- * Whether JSON text is nested deeper than so many levels. It looks at the brackets outside of strings alone, and so can
- * be asked before a parser that deep nesting would hold up; how the brackets match is for that parser.
+ * Returns true if JSON text is nested deeper than `levels`. Counts brackets outside of strings and does not check that
+ * they match. Call it before a parser that deep nesting would slow down.
  */
 export function isNestedDeeper(text: string, levels: number): boolean {
   let depth = 0;

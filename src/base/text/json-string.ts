@@ -1,6 +1,6 @@
 /** Strings in JSON text. */
 
-/** Position of the quote that ends the string which starts at `start`; -1 when there is none. */
+/** Returns the position of the quote that closes the string opened at `start`; -1 if it is not closed. */
 export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end >= 0 && isEscaped(text, end)) {

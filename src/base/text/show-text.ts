@@ -1,9 +1,11 @@
-/** Shows a text of a caller in an error message. */
+/** Shows text from a caller in an error message. */
 
-/** The most characters that are shown. */
+/** Limit on characters that are shown. */
 const maxShown = 80;
 
-/** Returns the text in quotes, shortened, with escapes for what would not be seen, or would change how the rest is seen. */
+/**
+ * Returns the text in quotes, shortened. Escapes characters that are invisible or change how other text is displayed.
+ */
 export function showText(text: string): string {
   const shown = text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
   return JSON.stringify(shown).replaceAll(

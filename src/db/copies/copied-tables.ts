@@ -1,19 +1,18 @@
-/** What is copied from one database to another: every table but those that the schema's own steps fill. */
+/** Tables that are copied between databases: all except those that the migrations fill. */
 
-/** A table. */
 export interface CopiedTable {
   readonly name: string;
-  /** Columns by which its rows are told apart, and walked over: its primary key. */
+  /** Primary key, by which rows are identified and scanned. */
   readonly key: readonly string[];
-  /** Columns of yes and no, which are numbers with an engine that has no type for them. */
+  /** Boolean columns, which are numbers on an engine without a boolean type. */
   readonly booleans?: readonly string[];
-  /** The column that numbers new rows. */
+  /** Column with a sequence for new rows. */
   readonly numbered?: string;
-  /** What columns hold in the copy, whatever the source has. */
+  /** Fixed values of columns in the copy, regardless of the source. */
   readonly instead?: Readonly<Record<string, null | number>>;
 }
 
-/** The part of the chain; a table stands after those that it refers to. */
+/** Tables of the chain. A table comes after those that it references. */
 export const chainTables: readonly CopiedTable[] = [
   { name: "blocks", key: ["number"] },
   { name: "transactions", key: ["hash"] },
@@ -37,12 +36,12 @@ export const chainTables: readonly CopiedTable[] = [
   {
     name: "writer_lease",
     key: ["id"],
-    // Whose the database is goes along; nobody writes to the copy yet.
+    // Copy the identity of the owner and the epoch, but no lease: no process writes to the copy yet.
     instead: { holder: null, host: null, machine: null, pid: null, since_ms: null, until_ms: 0 },
   },
 ];
 
-/** The part of the mempool. */
+/** Tables of the mempool. */
 export const mempoolTables: readonly CopiedTable[] = [
   { name: "pending_transactions", key: ["hash"] },
   { name: "rejected_transactions", key: ["hash"] },

@@ -1,18 +1,21 @@
-/** The table that a database has while it is being copied into: how far that is, and that no node may use it. */
+/**
+ * Table that exists while a database is being copied into. It stores the progress, and prevents a node from using the
+ * copy.
+ */
 import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
 import { hasTable } from "../migrations/has-table.js";
 import type { EncodedKey } from "./row-scan.js";
 
 const table = "unfinished_copy";
-/** The row that says of what it is a copy. */
+/** Step of the row that identifies the source of the copy. */
 const sourceStep = "";
 
-/** How far a table is. */
+/** Progress of a table. */
 export interface CopyState {
-  /** Key of the last row; null before the first. */
+  /** Key of the last copied row; null before the first. */
   readonly after: EncodedKey | null;
   readonly rows: number;
-  /** Over the rows as they were read. */
+  /** Digest of the rows as they were read. */
   readonly digest: string;
   readonly isComplete: boolean;
 }
@@ -20,7 +23,7 @@ export interface CopyState {
 const atBegin: CopyState = { after: null, rows: 0, digest: "0".repeat(64), isComplete: false };
 
 /**
- * Refuses a database into which another one is being copied, or was until somebody ended that.
+ * Rejects a database that is an unfinished copy, in progress or interrupted.
  *
  * @throws DatabaseError
  */
@@ -34,10 +37,10 @@ export async function refuseUnfinishedCopy(read: Queries): Promise<void> {
 }
 
 /**
- * Marks a database as unfinished; of one that is so already, finds out of what.
+ * Marks a database as an unfinished copy of a source, or compares the source with an existing mark.
  *
- * @param source what names the source, and its state.
- * @returns false where it is the copy of something else.
+ * @param source identity of the source and its state.
+ * @returns false if the database is the copy of another source.
  */
 export async function beginCopy(target: Database, source: string): Promise<boolean> {
   return await target.transaction(async (db) => {
@@ -50,7 +53,7 @@ export async function beginCopy(target: Database, source: string): Promise<boole
   });
 }
 
-/** Whether something is being copied into a database. */
+/** Returns true if the database is an unfinished copy. */
 export async function isUnfinishedCopy(target: Database): Promise<boolean> {
   return await hasTable(target.read, table);
 }
@@ -61,7 +64,7 @@ async function createTable(db: Queries): Promise<void> {
   );
 }
 
-/** How far tables of a part are; those that were not begun are at their beginning from now on. */
+/** Reads the progress of the tables of a part. Creates an initial state for tables that have none. */
 export async function readStates(part: DatabasePart, steps: readonly string[]): Promise<Map<string, CopyState>> {
   return await part.transaction(async (db) => {
     await createTable(db);
@@ -78,9 +81,9 @@ export async function readStates(part: DatabasePart, steps: readonly string[]): 
 }
 
 /**
- * In the transaction of the rows: a table is further.
+ * Saves the progress of a table, in the transaction that stores the rows.
  *
- * @throws DatabaseError when somebody else has brought it further.
+ * @throws DatabaseError if another process advanced the copy.
  */
 export async function saveState(db: Queries, step: string, from: CopyState, to: CopyState): Promise<void> {
   const met = await db.run((sql) =>
@@ -93,7 +96,7 @@ export async function saveState(db: Queries, step: string, from: CopyState, to: 
   }
 }
 
-/** From now on a node may use it. */
+/** Ends the copy, so that a node may use the database. */
 export async function endCopy(target: Database): Promise<void> {
   const drop = (sql: Parameters<Parameters<Queries["run"]>[0]>[0]) => sql.schema.dropTableIfExists(table);
   await target.mempool.write.run(drop);

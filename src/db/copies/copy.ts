@@ -1,6 +1,6 @@
 /**
- * Copies a database into an empty one, of whatever engine, table by table. Rows and how far they are go into the target in
- * one transaction, so that a copy which was ended goes on where it was.
+ * Copies a database into an empty one of any engine, table by table. One transaction stores both rows and progress, so
+ * that an interrupted copy can resume.
  */
 import { chainTables, type CopiedTable, mempoolTables } from "./copied-tables.js";
 import { inChunks } from "../rows/chunks.js";
@@ -9,32 +9,32 @@ import { isPrepared, migrate } from "../migrations/migrate.js";
 import { createRowsDigest, keyOf, normalize, type Row, scanRows } from "./row-scan.js";
 import { beginCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";
 
-/** What a copy is told, and tells. */
+/** Inputs and callbacks of a copy. */
 export interface CopyDeps {
-  /** Its schema is that of this version. */
+  /** Source, with the schema of this version. */
   readonly source: Database;
-  /** Empty, or a copy of the same source that was ended. */
+  /** Target: empty, or an interrupted copy of the same source. */
   readonly target: Database;
-  /** Names the source, and changes when somebody writes to it. */
+  /** Identity of the source, which changes when the source is written to. */
   readonly sourceState: string;
-  /** Rows that were copied, or compared, and how many there are. */
+  /** Called with the number of rows that are copied or compared, and the total. */
   readonly onProgress: (step: "copied" | "compared", done: number, total: number) => void;
-  /** Is asked once all is copied; throws where the source is another one by now. */
+  /** Called when all rows are copied; throws if the source has changed. */
   readonly confirm: () => Promise<void>;
 }
 
-/** What was copied. */
+/** Result of a copy. */
 export interface CopyOutcome {
-  /** Rows by table. */
+  /** Number of rows by table. */
   readonly tables: Readonly<Record<string, number>>;
-  /** Whether an earlier copy was gone on with. */
+  /** True if the copy resumed an earlier one. */
   readonly resumed: boolean;
 }
 
 /**
- * Copies. In the end every row of the target is read again, and compared with what was read from the source.
+ * Copies a database. At the end it reads every row of the target and compares the digest with that of the source.
  *
- * @throws DatabaseError when the target is not empty, or when it does not hold what the source holds.
+ * @throws DatabaseError if the target is not empty, or if its rows differ from the source.
  */
 export async function copyDatabase(deps: CopyDeps): Promise<CopyOutcome> {
   const { target, sourceState, confirm } = deps;
@@ -67,8 +67,8 @@ type States = ReadonlyMap<string, CopyState>;
 const namesOf = (tables: readonly CopiedTable[]): string[] => tables.map(({ name }) => name);
 
 /**
- * Each part is read as of one moment, that of the mempool first: a block is stored before its transactions leave the
- * mempool, so that none is in neither.
+ * Copies each part from one snapshot, the mempool first. A block is stored before its transactions leave the mempool,
+ * so this order loses no transaction between the parts.
  */
 async function copyOneMoment({ source, target, onProgress }: CopyDeps): Promise<States> {
   const reached = new Map<string, CopyState>();
@@ -91,7 +91,7 @@ async function copyOneMoment({ source, target, onProgress }: CopyDeps): Promise<
         await copyTable(db, to, table, reached.get(table.name)!, (state) => {
           reached.set(table.name, state);
           const done = sumRows(reached);
-          // There may be more of them by now.
+          // Rows may have been added since the count.
           onProgress("copied", done, Math.max(done, rows));
         });
       }
@@ -128,7 +128,7 @@ async function copyTable(
     await to.transaction(async (db) => {
       await saveState(db, table.name, state, next);
       if (state.after === null) {
-        // What the steps of the schema have put there.
+        // Remove the rows that the migrations inserted.
         await db.run((sql) => sql(table.name).delete());
       }
       for (const some of inChunks(rows)) {
@@ -147,7 +147,7 @@ async function copyTable(
   await store([], { ...state, isComplete: true });
 }
 
-/** Reads every row of the target, and compares them with what was read from the source. */
+/** Reads every row of the target, and compares the digests with those of the source. */
 async function compare({ target, onProgress }: CopyDeps, states: States): Promise<void> {
   const total = sumRows(states);
   let done = 0;

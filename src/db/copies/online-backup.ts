@@ -1,4 +1,4 @@
-/** Saves a database as files of SQLite, while a node may write to it. */
+/** Backs up a database to SQLite files while a node may write to it. */
 import { rm, stat } from "node:fs/promises";
 import { claimFile } from "../../base/files/private-files.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
@@ -7,17 +7,17 @@ import { copyDatabase } from "./copy.js";
 import { fileOf, mempoolSuffix, withDatabase } from "../open.js";
 import { openSqliteForReading } from "../sqlite/sqlite.js";
 
-/** How far it is. */
+/** Called with the progress of a backup. */
 export type OnSaved = (unit: "MiB" | "rows", done: number, total: number) => void;
 
 const lookEveryMs = 200;
 const mebibyte = 1024 * 1024;
 
 /**
- * Saves both parts, each as of one moment, that of the mempool first: a block is stored before its transactions leave the
- * mempool, so that none is in neither. A writer is not kept waiting.
+ * Backs up both parts, each from one snapshot, the mempool first. A block is stored before its transactions leave the
+ * mempool, so this order loses no transaction between the parts. Does not block writers.
  *
- * @param path of the new file of the chain; that of the mempool stands beside it.
+ * @param path of the new file of the chain; the file of the mempool is created next to it.
  * @throws DatabaseError
  */
 export async function backupDatabase(url: string, path: string, onSaved: OnSaved): Promise<void> {
@@ -34,7 +34,7 @@ export async function backupDatabase(url: string, path: string, onSaved: OnSaved
 async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<void> {
   const source = await openSqliteForReading(from);
   try {
-    // SQLite writes into an empty file, and would make one that others may read.
+    // VACUUM INTO accepts an empty file, and would otherwise create one that other users can read.
     await claimFile(to);
     const [{ bytes: total } = { bytes: 0 }] = await source.read.rows<{ bytes: number }>((sql) =>
       sql.raw("SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()"),
@@ -56,7 +56,7 @@ async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<voi
   await syncFile(to);
 }
 
-/** A copy by rows; what it holds can be used with any server, and without one. */
+/** Copies a server database row by row into SQLite files, which can be restored to any engine. */
 async function saveServer(url: string, path: string, onSaved: OnSaved): Promise<void> {
   await withDatabase(url, (source) =>
     withDatabase(`sqlite:${path}`, (target) =>
@@ -72,7 +72,7 @@ async function saveServer(url: string, path: string, onSaved: OnSaved): Promise<
   }
 }
 
-/** Whatever SQLite leaves beside a file that nobody has open any more. */
+/** Removes the auxiliary files that SQLite leaves next to closed databases. */
 export async function removeTraces(path: string): Promise<void> {
   const traces = [mempoolSuffix, ""].flatMap((part) => ["-wal", "-shm"].map((suffix) => `${path}${part}${suffix}`));
   await Promise.all([...traces, `${path}-lock`].map((trace) => rm(trace, { force: true })));

@@ -1,4 +1,4 @@
-/** Walks over the rows of a table in the order of its key, in pages of about the same weight. */
+/** Scans the rows of a table in key order, in pages of about the same size in bytes. */
 import { createHash } from "node:crypto";
 import type { CopiedTable } from "./copied-tables.js";
 import type { Queries } from "../queries/database.js";
@@ -6,14 +6,14 @@ import type { Queries } from "../queries/database.js";
 export type RowValue = string | number | boolean | Buffer | null;
 export type Row = Readonly<Record<string, RowValue>>;
 
-/** A key as JSON: bytes as hex digits. */
+/** Key as JSON, with bytes as hex digits. */
 export type EncodedKey = readonly (string | number | { readonly hex: string })[];
 
-/** What a page is to weigh: a row may have a mebibyte, or fifty bytes. */
+/** Target size of a page in bytes. Rows range from fifty bytes to a mebibyte. */
 const pageBytes = 2 * 1024 * 1024;
 const [firstRows, mostRows] = [16, 2_000];
 
-/** The rows after a key, page by page. */
+/** Yields the rows after a key, page by page. */
 export async function* scanRows(
   db: Queries,
   table: CopiedTable,
@@ -45,7 +45,7 @@ async function readPage(db: Queries, { name, key }: CopiedTable, after: EncodedK
   });
 }
 
-/** The key of a row. */
+/** Returns the key of a row. */
 export function keyOf({ key }: CopiedTable, row: Row): EncodedKey {
   return key.map((column) => {
     const value = row[column];
@@ -64,19 +64,22 @@ function weigh(row: Row): number {
   );
 }
 
-/** A row as the copy has it, whatever engine it came from. */
+/** Converts a row to its form in the copy, independent of the engine. */
 export function normalize({ booleans = [], instead = {} }: CopiedTable, row: Row): Row {
   return { ...row, ...Object.fromEntries(booleans.map((column) => [column, Boolean(row[column])])), ...instead };
 }
 
-/** A checksum over the content of rows, in whatever order: engines do not sort texts alike. */
+/** Digest of the content of rows, independent of their order, because engines sort texts differently. */
 export interface RowsDigest {
   add(rows: readonly Row[]): void;
-  /** 64 hex digits. */
+  /** Returns the digest as 64 hex digits. */
   text(): string;
 }
 
-/** Goes on from a text; each row must be another one, as those of a table with a key are. */
+/**
+ * Creates a digest, or continues one from its text. Rows must be distinct, since equal rows cancel out (XOR). A table
+ * with a key has no equal rows.
+ */
 export function createRowsDigest(from = "0".repeat(64)): RowsDigest {
   const sum = Buffer.from(from, "hex");
   return {

@@ -1,75 +1,80 @@
 /**
- * Which of several servers of PostgreSQL is asked. They hold one database, of which one server is the primary, which
- * alone takes writes, and the others are its standbys; which is which changes while they run. A connection goes to the
- * server that was found last. When that one is lost, or is not the primary any more, all connections are left, and the
- * servers are asked anew.
+ * Selects one of several PostgreSQL servers. The servers replicate one database: the primary accepts writes, the others
+ * are standbys, and roles change at runtime. Connections go to the server that was selected last. If it is lost or is
+ * no longer the primary, all connections are dropped and the servers are queried again.
  */
 import { errorMessage } from "../../base/errors/error-message.js";
 import { DatabaseError, passing } from "../queries/database.js";
 
-/** What a node does with its database: who writes needs the primary, who reads is served by a standby, too. */
+/** Access to the database. Writes need the primary; reads prefer a standby. */
 export type Access = "write" | "read";
 
-/** A connection to a server, as the driver has it. */
+/** Connection to a server, as the driver provides it. */
 export interface ServerConnection {
   query(text: string): Promise<{ readonly rows: readonly object[] }>;
   on(event: "error", listener: (error: unknown) => void): unknown;
   once(event: "end", listener: () => void): unknown;
-  /** Ends it, and what waits for an answer on it. */
+  /** Closes the connection and rejects its pending queries. */
   end(): Promise<void>;
 }
 
-/** The servers of a database. */
+/** Servers of a database. */
 export interface Servers {
-  /** How many are known. */
+  /** Number of configured servers. */
   readonly count: number;
   /**
-   * The URL of the server that is to be asked now. Of several, all are asked which of them that is.
+   * Returns the URL of the server to use. With several servers, queries all of them to select one.
    *
-   * @throws DatabaseError when there is none.
+   * @throws DatabaseError if no server is usable.
    */
   find(): Promise<string>;
-  /** How often the servers were left. */
+  /** Returns the number of times that all connections were dropped. */
   generation(): number;
   /**
-   * Looks at a new connection, and prepares it.
+   * Checks a new connection and prepares it.
    *
-   * @throws DatabaseError when its server takes no writes and has to.
+   * @throws DatabaseError if write access is needed and the server is a standby.
    */
   admit(connection: ServerConnection): Promise<void>;
-  /** Whether a connection is still to be used. */
+  /** Returns true if the connection may still be used. */
   isAdmitted(connection: object): boolean;
   /**
-   * Watches over what waits for an answer: when it waits for long, the server is asked by a new connection whether it is
-   * there. One that is not is left, and what waits for it rejects.
+   * Monitors work while it waits for a response. Every 5 s it probes the server over a new connection. If the server is
+   * lost, its connections are closed and the pending work rejects.
    */
   watch<T>(work: () => Promise<T>): Promise<T>;
-  /** Leaves all connections, when this is how a server is lost. */
+  /** Drops all connections if the error means that the server is lost. */
   onTrouble(error: unknown): void;
 }
 
-/** What a server says of itself. */
+/** Role of a server, as the server reports it. */
 interface Seen {
   readonly url: string;
   readonly isStandby: boolean;
-  /** Grows with each standby that becomes the primary; 0 for a standby. */
+  /** Number that increases with each promotion of a standby; 0 for a standby. */
   readonly timeline: number;
 }
 
-/** A server that was asked in vain. */
+/** Server that could not be queried. */
 interface Unseen {
   readonly url: string;
   readonly error: unknown;
 }
 
-/** Opens a connection to a server, which is its caller's to end. */
+/** Opens a connection to a server. The caller closes it. */
 export type Connect = (url: string, withinMs: number) => Promise<ServerConnection>;
 
-/** How long each of several servers has to say what it is. Finding one and connecting to it is waited for for 2 s. */
+/**
+ * Time limit in milliseconds for each of several servers to report its role. A query waits at most 2 s for a
+ * connection, including this.
+ */
 const lookWithinMs = 1_000;
-/** How long a server in doubt has: one that has much to do makes a connection late, and its other ones still serve. */
+/**
+ * Time limit in milliseconds for a probe. It is longer, because a busy server accepts a connection late and still
+ * serves others.
+ */
 const checkWithinMs = 5_000;
-/** How long an answer is waited for before the server is asked whether it is there, again and again. */
+/** Interval in milliseconds between probes of the server while a response is awaited. */
 const doubtAfterMs = 5_000;
 
 const whatItIs = `SELECT standby AS "isStandby",
@@ -78,27 +83,28 @@ const whatItIs = `SELECT standby AS "isStandby",
   FROM pg_is_in_recovery() AS standby`;
 
 /**
- * How a server is lost: no connection, none any more, it stops or starts, or it has become a standby. A time that is
- * over says so in words alone; one that was spent waiting for others of this process does not.
+ * Returns true if the error means that the server is lost: the connection failed or was closed, the server stops or
+ * starts, or it is a standby now. A timeout of the driver has no code. A KnexTimeoutError is no loss, since it is a
+ * wait for this process.
  */
 function isLoss(error: unknown): boolean {
   const { code, name } = error as NodeJS.ErrnoException;
   return code === undefined ? name !== "KnexTimeoutError" : /^(08|25006|57P0|E[A-Z])/.test(code);
 }
 
-/** What of a URL may be told: host and database, without the password. */
+/** Returns the host and database of a URL, without the password, for messages. */
 export function nameServer(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;
 }
 
-/** The servers at these URLs. */
+/** Creates the set of servers at these URLs. */
 export function createServers(urls: readonly string[], access: Access, connect: Connect): Servers {
   const admitted = new WeakMap<object, number>();
   let generation = 0;
   let finding: Promise<string> | undefined;
   let checking: Promise<void> | undefined;
-  /** Where connections go. */
+  /** URL of the server that connections go to. */
   let [current] = urls;
   const connections = new Set<ServerConnection>();
   const choose = createChoice(access);
@@ -108,7 +114,10 @@ export function createServers(urls: readonly string[], access: Access, connect: 
     return current;
   }
 
-  /** A machine that is cut off says nothing, and the system goes on sending to it for minutes. */
+  /**
+   * Probes the server and drops its connections if it is lost. A host that is cut off sends nothing, and TCP would
+   * retransmit for minutes.
+   */
   async function check(): Promise<void> {
     const waiting = [...connections];
     const one = await look(current!, connect, checkWithinMs);
@@ -119,7 +128,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
     }
   }
 
-  /** Leaves all connections, when this is how a server is lost. */
+  /** Drops all connections if the error means that the server is lost. */
   function onTrouble(error: unknown): void {
     if (isLoss(error)) {
       generation++;
@@ -139,14 +148,14 @@ export function createServers(urls: readonly string[], access: Access, connect: 
     generation: () => generation,
     async admit(connection) {
       const mine = generation;
-      // It is ended by the server while nobody uses it.
+      // The server may close an idle connection.
       connection.on("error", onTrouble);
       connections.add(connection);
       connection.once("end", () => connections.delete(connection));
       if (access === "write") {
         const { rows } = await connection.query("SELECT pg_is_in_recovery() AS standby");
         if ((rows[0] as { readonly standby: boolean }).standby) {
-          // Of several servers another one may be the primary in a moment.
+          // With several servers, another one may be promoted soon, so the error is temporary.
           throw urls.length === 1
             ? new DatabaseError(takesNoWrites(nameServer(urls[0]!)), readOnly)
             : passing(takesNoWrites("the server"), "unavailable", readOnly);
@@ -170,7 +179,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
   };
 }
 
-/** Asks a server what it is. */
+/** Queries a server for its role. */
 async function look(url: string, connect: Connect, withinMs = lookWithinMs): Promise<Seen | Unseen> {
   try {
     const client = await connect(url, withinMs);
@@ -185,9 +194,9 @@ async function look(url: string, connect: Connect, withinMs = lookWithinMs): Pro
   }
 }
 
-/** Chooses the server that is to be asked, and gives its URL. Throws a DatabaseError when there is none. */
+/** Creates a function that returns the URL of the server to use. It throws a DatabaseError if no server is usable. */
 function createChoice(access: Access): (all: readonly (Seen | Unseen)[]) => string {
-  /** Of the newest primary that was seen: one of an older timeline has been replaced. */
+  /** Latest timeline of a primary seen so far. A primary with an older timeline has been replaced. */
   let newestTimeline = 0;
   return (all) => {
     const seen = all.filter((one): one is Seen => "isStandby" in one);
@@ -204,16 +213,18 @@ function createChoice(access: Access): (all: readonly (Seen | Unseen)[]) => stri
   };
 }
 
-/** Has what this connection commits wait for the disk, where the role or the database says that it need not. */
+/**
+ * Makes commits of this connection wait for the disk, even if the role or the database sets synchronous_commit = off.
+ */
 async function waitForDisk(connection: ServerConnection): Promise<void> {
   await connection.query(
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
   );
 }
 
-/** SQLSTATE of a statement that a standby refuses: it can only be read. */
+/** SQLSTATE of a write that a standby rejects, because it is read-only. */
 const readOnly = "25006";
-/** SQLSTATE of a connection that could not be made. */
+/** SQLSTATE of a connection that could not be established. */
 const unreachable = "08001";
 
 function takesNoWrites(name: string): string {

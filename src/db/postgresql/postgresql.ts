@@ -1,4 +1,4 @@
-/** Opens PostgreSQL: one node that writes, and many that read, over one database. */
+/** Opens PostgreSQL: one writing node, and many reading ones, over one database. */
 import type { Client } from "pg";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
 import { DatabaseError, passing, type Queries } from "../queries/database.js";
@@ -6,21 +6,27 @@ import { dialects } from "../queries/dialects.js";
 import { type Access, type Connect, createServers, nameServer, type Servers } from "./postgresql-servers.js";
 
 const readers = 8;
-/** Shorter than a query waits for a connection, so that why there is none is told. */
+/**
+ * Time limit in milliseconds for a connection. It is shorter than the wait for a pool connection, so that the cause is
+ * reported.
+ */
 const connectWithinMs = 1_000;
-/** The first connection is waited for longer: nobody else can answer yet, and a server may be busy or just beginning. */
+/** Time limit in milliseconds for the first connection. It is longer, because a server may be busy or starting. */
 const openWithinMs = 10_000;
-/** A server that has gone without a word is noticed after this and ten seconds more, while an answer is waited for. */
+/**
+ * Idle time in milliseconds before TCP keep-alive probes start. While a response is awaited, a server that vanished is
+ * detected after this time and ten more seconds.
+ */
 const keepAliveAfterMs = 5_000;
 
 /**
- * The servers of a database, for all of its parts.
+ * Returns the servers of a database, shared by all of its parts.
  *
- * @param urls of all of them, separated by commas.
+ * @param urls URLs of all servers, separated by commas.
  */
 export async function findServers(urls: string, access: Access): Promise<Servers> {
   const { default: pg } = await import("pg");
-  // 64-bit integers come as texts by default; every one that is stored fits into a number.
+  // The driver returns 64-bit integers as text by default. Every stored one fits into a number.
   pg.types.setTypeParser(pg.types.builtins.INT8, Number);
   const connect: Connect = async (url, withinMs) => {
     const client = new pg.Client({ ...settingsOf(url), connectionTimeoutMillis: withinMs, query_timeout: withinMs });
@@ -31,12 +37,12 @@ export async function findServers(urls: string, access: Access): Promise<Servers
   return createServers(splitUrls(urls), access, connect);
 }
 
-/** The servers of a database, without passwords. */
+/** Returns the servers of a database without passwords, for messages. */
 export function nameServers(urls: string): string {
   return splitUrls(urls).map(nameServer).join(", ");
 }
 
-/** A password may hold a comma; a URL begins with what no password does. */
+/** Splits a list of URLs. A password may contain a comma, so only a comma before a scheme separates URLs. */
 function splitUrls(urls: string): string[] {
   return urls.split(/,(?=postgres(?:ql)?:\/\/)/);
 }
@@ -46,7 +52,7 @@ function settingsOf(url: string) {
 }
 
 /**
- * Opens a database of servers, for one part of what a node stores.
+ * Opens a database on servers, for one part of the data of a node.
  *
  * @throws DatabaseError
  */
@@ -63,11 +69,11 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
         if (code === "XX001" || code === "XX002") {
           return "damaged";
         }
-        // Locks that were not to be had, and transactions that met in a way that only one of them could go on.
+        // lock_not_available, serialization_failure, deadlock_detected.
         if (/^(55P03|40001|40P01)$/.test(code ?? "")) {
           return "locked";
         }
-        // Connection, read-only, resources, shutdown, or no word of the server at all; not a query that is wrong.
+        // Connection, read-only, resources, shutdown, or no code of the server at all; other codes mean a wrong query.
         return code === undefined || /^(08|25006|53|57|58|E[A-Z])/.test(code) ? "unavailable" : undefined;
       },
       watch: (work) => servers.watch(work),
@@ -108,22 +114,25 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
   return connections;
 }
 
-/** The driver names the places of values by their numbers. No text of the house has a question mark for anything else. */
+/**
+ * Replaces question marks with the numbered placeholders of the driver. SQL in this project uses `?` only as a
+ * placeholder.
+ */
 function numberMarks(text: string): string {
   let mark = 0;
   return text.replace(/\?/g, () => `$${++mark}`);
 }
 
 /**
- * A server that is away, or starts, stops or recovers, or has no room: its code, or the words of the driver where it has
- * none. A wrong password, user, name or certificate is something else.
+ * Codes, or messages of the driver without a code, that mean that a server is unreachable, starting, stopping,
+ * recovering or out of resources. A wrong password, user, database or certificate does not match.
  */
 const isAway = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|ENET|EPIPE|08|57P0|53)|timeout|terminated|no connection/i;
 
 /**
- * Explains why a database cannot be used.
+ * Returns the error for a database that cannot be used, with the reason and the remedy.
  *
- * @param urls of its servers, separated by commas.
+ * @param urls URLs of its servers, separated by commas.
  */
 export function explainPostgresql(urls: string, error: unknown): DatabaseError {
   const [url = urls] = splitUrls(urls);
@@ -152,7 +161,7 @@ interface Setting {
   readonly setting: string;
 }
 
-/** Why what is committed may be lost all the same, by the settings of the server; one sentence for each cause. */
+/** Returns the settings of the server that may lose committed data; one message for each cause. */
 export async function whatMayBeLost(read: Queries, servers: number): Promise<string[]> {
   const names = ["fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"];
   const rows = await read.rows<Setting>((sql) => sql("pg_settings").whereIn("name", names).select("name", "setting"));

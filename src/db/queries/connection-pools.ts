@@ -1,39 +1,41 @@
-/** The two pools of a part of a database, whatever the engine: connections for reads, and the one for writes. */
+/** Creates the two pools of a part of a database, for any engine: connections for reads, and the one for writes. */
 import knex, { type Knex } from "knex";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
 import { createLivenessMonitor, type LivenessMonitor } from "./liveness.js";
 import { type ConnectionWords, createQueries, createUses, type EngineWords, runTransaction } from "./queries.js";
 
-/** What an engine's pools are made of. */
 export interface ConnectionsDeps {
   readonly words: EngineWords;
-  /** Left out where all queries run over these pools. */
+  /** Liveness monitor; left out if all queries run over these pools. */
   readonly pulse?: LivenessMonitor;
   /** Settings of knex, without the size of the pool. */
   readonly settings: Knex.Config;
-  /** Connections for reads. */
+  /** Number of connections for reads. */
   readonly readers: number;
-  /** A query that fails when the database cannot be used. */
+  /** Query that fails if the database cannot be used. */
   readonly question: string;
-  /** What to tell the operator then. */
+  /** Returns the error for the operator in that case. */
   readonly explain: (error: unknown) => DatabaseError;
-  /** How the engine prepares queries for reads; where it does not, they run like any other. */
+  /** Prepares queries for reads. Without it, prepared queries run like any other. */
   readonly prepare?: Queries["prepare"];
-  /** How the engine looks at itself; where it does not, nothing is found. */
+  /** Runs the engine's own check. Without it, no corruption is found. */
   readonly inspect?: DatabasePart["inspect"];
 }
 
-/** How long a query waits for a free connection: longer than SQLite waits for a lock, so that a lock is told of. */
+/**
+ * Time limit in milliseconds for a query to get a connection. It is longer than SQLite waits for a lock (1.5 s), so
+ * that a lock is reported as such.
+ */
 export const acquireWithinMs = 2_000;
-/** How long a database may take to be opened: a disk that is slow to make a file is no reason not to start. */
+/** Time limit in milliseconds to open a database. It is long, because a slow disk should not prevent a start. */
 const openWithinMs = 30_000;
 
 const findNothing: DatabasePart["inspect"] = () => Promise.resolve([]);
 const ignore = (): void => undefined;
-/** Everything that knex would print is thrown as well. */
+/** Silences knex: every message that it would print is thrown as well. */
 const silent = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
 
-/** What a pool does with a connection that was made, before anybody gets it. */
+/** Hook of a pool that prepares a new connection before its first use. */
 type AfterCreate = (connection: never, done: (error: Error | null, connection: never) => void) => void;
 const justMade: AfterCreate = (connection, done) => done(null, connection);
 
@@ -45,7 +47,7 @@ export interface ConnectionPools extends DatabasePart {
 /**
  * Opens the pools.
  *
- * @throws DatabaseError
+ * @throws DatabaseError if the database cannot be used.
  */
 export async function openConnectionPools(deps: ConnectionsDeps): Promise<ConnectionPools> {
   const {
@@ -81,14 +83,14 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
     await writer.destroy();
   };
   try {
-    // Both: a machine that is slow to make a connection is so while a start waits for it, and not in its first read.
+    // Connect both pools now, so that a slow connection delays the start and not the first read.
     await askFirst(writer, question);
     await askFirst(reader, question);
   } catch (error) {
     await close();
     throw explain(error);
   }
-  // Where all those who read wait, and nobody is answered, it is the database that is waited for.
+  // If every reader waits and no query completes, the wait is for the database, not for this process.
   const ofPool = (answersWithinMs: number): ConnectionWords => {
     const uses = createUses();
     const isBusy = (sinceMs: number): boolean => uses.anySince(sinceMs) && pulse.stalledMs() < answersWithinMs;
@@ -106,7 +108,9 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
   };
 }
 
-/** Asks until the pool has a connection: a wait that ends leaves the one that is being made to the next. */
+/**
+ * Runs the query until the pool has a connection. A timeout leaves the connection attempt in progress to the next try.
+ */
 async function askFirst(pool: Knex, question: string): Promise<void> {
   const began = performance.now();
   for (;;) {

@@ -1,114 +1,116 @@
 /**
- * The database, as the stores see it: the files of a feature that hold its queries (`*-store.ts`). Everything else speaks
- * of blocks, programs, leaves and peers, and knows neither an engine nor a query builder.
+ * Database interface for the stores: the files of a feature that hold its queries (`*-store.ts`). Other code deals with
+ * blocks, programs, leaves and peers, and depends on no engine and no query builder.
  */
 import type { Knex } from "knex";
 import { type DatabaseErrorKind, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import type { Dialect } from "./dialects.js";
 
-/** Builds a query: `sql("blocks").where(…)`, or `sql.raw(…)`. */
+/** Query builder: `sql("blocks").where(…)`, or `sql.raw(…)`. */
 export type QueryBuilder = Knex;
 
-/** A query that was built and did not run yet. */
+/** Query that is built and has not run yet. */
 export type Query = Knex.QueryBuilder | Knex.SchemaBuilder | Knex.Raw;
 
 /**
- * Runs queries: each by itself, or all of them inside one transaction. A query that fails because the database is away,
- * locked or full throws an error that is marked so (isDatabaseTrouble); no error tells the values of its query.
+ * Runs queries, separately or inside one transaction. If the database is unavailable, locked or full, the error is
+ * marked, see isDatabaseError. No error contains values of its query.
  */
 export interface Queries {
-  /** The words that are not the same with every engine. */
+  /** SQL that differs between engines. */
   readonly dialect: Dialect;
-  /** The rows of a query. */
+  /** Returns the rows of a query. */
   rows<Row>(build: (sql: QueryBuilder) => Query): Promise<Row[]>;
-  /** The first row of a query; undefined when it has none. */
+  /** Returns the first row of a query; undefined if it has none. */
   first<Row>(build: (sql: QueryBuilder) => Knex.QueryBuilder): Promise<Row | undefined>;
-  /** Runs a query, and gives what its builder makes of it: of an update or a delete, the number of rows that it met. */
+  /**
+   * Runs a query and returns the result of the query builder. For an update or a delete, it is the number of affected
+   * rows.
+   */
   run(build: (sql: QueryBuilder) => Query): Promise<unknown>;
   /** Runs queries one after the other. */
   runAll(build: (sql: QueryBuilder) => readonly Query[]): Promise<void>;
   /**
-   * A query that is asked often: compiled once where the engine can, and handed over without the query builder. In the lane
-   * for points when left out.
+   * Prepares a query for frequent use. The engine compiles it once, if it can, and the query builder is bypassed.
+   * Default lane: `point`.
    */
   readonly prepare: <Row>(text: string, lane?: Lane) => PreparedQuery<Row>;
 }
 
-/** Where queries wait for each other: those of a few rows by their keys, and those that may look at many rows. */
+/** Queue of a query: `point` for a few rows by key, `list` for queries that may scan many rows. */
 export type Lane = "point" | "list";
 
-/** A value for a question mark. */
+/** Value of a placeholder. */
 export type QueryValue = string | number;
 
-/** Runs a query with values for its question marks. */
+/** Runs a query with values for its placeholders. */
 export type PreparedQuery<Row> = (...values: readonly QueryValue[]) => Promise<Row[]>;
 
-/** Queries inside one transaction of the database. */
+/** Queries inside one database transaction. */
 export interface DatabaseTransaction extends Queries {
-  /** How long its query has waited for an answer; 0 while none is under way. */
+  /** Returns how long the current query has waited for a response, in milliseconds; 0 if none is in flight. */
   stalledMs(): number;
 }
 
-/** A part of a database, with a writer of its own: who writes to one part never waits for who writes to another. */
+/** Part of a database with its own writer. Writers of different parts never wait for each other. */
 export interface DatabasePart {
-  /** For reads: several connections, none of which waits for the writer. */
+  /** Queries for reads: several connections, which never wait for the writer. */
   readonly read: Queries;
-  /** For writes: one connection, so that writers queue here and not inside the engine. */
+  /** Queries for writes: one connection, so that writes queue here and not inside the engine. */
   readonly write: Queries;
-  /** Runs work in one transaction of the writer: all of its changes are stored, or none when it throws. */
+  /** Runs work in one transaction of the writer. Commits all changes, or rolls back if the work throws. */
   readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
   /**
-   * How long queries have waited without an answer to any of them, 0 while none waits: a database that is busy answers
-   * some, and one that hangs none.
+   * Returns how long queries have waited while none completed, in milliseconds; 0 if none waits. A busy database still
+   * completes some queries, a hung one completes none.
    */
   readonly stalledMs: () => number;
   /**
-   * What the engine itself finds damaged when it looks at all of its pages and indexes, in its own words; nothing where it
-   * has no such look. It takes a while, and keeps nobody waiting.
+   * Runs the engine's own check of all pages and indexes, and returns its messages about corruption. Returns an empty
+   * list if the engine has no such check. The check is slow, but blocks no queries.
    */
   readonly inspect: (how?: "whole" | "quick") => Promise<readonly string[]>;
 }
 
-/** The files of an embedded engine. */
+/** Files of an embedded engine. */
 export interface DatabaseFiles {
   /**
-   * Keeps all others from writing until the database is closed, or the process is gone, however it ends. False where
-   * somebody else does so.
+   * Prevents writes by other processes until the database is closed or this process ends in any way. Returns false if
+   * another process holds the lock.
    */
   lock(): Promise<boolean>;
-  /** The path of a file that is not there any more, or is another one than when it was opened; undefined where all are. */
+  /** Returns the path of a file that is missing or was replaced since it was opened; undefined if there is none. */
   lost(): Promise<string | undefined>;
 }
 
-/** An open database. */
 export interface Database extends DatabasePart {
-  /** Undefined for a server, which holds both parts in one database and lets several processes write to it. */
+  /** Undefined for a server, which holds both parts in one database and permits several writing processes. */
   readonly files: DatabaseFiles | undefined;
   /**
-   * What waits for a block: stored apart, so that a transaction is taken while a block is applied. No transaction spans
-   * both parts.
+   * Pending and rejected transactions. They are stored apart from the chain, so that the node can accept one while it
+   * applies a block. No transaction spans both parts.
    */
   readonly mempool: DatabasePart;
-  /** Why what is committed may be lost all the same, by the settings of the server: sentences for the operator. */
+  /** Returns the settings of the server that may lose committed data, as messages for the operator. */
   whatMayBeLost(): Promise<readonly string[]>;
   /** Closes all connections. */
   close(): Promise<void>;
 }
 
-/** A database that is only read, and that another process may use meanwhile. */
+/** Database that is only read, while another process may write to it. */
 export interface ReadableDatabase extends Pick<DatabasePart, "read" | "inspect"> {
-  /** Runs reads that are all of one moment, that of the first of them; one such work at a time. */
+  /** Runs reads in one snapshot, which starts at the first read. Runs one such work at a time. */
   readonly ofOneMoment: <T>(work: (db: Queries) => Promise<T>) => Promise<T>;
-  /** Why what is committed may be lost all the same; one sentence for each cause. */
+  /** Returns the settings of the server that may lose committed data; one message for each cause. */
   whatMayBeLost(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** The database cannot be used; the message is one sentence for the operator. */
+/** Error for a database that cannot be used. The message is one sentence for the operator. */
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
 
-  /** @param code what the engine calls it, where it has a word for it. */
+  /** @param code error code of the engine, if there is one. */
   constructor(
     message: string,
     readonly code?: string,
@@ -117,7 +119,7 @@ export class DatabaseError extends Error {
   }
 }
 
-/** An error of a database that may be over by itself, so that whoever starts may wait for its end. */
+/** Creates an error that may be temporary, so that the start of a node may wait and retry. */
 export function passing(message: string, trouble: DatabaseErrorKind, code?: string): DatabaseError {
   const error = new DatabaseError(message, code);
   markDatabaseError(error, trouble);

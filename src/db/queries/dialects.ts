@@ -1,89 +1,95 @@
 /**
- * What the engines say differently, side by side. All other SQL of the house is written in words that both have. What is
- * given and what comes back are SQL expressions, not values.
+ * SQL that differs between the engines, in one table. All other SQL is common to both. Arguments and results are SQL
+ * expressions, not values.
  */
 
-/** The engines. */
 export type Engine = "sqlite" | "postgresql";
 
-/** The words of an engine. */
+/** SQL of an engine. */
 export interface Dialect {
   readonly list: ListTable;
   readonly nameSearch: NameSearch;
   readonly schema: SchemaWords;
-  /** The bytes that a text of hex digits says. */
+  /** Decodes hex digits to bytes. */
   readonly bytesOf: (hex: string) => string;
-  /** Bytes as lower-case hex digits. */
+  /** Encodes bytes as lower-case hex digits. */
   readonly hexOf: (bytes: string) => string;
-  /** Of all rows: their texts, with commas between them. */
+  /** Aggregates the texts of all rows, separated by commas. */
   readonly joinTexts: (text: string) => string;
-  /** Now, in milliseconds since the epoch, also while a transaction goes on: by the server's clock where there is one. */
+  /**
+   * Current time in milliseconds since the epoch, not fixed at the start of a transaction. A server uses its own clock.
+   */
   readonly nowMs: string;
-  /** Has the server end a transaction whose process does not go on with it; undefined where nobody waits for it. */
+  /** Statement that lets the server end a transaction that is idle for 10 s; undefined for an embedded engine. */
   readonly boundTransaction: string | undefined;
   /**
-   * As the first query of a transaction: all that it reads is of one moment, that of the next query. Undefined where every
-   * transaction is so.
+   * First statement of a transaction with snapshot reads; the snapshot starts at the next query. Undefined if every
+   * transaction of the engine reads one snapshot.
    */
   readonly readOneMoment: string | undefined;
-  /** Has a column that numbers new rows go on after those that are there; undefined where it does so by itself. */
+  /**
+   * Returns the statement that sets the sequence of a column after its largest value; undefined if the engine needs
+   * none.
+   */
   readonly goOnNumbering: ((table: string, column: string) => string) | undefined;
-  /** After all programs were taken out: empties the index of their names; undefined where it follows by itself. */
+  /**
+   * Statement that empties the index of names after all programs were deleted; undefined if the index updates itself.
+   */
   readonly forgetNames: string | undefined;
-  /** Ends a SELECT whose rows are to be changed: without those that somebody else has locked, where others may. */
+  /**
+   * End of a SELECT of rows to be changed. Skips rows that another transaction has locked, if the engine has row locks.
+   */
   readonly lockFree: string;
-  /** The larger one of two numbers. */
   readonly greater: (a: string, b: string) => string;
-  /** The smaller one of two numbers. */
   readonly lesser: (a: string, b: string) => string;
-  /** JSON text of an object with these members. */
+  /** Returns the JSON text of an object with these members. */
   readonly jsonObject: (members: Readonly<Record<string, string>>) => string;
-  /** An array of these values, for {@link jsonArray}. */
+  /** Returns an array of these values, for {@link jsonArray}. */
   readonly jsonList: (values: readonly string[]) => string;
-  /** JSON text of an array, empty where there are no rows. `item` is a {@link jsonList}. */
+  /** Returns the JSON text of an array of all rows; empty if there are none. `item` is a {@link jsonList}. */
   readonly jsonArray: (rows: { readonly item: string; readonly from: string; readonly orderBy: string }) => string;
 }
 
-/** A list that is handed over as one JSON text, as a table `k`. */
+/** List that is passed as one JSON text and read as table `k`. */
 export interface ListTable {
-  /** What stands in FROM, with a question mark for the text. */
+  /** Table for the FROM clause, with a placeholder for the JSON text. */
   readonly table: string;
   /** Position in the list, from 0. */
   readonly slot: string;
-  /** An item that is a string. The parts of one that is a list are `k.value ->> 0` and so on, with every engine. */
+  /** Item that is a string. In every engine, the parts of an item that is a list are `k.value ->> 0` and so on. */
   readonly text: string;
 }
 
-/** Looks for a text anywhere in the folded names of programs, `p`. Each condition has a question mark for its term. */
+/** Substring search in the folded names of programs, `p`. Each condition has a placeholder for its term. */
 export interface NameSearch {
-  /** Looks at every name. */
+  /** Search that scans all names. */
   readonly plain: { readonly where: string; term(text: string): string };
-  /** The same by the index of names, for texts of three characters and more. */
+  /** Search by the index of names, for texts of at least three characters. */
   readonly indexed: {
     readonly from: string;
     readonly where: string;
-    /** The program's id, as the index has it: to sort by. */
+    /** Id of the program in the index, to sort by. */
     readonly id: string;
     term(text: string): string;
   };
 }
 
-/** What migrations need. They were released: what they make of this must not change. */
+/** SQL for migrations. Released migrations use it, so its results must not change. */
 export interface SchemaWords {
-  /** Makes others that would migrate at the same time wait; undefined where a transaction that writes does so by itself. */
+  /** Statement that blocks concurrent migrations; undefined if a writing transaction does so itself. */
   readonly migrationLock: string | undefined;
   /** Type of a column of bytes. */
   readonly bytes: string;
-  /** After the columns of a table: its rows are kept in the order of its key, where the engine can. */
+  /** Option at the end of CREATE TABLE that stores rows in key order, if the engine has one. */
   readonly inOrderOfKey: string;
   /**
-   * Indexes every three characters of a program's name, so that a search looks at the programs that have them and at no
-   * others. Names never change, and programs are marked as deleted, never removed.
+   * Statements that create a trigram index of program names, so that a search reads only matching programs. Names never
+   * change, and programs are marked as deleted, never removed.
    */
   readonly indexNames: readonly string[];
 }
 
-/** What LIKE takes to find a text anywhere. */
+/** Returns the LIKE pattern that finds a text anywhere. */
 function likePattern(text: string): string {
   return `%${text.replace(/[%_\\]/g, "\\$&")}%`;
 }
@@ -101,7 +107,7 @@ const sqlite: Dialect = {
       from: "program_names JOIN programs p ON p.id = program_names.rowid",
       where: "program_names MATCH ?",
       id: "program_names.rowid",
-      // A phrase of FTS5.
+      // Phrase of FTS5.
       term: (text) => `"${text.replaceAll('"', '""')}"`,
     },
   },
@@ -142,12 +148,13 @@ const postgresql: Dialect = {
     text: "k.value #>> '{}'",
   },
   nameSearch: {
-    // Its index needs the escape character that it has by itself, the backslash; SQLite has none by itself.
+    // The default escape character of PostgreSQL is the backslash, and the index needs the default. SQLite has no
+    // default.
     plain: { where: "p.name_folded LIKE ?", term: likePattern },
     indexed: { from: "programs p", where: "p.name_folded LIKE ?", id: "p.id", term: likePattern },
   },
   schema: {
-    // Of several nodes that start at once, one migrates and the others wait.
+    // If several nodes start at once, one migrates and the others wait.
     migrationLock: "SELECT pg_advisory_xact_lock(5355053550)",
     bytes: "bytea",
     inOrderOfKey: "",
@@ -175,5 +182,5 @@ const postgresql: Dialect = {
     `(SELECT CAST(coalesce(json_agg(CAST(${item} AS json) ORDER BY ${orderBy}), '[]') AS text) FROM ${from})`,
 };
 
-/** The words, by engine. */
+/** SQL dialects by engine. */
 export const dialects: Readonly<Record<Engine, Dialect>> = { sqlite, postgresql };

@@ -1,13 +1,16 @@
-/** Whether a database answers anything while it is asked: one that has much to do does, and one that hangs does not. */
+/** Tells a hung database from a busy one: a busy database still completes some queries, a hung one completes none. */
 
 export interface LivenessMonitor {
-  /** Counts a query from when it begins to wait for its turn, and its end for an answer, but for errors that are none. */
+  /**
+   * Counts a query from the start of its wait. Its end counts as a response, unless `isAnswer` returns false for its
+   * error.
+   */
   count<T>(query: Promise<T>, isAnswer: (error: unknown) => boolean): Promise<T>;
-  /** How long queries have waited without an answer to any of them; 0 while none waits. */
+  /** Returns how long queries have waited while none completed, in milliseconds; 0 if none waits. */
   stalledMs(): number;
 }
 
-/** A pulse whose queries count for another one as well. */
+/** Creates a monitor that also counts its queries in another monitor. */
 export function livenessWithin(whole: LivenessMonitor): LivenessMonitor {
   const own = createLivenessMonitor();
   return {
@@ -16,10 +19,10 @@ export function livenessWithin(whole: LivenessMonitor): LivenessMonitor {
   };
 }
 
-/** Builds the pulse of a part of a database, of which nobody has asked anything yet. */
+/** Creates a monitor without queries. */
 export function createLivenessMonitor(nowMs: () => number = () => performance.now()): LivenessMonitor {
   let waiting = 0;
-  /** When the last answer came, or the first began to wait where none did before. */
+  /** Time of the last response, or of the first query after an idle period. */
   let sinceMs = 0;
   return {
     async count(query, isAnswer) {

@@ -1,4 +1,7 @@
-/** Runs what the query builder builds: the one place where a query meets the database and its errors are looked at. */
+/**
+ * Runs queries of the query builder. This is the only place where queries reach the database and their errors are
+ * classified.
+ */
 import type { Knex } from "knex";
 import type { EventEmitter } from "node:events";
 import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
@@ -6,41 +9,43 @@ import type { DatabaseTransaction, Lane, PreparedQuery, Queries, Query, QueryVal
 import type { Dialect } from "./dialects.js";
 import { type LivenessMonitor, livenessWithin } from "./liveness.js";
 
-/** What is special about an engine. */
+/** Behavior that differs between engines. */
 export interface EngineWords {
   readonly dialect: Dialect;
-  /** What is the matter with the database when a query fails with this code; undefined when it is the query. */
+  /** Classifies an error code; undefined means that the query itself is wrong. */
   readonly troubleOf: (code: string | undefined) => DatabaseErrorKind | undefined;
   /**
-   * Asks a connection itself, without the query builder, which takes longer to hand over a query of a few rows than the
-   * engine to answer it.
+   * Sends a query directly to a connection. The query builder takes longer to pass on a query of a few rows than the
+   * engine takes to run it.
    */
   readonly ask: (connection: never, text: string, values: readonly QueryValue[]) => Promise<unknown[]>;
-  /** Watches over a query or a transaction while it is under way; where it is left out, nobody does. */
+  /** Monitors a query or a transaction while it is in flight; without it, nothing monitors them. */
   readonly watch?: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Hears of trouble, once the query or the transaction that met it is over. */
+  /** Called with a database error, after the query or transaction that met it has ended. */
   readonly onTrouble?: (error: unknown) => void;
 }
 
-/** The connections that queries run over. */
+/** Connections that queries run over. */
 export interface ConnectionWords extends EngineWords {
-  /** Whether a query that has waited for a connection since then waits for another one of this process. */
+  /**
+   * Returns true if a query that has waited for a connection since `sinceMs` waits for other queries of this process.
+   */
   readonly isBusy: (sinceMs: number) => boolean;
   readonly pulse: LivenessMonitor;
   readonly uses: Uses;
-  /** The connection of a transaction that is under way: the pool for writes has one. */
+  /** Returns the connection of the transaction in progress. The pool for writes has only one. */
   readonly connection: () => never;
 }
 
-/** The queries and transactions that have a connection of a pool, and those that had one. */
+/** Tracker of queries and transactions that have, or had, a connection of a pool. */
 export interface Uses {
   begin(): void;
   end(): void;
-  /** Whether any of them had a connection at a moment since then, by the monotonic clock. */
+  /** Returns true if any of them had a connection at or after this time of the monotonic clock. */
   anySince(ms: number): boolean;
 }
 
-/** Uses of a pool of which nobody has had a connection yet. */
+/** Creates a tracker for a pool that is unused so far. */
 export function createUses(): Uses {
   let [count, endedMs] = [0, -Infinity];
   return {
@@ -54,12 +59,12 @@ export function createUses(): Uses {
 }
 
 /**
- * Queries over connections.
+ * Creates queries over the connections of a pool.
  *
- * @param prepare how the engine prepares queries; where it does not, they run like any other.
+ * @param prepare prepares queries in the engine; without it, prepared queries run like any other.
  */
 export function createQueries(knex: Knex, words: ConnectionWords, prepare?: Queries["prepare"]): Queries {
-  // Of trouble inside a transaction is told when that is over.
+  // An error inside a transaction is reported when the transaction has ended.
   const settle = (query: Query): Promise<unknown> =>
     knex.isTransaction === true ? settleQuery(query, words) : telling(words, () => settleQuery(query, words));
   const rows = async <Row>(query: Query): Promise<Row[]> => rowsOf<Row>(await settle(query));
@@ -82,7 +87,7 @@ export function createQueries(knex: Knex, words: ConnectionWords, prepare?: Quer
   };
 }
 
-/** Has the engine watch over something, and tells it of the trouble that it met. */
+/** Lets the engine monitor the work, and reports a database error to it. */
 async function telling<T>({ watch, onTrouble }: EngineWords, work: () => Promise<T>): Promise<T> {
   try {
     return await (watch === undefined ? work() : watch(work));
@@ -94,7 +99,7 @@ async function telling<T>({ watch, onTrouble }: EngineWords, work: () => Promise
   }
 }
 
-/** Runs work in one transaction, which it commits, or rolls back when the work throws. */
+/** Runs work in one transaction. Commits, or rolls back if the work throws. */
 export async function runTransaction<T>(
   knex: Knex,
   words: ConnectionWords,
@@ -126,22 +131,25 @@ async function runStages<T>(
       }
     });
   } catch (error) {
-    // An engine in trouble may have taken everything back by itself, and then has nothing left to take back.
+    // After an error the engine may have rolled back by itself, so that the ROLLBACK fails too. Report the first error.
     if (error === progress.thrown || isDatabaseError(progress.thrown)) {
       throw progress.thrown;
     }
-    // What the work throws is its own; here it could not be begun, or not be ended.
+    // Errors of the work are handled above. This error comes from BEGIN or COMMIT.
     explain(error as Error, progress.stage, sinceMs, words);
     throw error;
   } finally {
-    // After its COMMIT, which may take longer than all before it.
+    // Release after COMMIT, which may take longer than the work.
     if (progress.stage !== "waiting") {
       words.uses.end();
     }
   }
 }
 
-/** Queries that are handed to the connection of a transaction, one after the other: some engines take no second one. */
+/**
+ * Prepares queries for the connection of a transaction. They run one after the other, because some engines reject
+ * concurrency.
+ */
 function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Queries["prepare"] {
   let last: Promise<unknown> = Promise.resolve();
   const ask = async (text: string, values: readonly QueryValue[]): Promise<unknown[]> => {
@@ -163,12 +171,12 @@ function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Q
     };
 }
 
-/** Whether an error of a query that the engine had is its answer. */
+/** Returns a function that returns true if the error of a query that reached the engine counts as a response. */
 function isAnswer({ troubleOf }: EngineWords): (error: unknown) => boolean {
   return (error) => troubleOf(codeOf(error)) !== "unavailable";
 }
 
-/** How far a query came: it waited for a connection, it was being built, or the engine had it. */
+/** Stage of a query: waiting for a connection, being built, or sent to the engine. */
 type Stage = "waiting" | "building" | "sent";
 
 async function settleQuery(query: Query, words: ConnectionWords): Promise<unknown> {
@@ -197,9 +205,9 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * Marks an error when it is trouble of the database, and takes the values of the query out of it.
+ * Marks database errors, and removes the values of the query from any error.
  *
- * @param sinceMs when the query began to wait, by the monotonic clock: of use while that is its stage.
+ * @param sinceMs start of the wait on the monotonic clock; used only in the stage `waiting`.
  */
 function explain(
   error: NodeJS.ErrnoException,
@@ -209,7 +217,7 @@ function explain(
 ): void {
   const known = troubleOf(error.code);
   const whileWaiting = known === "damaged" ? known : isBusy(sinceMs) ? "busy" : "unavailable";
-  // What is said while a query is built is the driver's word, and none of the database.
+  // An error while the query is built comes from the driver, not from the database.
   const trouble = stage === "waiting" ? whileWaiting : stage === "sent" ? known : undefined;
   if (trouble !== undefined) {
     markDatabaseError(error, trouble);
@@ -218,8 +226,8 @@ function explain(
 }
 
 /**
- * knex puts the query with its values before what the engine says, and PostgreSQL tells the row in `detail`: documents
- * must not get into the log that way.
+ * Removes the query from an error. knex puts the query with its values into the message, and PostgreSQL puts the row
+ * into `detail`; stored documents must not reach the log.
  */
 function withoutQuery(error: Error & { sql?: unknown; bindings?: unknown; detail?: unknown; where?: unknown }): void {
   const { message, stack = "" } = error;
@@ -231,7 +239,7 @@ function withoutQuery(error: Error & { sql?: unknown; bindings?: unknown; detail
   delete error.where;
 }
 
-/** The rows of a query, whatever the engine wraps those of a raw one in. */
+/** Returns the rows of a query. Some engines wrap the rows of a raw query in an object. */
 function rowsOf<Row>(result: unknown): Row[] {
   return Array.isArray(result) ? (result as Row[]) : (result as { rows: Row[] }).rows;
 }

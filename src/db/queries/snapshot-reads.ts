@@ -1,7 +1,7 @@
-/** Reads of one moment. */
+/** Snapshot reads. */
 import type { DatabasePart, Queries } from "./database.js";
 
-/** Makes transactions such that all that is read in one of them is of one moment. */
+/** Wraps transactions so that all reads share one snapshot: on PostgreSQL, REPEATABLE READ and read-only. */
 export function withSnapshotReads(transaction: DatabasePart["transaction"]) {
   return <T>(work: (db: Queries) => Promise<T>): Promise<T> =>
     transaction(async (db) => {

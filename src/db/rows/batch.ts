@@ -1,14 +1,13 @@
 /**
- * Joins queries that would wait for each other: those that arrive in one turn of the event loop, or while one is under way,
- * go together, as one query. What a query costs beside its rows, most of it the waking of a thread, is paid once for all of
- * them.
+ * Batches queries. Calls that arrive in one tick of the event loop, or while a query is in flight, are sent as one
+ * query. They share the fixed cost of a query, most of which is waking a thread.
  */
 
 import { yieldToEventLoop } from "../../base/async/yielding.js";
 import type { Lane, Queries } from "../queries/database.js";
 import type { ListTable } from "../queries/dialects.js";
 
-/** Reads the rows of keys; the answers stand in the order of the keys, undefined where there is none. */
+/** Reads the rows of keys. Returns them in the order of the keys, with undefined for a missing row. */
 type FindMany<Key, Found> = (keys: readonly Key[]) => Promise<readonly (Found | undefined)[]>;
 
 interface Waiting<Key, Found> {
@@ -17,7 +16,10 @@ interface Waiting<Key, Found> {
   readonly reject: (error: unknown) => void;
 }
 
-/** A read of one key, or a write of one row. Never more than `maxKeys` are in one query, so that the rows of one do not fill the memory. */
+/**
+ * Batches a read of one key, or a write of one row. Sends at most `maxKeys` keys in one query, to limit the memory of
+ * its rows.
+ */
 export function batch<Key, Found>(
   findMany: FindMany<Key, Found>,
   maxKeys: number,
@@ -53,17 +55,16 @@ export function batch<Key, Found>(
     });
 }
 
-/** How the keys of a query are joined. */
 export interface BatchOptions {
   readonly lane?: Lane | undefined;
-  /** Most keys of one query; 32 when left out. */
+  /** Limit on keys in one query. Default: 32. */
   readonly maxKeys?: number;
 }
 
 /**
- * A query of at most one row for each key, prepared and batched.
+ * Prepares a batched query that returns at most one row per key.
  *
- * @param text makes its text: it joins the table of the keys, and gives their slot as `slot`.
+ * @param text returns the SQL: it joins the table of the keys, and selects their position as `slot`.
  */
 export function prepareBatch<Row extends { readonly slot: number }>(
   { dialect, prepare }: Queries,

@@ -1,13 +1,13 @@
-/** Changes many rows at once: their values go to the engine as one JSON text for each statement. */
+/** Changes many rows with one statement. Values are sent to the engine as one JSON text per statement. */
 import { bulkPortions, type BulkValue, bulkValue, type ColumnKind } from "./bulk-insert.js";
 import type { Queries } from "../queries/database.js";
 
-/** Columns by their names, in the order of the values. */
+/** Columns by name, in the order of the values. */
 type Columns = Readonly<Record<string, ColumnKind>>;
-/** Values are asked for as they are stored, so that many rows need not be there twice. */
+/** Rows as an iterable, so that a large set is not in memory twice. */
 type Rows = Iterable<readonly BulkValue[]>;
 
-/** Inserts rows in their order. Rejects where there is one with the key of one of them. */
+/** Inserts rows in order. Rejects if a row with the same key exists. */
 export async function insertRows(db: Queries, table: string, columns: Columns, rows: Rows): Promise<void> {
   const { list } = db.dialect;
   await runPortions(
@@ -18,7 +18,7 @@ export async function insertRows(db: Queries, table: string, columns: Columns, r
   );
 }
 
-/** Gives rows that there are other values. `key` stands before `columns` in the values of each row. */
+/** Updates existing rows. In the values of each row, `key` comes before `columns`. */
 export async function updateRows(
   db: Queries,
   table: string,
@@ -36,7 +36,7 @@ export async function updateRows(
   );
 }
 
-/** Takes rows out, all of those that begin with one of these keys. */
+/** Deletes the rows that match these key columns, which may be a part of the primary key. */
 export async function deleteRows(db: Queries, table: string, key: Columns, rows: Rows): Promise<void> {
   await runPortions(
     db,
@@ -54,7 +54,7 @@ async function runPortions(db: Queries, statement: string, rows: Rows): Promise<
   const run = db.prepare(statement);
   let running: Promise<unknown> = Promise.resolve();
   for (const some of bulkPortions(rows)) {
-    // The next portion is written here while the engine stores this one.
+    // Build the text of the next portion while the engine stores this one.
     await running;
     running = run(`[${some.join(",")}]`);
     running.catch(() => undefined);

@@ -1,20 +1,20 @@
-/** Puts many rows into a table at once: as one JSON text for each statement, which costs a fraction of a value each. */
+/** Inserts many rows with one JSON text per statement, which costs a fraction of binding each value. */
 import type { Queries } from "../queries/database.js";
 
-/** What a column holds. Bytes are given as hex digits. */
+/** Type of a column. Bytes are passed as hex digits. */
 export type ColumnKind = "text" | "integer" | "boolean" | "bytes";
 
-/** A value of a row. */
+/** Value of a row. */
 export type BulkValue = string | number | boolean | null;
 
-/** Bounds of one statement: making its text keeps everything else waiting. */
+/** Limits of one statement. Building its text blocks the event loop. */
 const mostRows = 500;
 const mostCharacters = 256 * 1024;
 
 /**
- * Inserts rows, and gives how many: those whose key is there already are left out.
+ * Inserts rows and returns the number inserted. Skips rows with an existing key.
  *
- * @param columns by their names, in the order of the values.
+ * @param columns by name, in the order of the values.
  */
 export async function bulkInsert(
   db: Queries,
@@ -33,7 +33,7 @@ export async function bulkInsert(
   return inserted;
 }
 
-/** The value of a column, the one at this place in a row, as SQL. */
+/** Returns the SQL expression for the value at position `i` of a row. */
 export function bulkValue({ dialect }: Queries, kind: ColumnKind, i: number): string {
   const value = `k.value ->> ${i}`;
   switch (kind) {
@@ -48,7 +48,7 @@ export function bulkValue({ dialect }: Queries, kind: ColumnKind, i: number): st
   }
 }
 
-/** Rows as JSON texts, as many as one statement may have. */
+/** Encodes rows as JSON texts, in portions that fit into one statement. */
 export function* bulkPortions(rows: Iterable<readonly BulkValue[]>): Generator<string[], void> {
   let portion: string[] = [];
   let characters = 0;

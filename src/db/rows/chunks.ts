@@ -1,7 +1,7 @@
-/** Most rows of one statement: SQLite takes 500 at most the way they are written. */
+/** Limit on rows of one statement. The SQL that knex writes for an insert allows 500 rows on SQLite. */
 const maxRows = 400;
 
-/** Pieces of a list that every engine takes in one statement, or smaller ones. */
+/** Splits a list into chunks that every engine accepts in one statement. Default: 400 rows. */
 export function inChunks<T>(items: readonly T[], rows = maxRows): T[][] {
   return Array.from({ length: Math.ceil(items.length / rows) }, (_, i) => items.slice(i * rows, (i + 1) * rows));
 }

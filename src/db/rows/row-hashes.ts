@@ -1,22 +1,22 @@
 /**
- * The checksums that rows are stored with, and which columns each is over: all that is served of the row and the key that
- * it stands at, so that neither a change nor a swap of rows goes unseen. What another hash covers is left out: a header
- * by the block's hash, a body by the transaction's.
+ * Checksums that are stored with rows. Each covers the key of the row and every column that is served, so that a change
+ * and a swap of rows are both detected. Columns that another hash covers are left out: a header is covered by the hash
+ * of the block, a body by the hash of the transaction.
  *
- * Rows were stored with these: what they are over must not change.
+ * Stored rows contain these checksums, so their inputs must not change.
  */
 import { hashRow } from "../../base/crypto/hash.js";
 
-/** Booleans are 0 and 1 with an engine that has no type for them. */
+/** Boolean column; 0 or 1 on an engine without a boolean type. */
 type Flag = boolean | number;
 
 export interface BlockColumns {
   readonly number: number;
   readonly hash: string;
-  /** None of block 0. */
+  /** Null for block 0. */
   readonly previous_hash: string | null;
   readonly timestamp_ms: number;
-  /** None of block 0. */
+  /** Null for block 0. */
   readonly signature: Uint8Array | null;
 }
 
@@ -32,7 +32,7 @@ export interface SenderColumns {
   readonly nonce: number;
 }
 
-/** What lists tell of a program. */
+/** Columns of a program that lists return. */
 export interface ProgramEntryColumns {
   readonly address: string;
   readonly owner: string;
@@ -45,7 +45,7 @@ export interface ProgramEntryColumns {
   readonly deleted: Flag;
 }
 
-/** The rest of a program's own row. */
+/** Other columns of the row of a program. */
 export interface ProgramRestColumns {
   readonly address: string;
   readonly type: string;

@@ -1,39 +1,39 @@
-/** What is asked of a table whose rows are staged, and how what changed is stored. */
+/** Queries of a table with a write buffer, and the statements that store its changes. */
 import { deleteRows, insertRows, updateRows } from "./bulk-changes.js";
 import type { BulkValue, ColumnKind } from "./bulk-insert.js";
 import type { Queries } from "../queries/database.js";
 
-/** A table whose rows are staged. */
+/** Description of a table with a write buffer. */
 export interface TableShape<Row> {
   readonly name: string;
-  /** Rows that have the same text here belong together. */
+  /** Column that groups rows: rows with the same text belong to one group. */
   readonly group: keyof Row & string;
-  /** Columns that tell the rows of a group apart, and in whose order they stand; none where a group is one row. */
+  /** Key columns that order the rows of a group; empty if a group has one row. */
   readonly within: readonly (keyof Row & string)[];
   readonly columns: Readonly<Record<keyof Row & string, ColumnKind>>;
-  /** Those that may become others while the row stays. */
+  /** Columns that an update may change. */
   readonly changing: readonly (keyof Row & string)[];
-  /** Throws where the row is not what was stored. */
+  /** Throws CorruptionError if the row is corrupt. */
   readonly check: (row: Row) => void;
 }
 
-/** The part of a row's key that stands after its group. */
+/** Key of a row within its group. */
 export type WithinKey = readonly (string | number)[];
 
-/** The end of an order at which is looked. */
+/** End of the key order at which a search starts. */
 export type Side = "first" | "last";
 
-/** What of a table is stored, in this order. */
+/** Changes of a table, stored in the order of these members. */
 export interface TableChanges<Row> {
-  /** Names of groups all of whose rows go, before others come. */
+  /** Names of groups to delete, before rows are inserted. */
   readonly cleared: readonly string[];
-  /** Keys of rows that go, before others come. */
+  /** Keys of rows to delete, before rows are inserted. */
   readonly removed: readonly (readonly [group: string, key: string])[];
   readonly inserted: readonly Row[];
   readonly updated: readonly Row[];
 }
 
-/** The queries of one table. */
+/** Creates the queries of one table. */
 export function createTableQueries<Row extends object>(db: Queries, shape: TableShape<Row>) {
   const { name: table, group, within } = shape;
   const { list } = db.dialect;
@@ -49,7 +49,7 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
     db.prepare<Of>(text)(...values);
 
   return {
-    /** Rows of these groups; the list drives the query. */
+    /** Reads the rows of groups. CROSS JOIN makes the engine iterate the list of names and look up the rows. */
     ofGroups: (names: readonly string[]) =>
       rows<Row>(`${select(all)} FROM ${list.table} CROSS JOIN ${table} AS t WHERE t.${group} = ${list.text}`, [
         JSON.stringify(names),

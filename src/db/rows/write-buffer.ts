@@ -1,88 +1,97 @@
 /**
- * Rows as the transactions of a block see them. A row is read once, many of them at a time where it is known what will be
- * asked for; it is held and changed in memory, and taken back there with its transaction. What changed is stored
- * together: a few statements for all of a block, whatever its transactions do again and again.
+ * Write buffer: rows as the transactions of a block see them. A row is read once; known rows are prefetched in bulk.
+ * Changes stay in memory and roll back with their transaction. They are stored together, in a few statements per block,
+ * even if transactions change the same row again and again.
  *
- * Until then nobody else may change these rows, or see them changed by a query.
+ * Until then no other code may change these rows, and queries do not see the changes.
  */
 import { inTurns } from "../../base/async/yielding.js";
 import type { BulkValue } from "./bulk-insert.js";
 import type { Queries } from "../queries/database.js";
 import { createTableQueries, type Side, type TableChanges, type TableShape, type WithinKey } from "./table-queries.js";
 
-/** Rows of one table. */
+/** Buffered rows of one table. */
 export interface BufferedTable<Row> {
-  /** Reads all rows of groups, at once. */
+  /** Reads all rows of groups with one query. */
   prefetch(groups: Iterable<string>): Promise<void>;
-  /** Tells that a group has no rows, which is known. */
+  /** Declares that a group is known to have no rows. */
   isNew(group: string): void;
   get(group: string, ...within: WithinKey): Promise<Row | undefined>;
-  /** What is held of a row, which nobody has checked yet. */
+  /** Returns the buffered state of a row, which may not be checked yet. */
   peek(group: string, ...within: WithinKey): Row | undefined;
-  /** The row of a group with this text in another column, of which there is at most one. */
+  /** Returns the row of a group with this text in another column. At most one row may match. */
   find(group: string, column: keyof Row & string, text: string): Promise<Row | undefined>;
   /**
-   * Of the rows of a group whose keys begin with `prefix`: the next part of the key, a number, of the first one or the
-   * last one; above or below `beyond`, where that is given.
+   * Finds the first or last row of a group among the keys that start with `prefix`. Returns the next part of its key, a
+   * number. With `beyond`, considers only parts above it (first) or below it (last).
    */
   edge(group: string, prefix: readonly number[], side: Side, beyond?: number): Promise<number | undefined>;
-  /** Rows of a group whose keys begin with `prefix`, in their order, with at least these columns; all when left out. */
+  /**
+   * Returns the rows of a group whose keys start with `prefix`, in key order. With `columns`, the rows have at least
+   * these columns; without, all of them.
+   */
   list(group: string, prefix?: readonly number[], columns?: readonly (keyof Row & string)[]): Promise<Row[]>;
-  /** A row that is not there yet. */
+  /** Adds a row that does not exist. */
   insert(row: Row): void;
-  /** Another state of a row that is there. */
+  /** Replaces an existing row. */
   put(row: Row): void;
-  /** Takes a row out that is there. */
+  /** Removes an existing row. */
   remove(group: string, ...within: WithinKey): void;
-  /** Takes all rows of a group out, and gives how many there were. */
+  /** Removes all rows of a group and returns their number. */
   clear(group: string): Promise<number>;
 }
 
-/** The staged rows of one transaction of the database. */
+/** Write buffer over one database transaction. */
 export interface WriteBuffer {
   readonly db: Queries;
-  /** Begins to stage a table. Tables are stored in this order: one after those that its rows refer to. */
+  /**
+   * Adds a table. Tables are stored in the order in which they are added, so add a table after those that it
+   * references.
+   */
   table<Row extends object>(shape: TableShape<Row>): BufferedTable<Row>;
-  /** Runs work that changes rows; when it throws, they are as before. One attempt ends before the next one begins. */
+  /** Runs work that changes rows, and rolls the changes back if the work throws. Savepoints do not nest or overlap. */
   savepoint<T>(work: () => Promise<T>): Promise<T>;
-  /** What is to be done when the attempt that is under way is taken back; nothing outside of one. */
+  /** Registers a function that runs if the current savepoint rolls back. Does nothing outside of a savepoint. */
   readonly onRollback: (undo: () => void) => void;
-  /** Stores what changed. */
+  /** Stores the changes in the database. */
   store(): Promise<void>;
 }
 
-/** What the database has where a row is held: no row, this one, an older state of it, or one that was taken out since. */
+/**
+ * State of the database for a buffered key: no row, this row, an older state of it, or another row that was removed
+ * since.
+ */
 type InDatabase = "none" | "this" | "older" | "another";
 
 interface Held<Row> {
   readonly row: Row | undefined;
   readonly inDatabase: InDatabase;
-  /** New rows are stored in the order in which they were made. */
+  /** Order of creation, in which new rows are stored. */
   readonly order: number;
-  /** It was checked, or made here. */
+  /** True if the row was checked, or was created here. */
   isTrusted: boolean;
 }
 
 interface Group<Row> {
   readonly held: Map<string, Held<Row>>;
-  /** Keys of held rows that may have changed. */
+  /** Keys of buffered rows that may have changed. */
   readonly changed: Set<string>;
-  /** What is not held is not there. */
+  /** True if every row is buffered, so that any other key has no row. */
   isWhole: boolean;
-  /** The rows that the database has are taken out. */
+  /** True if the rows in the database are to be deleted. */
   readonly isCleared: boolean;
-  /** The attempt that began it anew: with that, all of it is taken back at once. */
+  /** Savepoint that reset the group. Its rollback restores the previous group, so single rows need no undo step. */
   readonly begunBy: object | undefined;
 }
 
-/** Rows of a group that are held from one transaction to the next; those of larger ones are stored, and read again. */
+/** Limit on rows of a group that stay buffered between transactions. Larger groups are stored, and read again. */
 const mostHeld = 1_000;
-/** Changed rows of a group that is not whole: what is taken out is read past by who looks for a neighbour. */
+/** Limit on changed rows of a partly buffered group. A search for a neighbor has to skip the removed ones. */
 const mostChanged = 64;
-/** Rows that are looked through before others have their turn. */
+/** Number of rows to collect between two yields to the event loop. */
 const collectedAtOnce = 5_000;
 
-/** Begins to stage rows over a transaction of the database, or over reads alone where nothing is changed. */
+/** Creates a write buffer over a database transaction, or over a read connection if nothing will be changed. */
 export function createWriteBuffer(db: Queries): WriteBuffer {
   const tables: { store(): Promise<void>; isFull(): boolean }[] = [];
   let undo: (() => void)[] | undefined;
@@ -125,9 +134,9 @@ export function createWriteBuffer(db: Queries): WriteBuffer {
   };
 }
 
-/** What tables know of attempts. */
+/** Access of a table to savepoints. */
 interface Attempts extends Pick<WriteBuffer, "onRollback"> {
-  /** The one that is under way. */
+  /** Returns the identity of the current savepoint; undefined outside of one. */
   readonly current: () => object | undefined;
 }
 
@@ -159,14 +168,14 @@ function createStagedTable<Row extends object>(
     return group;
   }
 
-  /** Begins a group anew, all of whose rows are known: there are none. */
+  /** Resets a group to the known state of no rows. */
   function begin(name: string, isCleared: boolean): void {
     const before = groups.get(name);
     groups.set(name, { held: new Map(), changed: new Set(), isWhole: true, isCleared, begunBy: current() });
     onTakenBack(() => (before === undefined ? groups.delete(name) : groups.set(name, before)));
   }
 
-  /** Holds a row of the database, unless its place is taken by what was done since. */
+  /** Buffers a row from the database, unless the key is buffered already. */
   function hold(group: Group<Row>, key: string, row: Row | undefined): Held<Row> {
     const known = group.held.get(key);
     if (known !== undefined) {
@@ -177,7 +186,7 @@ function createStagedTable<Row extends object>(
     return held;
   }
 
-  /** Gives a row that is what was stored. */
+  /** Returns a row after checking it against its checksum. Checks each row once. */
   function trust(held: Held<Row> | undefined): Row | undefined {
     if (held?.row !== undefined && !held.isTrusted) {
       shape.check(held.row);
@@ -186,7 +195,7 @@ function createStagedTable<Row extends object>(
     return held?.row;
   }
 
-  /** Gives a key another state; `before` is the one that it has. */
+  /** Changes the state of a key from `before` to `after`. */
   function change(name: string, group: Group<Row>, key: string, before: Held<Row> | undefined, after: Held<Row>): void {
     const { held, changed, begunBy } = group;
     held.set(key, after);
@@ -199,7 +208,8 @@ function createStagedTable<Row extends object>(
     onTakenBack(() => {
       if (before === undefined) {
         held.delete(key);
-        // What the database has there is not known, also where all of the group was read since.
+        // The state in the database is not buffered, so the group is incomplete again, even if it was read in full
+        // since.
         group.isWhole = isWhole;
       } else {
         held.set(key, before);
@@ -207,7 +217,7 @@ function createStagedTable<Row extends object>(
     });
   }
 
-  /** Rows that the database has, and that are taken out since. */
+  /** Counts rows that exist in the database and are removed in the buffer. */
   const hidden = ({ held, changed }: Group<Row>): number =>
     [...changed].filter((key) => held.get(key)?.row === undefined).length;
 
@@ -247,7 +257,7 @@ function createStagedTable<Row extends object>(
         }
       }
       const row = group.isWhole ? undefined : await queries.by(column, name, text);
-      // Where another row is held, or none, the one that was found is taken out.
+      // If the key is buffered, the row found in the database was replaced or removed.
       return row === undefined || group.held.has(keyOf(row)) ? undefined : trust(hold(group, keyOf(row), row));
     },
 
@@ -338,7 +348,7 @@ function createStagedTable<Row extends object>(
 
   return {
     table,
-    /** Whether what is held should be stored before the next transaction. */
+    /** Returns true if changes should be stored before the next transaction. */
     isFull: () =>
       [...changedGroups].some((name) => {
         const { held, changed, isWhole } = groupOf(name);
@@ -362,7 +372,7 @@ function createStagedTable<Row extends object>(
   };
 }
 
-/** Collects what changed. It stops now and then. */
+/** Collects the changes. A generator, so that the caller can yield to the event loop. */
 function* collectChanges<Row>(
   names: Iterable<string>,
   groupOf: (name: string) => Group<Row>,

@@ -1,14 +1,14 @@
-/** A write that is taken back: it tells whether writes go through, and leaves nothing behind. */
+/** Write that is rolled back. It tests if the database accepts writes, and leaves nothing behind. */
 import { randomBytes } from "node:crypto";
 import type { DatabasePart } from "../queries/database.js";
 
-/** How much is written: too much for any engine to keep in its memory alone. */
+/** Size of the write in bytes: too large for an engine to hold it only in memory. */
 const triedBytes = 4 * 1024 * 1024;
 
 /**
- * Inserts a row and takes it back. Rejects as a write of that size would.
+ * Inserts a row and rolls back. Rejects if a write of that size fails.
  *
- * @param rowOf the row around such bytes; nobody sees it.
+ * @param rowOf returns a row that contains the bytes; it is never committed.
  */
 export async function tryWrite(
   transaction: DatabasePart["transaction"],

@@ -1,12 +1,12 @@
-/** The files of a database of SQLite: one process writes to them, and only while they are where it opened them. */
+/** Files of a SQLite database: one process writes to them, and only while they are the files that it opened. */
 import { stat } from "node:fs/promises";
 import type { DatabaseFiles } from "../queries/database.js";
 import { lockFile } from "./sqlite.js";
 
-/** What the file that one process locks is called after that of the chain. */
+/** Suffix of the lock file, after the path of the file of the chain. */
 const lockSuffix = "-lock";
 
-/** What tells a file from others, whatever it is called. */
+/** Device and inode of a file, which identify it regardless of its path; undefined if the file is missing. */
 type FileIdentity = string | undefined;
 
 async function identify(path: string): Promise<FileIdentity> {
@@ -18,12 +18,12 @@ async function identify(path: string): Promise<FileIdentity> {
   }
 }
 
-/** The files of a database, with what ends the lock. */
+/** Files of a database, with a method that releases the lock. */
 export interface OpenFiles extends DatabaseFiles {
   close(): Promise<void>;
 }
 
-/** Remembers files that were opened a moment ago; the first of them is that of the chain. */
+/** Records the identity of files that were just opened. The first one is the file of the chain. */
 export async function watchFiles(paths: readonly [string, ...string[]]): Promise<OpenFiles> {
   const opened = await Promise.all(paths.map(identify));
   let unlock: (() => Promise<void>) | undefined;

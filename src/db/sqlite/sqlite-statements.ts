@@ -1,29 +1,29 @@
-/** Has a connection of SQLite compile a query once, and not each time that the query builder asks it. */
+/** Compiles each query of a SQLite connection once, instead of on each call of the query builder. */
 import { LRUCache } from "lru-cache";
 import type { Database as SqliteConnection, Statement } from "sqlite3";
 
 type Callback = (this: unknown, error: Error | null, rows?: unknown[]) => void;
 type Ask = (text: string, values: readonly unknown[], callback: Callback) => unknown;
 
-/** What asks a connection, and ends it; the driver's own methods have more forms, which the query builder does not use. */
+/** Methods of a connection that are replaced, in the only forms that the query builder uses. */
 interface Asked {
   all: Ask;
   run: Ask;
   close(callback: (error: Error | null) => void): void;
 }
 
-/** Most compiled queries of a connection: lists of values of every length are queries of their own. */
+/** Limit on compiled queries of a connection. Lists of each length need a query of their own. */
 const maxStatements = 256;
 
-/** Queries that come again; what begins and ends a transaction is not worth keeping. */
+/** Pattern of queries that are worth caching. Statements that start or end a transaction are not. */
 const isRepeated = /^(select|insert|update|delete|with)\b/i;
 
-/** Keeps the compiled queries of a connection until it is closed. */
+/** Caches the compiled queries of a connection until it is closed. */
 export function keepStatements(connection: SqliteConnection): void {
   const asked = connection as unknown as Asked;
   const statements = new LRUCache<string, Promise<Statement>>({
     max: maxStatements,
-    // Who has it still is answered before: it waits for its turn.
+    // The driver finalizes a statement only after its queued calls.
     dispose: (statement) => void statement.then((compiled) => compiled.finalize()).catch(() => undefined),
   });
 
@@ -38,7 +38,7 @@ export function keepStatements(connection: SqliteConnection): void {
       );
     });
     statements.set(text, made);
-    // The next who asks tries it again.
+    // The next call compiles the query again.
     made.catch(() => statements.delete(text));
     return made;
   }
@@ -55,7 +55,8 @@ export function keepStatements(connection: SqliteConnection): void {
             if (error === null) {
               callback.call(this, error, rows);
             } else {
-              // One that met a lock has begun and may go on: until it is reset, it sees the database as it was then.
+              // A statement that met a lock may still be active. Until it is reset, it reads its old snapshot of the
+              // database.
               statement.reset(() => callback.call(this, error));
             }
           });
@@ -65,7 +66,7 @@ export function keepStatements(connection: SqliteConnection): void {
   }
 
   const close = asked.close.bind(connection);
-  // It cannot be closed while there are compiled queries.
+  // SQLite cannot close a connection that has compiled queries.
   asked.close = (callback) =>
     void Promise.allSettled(statements.values())
       .then(() => statements.clear())

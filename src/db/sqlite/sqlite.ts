@@ -1,6 +1,6 @@
 /**
- * Opens SQLite, embedded. Its driver is archived upstream and may be replaced one day: this file and sqlite-statements.ts
- * alone know it.
+ * Opens SQLite, embedded. The driver is archived upstream and may be replaced, so only this file and
+ * sqlite-statements.ts import it.
  */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
@@ -18,9 +18,9 @@ import { keepStatements } from "./sqlite-statements.js";
 const load = lazyRequire<typeof Sqlite3>("sqlite3");
 
 /**
- * The driver. It is an optional dependency: an installation without a compiler is left without it.
+ * Loads the driver. It is an optional dependency, which npm skips if it cannot be compiled.
  *
- * @throws DatabaseError
+ * @throws DatabaseError if the driver is not installed.
  */
 function driver(): typeof Sqlite3 {
   try {
@@ -32,17 +32,20 @@ function driver(): typeof Sqlite3 {
   }
 }
 
-/** Connections for reads. */
+/** Number of connections for reads. */
 const readers = 2;
 const listReaders = 2;
-/** How much of the file is mapped for reads by key. All of it counts as the node's memory once it was read. */
+/**
+ * Bytes of the file that are memory-mapped for reads by key. Mapped pages count as memory of the node once they are
+ * read.
+ */
 const mappedBytes = 32 * 1024 * 1024;
 
 const busyTimeout = "PRAGMA busy_timeout = 1500";
 const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"];
 
 /**
- * Opens a file, which is one part of a database; makes it, and its directory, where there is none.
+ * Opens one file of a database. Creates the file and its directory if they do not exist.
  *
  * @throws DatabaseError
  */
@@ -50,7 +53,7 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
   await makePrivateDirectory(dirname(path)).catch((error: unknown) => {
     throw explainSqlite(path, error);
   });
-  // SQLite gives the files that it makes beside it the mode of this one.
+  // SQLite creates the -wal and -shm files with the mode of this file.
   await claimFile(path);
   await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
   await checkUnlocked(path);
@@ -86,7 +89,8 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
   return {
     ...connections,
     async close() {
-      // Who closes last folds the write-ahead log into the file, which those who only read cannot.
+      // Close read-only connections first: the last connection checkpoints the write-ahead log, which needs write
+      // access.
       await Promise.all([lanes.point.close(), lanes.list.close()]);
       await connections.close();
     },
@@ -94,9 +98,9 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
 }
 
 /**
- * Checks that no other process holds the lock for writes: a backup, or somebody with a shell, has it for a while.
+ * Checks that no other process holds the write lock, such as a backup or an open SQLite shell.
  *
- * @throws DatabaseError
+ * @throws DatabaseError if the file is locked, or cannot be opened.
  */
 async function checkUnlocked(path: string): Promise<void> {
   const { Database } = driver();
@@ -115,10 +119,10 @@ async function checkUnlocked(path: string): Promise<void> {
 }
 
 /**
- * Locks a file of its own until it is told not to, or this process is gone: SQLite's lock is the system's, which drops it
- * with the process.
+ * Locks a separate file until the lock is released or this process ends. SQLite uses a lock of the operating system,
+ * which releases it when the process ends.
  *
- * @returns what ends the lock; undefined where another connection has it.
+ * @returns a function that releases the lock; undefined if another connection holds it.
  * @throws DatabaseError
  */
 export async function lockFile(path: string): Promise<(() => Promise<void>) | undefined> {
@@ -144,7 +148,7 @@ export async function lockFile(path: string): Promise<(() => Promise<void>) | un
 }
 
 /**
- * Opens a file that is there for reads alone; nothing of it is made or changed.
+ * Opens an existing file for reads only. Creates and changes no file.
  *
  * @throws DatabaseError
  */
@@ -160,7 +164,7 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
     pulse,
     settings: {
       client: "sqlite3",
-      // The query builder adds flags to those of a connection that writes; what the URI says counts.
+      // The query builder adds flags for writing; the mode in the URI overrides them.
       connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] },
       useNullAsDefault: true,
       pool: { idleTimeoutMillis: 3_600_000 },
@@ -179,10 +183,13 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
   };
 }
 
-/** Most of what SQLite tells of a damaged file. */
+/** Limit on messages that SQLite returns about a corrupt file. */
 const maxInspected = 20;
 
-/** Looks at all pages, and where it is not to be quick at what indexes hold, over a connection of its own. */
+/**
+ * Checks all pages over a separate connection and returns what is corrupt. Unless `quick`, also checks the content of
+ * indexes.
+ */
 async function inspect(path: string, how: "whole" | "quick" = "whole"): Promise<string[]> {
   const reader = createReader({ path, mmapBytes: 0, pulse: createLivenessMonitor() });
   try {
@@ -200,19 +207,19 @@ function ask(connection: SqliteConnection, text: string, values: readonly QueryV
   });
 }
 
-/** Undefined where it is the query that is wrong. */
+/** Classifies an error code of SQLite; returns undefined if the query itself is wrong. */
 function troubleOf(code = ""): DatabaseErrorKind | undefined {
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
     return "locked";
   }
-  // The file is not what SQLite wrote.
+  // The file is corrupt, or is not a SQLite database.
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
     return "damaged";
   }
   return /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY)/.test(code) ? "unavailable" : undefined;
 }
 
-/** Queries that are compiled once on each of their connections; knex compiles every query anew. */
+/** Queries that are compiled once per connection. knex would compile a query on each call. */
 interface Statements {
   prepare<Row>(text: string): PreparedQuery<Row>;
   close(): Promise<void>;
@@ -220,7 +227,7 @@ interface Statements {
 
 interface ReaderDeps {
   readonly path: string;
-  /** How much of the file is read from the page cache in place. */
+  /** Bytes of the file that are memory-mapped. */
   readonly mmapBytes: number;
   readonly pulse: LivenessMonitor;
 }
@@ -240,7 +247,7 @@ function createStatements(deps: ReaderDeps, connections: number): Statements {
   };
 }
 
-/** One connection, opened when it is first needed. */
+/** Creates a read-only connection that opens on first use. */
 function createReader({ path, mmapBytes, pulse }: ReaderDeps) {
   let connection: Promise<SqliteConnection> | undefined;
   const statements = new Map<string, Promise<Statement>>();
@@ -255,7 +262,7 @@ function createReader({ path, mmapBytes, pulse }: ReaderDeps) {
     return opened;
   }
 
-  /** What failed is tried again by the next who asks. */
+  /** Compiles a query, and opens the connection if needed. After an error, the next call tries again. */
   async function compile(text: string): Promise<Statement> {
     connection ??= open().catch((error: unknown) => {
       connection = undefined;
@@ -268,7 +275,7 @@ function createReader({ path, mmapBytes, pulse }: ReaderDeps) {
   }
 
   return {
-    /** Queries under way. */
+    /** Number of queries in flight. */
     get pending() {
       return pending;
     },
@@ -298,7 +305,7 @@ function createReader({ path, mmapBytes, pulse }: ReaderDeps) {
   };
 }
 
-/** A callback's outcome as a promise; trouble of the database is marked. */
+/** Converts a callback to a promise and marks database errors. */
 function settled<T = void>(
   start: (done: (error: NodeJS.ErrnoException | null, value?: T) => void) => void,
 ): Promise<T> {
@@ -317,7 +324,7 @@ function settled<T = void>(
   });
 }
 
-/** Explains why a file cannot be used. */
+/** Returns the error for a file that cannot be opened, with the reason and the remedy. */
 export function explainSqlite(path: string, error: unknown): DatabaseError {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {

@@ -1,4 +1,7 @@
-/** The making of blocks: by a node that alone may, as long as nothing speaks against it. Where it makes none, it says so. */
+/**
+ * Block production by a node that is the only authority. Produces blocks unless something prevents it, and reports the
+ * reason if it produces none.
+ */
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import type { Made, SealingKey } from "../../chain/writer/blocks.js";
 import type { Chain } from "../../chain/chain.js";
@@ -10,12 +13,12 @@ import type { NodeCore } from "../lifecycle/core.js";
 import { createHeadSigner } from "./head-signer.js";
 import type { SnapshotSyncStatus } from "./snapshot-sync-status.js";
 
-/** How often a sealing node looks for pending transactions. */
+/** Interval in milliseconds at which a block producer checks for pending transactions. */
 const sealEveryMs = 250;
-/** How long it may get nowhere before that is a failure. */
+/** Time in milliseconds without progress after which block production counts as failed. */
 const stuckAfterMs = 10_000;
 
-/** What block making needs beside the core. */
+/** Dependencies of block production besides the core. */
 export interface SealingDeps {
   readonly genesis: Genesis | undefined;
   readonly chain: Chain;
@@ -23,19 +26,19 @@ export interface SealingDeps {
   readonly joining: SnapshotSyncStatus;
   readonly key: SealingKey;
   readonly chainHealth: SharedSubsystem;
-  /** The node is at the newest block that it knows of. */
+  /** Returns true if the node has the latest block that it knows of. */
   readonly isSynced: () => boolean;
-  /** Why this node does not know yet whether there is a newer block; undefined once it does. */
+  /** Returns the reason why this node does not know yet if a newer block exists; undefined once it knows. */
   readonly whyUnknown: () => string | undefined;
-  /** Why this node must not make blocks any more. */
+  /** Returns the reason why this node must not produce blocks any more; undefined if it may. */
   readonly whyStopped: () => string | undefined;
-  /** Shows whether a block of this time would be too far ahead of the peers' clocks, and says why. */
+  /** Checks if a block of this time would be too far ahead of the peers' clocks. Shows and returns the reason if so. */
   readonly showClock: (timeMs: number) => string | undefined;
 }
 
 /**
- * Makes blocks from now on, if this node alone may: its key is the genesis's single authority. Of several, none does by
- * itself, and says so.
+ * Starts block production if this node's key is the only authority of the genesis. With several authorities, no node
+ * produces blocks by itself, and the node reports that.
  */
 export function makeBlocks(core: NodeCore, deps: SealingDeps): void {
   const { genesis, chain, joining, key, chainHealth } = deps;
@@ -45,7 +48,7 @@ export function makeBlocks(core: NodeCore, deps: SealingDeps): void {
     return;
   }
   if (authorities.length > 1) {
-    // Until the first report of a process that does.
+    // Shown until a consensus process sends its first report.
     const reason = describeNoConsensus(authorities.length);
     core.warn("chain", reason);
     chainHealth.tell("consensus", reason);
@@ -60,7 +63,7 @@ function sealAlone(core: NodeCore, deps: SealingDeps): void {
   const word = createHeadSigner(core, deps);
   let waitsFor: string | undefined;
 
-  /** Shows what block making waits for, and says so once. */
+  /** Shows the reason for which block production waits. Logs the reason once for each wait. */
   function showWaiting(reason: string | undefined): void {
     subsystems.set("chain", { extra: { reason } });
     if (reason !== undefined && waitsFor === undefined) {
@@ -70,7 +73,7 @@ function sealAlone(core: NodeCore, deps: SealingDeps): void {
   }
 
   async function seal(): Promise<Made | undefined> {
-    // The time that is looked at is the one that is signed.
+    // The clock check and the block use the same time.
     const timeMs = Date.now();
     const isInTime = showClock(timeMs) === undefined;
     const isAllowed = isInTime && whyStopped() === undefined;
@@ -110,7 +113,7 @@ function sealAlone(core: NodeCore, deps: SealingDeps): void {
   onStop("the making of blocks", () => sealer.stop());
 }
 
-/** Why nobody makes blocks where several may. */
+/** Returns the message that no node produces blocks, because the genesis names several authorities. */
 export function describeNoConsensus(authorities: number): string {
   return (
     `The genesis names ${authorities} authorities, so none makes blocks by itself, and no consensus process reports to ` +

@@ -1,6 +1,6 @@
 /**
- * The chain of a node over its database, and what its blocks change. A writer applies blocks itself, a reader follows
- * those of another node; so either knows when what it keeps in memory is old.
+ * Chain of a node over its database, and the state that its blocks change. A writer applies blocks itself, a reader
+ * follows the blocks of another node. Both therefore know when cached data is stale.
  */
 import { type Chain, createChain, headerOf, type WrittenChain } from "../../chain/chain.js";
 import { createChainReader } from "../../chain/chain-reader.js";
@@ -32,47 +32,47 @@ import { createTreeStore } from "../../zk/tree-store.js";
 import { createZkThreads } from "../../zk/worker-pool.js";
 import { createZkChanges } from "../../zk/write.js";
 
-/** How often a reader looks for a new block. */
+/** Interval in milliseconds at which a reader polls for a new block. */
 const followEveryMs = 500;
-/** How often a write is tried while the database takes none. */
+/** Interval in milliseconds of write attempts while the database rejects writes. */
 const retryWriteEveryMs = 1_000;
-/** How long somebody else's lock may keep writes out before the database counts as one that takes none. */
+/** Time in milliseconds after which a lock of another process counts as a database that rejects writes. */
 const lockedForMs = 5_000;
-/** How often expired transactions are taken out of the mempool. */
+/** Interval in milliseconds at which expired transactions are removed from the mempool. */
 const sweepEveryMs = 1_000;
 
-/** What the chain of a node is made of, beside the core. */
+/** Dependencies of a node's chain besides the core. */
 export interface NodeChainDeps {
   readonly database: Database;
   readonly store: ChainStore<State>;
   readonly genesis: Genesis | undefined;
-  /** The newest block; undefined while there is none. */
+  /** Latest block; undefined while there is none. */
   readonly head: ChainHead | undefined;
   readonly headers: SignedHeaders;
-  /** Undefined for a node that does not write. */
+  /** Writer lease; undefined for a node that does not write. */
   readonly lease: NodeLease | undefined;
   readonly joining: SnapshotSyncStatus;
   readonly snapshots: Pick<Snapshots, "after">;
 }
 
-/** A chain and what its blocks change. */
+/** Chain of a node and the state that its blocks change. */
 export interface NodeChain extends NodeData {
   readonly chain: Chain;
-  /** The same, for a node that writes. */
+  /** Same chain, on a node that writes; undefined on other nodes. */
   readonly written: WrittenChain | undefined;
-  /** Forgets all that is kept in memory of the state. */
+  /** Clears all cached state. */
   readonly forgetAll: () => void;
   readonly readable: ReadablePrograms;
-  /** Undefined for a reader. */
+  /** Mempool; undefined for a node that does not write. */
   readonly mempool: Mempool | undefined;
-  /** What is told of the mempool: a writer knows it, a reader asks the database. */
+  /** Read access to the mempool: in memory on a writer, in the database on other nodes. */
   readonly mempoolView: MempoolView;
 }
 
-/** What a chain is made of that somebody else writes. */
+/** Dependencies of a chain that another process writes. */
 export type FollowedChainDeps = Pick<NodeChainDeps, "database" | "store" | "head" | "joining">;
 
-/** Builds the chain of a node. */
+/** Creates the chain of a node: a writer applies blocks, any other role follows them. */
 export async function createNodeChain(core: NodeCore, deps: NodeChainDeps): Promise<NodeChain> {
   if (core.config.role !== "writer") {
     return createFollowedChain(core, deps);
@@ -81,7 +81,7 @@ export async function createNodeChain(core: NodeCore, deps: NodeChainDeps): Prom
   return { ...(await createWriterChain(core, deps, cached)), ...dataOf(core, deps, cached) };
 }
 
-/** Builds a chain that another process writes to the same database. */
+/** Creates a chain that another process writes to the same database. */
 export function createFollowedChain(core: NodeCore, deps: FollowedChainDeps): NodeChain {
   const cached = openData(core, deps);
   return {
@@ -100,7 +100,7 @@ function openData({ damage, memory }: NodeCore, { database }: Pick<NodeChainDeps
   return createCachedData(stored, memory.programsBytes);
 }
 
-/** What is read of it, while it is there. */
+/** Returns read access to the state. Each read is rejected while a snapshot sync is running. */
 function dataOf(
   { damage }: NodeCore,
   { database, joining }: Pick<NodeChainDeps, "database" | "joining">,
@@ -168,7 +168,7 @@ async function createWriterChain(
   return { chain, written: chain, mempool, mempoolView: mempool };
 }
 
-/** Opens the mempool, and sweeps it from now on. */
+/** Opens the mempool, and periodically removes expired transactions from it. */
 async function openNodeMempool(
   { bus, clock, config, log, onShutdown: onStop }: NodeCore,
   store: ChainStore<State>,
@@ -199,14 +199,17 @@ async function openNodeMempool(
     onRejected: (rejection) => bus.emit("transactionRejected", rejection),
     onError,
   });
-  // By a clock that is wrong nothing has expired.
+  // With a clock that is ahead, transactions would expire too early.
   const sweep = async (): Promise<void> => (clock.whyAhead() === undefined ? mempool.sweep() : undefined);
   const sweeps = startPeriodicTask(sweep, sweepEveryMs, onError);
   onStop("the sweeping of the mempool", () => sweeps.stop());
   return mempool;
 }
 
-/** Who may write here. */
+/**
+ * Returns a predicate for the senders that may write through this node. If `writers` is not "open", these are the
+ * authorities, the writers of the genesis and those of the writers file.
+ */
 async function readWriters(
   { writers, writersFile }: NodeCore["config"],
   genesis: Genesis | undefined,
@@ -251,12 +254,12 @@ function createReaderChain(
   return reader;
 }
 
-/** The engine's code, or a word for what has none: nobody got a connection. */
+/** Returns the engine's error code, or "no connection" for an error without a code. */
 function codeOf(trouble: unknown): string {
   return (trouble as NodeJS.ErrnoException).code ?? "no connection";
 }
 
-/** Tells of the chain's health what its parties say: the boot, the database, the consensus beside this node. */
+/** Combines the reports of the boot, the database and the external consensus process into the health of the chain. */
 export function watchChainHealth({ subsystems, bus, log }: NodeCore): SharedSubsystem {
   const shared = shareSubsystem(subsystems, "chain");
   bus.on("writesChanged", ({ trouble }) => {
@@ -276,9 +279,9 @@ export function watchChainHealth({ subsystems, bus, log }: NodeCore): SharedSubs
 }
 
 /**
- * The verification key of a genesis, its member `zk.verificationKey`; undefined where there is none.
+ * Returns the verification key of a genesis, its member `zk.verificationKey`; undefined if there is none.
  *
- * @throws InputError when it cannot be used.
+ * @throws InputError if the key is invalid.
  */
 function readVerificationKey(genesisText: string): VerificationKey | undefined {
   const { zk } = JSON.parse(genesisText) as { readonly zk?: { readonly verificationKey?: unknown } };

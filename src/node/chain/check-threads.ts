@@ -1,4 +1,4 @@
-/** Threads that look at large transactions, so that a document of 1 MiB keeps nobody else waiting. */
+/** Threads that check large transactions, so that a document of 1 MiB does not delay other requests. */
 import { fileURLToPath } from "node:url";
 import { createThreadPool, type ThreadPool } from "../../base/async/thread-pool.js";
 import type { CheckOffThread } from "../../chain/transactions/off-thread-checks.js";
@@ -12,10 +12,10 @@ export interface CheckThreads {
 }
 
 const idleMs = 30_000;
-/** More wait for a thread than this only under attack. */
+/** Limit on checks that wait for a thread. Only an attack exceeds the limit. */
 const maxWaiting = 32;
 
-/** Builds them; there is no thread until one is needed. */
+/** Creates the thread pool. Threads start on demand and end after 30 s without work. */
 export function createCheckThreads({ threads, heapMib }: MemoryBounds["checks"]): CheckThreads {
   let pool: ThreadPool | undefined;
   return {
@@ -33,7 +33,7 @@ export function createCheckThreads({ threads, heapMib }: MemoryBounds["checks"])
       try {
         found = (await pool.run(task, { name: "check" })) as Finding | undefined;
       } catch {
-        // The queue is full, or the thread has died: neither is the transaction's fault.
+        // The queue is full, or the thread died. Neither means that the transaction is invalid.
         throw new RpcError("OVERLOADED", "Too many large transactions are looked at; try again in 1 s.", 1);
       }
       if (found !== undefined) {

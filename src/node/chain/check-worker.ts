@@ -1,4 +1,4 @@
-/** What the threads for checks do: whatever a large transaction can be found wrong for without a look at the state. */
+/** Worker thread for checks: runs all checks of a large transaction that need no state. */
 import { create } from "@bufbuild/protobuf";
 import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { lowerThreadPriority } from "../../base/async/lower-thread-priority.js";
@@ -8,20 +8,20 @@ import { checkOperation } from "./transaction-executor.js";
 
 lowerThreadPriority();
 
-/** A transaction to check. */
+/** Transaction to check. */
 export interface CheckTask {
   readonly body: Uint8Array;
   readonly signature: Uint8Array;
   readonly network: string;
 }
 
-/** What is wrong with it. Errors lose their class between threads. */
+/** Error found in a transaction, as plain data: errors lose their class between threads. */
 export interface Finding {
   readonly reason: Reason;
   readonly message: string;
 }
 
-/** Checks a transaction; undefined when all is well. */
+/** Checks a transaction. Returns undefined if no error was found. */
 export function check({ body, signature, network }: CheckTask): Finding | undefined {
   try {
     readTransaction(create(TransactionSchema, { body, signature }), { network, checkOperation });

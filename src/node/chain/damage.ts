@@ -1,6 +1,6 @@
 /**
- * What a node reads of its database, watched: what does not fit to what was stored is an error for whoever asked, and
- * fails the chain until the same is read again and is right.
+ * Reads of the node's database with corruption monitoring. Data that differs from what was stored is an error for the
+ * caller. The chain then counts as failed until a later read of the same data succeeds.
  */
 import type { CorruptionMonitor } from "../../base/errors/corruption.js";
 import { CorruptionError } from "../../base/errors/corruption.js";
@@ -10,13 +10,17 @@ import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
 import type { MerkleTree } from "../../zk/merkle-tree.js";
 import type { Nullifiers } from "../../zk/nullifiers.js";
 
-/** Lists may lack what nothing leads to any more. */
+/** Returns true: a list may lack entries that corruption has made unreachable. */
 const always = (): boolean => true;
 
 export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMonitor): ChainStore<State> {
   const isPruned = async (number: bigint): Promise<boolean> => number < (await store.lowestBlock());
 
-  /** What there has to be of a block that is not newer than the newest one. */
+  /**
+   * Reads data that must exist for each retained block up to the latest one.
+   *
+   * @throws CorruptionError if the data is missing.
+   */
   async function needed<Found>(number: bigint, find: () => Promise<Found | undefined>): Promise<Found | undefined> {
     const found = await find();
     if (
@@ -27,7 +31,7 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
     ) {
       return found;
     }
-    // It may have come between the two questions.
+    // The block may have been stored between the two reads.
     const again = await find();
     if (again === undefined) {
       throw new CorruptionError(`Block ${number} is missing in the database.`);
@@ -35,7 +39,7 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
     return again;
   }
 
-  /** A block that is newer than the newest one is not there, whatever is damaged. */
+  /** Returns false: a block above the latest one does not exist, whatever else is corrupt. */
   const lacks = (): boolean => false;
   const nameOf = (by: BlockName): string => ("hash" in by ? by.hash : String(by.number));
   return {

@@ -1,4 +1,4 @@
-/** What blocks change, as it is read, with caches before the database; whoever follows the blocks says what is old. */
+/** State that blocks change, read through caches. The code that follows the blocks invalidates stale entries. */
 import type { BlockContent } from "../../chain/transactions/transaction.js";
 import { createProgramCache } from "../../storage/programs/program-cache.js";
 import type { Programs } from "../../storage/programs/programs.js";
@@ -7,23 +7,27 @@ import { cacheNullifiers, cacheTree } from "../../zk/cache.js";
 import type { MerkleTree } from "../../zk/merkle-tree.js";
 import type { Nullifiers } from "../../zk/nullifiers.js";
 
-/** What blocks change, as it is read. */
+/** Read access to the state that blocks change. */
 export interface NodeData {
   readonly programs: Programs;
   readonly tree: MerkleTree;
   readonly nullifiers: Nullifiers;
 }
 
-/** The same, with caches. */
+/** Read access through caches, and their invalidation. */
 export interface CachedData {
   readonly data: NodeData;
-  /** Forgets what a block has changed, once it is in the database. */
+  /** Invalidates the data that a block has changed. Call this once the block is in the database. */
   forgetChanged(block: BlockContent): void;
-  /** Forgets everything: nobody knows what has changed. */
+  /** Invalidates all data, when the changes are not known. */
   forgetAll(): void;
 }
 
-/** @param programsBytes of programs that are kept. */
+/**
+ * Creates the caches.
+ *
+ * @param programsBytes limit on cached programs in bytes.
+ */
 export function createCachedData(stored: NodeData, programsBytes: number): CachedData {
   const programs = createProgramCache(stored.programs, programsBytes);
   const tree = cacheTree(stored.tree);

@@ -1,4 +1,4 @@
-/** The thread that hashes large documents of blocks, while their rows are stored. */
+/** Thread that hashes large documents of blocks while the database stores their rows. */
 import { fileURLToPath } from "node:url";
 import { createThreadPool, type ThreadPool } from "../../base/async/thread-pool.js";
 import type { GrowDocument, GrownDocument } from "../../storage/programs/programs.js";
@@ -11,7 +11,7 @@ export interface DocumentThread {
 
 const idleMs = 5_000;
 
-/** Builds it; there is no thread until one is needed. */
+/** Creates the thread pool. Its single thread starts on demand and ends after 5 s without work. */
 export function createDocumentThread(heapMib: number): DocumentThread {
   let pool: ThreadPool | undefined;
   return {
@@ -22,7 +22,7 @@ export function createDocumentThread(heapMib: number): DocumentThread {
         maxThreads: 1,
         idleTimeout: idleMs,
         resourceLimits: { maxOldGenerationSizeMb: heapMib },
-        // Whoever's document it was at hears of a thread that dies, and does without.
+        // If the thread dies, the call for its document rejects, and the caller continues without the thread.
       }).on("error", () => undefined);
       const task: DocumentTask = { address, text };
       return (await pool.run(task, { name: "grow" })) as GrownDocument;

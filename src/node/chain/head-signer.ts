@@ -1,4 +1,4 @@
-/** What authorities say of the newest block: what this node has heard of it, and what it says itself. */
+/** Signed heads of authorities: those that this node receives, and those that it signs. */
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import type { SealingKey } from "../../chain/writer/blocks.js";
 import type { Chain } from "../../chain/chain.js";
@@ -6,7 +6,7 @@ import type { Genesis } from "../../chain/blocks/genesis.js";
 import { createHeadStatements, type HeadStatements } from "../../chain/writer/head-statements.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** Keeps the newest statement, and tells the others of it. */
+/** Creates the store of the latest signed head, and publishes `headStated` for each newer one. */
 export function startHeadSigner(
   { bus, log, stateHeadEveryMs }: Pick<NodeCore, "bus" | "log" | "stateHeadEveryMs">,
   { chain, genesis }: { readonly chain: Pick<Chain, "head">; readonly genesis: Genesis | undefined },
@@ -26,15 +26,18 @@ export function startHeadSigner(
   });
 }
 
-/** The word of an authority that makes blocks: that it has signed one, or that there is no newer one. */
+/** Signs heads for an authority that produces blocks. A signed head states that no newer block exists. */
 export interface HeadSigner {
-  /** A block was signed, which is word enough. */
+  /** Records that a block was signed, which makes a signed head unnecessary for a while. */
   given(): void;
-  /** Says that there is no newer block, where nothing was signed for a while. Never rejects; it is tried again. */
+  /**
+   * Signs the latest head if nothing was signed for `stateHeadEveryMs`. Never rejects: logs an error, and the next call
+   * retries.
+   */
   giveIfDue(timeMs: number): Promise<void>;
 }
 
-/** Begins without a word: the first one is due at once. */
+/** Creates a head signer. The first signed head is due immediately. */
 export function createHeadSigner(
   { log, stateHeadEveryMs }: Pick<NodeCore, "log" | "stateHeadEveryMs">,
   {
@@ -64,7 +67,7 @@ export function createHeadSigner(
     given,
     async giveIfDue(timeMs) {
       const isDue = performance.now() - givenMs >= stateHeadEveryMs;
-      // By a clock that is behind the newest block nothing newer can be said than that block says.
+      // If the clock is behind the latest block, a signed head would add nothing to that block.
       if (!isDue || timeMs < Number(chain.head()?.timestampMs ?? 0)) {
         return;
       }

@@ -1,4 +1,4 @@
-/** The lease of a node that writes, from when it is taken until it is given back. */
+/** Writer lease of a node, from its acquisition to its release. */
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { createFence, type Fence } from "../../chain/writer/fence-store.js";
@@ -10,15 +10,18 @@ import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** How often a lease is renewed. */
+/** Interval in milliseconds at which a lease is renewed. */
 const renewEveryMs = leaseMs / 3;
 
-/** The lease of a node that writes. */
+/** Writer lease of a running node. */
 export interface NodeLease {
   readonly fence: Fence;
-  /** Whether this node may write, as far as it knows. */
+  /** Returns true if this node may write, as far as it knows. */
   readonly isHeld: () => boolean;
-  /** From now on the lease is renewed by this, which also confirms that the database is what the node believes it is. */
+  /**
+   * Sets the function that renews the lease. The function also confirms that the database is in the state that the node
+   * expects.
+   */
   renewBy(confirm: () => Promise<void>): void;
 }
 
@@ -26,14 +29,14 @@ export interface NodeLeaseDeps {
   readonly database: Database;
   readonly key: NodeKey;
   readonly chainHealth: SharedSubsystem;
-  /** One that was taken for this node already. */
+  /** Writer lease that was acquired for this node in advance; undefined if there is none. */
   readonly taken: HeldLease | undefined;
 }
 
 /**
- * Takes the lease, and brings the database up to date.
+ * Acquires the writer lease, and migrates the database.
  *
- * @throws StartError when another node has it.
+ * @throws StartError if another node holds the lease.
  */
 export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<NodeLease> {
   const { log, onShutdown: onStop, lifecycle } = core;
@@ -70,7 +73,7 @@ export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<No
   return lease;
 }
 
-/** Renews a lease, and tells when that does not succeed. */
+/** Renews a lease periodically, and reports when the renewal fails. */
 function keepLease(
   { log, onShutdown: onStop }: NodeCore,
   { database, chainHealth }: Pick<NodeLeaseDeps, "database" | "chainHealth">,
@@ -95,7 +98,7 @@ function keepLease(
 
   function look(): void {
     underWay ??= confirm()
-      // Trouble of the database is told by the watch over writes, that with the lease by its fence.
+      // The write monitor reports database errors, and the fence reports the loss of the lease.
       .catch(() => undefined)
       .finally(() => (underWay = undefined));
     const silentMs = performance.now() - heldMs;

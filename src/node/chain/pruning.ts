@@ -1,4 +1,4 @@
-/** Removes the transactions of old blocks, some blocks at a time; their headers stay. */
+/** Removes the transactions of old blocks, 16 blocks at a time. The headers stay. */
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import type { WrittenChain } from "../../chain/chain.js";
 import type { Fence } from "../../chain/writer/fence-store.js";
@@ -6,7 +6,7 @@ import { pruneBlocks } from "../../chain/blocks/header-store.js";
 import type { Database } from "../../db/queries/database.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** Blocks whose transactions are removed in one transaction of the database. */
+/** Number of blocks whose transactions are removed in one database transaction. */
 const portionBlocks = 16n;
 
 export interface PruningDeps {
@@ -15,7 +15,10 @@ export interface PruningDeps {
   readonly chain: WrittenChain;
 }
 
-/** Removes them from now on, as blocks come, if the node is not to keep all. */
+/**
+ * Removes the transactions of old blocks now and after each new block. Does nothing if the configuration retains all
+ * blocks.
+ */
 export function pruneAsBlocksCome({ config, bus, log, onShutdown: onStop }: NodeCore, deps: PruningDeps): void {
   const { database, fence, chain } = deps;
   const retained = BigInt(config.retainBlocks);

@@ -1,4 +1,4 @@
-/** Whether the state is there: while a snapshot is taken in, what the database holds is a part of it. */
+/** Status of the snapshot sync. While it runs, the database holds only a part of the state. */
 import { RpcError } from "../../rpc/errors.js";
 
 export interface SnapshotSyncStatus {
@@ -16,7 +16,7 @@ export function createSnapshotSyncStatus(begun: boolean): SnapshotSyncStatus {
 
 type Read = (...given: never[]) => unknown;
 
-/** Reads of the state, each of which is refused while that is not there. */
+/** Wraps reads of the state so that each rejects with STATE_NOT_READY while a snapshot sync is running. */
 export function whenSynced<Reads extends object>(reads: Reads, joining: SnapshotSyncStatus): Reads {
   const guarded = Object.entries(reads).map(([name, read]: [string, Read]) => [
     name,

@@ -1,4 +1,7 @@
-/** The snapshots that a node makes of its state: after every so many blocks, without keeping the next ones waiting. */
+/**
+ * Snapshots that a node creates of its state, at a fixed interval of blocks. The next block waits at most 1 s for a
+ * snapshot.
+ */
 import type { SnapshotService } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,15 +25,18 @@ import { commitmentsLeaf } from "../../tree/state-leaves.js";
 import { exportCommitmentTree, exportNullifiers, listLeaves } from "../../zk/snapshot-store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** How long a block may be kept waiting until its moment in the database is held fast. */
+/** Limit in milliseconds on the time that a block waits until a snapshot has a consistent read of the database. */
 const holdWithinMs = 1_000;
 
 export interface Snapshots {
-  /** Undefined on a node that makes none. */
+  /** Snapshot store; undefined on a node that creates no snapshots. */
   readonly shelf: SnapshotStore | undefined;
-  /** After a block: resolves when its state can be read, whatever comes after it. */
+  /**
+   * Starts a snapshot after a block if one is due. Resolves once the snapshot has a consistent read, which later blocks
+   * do not change, or after 1 s.
+   */
   after(number: bigint): Promise<void>;
-  /** Tells how far the peers are, from when that is known: who is far behind them makes none. */
+  /** Sets the source of the peers' latest block number. A node that is far behind its peers creates no snapshots. */
   watch(peerBlock: () => bigint | undefined): void;
 }
 
@@ -78,7 +84,7 @@ export async function openSnapshots(
       const bytes = await database.ofOneMoment(async (db) => {
         const head = await createBlockStore(db).head();
         onHeld();
-        // The next block came first: another time.
+        // The next block was stored first, so this snapshot is skipped.
         return head?.number === number
           ? await writeSnapshot(db, head, { folder: place, signal: stopped.signal })
           : undefined;
@@ -113,7 +119,7 @@ export async function openSnapshots(
   };
 }
 
-/** What nodes that join ask for, of a database. */
+/** Creates the service, over a database, that nodes query during a snapshot sync. */
 export function createNodeSnapshotService(
   db: Queries,
   deps: Pick<SnapshotServiceDeps, "shelf" | "mayFollow">,
@@ -125,7 +131,7 @@ export function createNodeSnapshotService(
   });
 }
 
-/** Makes a snapshot of what can be read, whose newest block is the head, and gives its description. */
+/** Writes a snapshot of the readable state, whose latest block is `head`. Returns the description of the snapshot. */
 export async function writeSnapshot(
   db: Queries,
   head: ChainHead,

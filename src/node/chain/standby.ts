@@ -1,4 +1,4 @@
-/** A node that stands by: it reads, and waits until the node that writes is gone. */
+/** Standby node: serves reads, and waits until the writer is gone. */
 import { isDatabaseError } from "../../base/errors/database-error-kind.js";
 import { errorMessage } from "../../base/errors/error-message.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
@@ -9,22 +9,22 @@ import { createWriterLeaseStore, type HeldLease, holdLease, leaseMs } from "../.
 import type { Database } from "../../db/queries/database.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** How often it looks whether it is its turn. */
+/** Interval in milliseconds at which a standby polls the writer lease. */
 const lookEveryMs = 1_000;
-/** How often it renews the lease until another node goes on with it. */
+/** Interval in milliseconds at which a standby renews its lease until a writer replaces it. */
 const renewEveryMs = leaseMs / 3;
 
-/** What a standby waits for. */
+/** Takeover that a standby waits for. */
 export interface Standby {
-  /** The lease, once it is this node's; undefined when the node stops without. Left out for a node that does not stand by. */
+  /** Writer lease, once this node has acquired it; undefined if the node stops before that. Set only on a standby. */
   readonly turn: Promise<HeldLease | undefined> | undefined;
 }
 
 /**
- * Waits for the lease. It is renewed until the node stops, so that nobody else has it before a node that writes goes on
- * with it.
+ * Waits for the writer lease. Once acquired, the lease is renewed until the node stops, so that no other node acquires
+ * it before the new writer starts.
  *
- * @throws StartError when it could not write.
+ * @throws StartError if the node could not write to the database.
  */
 export async function standBy(
   { log, onShutdown: onStop, subsystems }: NodeCore,
@@ -70,12 +70,16 @@ export async function standBy(
   return { turn };
 }
 
-/** A lease that nobody has is renewed, which changes nothing. */
+/**
+ * Checks the permission to write, by renewing a lease that no node holds. That changes nothing.
+ *
+ * @throws StartError if the database does not permit writes.
+ */
 async function checkRights(database: Database): Promise<void> {
   try {
     await database.transaction((db) => holdLease(db, { holder: "", epoch: -1 }));
   } catch (error) {
-    // A server that is away for a moment is no lack of rights.
+    // A temporary outage of the server does not mean a lack of rights.
     if (!isDatabaseError(error)) {
       throw new StartError(`A standby must be allowed to write to the database: ${errorMessage(error)}.`, {
         cause: error,

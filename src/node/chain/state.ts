@@ -1,4 +1,4 @@
-/** The state service over the node's database. */
+/** State service over the node's database. */
 import type { Chain } from "../../chain/chain.js";
 import { createSenderStore } from "../../chain/blocks/sender-store.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
@@ -21,7 +21,7 @@ export interface NodeStateDeps {
   readonly heads: Pick<HeadStatements, "newestStatement">;
 }
 
-/** Builds the service. What it reads is compared with what was signed, so it asks no cache. */
+/** Creates the service. Its reads are compared with signed data, so they bypass the caches. */
 export function createNodeState(
   { damage }: Pick<NodeCore, "damage">,
   { database: { read }, store, chain, heads }: NodeStateDeps,
@@ -36,7 +36,7 @@ export function createNodeState(
       return head && { ...toProven(head.number, head), head: heads.newestStatement(head.hash) };
     },
     async block(number) {
-      // Before the snapshot that the node began with, nobody knows here what the state was.
+      // The state before the snapshot that the node started from is not known here.
       const isBefore = number + 1n < (chain.head()?.lowestBlock ?? 1n);
       const found = isBefore ? undefined : await store.header(number);
       return found && toProven(number, found);
@@ -44,7 +44,7 @@ export function createNodeState(
   });
 }
 
-/** What is read of the state; the functions ask no cache. */
+/** Creates reads of the state that bypass the caches. */
 export function createStateReads(read: Queries): StateReads {
   const senders = createSenderStore(read);
   const nullifiers = createNullifierStore(read);
@@ -62,7 +62,7 @@ export function createStateReads(read: Queries): StateReads {
   };
 }
 
-/** A block, as proofs under its root need it. */
+/** Converts a block to the form that proofs under its state root require. */
 export function toProven(
   number: bigint,
   { header, signature }: { readonly header: Uint8Array; readonly signature: Uint8Array },

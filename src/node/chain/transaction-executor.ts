@@ -1,4 +1,4 @@
-/** Which feature makes the effects of a transaction, by its operation. */
+/** Executes transactions: the operation of a transaction decides which feature executes it. */
 import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { settleAll } from "../../base/async/settle-all.js";
 import { fromHex32, toHex32 } from "../../base/crypto/hash.js";
@@ -19,21 +19,21 @@ import { createNullifierChanges, createNullifierStore } from "../../zk/nullifier
 import { createTreeChanges } from "../../zk/tree-store.js";
 import type { ZkChanges, ZkReads, ZkState } from "../../zk/write.js";
 
-/** What transactions change, of all features. */
+/** State that transactions change, across all features. */
 export interface State {
-  /** The rows that they change; those of the trees are stored by themselves. */
+  /** Write buffer for the rows that transactions change. The trees store their own rows. */
   readonly rows: Pick<WriteBuffer, "savepoint" | "store">;
   readonly programs: ProgramChanges;
   readonly zk: ZkState;
   readonly tree: StateTreeChanges;
 }
 
-/** What transactions are looked at by before they get into a block: the state after the newest one. */
+/** Creates reads of the state after the latest block. Checks of transactions that are not in a block yet use them. */
 export function newestIn(read: Queries): ZkReads {
   return { tree: createTreeChanges(read), nullifiers: createNullifierStore(read) };
 }
 
-/** The state in the database, inside the transaction of a block: what is read is held until its end. */
+/** Creates the state inside the database transaction of a block. Rows that were read stay cached until its end. */
 export function stateIn(db: Queries): State {
   const rows = createWriteBuffer(db);
   return {
@@ -44,7 +44,7 @@ export function stateIn(db: Queries): State {
   };
 }
 
-/** Leaves that transactions change beside those of programs and of the commitment tree. */
+/** Returns the leaves that transactions change besides those of programs and of the commitment tree. */
 function leavesOf(transactions: readonly ReadTransaction[], blockNumber: bigint): Leaf[] {
   // The last transaction of each sender has its largest nonce.
   const nonces = new Map(transactions.map(({ body }) => [body.sender, body.nonce]));
@@ -61,7 +61,11 @@ function leavesOf(transactions: readonly ReadTransaction[], blockNumber: bigint)
   return [...senders, ...nullifiers];
 }
 
-/** Checks what a transaction says to do, as far as that takes no state. Throws Failure INVALID_REQUEST. */
+/**
+ * Checks an operation as far as that requires no state.
+ *
+ * @throws RpcError INVALID_REQUEST
+ */
 export function checkOperation(operation: TransactionBody["operation"]): void {
   if (operation.case === "storage") {
     checkStorageOperation(operation.value);
@@ -69,9 +73,9 @@ export function checkOperation(operation: TransactionBody["operation"]): void {
 }
 
 /**
- * Joins the features.
+ * Creates the executor of all features.
  *
- * @param growAside grows the trees of large documents in another thread; here, where it is left out.
+ * @param growAside builds the field trees of large documents on another thread. Default: on the calling thread.
  */
 export function createTransactionExecutor(zk: ZkChanges, growAside?: GrowDocument): Executor<State> {
   return {
@@ -109,7 +113,7 @@ export function createTransactionExecutor(zk: ZkChanges, growAside?: GrowDocumen
         },
         apply: (transaction) => state.rows.savepoint(() => applyOne(transaction)),
         async finish(transactions) {
-          // Hashes are worked out here while the database stores rows.
+          // Hashes are computed here while the database stores rows.
           const stored = state.rows.store();
           const ofPrograms = state.programs.leaves({ stored, grow: growing.grow });
           const [, changed, commitments] = await settleAll([stored, ofPrograms, zkBlock.finish()]);

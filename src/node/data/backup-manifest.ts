@@ -1,4 +1,4 @@
-/** What a backup says of itself: the file that is written last, without which there is no backup. */
+/** Manifest of a backup. The manifest is the file that is written last; without it there is no backup. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { z } from "zod";
 import { hex32 } from "../../base/crypto/hash.js";
 import { StartError } from "../../base/errors/start-error.js";
 
-/** What files of a backup are called. */
+/** Names of the files of a backup. */
 export const backupNames = {
   manifest: "backup.json",
   key: "identity.key",
@@ -17,18 +17,18 @@ export const backupNames = {
   database: "gatehouse.sqlite",
 } as const;
 
-/** Grows when an older version could not restore what a newer one saves. */
+/** Version of the backup format. It increases when an older Gatehouse could not restore a newer backup. */
 export const formatVersion = 1;
 
 const manifest = z.object({
   format: z.literal("gatehouse backup"),
   formatVersion: z.number().int(),
-  /** The version that made it. */
+  /** Version of Gatehouse that created the backup. */
   gatehouse: z.string(),
   madeMs: z.number().int(),
-  /** Public key of the node whose database it is; null while it was nobody's. */
+  /** Public key of the node that owns the database; null if the database had no owner. */
   node: z.string().regex(hex32).nullable(),
-  /** Public key of the key in it; null without one. */
+  /** Public key of the node key in the backup; null for a backup without a key. */
   key: z.string().regex(hex32).nullable(),
   /** Hash of the genesis. */
   network: z.string().regex(hex32),
@@ -40,7 +40,7 @@ const manifest = z.object({
     z.object({
       name: z.string().regex(/^[^/\\]+$/),
       sizeBytes: z.number().int(),
-      /** SHA-256. */
+      /** SHA-256 of the content, 0x and 64 hex digits. */
       sha256: z.string().regex(hex32),
     }),
   ),
@@ -50,9 +50,9 @@ export type BackupManifest = z.infer<typeof manifest>;
 export type BackupFile = BackupManifest["files"][number];
 
 /**
- * Reads what a backup says of itself.
+ * Reads the manifest of a backup.
  *
- * @throws StartError where there is no backup, or one that this version cannot restore.
+ * @throws StartError if there is no backup, if the manifest is corrupt, or if this version cannot restore the backup.
  */
 export async function readManifest(folder: string): Promise<BackupManifest> {
   const path = join(folder, backupNames.manifest);
@@ -79,7 +79,7 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
   return read.data;
 }
 
-/** Size and hash of a file. */
+/** Returns the size and the hash of a file. */
 export async function describeFile(folder: string, name: string): Promise<BackupFile> {
   const path = join(folder, name);
   const hash = createHash("sha256");

@@ -1,4 +1,6 @@
-/** Makes a backup of a node, which may run meanwhile: its key, its database and the files that it is started with. */
+/**
+ * Creates a backup of a node: its key, its database and the files that it is started with. The node may run meanwhile.
+ */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile, rename, rm } from "node:fs/promises";
@@ -18,18 +20,18 @@ import { describeDatabase } from "./saved-database.js";
 export interface BackupDeps {
   readonly config: Pick<Config, "dataDir" | "databaseUrl" | "peersFile" | "writersFile">;
   readonly configFile: string | undefined;
-  /** The backup, which must not be there yet. */
+  /** Folder of the backup, which must not exist yet. */
   readonly folder: string;
   readonly withKey: boolean;
   readonly onSaved: OnSaved;
-  /** Hears where it is until it is whole. */
+  /** Called with the path of the backup while it is incomplete. */
   readonly onDraft: (path: string) => void;
 }
 
 /**
- * Makes a backup: under another name until it is whole and on the disk.
+ * Creates a backup. The backup has a draft name until it is complete and on disk.
  *
- * @throws StartError, DatabaseError with a sentence that says why there is none.
+ * @throws StartError, DatabaseError with a message that says why there is no backup.
  */
 export async function makeBackup(deps: BackupDeps): Promise<BackupManifest> {
   const { config, folder, withKey, onDraft } = deps;

@@ -1,4 +1,4 @@
-/** Copies the database of a node that does not run into another one, of whatever engine. */
+/** Copies the database of a stopped node into another database, of either engine. */
 import { StartError } from "../../base/errors/start-error.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { readStoredGenesis } from "../../chain/blocks/genesis.js";
@@ -11,15 +11,15 @@ import { isMissing, nameDatabase, withDatabase, withSource } from "../../db/open
 import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
 
 export interface CopyNodeDatabaseDeps extends Pick<CopyDeps, "onProgress"> {
-  /** URLs, as --database has them. */
+  /** URLs of the databases, in the form of --database. */
   readonly from: string;
   readonly to: string;
 }
 
 /**
- * Copies.
+ * Copies a database.
  *
- * @throws StartError, DatabaseError with a sentence that says why it cannot be done, or was not.
+ * @throws StartError, DatabaseError with a message that says why the copy is impossible or incomplete.
  */
 export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabaseDeps): Promise<CopyOutcome> {
   if (from === to) {
@@ -49,7 +49,11 @@ export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabas
   });
 }
 
-/** Makes sure that nobody writes to a database: a file is locked, the lease of a server is looked at. */
+/**
+ * Ensures that no node writes to a database. Locks a SQLite file; checks the writer lease on a server.
+ *
+ * @throws StartError if a node writes to the database.
+ */
 async function claim(source: Database, url: string): Promise<void> {
   const lease = await readLease(source.read);
   const isFree = source.files === undefined ? !(await isHeld(lease)) : await source.files.lock();
@@ -58,7 +62,11 @@ async function claim(source: Database, url: string): Promise<void> {
   }
 }
 
-/** Another one once a node that writes has started, or a block was stored. */
+/**
+ * Returns a text that changes when a writer starts or a block is stored.
+ *
+ * @throws StartError if the database holds no chain.
+ */
 async function describeState({ read }: Pick<Database, "read">): Promise<string> {
   const blocks = createBlockStore(read);
   const genesis = await readStoredGenesis(blocks);

@@ -1,6 +1,6 @@
 /**
- * The walk of a running node over what it has stored: the newest blocks at once, then everything, and again and again. It
- * takes little of the machine: after each portion it pauses for many times as long as the portion took.
+ * Verification of stored data on a running node: the latest blocks first, then everything, repeatedly. To save
+ * resources, it pauses after each portion for a multiple of the time that the portion took.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Finding, Verification, VerifiedPortion } from "../../base/errors/verification.js";
@@ -8,26 +8,29 @@ import type { NodeCore } from "../lifecycle/core.js";
 import type { SnapshotSyncStatus } from "../chain/snapshot-sync-status.js";
 import { verifyAll, type VerifyDataDeps, verifyNewest } from "./verify-data.js";
 
-/** Blocks that are looked at at once. */
+/** Number of latest blocks that are verified right after the start. */
 const newestBlocks = 100n;
-/** A portion that took so long is followed by a pause that makes it a twentieth of the time. */
+/** Ratio of a pause to the duration of the portion before. With 19, verification runs for a twentieth of the time. */
 const pauseRatio = 19;
-/** The newest blocks take at most half of the time. */
+/** Ratio of pauses while the latest blocks are verified: at most half of the time is used. */
 const newestPauseRatio = 1;
 const minPauseMs = 1;
 const nextWalkAfterMs = 24 * 3_600_000;
-/** After a walk that could not go on, since the database is away, or busy. */
+/** Delay in milliseconds after a verification that failed, because the database is unavailable or busy. */
 const nextTryAfterMs = 60_000;
-/** While something does not fit, so that it is noticed when it is right again, whoever found it and by whatever name. */
+/**
+ * Delay in milliseconds before the next verification while any corruption is known. A repair is thus noticed, whichever
+ * read found the corruption and under whichever name.
+ */
 const nextLookAfterMs = 10_000;
 
-/** How far the walk is. */
+/** Progress of the verification. */
 export interface VerifierState {
   readonly blocksDone: number;
   readonly blocksTotal: number;
-  /** End of the newest walk over everything; undefined before the first. */
+  /** End of the latest verification of everything, in Unix milliseconds; undefined before the first. */
   readonly completedMs: number | undefined;
-  /** What does not fit, now. */
+  /** Number of items that are known to be corrupt. */
   readonly findings: number;
 }
 
@@ -35,7 +38,7 @@ export interface DataVerifier {
   state(): VerifierState;
 }
 
-/** Begins to walk; while a snapshot is taken in, there is nothing to walk over. */
+/** Starts the repeated verification, which pauses while a snapshot sync is running. */
 export function startDataVerifier(
   { damage, log, onShutdown: onStop }: NodeCore,
   deps: VerifyDataDeps & { readonly joining: Pick<SnapshotSyncStatus, "isRunning"> },
@@ -54,7 +57,7 @@ export function startDataVerifier(
     }
   }
 
-  /** Gives what does not fit. */
+  /** Runs a verification with pauses. Returns the names of the corrupt items. */
   async function walk(verification: Verification, ratio: number): Promise<Set<string>> {
     const found = new Set<string>();
     let before = performance.now();

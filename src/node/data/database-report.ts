@@ -1,4 +1,4 @@
-/** How a database is, seen without its node; it may run meanwhile. Nothing is changed. */
+/** Report on a database, created without its node. The node may run meanwhile; nothing is changed. */
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { type Genesis, readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { readLease, type StoredLease } from "../../chain/writer/writer-lease-store.js";
@@ -6,31 +6,32 @@ import { checkChainSchema } from "../../db/migrations/migrate.js";
 import { isMissing, openForReading } from "../../db/open.js";
 import { hasPrivatePrograms } from "../../storage/stores/private-program-store.js";
 
-/** What is found in a database. */
+/** Report on a database. */
 export interface DatabaseReport {
-  /** What a quick look at its pages finds; nothing where it is well. */
+  /** Corruption that a quick check of the pages finds; empty if there is none. */
   readonly damage: readonly string[];
-  /** Why what is committed may be lost all the same. */
+  /** Reasons why committed data may still be lost. */
   readonly mayBeLost: readonly string[];
-  /** Who writes to it, and whose it is. */
+  /** Holder of the writer lease, and owner of the database. */
   readonly lease: Pick<StoredLease, "holder" | "leftMs" | "identity">;
-  /** Undefined before the first start with a genesis. */
+  /** Genesis; undefined before the first start with a genesis. */
   readonly genesis: Pick<Genesis, "hash" | "authorities" | "followers"> | undefined;
-  /** Whether any program is kept from callers. */
+  /** True if the database has any program that not all callers may read. */
   readonly hasPrivatePrograms: boolean;
-  /** Number of the newest block. */
+  /** Number of the latest block; undefined if there is none. */
   readonly block: number | undefined;
 }
 
-/** Whether there is no database where a node would make one. */
+/** Returns true if there is no database where a node would create one. */
 export function hasNoDatabase(url: string): boolean {
   return isMissing(url);
 }
 
 /**
- * Looks at a database.
+ * Inspects a database.
  *
- * @throws DatabaseError when there is none, or none that this version can read; what tells of damage as it is.
+ * @throws DatabaseError if there is no database, or none that this version can read. Corruption errors of the
+ *   database are thrown unchanged.
  */
 export async function inspectDatabase(url: string): Promise<DatabaseReport> {
   const database = await openForReading(url);

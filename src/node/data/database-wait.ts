@@ -1,30 +1,31 @@
-/** A database that is away or locked while a node starts: it is waited for, up to a limit. */
+/** Waits for a database that is unavailable or locked while a node starts, up to a limit. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { databaseErrorKindOf } from "../../base/errors/database-error-kind.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { explainTrouble } from "../../db/open.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** The database did not come back before the limit. */
+/** Error for a database that was still unavailable at the limit. */
 export class DatabaseAwayError extends StartError {}
 
-/** How long a start waits for its database. */
+/** Limit in milliseconds on the wait of a start for its database. */
 export const waitForDatabaseMs = 120_000;
-/** The pauses between attempts, which double. */
+/** Pauses in milliseconds between attempts. Each pause is twice as long as the one before, up to the longest. */
 const pausesMs = { first: 250, longest: 5_000 };
 
-/** Whether what was thrown may be over by itself in a while. */
+/** Returns true if the error may pass without intervention: a database error other than corruption. */
 function isPassing(error: unknown): boolean {
   const trouble = databaseErrorKindOf(error);
   return trouble !== undefined && trouble !== "damaged";
 }
 
 /**
- * Repeats work of the boot until the database answers it. Each cause is logged when it is new, and shown in `/health`.
+ * Repeats work of the boot until the database responds. Logs each new cause, and shows the kind of error in `/health`.
  *
  * @param work leaves nothing behind when it rejects.
- * @param withinMs how long it is repeated, from the beginning of the first attempt.
- * @throws DatabaseAwayError after that, the signal's reason when the node stops, and at once whatever else `work` throws.
+ * @param withinMs time in milliseconds for all attempts, from the start of the first one.
+ * @throws DatabaseAwayError after that time; the signal's reason when the node stops; any other error of `work`
+ *   immediately.
  */
 export async function untilDatabaseAnswers<T>(
   { config, log, lifecycle: { signal }, subsystems }: NodeCore,
@@ -54,7 +55,7 @@ export async function untilDatabaseAnswers<T>(
         told = message;
         const forS = Math.ceil(leftMs / 1_000);
         log.warn({ subsystem: "chain" }, `${message} The start waits for it, for up to ${forS} s`);
-        // Anybody may read this: where the database is stands in the log alone.
+        // `/health` is public, so only the log says where the database is.
         const problem = `The database is ${databaseErrorKindOf(error)}; the start waits for it.`;
         subsystems.set("chain", { error: { message: problem, source: "boot" } });
       }

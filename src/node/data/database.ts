@@ -1,4 +1,4 @@
-/** The database of a node: how it is opened, whose it is, and who of several nodes writes to it. */
+/** Database of a node: opening, ownership, and the choice of the one writer among several nodes. */
 import { existsSync } from "node:fs";
 import { loadNodeKey, loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
 import { claimDirectory } from "../../base/files/private-files.js";
@@ -14,8 +14,8 @@ import { untilDatabaseAnswers } from "./database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /**
- * Opens the database, and waits for one that is away or locked. What a node that writes finds in it is brought up to date
- * once the node has the lease; only a database that has none yet is prepared here.
+ * Opens the database, and waits if it is unavailable or locked. Only a database without a writer lease, such as a new
+ * one, is migrated here. Any other is migrated once the writer holds the lease.
  *
  * @throws StartError, DatabaseError
  */
@@ -41,7 +41,7 @@ export async function openNodeDatabase(core: NodeCore): Promise<Database> {
   return database;
 }
 
-/** Checks that the database is one for this node, and prepares one that is new. */
+/** Checks that the database suits this node, and migrates a new database. */
 async function prepare(config: Config, database: Database): Promise<void> {
   await refuseUnfinishedCopy(database.read);
   if (config.role === "standby" && database.files !== undefined) {
@@ -64,10 +64,10 @@ async function prepare(config: Config, database: Database): Promise<void> {
 }
 
 /**
- * The node's key: the one in the data directory, which must be that of the database. A new one is made only where the
- * database belongs to nobody, or by the operator's word.
+ * Loads the node key from the data directory. Except on a reader, the key must be that of the database's owner. Creates
+ * a key only if the database has no owner, or if the operator starts a writer with `--recover`.
  *
- * @throws InputError where it is another one, or is missing.
+ * @throws InputError if the key is missing or belongs to another node.
  */
 export async function loadIdentity({ config, log }: NodeCore, database: Database): Promise<NodeKey> {
   const { role, recover, dataDir } = config;

@@ -1,4 +1,4 @@
-/** Makes a data directory of a backup, once everything in it is what was saved. */
+/** Restores a data directory from a backup, once every file in the backup is verified. */
 import { existsSync } from "node:fs";
 import { copyFile, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -18,9 +18,9 @@ import { openStoredData } from "./stored-data.js";
 
 export interface RestoreDeps {
   readonly folder: string;
-  /** Must be empty, or not be there. */
+  /** Target directory, which must be empty or missing. */
   readonly dataDir: string;
-  /** Walks over the database, and gives what does not fit. */
+  /** Runs the verification of the database, and returns the corrupt items. */
   readonly verify: (verification: Verification) => Promise<readonly Finding[]>;
   readonly onCopied: (done: number, total: number) => void;
 }
@@ -28,19 +28,19 @@ export interface RestoreDeps {
 export interface Restored {
   readonly manifest: BackupManifest;
   readonly isAuthority: boolean;
-  /** Where clients reach the peers that the operator has named. */
+  /** URLs for clients of the peers that the operator has named. */
   readonly peers: readonly string[];
 }
 
-/** Where it is put together; a restore that was ended leaves this alone. */
+/** Folder in which the files are assembled. An interrupted restore leaves nothing but this folder. */
 const stagingName = "restoring";
-/** What a new file system has. */
+/** Names that an empty directory may contain: those of a new file system or of an interrupted restore. */
 const ignored = ["lost+found", stagingName];
 
 /**
  * Restores a backup.
  *
- * @throws StartError, DatabaseError with a sentence that says what is wrong; the directory is as it was then.
+ * @throws StartError, DatabaseError with a message that says what is wrong. The directory is then unchanged.
  */
 export async function restoreBackup({ folder, dataDir, verify, onCopied }: RestoreDeps): Promise<Restored> {
   const manifest = await readManifest(folder);
@@ -57,7 +57,7 @@ export async function restoreBackup({ folder, dataDir, verify, onCopied }: Resto
     const isAuthority = manifest.node !== null && saved.genesis.authorities.includes(manifest.node);
     const names = manifest.files.map(({ name }) => name);
     if (isAuthority) {
-      // The node that was saved may run: two that make blocks and do not meet would never learn of each other.
+      // The original node may still run. Two block producers that never connect would not detect their fork.
       names.push(basename(await writeDataDirFile(staging, "restored", `${new Date(manifest.madeMs).toISOString()}\n`)));
     }
     await moveIntoPlace(staging, dataDir, names);
@@ -90,7 +90,7 @@ async function copyFiles(
   onCopied(files.length, files.length);
 }
 
-/** Copies a file to the disk, for its owner alone, whatever mode it had where it was kept. */
+/** Copies a file to disk with permissions for its owner alone, whatever the mode of the original. */
 async function copyPrivately(from: string, to: string): Promise<void> {
   await copyFile(from, to);
   const file = await open(to, "r+");
@@ -102,7 +102,7 @@ async function copyPrivately(from: string, to: string): Promise<void> {
   }
 }
 
-/** What the files say, compared with what the backup says of itself. */
+/** Verifies the files, and compares them with the manifest. */
 async function check(staging: string, manifest: BackupManifest, verify: RestoreDeps["verify"]): Promise<SavedDatabase> {
   const path = join(staging, backupNames.database);
   const url = `sqlite:${path}`;
@@ -136,7 +136,10 @@ async function check(staging: string, manifest: BackupManifest, verify: RestoreD
   return saved;
 }
 
-/** The key comes last: with a database that is somebody's, and without a key, no node starts. */
+/**
+ * Moves the files into the data directory, the key last. No node starts with an owned database and no key, so an
+ * interrupted move is safe.
+ */
 async function moveIntoPlace(staging: string, dataDir: string, names: readonly string[]): Promise<void> {
   const { database, key } = backupNames;
   const rank = (name: string): number => (name === database ? 0 : name === key ? 2 : 1);

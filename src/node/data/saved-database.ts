@@ -1,4 +1,4 @@
-/** What a saved database is of: looked up in the copy itself, which nobody changes. */
+/** Description of a saved database, read from the copy, which no process changes. */
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { type Genesis, readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { readLease } from "../../chain/writer/writer-lease-store.js";
@@ -12,15 +12,15 @@ import type { StoredPeer } from "../../peers/address-book/peer.js";
 export interface SavedDatabase {
   readonly genesis: Genesis;
   readonly head: { readonly number: number; readonly hash: string };
-  /** Public key of the node whose database it is; null while it is nobody's. */
+  /** Public key of the node that owns the database; null while the database has no owner. */
   readonly owner: string | null;
   readonly peers: readonly StoredPeer[];
 }
 
 /**
- * Looks into a database.
+ * Reads the description of a database.
  *
- * @throws DatabaseError, StartError with a sentence that says why it cannot be used.
+ * @throws DatabaseError, StartError with a message that says why the database cannot be used.
  */
 export async function describeDatabase(url: string): Promise<SavedDatabase> {
   const database = await openForReading(url);

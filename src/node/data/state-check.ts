@@ -1,11 +1,15 @@
-/** Whether what the tables hold is what the newest header commits to: each thing against its proof, as it is now. */
+/** Check of stored rows against the state root of the latest header: each item is verified by its current proof. */
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Queries } from "../../db/queries/database.js";
 import { findProofs, type Wanted } from "../../state/service.js";
 import { createStateReads, toProven } from "../chain/state.js";
 
-/** Looks at one thing. Throws DamageError where it is not in the state, or is another thing there. */
+/**
+ * Checks one item.
+ *
+ * @throws CorruptionError if the item is missing in the state, or differs there.
+ */
 export type CheckState = (what: string, named: Partial<Wanted>) => Promise<void>;
 
 const nothing: Wanted = {
@@ -13,10 +17,10 @@ const nothing: Wanted = {
   ...{ nullifiers: [], senders: [], withCommitments: false },
 };
 
-/** With more than so many findings it is the tree that is damaged, or a table: the rest of it would say nothing more. */
+/** Limit on findings. With more, the tree or a table is corrupt, and further findings add no information. */
 const mostFindings = 100;
 
-/** Builds the check, for one walk. */
+/** Creates the check for one verification. */
 export function createStateCheck(read: Queries): CheckState {
   let found = 0;
   const blocks = createBlockStore(read);
@@ -26,7 +30,7 @@ export function createStateCheck(read: Queries): CheckState {
     if (found > mostFindings) {
       return;
     }
-    // A block that comes while it is read makes it another one: then it is read anew.
+    // A block that is stored during the read changes the state, so the read is repeated.
     for (let before: string | undefined; ;) {
       const head = await blocks.head();
       if (head === undefined) {

@@ -1,4 +1,4 @@
-/** What a node has stored, opened without one: to be looked at. */
+/** Stored data of a node, opened for verification without the node. */
 import { type Verification } from "../../base/errors/verification.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { readStoredGenesis } from "../../chain/blocks/genesis.js";
@@ -10,15 +10,16 @@ import { readSync } from "../../snapshot/sync-store.js";
 import { verifyAll } from "./verify-data.js";
 
 export interface StoredData {
-  /** Looks at everything. */
+  /** Verification of all stored data. */
   readonly verification: Verification;
   close(): Promise<void>;
 }
 
 /**
- * Opens a database for reads alone.
+ * Opens a database for reads only.
  *
- * @throws DatabaseError when there is none, or none that this version can read; what tells of damage as it is.
+ * @throws DatabaseError if there is no database, none that this version can read, or no complete state. Corruption
+ *   errors of the database are thrown unchanged.
  */
 export async function openStoredData(url: string): Promise<StoredData> {
   const database = await openForReading(url);

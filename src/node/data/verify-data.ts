@@ -1,4 +1,4 @@
-/** Looks at everything that is stored of the chain and of what its blocks made, one portion after the other. */
+/** Verifies all stored data of the chain and of its state, in portions. */
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { look, toItsEnd, type Verification } from "../../base/errors/verification.js";
 import { createListings } from "../../chain/blocks/listing-store.js";
@@ -17,20 +17,19 @@ import { createNullifierStore } from "../../zk/nullifier-store.js";
 import { createTreeChanges } from "../../zk/tree-store.js";
 import { createStateCheck } from "./state-check.js";
 
-/** What is looked at. */
 export interface VerifyDataDeps {
   readonly database: Pick<DatabasePart, "read" | "inspect">;
   readonly genesis: Genesis;
 }
 
-/** Looks at the newest blocks alone: at those that are asked for most, and that a loss of power may have met. */
+/** Verifies only the latest blocks: clients request them most, and a power loss may have corrupted them. */
 export async function* verifyNewest({ database: { read }, genesis }: VerifyDataDeps, count: bigint): Verification {
   const parts = blocksParts(read, genesis);
   const head = await parts.store.newestNumber();
   yield* toItsEnd("blocks", verifyBlocks(parts, head > count ? head - count + 1n : 1n));
 }
 
-/** Looks at everything. */
+/** Verifies all stored data. */
 export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verification {
   const { read } = database;
   yield { kind: "blocks", done: 0, total: 0, findings: await verifyFile(database) };
@@ -60,7 +59,7 @@ export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verific
   );
 }
 
-/** What the engine itself finds. */
+/** Runs the integrity check of the database engine. */
 async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
   return await look("the database", async () => {
     const [first, ...others] = await inspect();
@@ -86,7 +85,10 @@ function blocksParts(read: Queries, genesis: Genesis) {
   return { store: { ...store, ...createListings(read) }, genesis, checkEffects } satisfies VerifyBlocksDeps;
 }
 
-/** Whether there is what a transaction made; what later ones may have changed is not looked at. */
+/**
+ * Returns true if the results of a transaction are stored. Does not check data that later transactions may have
+ * changed.
+ */
 async function isMade(
   read: Queries,
   body: VerifiedBlock["transactions"][number]["body"],

@@ -1,17 +1,17 @@
 /**
- * The boot as a table. Each row says what it needs of the rows before it and what it provides to those after it, and
- * the compiler refuses a row that needs what nobody provides by then. The order of the rows is the order of the boot;
- * `/health` counts those that are steps; a dormant node leaves out those that wait, and takes them when it wakes.
+ * Boot of a node as a table of rows. Each row names the values it needs from earlier rows and the values it provides to
+ * later rows. A row that needs a value no earlier row provides does not compile. The boot runs the rows in table order.
+ * `/health` counts the rows that are steps. A dormant node defers the rows marked `wait` and runs them when it wakes.
  */
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import type { BootProgress } from "../../health/boot-progress.js";
 import { isSubsystemName, type Subsystems } from "../../health/subsystems.js";
 
 type Names<C> = keyof C & string;
-/** What a row's work gives: something under each name that it provides. */
+/** Result type of a row: an object with a member for each name that the row provides. */
 type Given<P extends string> = [P] extends [never] ? unknown : Readonly<Record<P, unknown>>;
 
-/** Something that is made between two steps, and cannot be left out. */
+/** Row that runs between two steps. `/health` does not count it, and it is never skipped. */
 export interface Part<C, N extends Names<C>, P extends string, R> {
   readonly name: string;
   readonly needs: readonly N[];
@@ -19,30 +19,32 @@ export interface Part<C, N extends Names<C>, P extends string, R> {
   readonly run: (needs: Pick<C, N>) => R | Promise<R>;
 }
 
-/** A step that `/health` counts; one that has the name of a subsystem moves that subsystem. */
+/** Row that `/health` counts. If it has the name of a subsystem, it also updates the state of that subsystem. */
 export interface Step<C, N extends Names<C>, P extends string, R> extends Part<C, N, P, R> {
-  /** `wait`: a dormant node leaves it out until it wakes. */
+  /** Behavior on a dormant node: `wait` defers the step until the node wakes. Default: `run`. */
   readonly whenDormant?: "run" | "wait";
-  /** `go on`: the node can live without it. Otherwise the boot ends with its failure. */
+  /** Behavior on an error: `go on` continues the boot without the step, `end` fails the boot. Default: `end`. */
   readonly whenFailed?: WhenFailed;
-  /** Why it is left out for good: the operator has not switched it on. Its subsystem shows as not enabled. */
+  /**
+   * Returns the reason to skip the step if the operator has not enabled it. Its subsystem then shows as not enabled.
+   */
   readonly notEnabled?: (needs: Pick<C, N>) => string | undefined;
-  /** Why it is left out for good: there is nothing to do it with. */
+  /** Returns the reason to skip the step if the node lacks what the step requires. */
   readonly notPossible?: (needs: Pick<C, N>) => string | undefined;
-  /** What it provides when it was left out or failed. */
+  /** Returns substitutes for the provided values if the step was skipped or failed. */
   readonly otherwise?: (needs: Pick<C, N>) => R;
 }
 
-/** A subsystem that another process runs: this node has a step for it, and nothing to do in it. */
+/** Subsystem that another process runs. The node has a step for it, but does no work in that step. */
 export interface Elsewhere {
   readonly name: string;
-  /** What is said of it until the other process reports. */
+  /** Reason shown for the subsystem until the other process reports its state. */
   readonly reason: string;
-  /** `wait`: while the node is dormant, that is said of it instead. */
+  /** `wait`: while the node is dormant, the dormancy is shown as the reason instead. */
   readonly whenDormant: "run" | "wait";
 }
 
-/** A row, as the runner and the documents see it. */
+/** Row as the runner and the documentation see it. */
 export interface Row {
   readonly kind: "step" | "part" | "elsewhere";
   readonly name: string;
@@ -51,7 +53,7 @@ export interface Row {
   readonly whenDormant: "run" | "wait";
 }
 
-/** What becomes of a boot whose step has failed, for any error or by the error. */
+/** Effect of a failed step on the boot: fixed, or chosen by the error. */
 type WhenFailed = "end" | "go on" | ((error: unknown) => "end" | "go on");
 
 interface RunnableRow extends Row {
@@ -62,16 +64,20 @@ interface RunnableRow extends Row {
   readonly run: (context: object) => unknown;
 }
 
-/** A table; `C` is what its rows provide together with what the boot begins with. */
+/** Table of rows. `C` is the type of the initial values of the boot together with all values that the rows provide. */
 export class BootTable<C extends object> {
   private constructor(readonly rows: readonly Row[]) {}
 
-  /** A table without rows, for a boot that begins with a `C`. */
+  /** Creates a table without rows, for a boot whose initial values are a `C`. */
   static of<C extends object>(): BootTable<C> {
     return new BootTable<C>([]);
   }
 
-  /** Adds a step. */
+  /**
+   * Adds a step.
+   *
+   * @throws Error if the step may be skipped or may fail, provides values, and has no `otherwise`.
+   */
   step<N extends Names<C>, P extends string, R extends Given<P>>(
     step: Step<C, N, Exclude<P, keyof C>, R>,
   ): BootTable<C & Pick<R, P & keyof R>> {
@@ -84,14 +90,13 @@ export class BootTable<C extends object> {
     return this.add({ ...(step as unknown as RunnableRow), kind: "step", whenDormant, whenFailed });
   }
 
-  /** Adds a part. */
   part<N extends Names<C>, P extends string, R extends Given<P>>(
     part: Part<C, N, Exclude<P, keyof C>, R>,
   ): BootTable<C & Pick<R, P & keyof R>> {
     return this.add({ ...(part as unknown as RunnableRow), kind: "part", whenDormant: "run", whenFailed: "end" });
   }
 
-  /** Adds the step of a subsystem that another process runs, with what is said of it. */
+  /** Adds the step of a subsystem that another process runs, with the reason shown for the subsystem. */
   elsewhere({ name, reason, whenDormant }: Elsewhere): BootTable<C> {
     return this.add({
       ...{ kind: "elsewhere", name, needs: [], provides: [], whenDormant, whenFailed: "end" },
@@ -104,35 +109,33 @@ export class BootTable<C extends object> {
   }
 }
 
-/** How many steps of a table `/health` counts. */
+/** Counts the steps of a table, as `/health` does. */
 export function countSteps(rows: readonly Row[]): number {
   return rows.filter(({ kind }) => kind !== "part").length;
 }
 
-/** What a boot needs beside its table. */
 export interface BootDeps<C extends object> {
   readonly table: BootTable<C>;
   readonly progress: BootProgress;
   readonly subsystems: Subsystems;
   readonly isDormant: () => boolean;
-  /** Ends the boot, and what is made up for after it. */
+  /** Aborts the boot, and the deferred rows that run after it. */
   readonly signal: AbortSignal;
 }
 
-/** A boot. */
 export interface Boot<C extends object> {
   /**
-   * Takes the rows in their order.
+   * Runs the rows in table order.
    *
-   * @param given what the boot begins with.
-   * @throws what a row throws that is needed; the signal's reason at once when it is aborted.
+   * @param given initial values of the boot.
+   * @throws the error of a row that the boot cannot do without; the signal's reason as soon as the signal aborts.
    */
   run(given: object): Promise<C>;
-  /** Takes the rows that were left out because the node was dormant, in their order. */
+  /** Runs the rows that were deferred because the node was dormant, in table order. */
   makeUp(): Promise<void>;
 }
 
-/** A boot of a table, not begun. */
+/** Creates a boot of a table without starting it. */
 export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
   const { table, progress, subsystems, isDormant, signal } = deps;
   const rows = table.rows as readonly RunnableRow[];
@@ -147,7 +150,7 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
     return row.otherwise?.(needsOf(row));
   }
 
-  /** What the row provides. */
+  /** Runs or skips a row, and returns the values that the row provides. */
   async function take(row: RunnableRow): Promise<unknown> {
     if (row.kind === "part") {
       return await row.run(needsOf(row));
@@ -197,7 +200,7 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
           return;
         }
         if (row.kind === "step") {
-          // There is no boot any more that could end with it.
+          // The boot is over, so an error of the step can no longer end it.
           await progress.take(row.name, () => row.run(needsOf(row))).catch(() => undefined);
         } else if (isSubsystemName(row.name) && subsystems.get(row.name).status === SubsystemStatus.SKIPPED) {
           subsystems.set(row.name, { extra: { reason: row.notEnabled?.({}) } });
@@ -207,7 +210,10 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
   };
 }
 
-/** The work's outcome, or the signal's reason as soon as it is aborted; what is still begun then is ended by its stop. */
+/**
+ * Returns the outcome of the work, or throws the signal's reason as soon as the signal aborts. The work itself
+ * continues. A shutdown hook that it adds later still runs.
+ */
 async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   let onAbort = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {

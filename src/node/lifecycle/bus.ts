@@ -1,17 +1,20 @@
-/** A bus: parts that must not know each other tell what happened, and hear of it. */
+/** Event bus between modules that must not depend on each other. */
 
-/** Tells and hears of events by name; `Events` maps each name to what is told with it. */
+/** Publishes events by name to listeners. `Events` maps each name to the type of its event. */
 export interface Bus<Events extends object> {
-  /** Hears of every event of this name from now on. */
+  /** Registers a listener for all later events of this name. */
   on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): void;
-  /** Tells all who listen, in their order, before it returns. What one of them throws reaches neither the others nor the teller. */
+  /**
+   * Calls all listeners in the order of registration before it returns. An error of a listener reaches neither the
+   * other listeners nor the caller.
+   */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void;
 }
 
 /**
- * A bus that nobody listens to yet.
+ * Creates a bus without listeners.
  *
- * @param onError hears what a listener threw.
+ * @param onError called with the error that a listener threw.
  */
 export function createBus<Events extends object>(onError: (name: keyof Events, error: unknown) => void): Bus<Events> {
   const listeners: { [Name in keyof Events]?: ((event: Events[Name]) => void)[] } = {};

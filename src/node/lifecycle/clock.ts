@@ -1,20 +1,25 @@
-/** This node's clock, beside those of its peers: what is signed with a time that they refuse stops the network. */
+/**
+ * Compares this node's clock with the clocks of its peers. Peers reject signed times that are too far ahead, and such a
+ * time would stop the network.
+ */
 import { maxAheadMs } from "../../chain/writer/blocks.js";
 
-/** The clock. */
 export interface NodeClock {
-  /** Is given what the peers' clocks show; undefined while none is known. */
+  /**
+   * Sets the source of the peers' time in Unix milliseconds. The source returns undefined while no peer's clock is
+   * known.
+   */
   compareWith(peersMs: () => number | undefined): void;
   /**
-   * Why a time must not be signed or believed: it is too far ahead of the peers' clocks. Where no peer's clock is known,
-   * this node's own one counts.
+   * Returns the reason not to sign or trust a time: it is too far ahead of the peers' clocks. Returns undefined if the
+   * time is acceptable, or if no peer's clock is known.
    *
-   * @param timeMs now, when left out.
+   * @param timeMs time to check in Unix milliseconds, in addition to this node's current time.
    */
   whyAhead(timeMs?: number): string | undefined;
 }
 
-/** Half of what peers take, so that theirs may be wrong as well. */
+/** Limit on the lead in milliseconds: half of what peers accept, because their clocks may be off as well. */
 const allowedMs = maxAheadMs / 2;
 
 export function createNodeClock(): NodeClock {

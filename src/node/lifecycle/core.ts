@@ -1,4 +1,7 @@
-/** What every part of a node may need, whatever it does: settings, log, registry, bus, life and end. */
+/**
+ * Core of a node, shared by all its modules: configuration, log, subsystem registry, event bus, lifecycle and shutdown
+ * hooks.
+ */
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { createBus } from "./bus.js";
 import { createCorruptionMonitor, type CorruptionMonitor } from "../../base/errors/corruption.js";
@@ -16,52 +19,55 @@ import { divideMemory, findMemory, type MemoryBounds } from "./memory-budget.js"
 import { countWorkers } from "./worker-count.js";
 import { createShutdownHooks, type OnShutdown, type ShutdownHooks } from "./shutdown-hooks.js";
 
-/** The core of a node. */
 export interface NodeCore {
   readonly config: Config;
   readonly log: Logger;
   readonly logLines: Omit<Logging, "log">;
-  /** Logs a sentence that the operator should read, and keeps it for the terminal. */
+  /** Logs a message for the operator, and adds it to the warnings that the terminal shows. */
   readonly warn: (subsystem: SubsystemName, message: string) => void;
   readonly warnings: readonly string[];
   readonly subsystems: Subsystems;
   readonly progress: BootProgress;
   readonly processErrors: ProcessErrors;
-  /** When new work is refused; at the usual bounds where it is undefined. */
+  /** Limits above which the node rejects new requests; undefined selects the defaults. */
   readonly overload: OverloadBounds | undefined;
-  /** How often an authority that makes no block says that there is no newer one. */
+  /**
+   * Interval in milliseconds at which an authority that produces no block states that its latest block is still the
+   * latest.
+   */
   readonly stateHeadEveryMs: number;
-  /** What may be held in memory. */
+  /** Limits on memory use of this process. */
   readonly memory: MemoryBounds;
   readonly bus: NodeBus;
-  /** What of the database is not what was stored. */
+  /** Monitor of corruption: records of the database that differ from what was stored. */
   readonly damage: CorruptionMonitor;
   readonly lifecycle: Lifecycle;
   readonly clock: NodeClock;
   readonly onShutdown: OnShutdown;
   readonly shutdownHooks: ShutdownHooks;
-  /** Where this node is reached; each is empty until its port is bound. */
+  /** URLs at which this node is reached; each is empty until its port is bound. */
   readonly addresses: Addresses;
-  /** Logs a failure that its caller is told nothing of. */
+  /** Logs an error whose details the client does not receive, and checks it for corruption. */
   readonly onInternalError: (error: unknown, requestId: string) => void;
-  /** Takes the boot steps that were left out, once there is a peer. */
+  /** Runs the boot steps that were deferred because the node was dormant, once the node has a peer. */
   readonly wake: () => Promise<void>;
 }
 
 /** URLs of a node: scheme, host and port. */
 export interface Addresses {
-  /** For clients on this machine. */
+  /** URL for clients on this machine. */
   rpcUrl: string;
-  /** For everybody. */
+  /** URL for clients on any machine. */
   connectionString: string;
-  /** For other nodes. */
+  /** URL for other nodes. */
   omniUrl: string;
 }
 
 /**
- * Builds the core of a node whose boot has so many steps.
+ * Builds the core of a node.
  *
- * @param logging where it logs; by itself when left out.
+ * @param steps number of boot steps, as `/health` counts them.
+ * @param logging log of the node. Default: a new log as the configuration describes it.
  */
 export function createNodeCore(
   given: Pick<NodeCore, "config" | "processErrors" | "overload" | "stateHeadEveryMs" | "wake">,
@@ -90,7 +96,7 @@ export function createNodeCore(
     warnings,
     subsystems,
     progress: createBootProgress(steps, subsystems),
-    // Workers take as much each as the node's own process.
+    // Each worker may use as much memory as the node's own process.
     memory: divideMemory(findMemory(config.memoryMib, countWorkers(config) + 1)),
     bus,
     damage,
@@ -106,7 +112,7 @@ export function createNodeCore(
   };
 }
 
-/** Lists the ports that the configuration requests, 0 for any free one. A subsystem that is not enabled requests none. */
+/** Lists the ports that the configuration requests; 0 requests any free port. A disabled subsystem requests none. */
 function requestedPorts(config: Config): readonly (readonly [SubsystemName, number])[] {
   return [
     ["rpc", config.rpcPort],

@@ -1,35 +1,40 @@
-/** What the parts of a node tell each other, whichever of them is made first. */
+/** Events that the modules of a node publish to each other, in whichever order the modules are created. */
 import type { Bus } from "./bus.js";
 import type { HistoryPoint } from "../../metrics/history.js";
 
-/** Events by name. */
+/** Event types by event name. */
 export interface NodeEvents {
-  /** The chain has a new block, and it is in the database. Told by the chain. */
+  /** New block that was applied and is in the database. Published by the chain. */
   readonly blockApplied: { readonly number: bigint };
   /**
-   * A node that only reads has found another newest block; not by following the blocks in between, where it leapt. Told by
-   * the chain.
+   * New latest block that a read-only node has found in the database. `isLeap` is true if the node skipped the blocks
+   * in between. Published by the chain.
    */
   readonly headFound: { readonly isLeap: boolean };
-  /** The process that this one belongs to has another newest block. Told by the link to it. */
+  /** Change of the latest block in the parent process. Published by the link to that process. */
   readonly blockTold: undefined;
-  /** A transaction was turned away for good, and why. Told by the mempool. */
+  /** Permanent rejection of a transaction, with its reason. Published by the mempool. */
   readonly transactionRejected: { readonly hash: string; readonly reason: string };
-  /** An authority said anew that the newest block is its newest one. Told by what hears of such words. */
+  /**
+   * New signed head: an authority stated again that the latest block is its latest. Published by the modules that
+   * receive signed heads.
+   */
   readonly headStated: undefined;
-  /** The database takes no more writes (the engine's code, or a word for it), or does again (undefined). Told by the chain. */
+  /**
+   * Change of write access to the database. `trouble` is the engine's error code, or "no connection", while writes
+   * fail; undefined once they succeed. Published by the chain.
+   */
   readonly writesChanged: { readonly trouble: string | undefined };
-  /** What is told of all that the database holds and that is not what was stored; undefined when all is right again. */
+  /** Message about all known corruption in the database; undefined once none is left. */
   readonly damageChanged: { readonly sentence: string | undefined };
-  /** The consensus beside this node told how it is; what is wrong, if it failed. Told by the control. */
+  /** State report of the external consensus process, with its error if it failed. Published by the control service. */
   readonly consensusReported: { readonly isReady: boolean; readonly failure: string | undefined };
-  /** A peer proved who it is. Told by the network. */
+  /** Peer that proved its identity. Published by the network. */
   readonly peerVerified: { readonly endpoint: string };
-  /** Another point of the day behind the node. Told by the history. */
+  /** New point in the history of the last day. Published by the history. */
   readonly historyTaken: HistoryPoint;
-  /** The operator wants files that may change to be read again. Told by whoever started the node. */
+  /** Request of the operator to reload files that may have changed. Published by the code that started the node. */
   readonly reloadAsked: undefined;
 }
 
-/** The bus of a node. */
 export type NodeBus = Bus<NodeEvents>;

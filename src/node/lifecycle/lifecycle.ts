@@ -1,24 +1,30 @@
-/** Where a node is between its start and its end. */
+/** Lifecycle of a node, from its start to its stop. */
 
-/** The states that its parts ask for. */
+/** Dormancy and shutdown state of a node. */
 export interface Lifecycle {
-  /** It knew no peers when it booted, and has found none since. */
+  /** Returns true if the node knew no peers when it booted and has found none since. */
   readonly isDormant: () => boolean;
   setDormant(isDormant: boolean): void;
-  /** It was told to stop. */
+  /** Returns true once `stop` was called. */
   readonly isStopping: () => boolean;
-  /** What is under way has so long, ten seconds when left out; from now on the node is stopping. */
+  /**
+   * Starts the shutdown. Requests in progress have `graceMs` to finish. Default: 10,000 ms. A repeated call can only
+   * shorten the time.
+   */
   stop(graceMs?: number): void;
-  /** How long listeners may still wait for what is under way: they end one after the other and share the time. */
+  /**
+   * Returns the milliseconds that listeners may still wait for requests in progress. Listeners close one after the
+   * other and share this time.
+   */
   drainLeftMs(): number;
-  /** Aborted when it is told to stop. */
+  /** Signal that aborts when `stop` is called. */
   readonly signal: AbortSignal;
 }
 
-/** How long requests under way may take to finish when the node stops. */
+/** Time in milliseconds that requests in progress have to finish when the node stops. */
 const drainMs = 10_000;
 
-/** The life of a node that begins. */
+/** Creates the lifecycle of a node that starts. */
 export function createLifecycle(): Lifecycle {
   const controller = new AbortController();
   let isDormant = false;

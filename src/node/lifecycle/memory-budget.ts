@@ -1,48 +1,49 @@
 /**
- * What a node may hold in memory, by how much of it there is: the one place that caches, bytes under way and threads have
- * their bounds from. At a gigabyte and above they are what they are without a limit; below, they shrink with it, down to
+ * Memory limits of a node, derived from the available memory. Caches, requests in flight and threads take their limits
+ * from here. From 1 GiB of memory on, the limits have their full values. Below 1 GiB they shrink in proportion, down to
  * what the largest transaction and the largest block need.
  */
 import { availableParallelism, totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import { type ByteBounds, defaultBytes } from "../../edge/byte-budget.js";
 
-/** Bounds of what is held. */
+/** Limits on memory use. */
 export interface MemoryBounds {
-  /** Of requests and answers under way. */
+  /** Limits on requests and responses in flight. */
   readonly exchanges: ByteBounds;
-  /** Of programs that are kept, as texts. */
+  /** Limit on cached storage programs, in bytes of text; at most a fifth of the JavaScript heap. */
   readonly programsBytes: number;
-  /** Of answers that are kept until the next block, for each protocol that has such. */
+  /** Limit on responses that are cached until the next block, for each protocol that caches them. */
   readonly answerBytes: number;
-  /** Of what is kept of blocks to know who may read them. */
+  /** Limit on cached block data that decides which clients may read a block. */
   readonly readershipBytes: number;
-  /** Of the events of blocks that are kept for those who watch. */
+  /** Limit on block events that are cached for subscribers. */
   readonly eventBytes: number;
-  /** Threads that look at large transactions, and the heap of each. */
+  /** Threads that check large transactions, and the heap of each in MiB. */
   readonly checks: { readonly threads: number; readonly heapMib: number };
-  /** Heap of the thread that hashes large documents of blocks; 0 where that is better done without one. */
+  /** Heap in MiB of the thread that hashes large documents of blocks; 0 disables the thread. */
   readonly documentHeapMib: number;
-  /** Threads of proofs and of the commitment tree. */
+  /** Number of threads for proofs and the commitment tree. */
   readonly proofThreads: number;
 }
 
 const mib = 1024 * 1024;
-/** With so much, nothing is bounded more tightly than by itself. */
+/** Memory from which on the limits have their full values. */
 const enoughBytes = 1024 * mib;
-/** A thread takes up to so much of it. */
+/** Memory that one thread may use. */
 const bytesOfThread = 256 * mib;
 
-/** Memory that this process may use, and the part of it that its JavaScript may. */
+/** Memory that this process may use, and the part of it that the JavaScript heap may use. */
 export interface Memory {
   readonly bytes: number;
   readonly heapBytes: number;
 }
 
 /**
- * The memory that there is: what the operator says, or what the container or the machine has.
+ * Finds the available memory: the operator's setting, or else the memory of the container or machine.
  *
- * @param processes how many have it together.
+ * @param saidMib setting of the operator in MiB; 0 detects the memory.
+ * @param processes number of processes that share the memory.
  */
 export function findMemory(saidMib: number, processes = 1): Memory {
   const { heap_size_limit: heapBytes } = getHeapStatistics();
@@ -53,12 +54,12 @@ function findBytes(saidMib: number): number {
   if (saidMib > 0) {
     return saidMib * mib;
   }
-  // Where nothing constrains the process it is 0, or more than there is; some systems cannot tell.
+  // Without a constraint the result is 0 or exceeds the machine's memory. Some systems do not report it.
   const constrained = (process.constrainedMemory as (() => number | undefined) | undefined)?.() ?? 0;
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
 
-/** Divides it. */
+/** Divides the memory among requests, caches and threads. */
 export function divideMemory({ bytes, heapBytes }: Memory, processors = availableParallelism()): MemoryBounds {
   const part = Math.min(1, bytes / enoughBytes);
   const shrink = (most: number, least: number): number => Math.max(least, Math.floor(most * part));
@@ -69,17 +70,18 @@ export function divideMemory({ bytes, heapBytes }: Memory, processors = availabl
       totalBytes: shrink(defaultBytes.totalBytes, 24 * mib),
       reserveBytes: shrink(defaultBytes.reserveBytes, 2 * mib),
       perAddressBytes: shrink(defaultBytes.perAddressBytes, 16 * mib),
-      // An answer of 4 MiB is a third longer as JSON.
+      // A response of 4 MiB is a third larger as JSON.
       perConnectionBytes: shrink(defaultBytes.perConnectionBytes, 8 * mib),
     },
     programsBytes: Math.min(shrink(48 * mib, 4 * mib), Math.floor(heapBytes / 5)),
     answerBytes: shrink(4 * mib, 1 * mib),
     readershipBytes: shrink(16 * mib, 1 * mib),
-    // Less than 8 MiB does not hold the largest block twice, as block-log.ts divides it.
+    // Below 8 MiB the cache cannot hold the largest block twice, given how block-log.ts divides it.
     eventBytes: shrink(16 * mib, 8 * mib),
-    // Less than 64 MiB does not hold what the worst document of 1 MiB becomes.
+    // Below 64 MiB the heap cannot hold the worst-case document of 1 MiB after parsing.
     checks: { threads: Math.max(1, Math.min(2, processors - 1, threads)), heapMib: shrink(256, 64) },
-    // The worst document of 1 MiB is 100 MiB of leaves, which would be there twice with what the block holds of it.
+    // The worst-case document of 1 MiB has 100 MiB of leaves. A thread would hold them a second time, besides the
+    // block.
     documentHeapMib: part < 1 || processors === 1 ? 0 : 256,
     proofThreads: Math.max(1, Math.min(4, processors, threads)),
   };

@@ -1,27 +1,33 @@
-/** What has to be ended when a node stops, and the ending of it. */
+/** Shutdown hooks of a node. */
 import { errorMessage } from "../../base/errors/error-message.js";
 
-/** Takes what has to be ended, with a name for the operator. What is added while all is being ended is ended at once. */
+/**
+ * Adds a shutdown hook, with a name for the operator. A hook added during shutdown runs next; one added after shutdown
+ * runs immediately.
+ */
 export type OnShutdown = (name: string, end: () => unknown) => void;
 
-/** The list of what has to be ended. */
+/** List of shutdown hooks. */
 export interface ShutdownHooks {
   readonly add: OnShutdown;
   /**
-   * Ends everything, the newest first, one after the other, whatever one of them does. All callers wait for the same
-   * end.
+   * Runs all hooks one after the other, the latest first, even if some of them fail. All callers wait for the same run.
    *
-   * @throws StopError that names what could not be ended, after all the rest was.
+   * @throws StopError that names the failed hooks, after all hooks have run.
    */
   run(): Promise<void>;
 }
 
-/** Parts of a node that could not be ended; the message is one sentence that names them. */
+/** Error about parts of a node that could not be stopped. The message is one sentence that names them. */
 export class StopError extends Error {
   override readonly name = "StopError";
 }
 
-/** An empty list. */
+/**
+ * Creates an empty list of hooks.
+ *
+ * @param onFailure called with the name and the error of each hook that fails.
+ */
 export function createShutdownHooks(onFailure: (name: string, error: unknown) => void): ShutdownHooks {
   const ends: { readonly name: string; readonly end: () => unknown }[] = [];
   const failures: string[] = [];
@@ -38,7 +44,7 @@ export function createShutdownHooks(onFailure: (name: string, error: unknown) =>
   }
 
   async function endAll(): Promise<void> {
-    // What is begun by a part that is just being ended comes last, and goes first.
+    // A hook added while another hook runs is last in the list, so it runs next.
     for (let next = ends.pop(); next !== undefined; next = ends.pop()) {
       await tryToEnd(next);
     }

@@ -1,6 +1,7 @@
 /**
- * Which nodes may follow: they get whole blocks, and the transactions that wait, whatever the programs in them say of who
- * may read. On an open network that is every node; on a listed one, those that its genesis or this node's operator names.
+ * Decides which nodes may follow the chain. A follower gets full blocks and pending transactions, whatever the access
+ * rules of the programs say. On an open network every node may follow; on a listed one, only nodes that the genesis or
+ * this node's operator names.
  */
 import { StartError } from "../../base/errors/start-error.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
@@ -10,13 +11,18 @@ import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import { hasPrivatePrograms } from "../../storage/stores/private-program-store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** Every node, or those that are named. */
+/** Policy for followers: every node, or only listed ones. */
 export type Followers = "open" | "listed";
 
-/** Whether the node with this key may follow: 0x and 64 lower-case hex digits; undefined where none was proved. */
+/**
+ * Returns true if the node with this key may follow. The key is 0x and 64 lower-case hex digits; undefined if the node
+ * has proved none.
+ */
 export type MayFollow = (identity: string | undefined) => boolean;
 
-/** Returns what the operator says; where he says nothing, a genesis that has followers, or an empty list, lists them. */
+/**
+ * Returns the operator's setting. Default: "listed" if the genesis has followers, even an empty list; otherwise "open".
+ */
 export function followersOf(
   { followers }: Pick<Config, "followers">,
   genesis: Pick<Genesis, "followers"> | undefined,
@@ -25,9 +31,9 @@ export function followersOf(
 }
 
 /**
- * Builds the rule. What the operator adds or removes while the node runs counts at once.
+ * Creates the predicate. Changes that the operator makes to the peers while the node runs apply immediately.
  *
- * @throws StartError where nodes do not prove their keys.
+ * @throws StartError if followers are listed but nodes do not prove their keys.
  */
 export function createMayFollow(
   { config }: Pick<NodeCore, "config">,
@@ -46,13 +52,13 @@ export function createMayFollow(
   return (identity) => identity !== undefined && (ofGenesis.has(identity) || book.isNamed(identity));
 }
 
-/** Tells that private programs are not kept from nodes, and what to do. */
+/** Finding and remedy for private programs that every node may read. */
 export const openToAll = {
   found: "There are private programs, and every node may follow, which then has them in the clear.",
   remedy: "Start all nodes of the network with --followers listed, and name those that may follow.",
 } as const;
 
-/** Warns where there are private programs on an open network. The start does not wait for it. */
+/** Warns if there are private programs on an open network. Does not delay the start. */
 export function warnWhereOpen(
   { config, log, warn, onShutdown: onStop }: Pick<NodeCore, "config" | "log" | "warn" | "onShutdown">,
   { genesis, reads }: { readonly genesis: Genesis | undefined; readonly reads: Pick<Queries, "prepare"> },

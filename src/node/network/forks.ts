@@ -1,4 +1,7 @@
-/** The watch over forks: what authorities have signed, and evidence of two blocks of one number by one of them. */
+/**
+ * Detection of forks: the headers that authorities have signed, and evidence of two different blocks with one number
+ * and one signer.
+ */
 import { sha256 } from "../../base/crypto/hash.js";
 import { createEvidenceBook, type Evidence } from "../../chain/blocks/evidence.js";
 import { createEvidenceStore } from "../../chain/blocks/evidence-store.js";
@@ -10,7 +13,7 @@ import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** What it needs beside the core. */
+/** Dependencies of the fork detection besides the core. */
 export interface ForksDeps {
   readonly database: Database;
   readonly store: Pick<ChainStore, "header">;
@@ -19,18 +22,21 @@ export interface ForksDeps {
   readonly chainHealth: SharedSubsystem;
 }
 
-/** The watch. */
+/** Fork detection of a node. */
 export interface Forks {
   readonly headers: SignedHeaders;
-  /** Evidence that nobody has dealt with. */
+  /** Returns the evidence that is not resolved. */
   readonly evidence: () => readonly Evidence[];
-  /** Why this node makes no block and takes no transaction: its own key has signed two blocks of one number. */
+  /**
+   * Returns the reason why this node produces no blocks and accepts no transactions: its own key has signed two blocks
+   * with one number. Undefined if it has not.
+   */
   readonly whyStopped: () => string | undefined;
-  /** Stores what was found. */
+  /** Stores new evidence, on a node that writes. */
   readonly save: () => Promise<void>;
 }
 
-/** Begins it, with what was found before this process began; the operator's word settles that. */
+/** Starts the fork detection with the stored evidence. `--recover` marks that evidence as resolved. */
 export async function watchForks({ config, log }: NodeCore, deps: ForksDeps): Promise<Forks> {
   const { database, store, genesis, key, chainHealth } = deps;
   const evidenceStore = createEvidenceStore(database);

@@ -1,4 +1,4 @@
-/** Where a snapshot goes: which feature stores which entries, and what has to fit together in the end. */
+/** Target of a snapshot sync: stores each entry with its feature, and verifies that all entries form one state. */
 import type { SnapshotEntry } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { fromHex32, sha256, toHex32 } from "../../base/crypto/hash.js";
 import { mapYielding } from "../../base/async/yielding.js";
@@ -54,15 +54,15 @@ import {
 
 export interface JoinTargetDeps {
   readonly database: Pick<Database, "read">;
-  /** Runs work in one transaction, if this node may write. */
+  /** Runs work in one transaction, which fails if this node may not write. */
   readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
   readonly genesis: Genesis;
   readonly foldAll: FoldAll;
-  /** A snapshot is worth it from this block on. */
+  /** Lowest block number for which a snapshot is worth a sync. */
   readonly leastBlock: bigint;
 }
 
-/** Headers that are read at a time. */
+/** Number of headers that are read at a time. */
 const portionHeaders = 1_000;
 
 export function createJoinTarget({
@@ -157,7 +157,11 @@ export function createJoinTarget({
   };
 }
 
-/** Stores headers that come before those that are stored, the first of which has this number. Throws WrongPiece. */
+/**
+ * Stores headers below those that are already stored. `from` is the number of the first header.
+ *
+ * @throws WrongPiece if the headers do not link to the next stored one, or to block 0.
+ */
 async function storeHeaders(db: Queries, from: number, headers: readonly CheckedHeader[], genesis: Genesis) {
   let next = await hashBefore(db, from + headers.length);
   for (const { hash, header } of headers.toReversed()) {
@@ -173,7 +177,11 @@ async function storeHeaders(db: Queries, from: number, headers: readonly Checked
   await saveLowestHeader(db, from);
 }
 
-/** A header that an authority of this network has signed. Throws WrongSnapshot. */
+/**
+ * Decodes a header that an authority of this network has signed.
+ *
+ * @throws WrongSnapshot if none has.
+ */
 function signedHeader(signed: { readonly header: Uint8Array; readonly signature: Uint8Array }, genesis: Genesis) {
   try {
     const header = readHeader(signed, { network: genesis.hash });
@@ -190,7 +198,10 @@ function treeOf({ snapshot }: Pick<ReadSnapshot, "snapshot">): CommitmentTree {
   return snapshot.commitmentTree!;
 }
 
-/** Hash of the block before one: what the header of that names, or the snapshot's own for the newest. */
+/**
+ * Returns the hash of the block before `number`, from the stored header of `number`. If that header is not stored,
+ * returns the hash of the snapshot's own header.
+ */
 async function hashBefore(db: Queries, number: number): Promise<string> {
   const [above] = await listHeaders(db, number, 1);
   if (above !== undefined) {
@@ -209,9 +220,9 @@ async function momentOf(db: Queries, blockNumber: bigint) {
   return { block: { number, timeMs: Number(timestampMs) }, root };
 }
 
-/** What of a chunk goes where. */
+/** Entries of a chunk, by the feature that stores them. */
 interface SortedEntries {
-  /** In the order of the chunk. */
+  /** Leaves in the order of the chunk. */
   readonly leaves: readonly Leaf[];
   readonly programs: readonly CheckedProgram[];
   readonly nullifiers: Parameters<typeof importNullifiers>[1];
@@ -257,7 +268,11 @@ async function storeEntries(db: Queries, { leaves, programs, nullifiers, senders
   await store.save(pages);
 }
 
-/** Looks whether all that was stored is one state. Throws WrongSnapshot. */
+/**
+ * Verifies that all stored parts form one state.
+ *
+ * @throws WrongSnapshot if they do not.
+ */
 async function checkWhole(db: Queries, read: ReadSnapshot, genesis: Genesis): Promise<void> {
   const { stateRoot } = signedHeader(read.snapshot, genesis);
   const tree = treeOf(read);
@@ -278,7 +293,10 @@ async function checkWhole(db: Queries, read: ReadSnapshot, genesis: Genesis): Pr
   }
 }
 
-/** Blocks that made a root of the commitment tree, by their headers. */
+/**
+ * Returns the numbers of the blocks since `since` that changed the root of the commitment tree, according to their
+ * headers.
+ */
 async function rootsSince(db: Queries, since: bigint): Promise<bigint[]> {
   const found: bigint[] = [];
   for (let from = Math.max(1, Number(since)); ; from += portionHeaders) {

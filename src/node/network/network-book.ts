@@ -1,4 +1,4 @@
-/** Whom a node knows: the stored address book and the peers file, and what the operator does with them. */
+/** Peers that a node knows: the stored address book and the peers file, and the operator's commands for them. */
 import { isStrongKey } from "../../base/crypto/key-validation.js";
 import { errorMessage } from "../../base/errors/error-message.js";
 import { StartError } from "../../base/errors/start-error.js";
@@ -14,21 +14,23 @@ import { createBookSaver, createPeerStore } from "../../peers/address-book/peer-
 import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** How many peers one peer is asked for at a time. */
+/** Number of peers that one peer is queried for at a time. */
 export const peersWanted = 50;
 
-/** The address book of a node. */
 export interface NodeBook {
   readonly book: PeerBook;
-  /** Which endpoints may be named. */
+  /** Rules for acceptable endpoints. */
   readonly policy: EndpointPolicy;
-  /** How often others are dialed. */
+  /** Rate limit for dials. */
   readonly pace: DialRateLimit;
-  /** Stores what has changed; nothing on a reader, whose database another node writes. */
+  /**
+   * Stores changes of the address book. Does nothing unless this node is the writer, because another node writes the
+   * database.
+   */
   readonly save: () => Promise<void>;
 }
 
-/** Opens the address book. That of a standby is empty: another node with its key is in the network. */
+/** Opens the address book. A standby has an empty one, because another node with its key is in the network. */
 export async function openBook(
   { config }: NodeCore,
   { database, ownIdentity }: { readonly database: Database; readonly ownIdentity: string },
@@ -41,7 +43,8 @@ export async function openBook(
   const named = file === undefined ? [] : await readPeersFile(file);
   const book = createPeerBook({
     ownIdentity,
-    // Those of the file are what the file says today, their keys too.
+    // The current peers file decides: an entry that was stored from it becomes an ordinary peer without a fixed key,
+    // unless the file still names that peer.
     stored: stored.map((peer) =>
       peer.origin === "file" ? { ...peer, origin: "handshake", expectedIdentity: undefined } : peer,
     ),
@@ -65,9 +68,9 @@ function parseFileEntry(url: string, policy: EndpointPolicy): string {
 }
 
 /**
- * The one form of this node's own endpoint. Warns when only nodes on this machine or site can call it.
+ * Returns the normalized form of this node's own endpoint. Warns if only nodes on this machine or site can call it.
  *
- * @throws StartError when nobody can.
+ * @throws StartError if the endpoint is invalid, or if its scheme does not match --omni-tls.
  */
 export function nameEndpoint({ warn }: NodeCore, { book, policy }: NodeBook, url: string): string {
   const endpoint = parseOwnEndpoint(url, policy);
@@ -89,7 +92,7 @@ function parseOwnEndpoint(url: string, policy: EndpointPolicy): string {
   }
 }
 
-/** How many peers there are: known, verified, and of those online. */
+/** Number of peers: known, verified, and verified peers that are online. */
 export interface PeerCounts {
   readonly known: number;
   readonly verified: number;
@@ -106,11 +109,11 @@ export function countPeers({ book }: NodeBook): PeerCounts {
   };
 }
 
-/** What the operator does with the book. */
+/** Commands of the operator for the address book. */
 export interface BookCommands {
-  /** Adds a peer and asks it. Gives its endpoint. */
+  /** Adds a peer and dials it. Returns its normalized endpoint. */
   addPeer(endpoint: string, identity: string | undefined): Promise<string>;
-  /** Forgets a peer; false when it is unknown. */
+  /** Removes a peer. Returns false if the peer is unknown. */
   removePeer(endpoint: string): Promise<boolean>;
 }
 

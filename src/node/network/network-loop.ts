@@ -1,4 +1,4 @@
-/** The main loop of a node, as its subsystem shows it: its life, its tasks' failures, and how far catching up is. */
+/** Main loop of a node, as its subsystem shows it: its liveness, the errors of its tasks, and the progress of syncs. */
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { isDatabaseBusy } from "../../base/errors/database-error-kind.js";
 import { errorMessage } from "../../base/errors/error-message.js";
@@ -12,7 +12,7 @@ import type { NodeCore } from "../lifecycle/core.js";
 const progressEveryMs = 1_000;
 const progressLineEveryMs = 10_000;
 
-/** Counts, logs and shows what a task threw. That the database was busy is no failure: the next time comes soon. */
+/** Counts, logs and shows the error of a task. Ignores a busy database, because the task soon runs again. */
 export type TaskErrors = (task: string, error: unknown) => void;
 
 export function createTaskErrors({ subsystems, log }: NodeCore): TaskErrors {
@@ -34,7 +34,7 @@ export function createTaskErrors({ subsystems, log }: NodeCore): TaskErrors {
   };
 }
 
-/** What the loop does, and how long it waits for it. */
+/** Tasks of the loop, and the limit on their time. */
 export interface NodeLoopDeps {
   readonly tasks: readonly LoopTask[];
   readonly tickDeadlineMs: number;
@@ -58,7 +58,7 @@ export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, deps
   });
 }
 
-/** Shows how far catching up is, and writes a line of it now and then. */
+/** Shows the progress of syncs each second, and logs it at most every 10 s. */
 export function reportProgress(
   { subsystems, log }: NodeCore,
   progress: { readonly sync: () => SyncProgress | undefined; readonly join: () => SnapshotSyncProgress | undefined },

@@ -1,4 +1,4 @@
-/** Whether a node is at the newest block of its network, and whether it takes transactions. */
+/** Readiness of a node: whether it has the latest block of its network, and whether it accepts transactions. */
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import type { Chain } from "../../chain/chain.js";
 import type { MainLoop } from "../../peers/sync/main-loop.js";
@@ -7,28 +7,33 @@ import type { Sync } from "../../peers/sync/sync.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { Forks } from "./forks.js";
 
-/** What it is told by. */
+/** Dependencies of the readiness. */
 export interface ReadinessDeps {
   readonly chain: Chain;
   readonly book: PeerBook;
   readonly sync: Sync;
   readonly mainLoop: MainLoop;
   readonly forks: Forks;
-  /** Whether its role and its lease let it take transactions. */
+  /** Returns true if the role and the writer lease permit this node to accept transactions. */
   readonly mayAccept: () => boolean;
-  /** It alone makes the blocks of its network. */
+  /** True if only this node produces the blocks of its network. */
   readonly isOnlyAuthority: boolean;
-  /** Why a network's only authority does not know yet whether there is a newer block; undefined once it does. */
+  /**
+   * Returns the reason why the network's only authority does not know yet if a newer block exists; undefined once it
+   * knows.
+   */
   readonly whyUnknown: () => string | undefined;
-  /** Whether a process beside it brings the blocks. */
+  /** Returns true if an external consensus process supplies the blocks. */
   readonly hasConsensus: () => boolean;
 }
 
-/** What a node says of itself. */
 export interface Readiness {
-  /** It is at the newest block that it knows of, and not on its way there. */
+  /** Returns true if the node has the latest block that it knows of, and no sync is in progress. */
   readonly isSynced: () => boolean;
-  /** It is booted, synced and alive, its chain is not failed, and it was not told to stop. */
+  /**
+   * Returns true if the node accepts transactions: it has booted, is synced and alive, its chain has not failed, and it
+   * is not stopping.
+   */
   readonly isAccepting: () => boolean;
 }
 
@@ -42,7 +47,7 @@ export function createReadiness({ config, lifecycle, progress, subsystems }: Nod
       return false;
     }
     if (config.role !== "writer") {
-      // Its blocks come by the database.
+      // Blocks arrive through the database.
       return true;
     }
     return isOnlyAuthority ? whyUnknown() === undefined : book.highestBlock() !== undefined || hasConsensus();
@@ -53,7 +58,7 @@ export function createReadiness({ config, lifecycle, progress, subsystems }: Nod
       mayAccept() &&
       progress.state().complete &&
       !lifecycle.isStopping() &&
-      // So it is when the database does not answer, takes no writes or is damaged.
+      // The chain has failed if the database is unavailable, rejects writes or is corrupt.
       subsystems.get("chain").status !== SubsystemStatus.FAILED &&
       isSynced() &&
       !mainLoop.isDead() &&

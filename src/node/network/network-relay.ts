@@ -1,4 +1,6 @@
-/** How transactions get to where blocks are made: relayed by a node that is no authority, kept by one that is. */
+/**
+ * Path of transactions to the block producer: an authority retains them in its mempool, any other writer relays them.
+ */
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
@@ -17,43 +19,53 @@ import type { Followers, MayFollow } from "./followers.js";
 import type { TaskErrors } from "./network-loop.js";
 import type { OriginOf } from "./origins.js";
 
-/** What it is made of beside the core. */
+/** Dependencies of the relay besides the core. */
 export interface NodeRelayDeps {
   readonly fate: MempoolView["fate"];
-  /** Why no transaction is taken: nobody would ever put it into a block. */
+  /**
+   * Returns the reason to reject all transactions, for example because no node could put them into a block; undefined
+   * if there is none.
+   */
   readonly whyRefused: () => string | undefined;
-  /** Undefined where nothing is written. */
+  /** Mempool; undefined on a node that does not write. */
   readonly mempool: Mempool | undefined;
   readonly chain: Chain;
-  /** What an address is to shares and rates. */
+  /** Returns the source of a transaction, by which the mempool applies quotas and rates. */
   readonly originOf: OriginOf;
   readonly book: PeerBook;
   readonly client: PeerClient;
   readonly authorities: readonly string[];
   readonly mayFollow: MayFollow;
   readonly followers: Followers;
-  /** This node relays: it is a writer, and no authority. */
+  /** True if this node relays transactions: it is a writer, but no authority. */
   readonly isRelaying: boolean;
-  /** A process beside this one makes blocks. */
+  /** Returns true if an external process produces blocks. */
   readonly hasConsensus: () => boolean;
   readonly onTaskError: TaskErrors;
 }
 
-/** The way of transactions. */
+/** Relay of a node. */
 export interface NodeRelay {
-  /** Refuses what would be refused, of so many bytes and this address, before it is read. Throws a Failure. */
+  /**
+   * Rejects a transaction of this size and source before its body is read, if it would be rejected anyway.
+   *
+   * @throws RpcError
+   */
   readonly announce: (bytes: number, address: string) => void;
-  /** Puts a transaction of this address into the mempool, and relays it where others make the blocks. */
+  /**
+   * Adds a transaction from this address to the mempool. Relays the transaction if other nodes produce the blocks.
+   * Returns the hash.
+   */
   readonly submit: (transaction: Transaction, address: string) => Promise<string>;
-  /** {@link submit} for one that a peer relays; what became of it if it is known already. */
+  /** Submits a transaction that a peer relays, as {@link submit} does. Returns the status of a known transaction. */
   readonly takeTransaction: PeerServiceDeps["takeTransaction"];
-  /** What the main loop does for it. */
+  /** Tasks for the main loop. */
   readonly tasks: readonly LoopTask[];
   start(): void;
   stop(): Promise<void>;
 }
 
-/** Ticks without anybody to relay transactions to before that is a failure. */
+/** Number of main loop ticks without a relay target after which the relay counts as failed. */
 const ticksWithoutRelay = 3;
 
 export function createNodeRelay({ subsystems }: NodeCore, deps: NodeRelayDeps): NodeRelay {
@@ -92,7 +104,7 @@ export function createNodeRelay({ subsystems }: NodeCore, deps: NodeRelayDeps): 
     }
   }
 
-  /** An authority relays nothing: what it has is where it belongs. */
+  /** Submits a transaction. An authority does not relay it, because the authority itself produces the blocks. */
   async function submit(transaction: Transaction, address: string, afterNonce?: bigint): Promise<string> {
     const refusal = deps.whyRefused();
     if (refusal !== undefined) {

@@ -1,4 +1,4 @@
-/** How a node keeps up with others: who it says it is, whom it dials, and how it gets and announces blocks. */
+/** Keeps a node in sync with its peers: presents this node to them, dials them, and downloads and announces blocks. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeKey } from "../../base/crypto/node-key.js";
@@ -27,24 +27,27 @@ import type { Forks } from "./forks.js";
 import { type NodeBook, peersWanted } from "./network-book.js";
 import type { TaskErrors } from "./network-loop.js";
 
-/** How long a peer may take to answer a call. */
+/** Deadline in milliseconds of a call to a peer. */
 export const peerDeadlineMs = 2_000;
-/** How long a peer may take for the next block. */
+/** Time in milliseconds that a peer may take for the next block. */
 const stallMs = 10_000;
-/** How long a peer that told of a new block waits for word that it has arrived. */
+/** Limit in milliseconds on the wait for a sync before this node responds to a peer that reported a new block. */
 const catchUpWithinMs = 1_000;
-/** Endpoints of which it is remembered where they were found: more than the address book holds. */
+/** Limit on endpoints for which the location is cached; more than the address book holds. */
 const maxSites = 4_096;
-/** Most peers that are asked in one tick; of more, each has its turn. */
+/** Limit on peers that are queried in one tick. Further peers follow in later ticks. */
 const maxAskedPerTick = 100;
 
-/** Calls peers, and knows where each was found: an address, or a /64 of IPv6. */
+/** Client for peers, and the location of each: an IPv4 address or an IPv6 /64 prefix. */
 export interface NodeClient {
   readonly client: PeerClient;
   readonly siteOf: (endpoint: string) => string;
 }
 
-/** Calls peers, at the addresses that the policy lets it call; what the operator named may be private. */
+/**
+ * Creates a client that calls peers at the addresses that the policy permits. Peers that the operator named may have
+ * private addresses.
+ */
 export function connectPeers(
   { config, onShutdown: onStop }: NodeCore,
   key: NodeKey,
@@ -70,7 +73,7 @@ export function connectPeers(
   return { client, siteOf: (endpoint) => sites.get(endpoint) ?? endpoint };
 }
 
-/** What it is made of beside the core. */
+/** Dependencies of the sync besides the core. */
 export interface NodeSyncDeps extends NodeBook {
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
@@ -81,20 +84,23 @@ export interface NodeSyncDeps extends NodeBook {
   readonly isAccepting: () => boolean;
   readonly onKeyElsewhere: (endpoint: string) => void;
   readonly onTaskError: TaskErrors;
-  /** Undefined for a node that never applies a block. */
+  /** Dependencies of the snapshot sync; undefined on a node that never applies blocks. */
   readonly join: NodeJoinDeps | undefined;
 }
 
-/** The way of blocks. */
+/** Sync of a node with its peers. */
 export interface NodeSync {
   readonly self: Self;
   readonly readStatus: StatusReader;
   readonly dialer: Dialer;
   readonly sync: Sync;
   readonly join: NodeSnapshotSync | undefined;
-  /** What the main loop does for it. */
+  /** Tasks for the main loop. */
   readonly tasks: readonly LoopTask[];
-  /** Hears that a peer told of its newest block; resolves when that is here, or after a while. */
+  /**
+   * Called when a peer has reported its latest block. Starts a sync if needed, and waits up to 1 s until that sync is
+   * finished. Does not wait for a sync that was in progress before.
+   */
   readonly onStatus: () => Promise<void>;
 }
 
@@ -138,7 +144,7 @@ export function createNodeSync(core: NodeCore, deps: NodeSyncDeps): NodeSync {
     chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block), hear: hearHeader },
     blocks: (endpoint, fromNumber, signal) => client.blocks(endpoint, fromNumber, signal),
     stallMs,
-    // How fast blocks come has nothing to do with what time it is.
+    // Monotonic, because changes of the system time must not affect the block rate.
     nowMs: () => performance.now(),
     onError: (error) => onTaskError("sync", error),
     onEnd: announce,
@@ -153,7 +159,7 @@ export function createNodeSync(core: NodeCore, deps: NodeSyncDeps): NodeSync {
       onEnd: () => keepUp(),
     });
 
-  /** The chain of a reader is brought forward by another node. */
+  /** Starts a sync if needed. Does nothing unless this node is the writer, because the writer advances the chain. */
   function keepUp(): void {
     if (config.role !== "writer") {
       return;
@@ -197,7 +203,10 @@ export function createNodeSync(core: NodeCore, deps: NodeSyncDeps): NodeSync {
   };
 }
 
-/** Reads headers that peers show. Throws a Failure for one that its proposer has not signed. */
+/**
+ * Creates the function that decodes headers from peers. The function throws an RpcError if the proposer has not signed
+ * the header.
+ */
 function createHearing({ genesis, forks }: NodeSyncDeps) {
   return ({ header, signature }: SignedBytes) => {
     const { number, proposer } = readHeader({ header, signature }, { network: genesis?.hash ?? "" });
@@ -206,7 +215,7 @@ function createHearing({ genesis, forks }: NodeSyncDeps) {
   };
 }
 
-/** What the node tells others of itself. */
+/** Returns the description of this node that its peers receive. */
 function describeSelf({ addresses }: NodeCore, deps: NodeSyncDeps): Self {
   const { key, genesis, chain, forks, heads, isAccepting } = deps;
   return {

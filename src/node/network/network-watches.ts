@@ -1,4 +1,4 @@
-/** What a node watches of its network: whether its clock is that of the others, and whether a key is used twice. */
+/** Monitors of the network: detect a wrong clock of this node, and keys that two processes use. */
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
@@ -11,23 +11,23 @@ import { isOperators } from "../../peers/address-book/peer.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** What the watches need beside the core. */
+/** Dependencies of the monitors besides the core. */
 export interface WatchDeps {
   readonly book: Pick<PeerBook, "entries" | "verified">;
   readonly genesis: Genesis | undefined;
   readonly chainHealth: SharedSubsystem;
 }
 
-/** What the watch over the clock needs beside. */
+/** Dependencies of the clock monitor besides the core. */
 export interface ClockWatchDeps extends WatchDeps {
   readonly siteOf: (endpoint: string) => string;
-  /** No block that this node makes is of an earlier time. */
+  /** Returns the earliest time that a block of this node can have, in Unix milliseconds. */
   readonly earliestMs: () => number;
 }
 
 /**
- * Compares clocks from now on. Gives what shows whether a block of a time, now when it is left out, would be too far ahead,
- * and says why.
+ * Starts comparing clocks. Returns a function that checks if a block of a given time, by default now, would be too far
+ * ahead. The function shows the reason in the health of the chain, and returns it.
  */
 export function watchClock(
   { clock }: NodeCore,
@@ -49,12 +49,12 @@ export function watchClock(
   };
 }
 
-/** How often processes that use a key twice are looked for. */
+/** Interval in milliseconds at which duplicate uses of keys are searched for. */
 const lookEveryMs = 2_000;
 
 /**
- * Shows from now on where else this node's key is used, and where another authority's is used twice. Gives what hears of
- * another process with this node's key, and of its endpoint.
+ * Starts to show other uses of this node's key, and duplicate uses of the key of another authority. Returns a function
+ * to call with the endpoint of another process that uses this node's key.
  */
 export function watchKeys(
   { log, onShutdown: onStop }: NodeCore,
@@ -82,7 +82,10 @@ export function watchKeys(
       ),
   });
 
-  /** Only of authorities: what others do with their keys harms nobody. */
+  /**
+   * Describes the first duplicate use of an authority's key. Other keys are ignored, because their duplicate use harms
+   * no other node.
+   */
   function describeDoubles(): string | undefined {
     const found = (genesis?.authorities ?? []).flatMap((identity) => {
       const holder = book.verified(identity);

@@ -1,7 +1,11 @@
 /**
- * The network of a node: whom it knows (network-book), how it keeps up with their chain (network-sync), how transactions
- * get to where blocks are made (network-relay), whether it is ready for them (network-readiness), and the loop that does
- * all that again and again (network-loop).
+ * Network of a node. Its parts are:
+ *
+ * - the address book (network-book),
+ * - the sync with peers (network-sync),
+ * - the relay of transactions to block producers (network-relay),
+ * - the readiness for transactions (network-readiness),
+ * - the main loop that runs all of them (network-loop).
  */
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Chain } from "../../chain/chain.js";
@@ -38,7 +42,7 @@ import { watchClock, watchKeys } from "./network-watches.js";
 import { describeNoConsensus } from "../chain/block-production.js";
 import { connectPeers, createNodeSync, peerDeadlineMs } from "./network-sync.js";
 
-/** What the network of a node is made of, beside the core. */
+/** Dependencies of the network besides the core. */
 export interface NodeNetworkDeps {
   readonly database: Database;
   readonly mempoolView: MempoolView;
@@ -48,41 +52,42 @@ export interface NodeNetworkDeps {
   readonly key: NodeKey;
   readonly forks: Forks;
   readonly heads: HeadStatements;
-  /** Whether its role and its lease let it take transactions. */
+  /** Returns true if the role and the writer lease permit this node to accept transactions. */
   readonly mayAccept: () => boolean;
   readonly chainHealth: SharedSubsystem;
   readonly join: NodeJoinDeps | undefined;
 }
 
-/** The network of a node. */
+/** Network of a node. */
 export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "announce" | "submit"> {
   readonly book: PeerBook;
   readonly mayFollow: MayFollow;
   readonly mainLoop: MainLoop;
-  /** Serves other nodes. */
+  /** Service for other nodes. */
   readonly service: ReturnType<typeof createPeerService>;
-  /** Why a network's only authority does not know yet whether there is a newer block; undefined once it does. */
-  readonly whyUnknown: () => string | undefined;
   /**
-   * Shows whether a time, now when it is left out, is too far ahead of the peers' clocks, and says why.
+   * Returns the reason why the network's only authority does not know yet if a newer block exists; undefined once it
+   * knows.
    */
+  readonly whyUnknown: () => string | undefined;
+  /** Checks if a time, by default now, is too far ahead of the peers' clocks. Shows and returns the reason if so. */
   readonly showClock: (timeMs?: number) => string | undefined;
-  /** Begins the loop, and whatever goes with it. */
+  /** Starts the main loop and everything that runs with it. */
   start(): void;
   /**
-   * The one form of this node's own endpoint. Warns when only nodes on this machine or site can call it.
+   * Returns the normalized form of this node's own endpoint. Warns if only nodes on this machine or site can call it.
    *
-   * @throws StartError when nobody can.
+   * @throws StartError if the endpoint is invalid, or if its scheme does not match --omni-tls.
    */
   nameEndpoint(url: string): string;
-  /** Number of the newest block of the verified peers; undefined while there is none. */
+  /** Returns the number of the latest block of the verified peers; undefined if none is known. */
   peerBlock(): bigint | undefined;
   countPeers(): PeerCounts;
-  /** How far it is, while it catches up. */
+  /** Returns the progress of the block sync; undefined when none is in progress. */
   syncProgress(): SyncProgress | undefined;
 }
 
-/** Builds the network; it does nothing before it is started. */
+/** Creates the network without starting it. */
 export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): Promise<NodeNetwork> {
   const { database, mempool, mempoolView, chain, genesis, key, forks, heads, chainHealth } = deps;
   const authorities = genesis?.authorities ?? [];
@@ -159,7 +164,7 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
   };
 }
 
-/** Begins the loop, and whatever goes with it. */
+/** Starts the main loop and everything that runs with it, and adds the shutdown hook. */
 function startNetwork(
   core: NodeCore,
   {
@@ -188,7 +193,7 @@ function startNetwork(
   });
 }
 
-/** Whether a process beside this one brings the blocks, and says that all is well with it. */
+/** Returns a predicate that is true while an external consensus process reports that it is ready to supply blocks. */
 function watchConsensus({ bus }: NodeCore): () => boolean {
   let isReady = false;
   bus.on("consensusReported", (report) => {

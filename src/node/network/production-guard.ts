@@ -1,6 +1,7 @@
 /**
- * Whether an authority knows the newest block, so that it may make the next one. After a power cut or from an old backup
- * its database may lack blocks that it has signed: whoever makes them again forks its own chain, for good.
+ * Checks that an authority knows the latest block before it produces the next one. After a power loss, or from an old
+ * backup, its database may lack blocks that it has signed. An authority that signs other blocks in their place forks
+ * its chain permanently.
  */
 import { errorMessage } from "../../base/errors/error-message.js";
 import type { Chain } from "../../chain/chain.js";
@@ -9,38 +10,42 @@ import { forgetNewNetwork, forgetRestored, isNewNetwork, isRestored } from "../.
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** What it is known from. */
+/** Dependencies of the check. */
 export interface NewestBlockDeps {
   readonly chain: Pick<Chain, "head">;
   readonly book: Pick<PeerBook, "believed" | "isEmpty">;
   readonly words: Words;
 }
 
-/** What commands have said of the data directory. */
+/** Marker files that commands have left in the data directory. */
 export interface Words {
-  /** Whoever began the network has said so, and no block was made since. */
+  /** True if `gatehouse init` started a new network, and no block was produced since. */
   readonly isNew: boolean;
-  /** It is a copy: what it was copied from may run, and have newer blocks. */
+  /** True if the data directory is a copy. The original node may still run, and may have newer blocks. */
   readonly isCopy: boolean;
-  /** The newest block is known, so that it does not matter any more that this is a copy. */
+  /** Called once the latest block is known, from when on the copy needs no marker. */
   isKnown(): void;
 }
 
-/** Builds the function that says why the newest block is not known yet; undefined once it is, and from then on. */
+/**
+ * Creates the function that returns the reason why the latest block is not known yet. Once the block is known, the
+ * function always returns undefined.
+ */
 export function watchNewestBlock(
   { config }: Pick<NodeCore, "config">,
   { chain, book, words }: NewestBlockDeps,
 ): () => string | undefined {
   let isKnown = false;
 
-  /** Whether anybody has said so: the operator, or a peer. */
+  /** Returns true if the operator or a peer has confirmed that no newer block exists. */
   function isSaid(number: bigint): boolean {
     return (
       config.recover ||
       (words.isNew && number === 0n) ||
-      // One that has less than this node itself cannot know what it has forgotten.
+      // A peer with fewer blocks than this node cannot know of blocks that this node has lost.
       book.believed().some(({ head }) => head !== undefined && head.number >= number) ||
-      // Whoever names no peer says that there is none. A database without any block may be one that was lost.
+      // Without peers there is no node that could have more blocks. An empty database may be a lost one, so it needs
+      // confirmation.
       (book.isEmpty() && number > 0n && !words.isCopy)
     );
   }
@@ -70,8 +75,9 @@ function describeUnknown(number: bigint, isAlone: boolean, isCopy: boolean): str
 }
 
 /**
- * What `gatehouse init` and `gatehouse restore` said of the data directory. That the network is new is taken back by the
- * first block: who loses that must not make another one in its place. That it is a copy, once the newest block is known.
+ * Reads the marker files that `gatehouse init` and `gatehouse restore` have left in the data directory. The first block
+ * removes the new-network marker: if that block is lost later, the node must not produce another one in its place. The
+ * marker of a copy is removed once the latest block is known.
  */
 export async function takeWords(
   { config, bus, warn }: Pick<NodeCore, "config" | "bus" | "warn">,

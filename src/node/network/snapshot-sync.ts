@@ -1,4 +1,4 @@
-/** How a node without a state gets one: from a snapshot where that is worth it, or block by block. */
+/** Gets the state of a new node: from a snapshot if that is worth it, otherwise block by block. */
 import { SnapshotService } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { WrittenChain } from "../../chain/chain.js";
 import type { Fence } from "../../chain/writer/fence-store.js";
@@ -16,10 +16,10 @@ import type { NodeCore } from "../lifecycle/core.js";
 import { createJoinTarget } from "./join-target.js";
 import type { SnapshotSyncStatus } from "../chain/snapshot-sync-status.js";
 
-/** With fewer blocks to fetch, a node applies them. */
+/** Number of blocks from which on a node syncs from a snapshot instead of applying each block. */
 const worthItBlocks = 10_000n;
 
-/** What a node without a state is given one by. */
+/** Dependencies of the snapshot sync. */
 export interface NodeJoinDeps {
   readonly database: Database;
   readonly store: Pick<ChainStore, "head">;
@@ -27,14 +27,14 @@ export interface NodeJoinDeps {
   readonly fence: Fence;
   readonly chain: WrittenChain;
   readonly joining: SnapshotSyncStatus;
-  /** All that is known of the state is old. */
+  /** Clears all cached state. */
   readonly forgetAll: () => void;
 }
 
 export interface NodeSnapshotSync {
-  /** A snapshot is to be taken in before any block is applied, as far as is known now. */
+  /** Returns true if the node should complete a snapshot sync before it applies blocks, as far as is known now. */
   isWanted(): boolean;
-  /** Makes an attempt, if none is under way. */
+  /** Starts an attempt unless one is in progress. */
   kick(): void;
   progress(): SnapshotSyncProgress | undefined;
   stop(): Promise<void>;
@@ -62,7 +62,7 @@ export function createNodeSnapshotSync(core: NodeCore, deps: NodeJoinDeps, peers
   let hasNone = false;
   let underWay: Promise<void> | undefined;
 
-  /** The state is gone while it is being filled, and there again afterwards. */
+  /** Updates the status of the state, which is unavailable while a snapshot is stored. */
   async function setState(isThere: boolean): Promise<void> {
     joining.set(!isThere);
     forgetAll();
@@ -88,7 +88,7 @@ export function createNodeSnapshotSync(core: NodeCore, deps: NodeJoinDeps, peers
 
   async function attempt(): Promise<void> {
     if (config.sync === "blocks") {
-      // A snapshot that was begun is not gone on with.
+      // An unfinished snapshot is abandoned.
       await target.abandon();
       await setState(true);
       return;
@@ -105,7 +105,7 @@ export function createNodeSnapshotSync(core: NodeCore, deps: NodeJoinDeps, peers
     }
   }
 
-  /** Where nothing was begun after all, the state is what it was. */
+  /** Marks the state as available again if the attempt stored nothing. */
   async function settle(): Promise<void> {
     if (joining.isRunning() && (await target.state()) === undefined) {
       await setState(true);
@@ -141,7 +141,7 @@ export function createNodeSnapshotSync(core: NodeCore, deps: NodeJoinDeps, peers
   };
 }
 
-/** Tells in the log how it goes. */
+/** Creates the log of the snapshot sync. */
 function createJoinLog({ config, log }: NodeCore) {
   const tell = (line: string): void => log.info({ subsystem: "main_loop", public: true }, line);
   let toldNone = false;
@@ -165,7 +165,7 @@ function createJoinLog({ config, log }: NodeCore) {
   };
 }
 
-/** Peers, as a snapshot is asked for. */
+/** Creates the requests to peers that a snapshot sync needs. */
 function askPeers({ log }: NodeCore, { book, client }: SnapshotSyncPeers): SnapshotPeers {
   const { method } = SnapshotService;
   return {

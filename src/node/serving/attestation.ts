@@ -7,14 +7,13 @@ import { startVerifier, type AttestationVerifier } from "../../attestation/verif
 import type { Implementation } from "../../rpc/service.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** Attestations of a node. */
 export interface NodeAttestation {
   readonly service: Implementation<typeof AttestationService>;
-  /** Starts the verifier. Rejects when it fails; it is started again all the same. */
+  /** Starts the verifier. Rejects if the start fails; the verifier is restarted all the same. */
   start(): Promise<void>;
 }
 
-/** Builds the service; nothing verifies before the start. */
+/** Creates the service. Attestations are verified only after `start`. */
 export function createNodeAttestation({
   config,
   subsystems,

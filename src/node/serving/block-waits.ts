@@ -1,15 +1,15 @@
-/** Callers who have seen a block elsewhere, and wait for a moment until this node, or this process of it, is there, too. */
+/** Waits of clients that have seen a block elsewhere, until this process has that block, too. */
 import type { Chain } from "../../chain/chain.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** How long they wait, and when to try again. */
+/** Limit on the wait in milliseconds, and the delay in seconds before a retry. */
 const longestMs = 1_000;
 const retryAfterS = 1;
 
 /**
- * Builds what waits for a block: undefined where the node has it, or a promise that rejects with STATE_NOT_READY when it
- * does not get there in time.
+ * Creates a function that waits for a block. The function returns undefined if the node has the block. Otherwise it
+ * returns a promise, which rejects with STATE_NOT_READY if the block does not arrive within 1 s.
  */
 export function createBlockWaits(
   { bus }: Pick<NodeCore, "bus">,

@@ -1,8 +1,8 @@
-/** Which build this is. */
+/** Identification of the build. */
 import { readFileSync } from "node:fs";
 import { version } from "../../base/version.js";
 
-/** The version, and a hash of the compiled code: another one as soon as any of it is. */
+/** Returns the version with a hash of the compiled code, which changes with any change of that code. */
 export function readBuild(): string {
   return `${version}+${readFileSync(new URL("../../../assets/build", import.meta.url), "utf8")}`;
 }

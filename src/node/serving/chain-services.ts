@@ -1,4 +1,4 @@
-/** The chain, for each kind of those who ask: everybody, other nodes, and the operator. */
+/** Chain services for each kind of caller: the public, other nodes, and the operator. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -15,24 +15,27 @@ import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
 import { targetAddress } from "../../base/program-address.js";
 import type { MayFollow } from "../network/followers.js";
 
-/** One implementation for each kind. */
+/** Implementation of the chain service for each kind of caller. */
 export interface ChainServices {
-  /** Of transactions that change a program, they read those whose program they may read. */
+  /** Service for the public. A caller reads only those program transactions whose program the caller may read. */
   readonly everybody: Implementation<typeof ChainService>;
-  /** Those that may follow read everything; to others this is what it is to everybody, but for the stream of blocks. */
+  /**
+   * Service for other nodes. Followers read everything; other nodes have the access of the public, without the stream
+   * of blocks.
+   */
   readonly nodes: Implementation<typeof ChainService>;
-  /** He reads everything: the database is his. */
+  /** Service for the operator, which shows everything: the operator has the database anyway. */
   readonly operator: Implementation<typeof ChainService>;
 }
 
-/** What they are made of. */
+/** Dependencies of the chain services. */
 export interface ChainServicesDeps {
   readonly chain: Parameters<typeof createChainService>[0];
   readonly heads: Parameters<typeof createChainService>[1];
   readonly store: Parameters<typeof createChainService>[2];
   readonly readable: ReadablePrograms;
   readonly mayFollow: MayFollow;
-  /** What may be kept of blocks to know who may read them. */
+  /** Limit in bytes on cached block data that decides which callers may read a block. */
   readonly readershipBytes: number;
 }
 
@@ -72,13 +75,16 @@ const notListed =
   "This node gives blocks to listed followers only: its operator names your node's key in --peers or with gatehouse " +
   "peers add --identity, or the network's genesis names it among its followers.";
 
-/** Transactions on programs may be read by whom their programs may be read by; all others are public. */
+/**
+ * Creates the access rule for transactions: the access of a program also applies to transactions on it. All other
+ * transactions are public.
+ */
 function createReadership(programs: ReadablePrograms): Readership {
   return {
     subjectOf(bytes) {
       const body = fromBinary(TransactionBodySchema, bytes, { readUnknownFields: false });
       const { operation } = body;
-      // What is neither of the two, or names no program, is nobody's.
+      // The empty address is no program, so no caller may read the transaction.
       return operation.case === "zk"
         ? undefined
         : ((operation.case === "storage" ? targetAddress(operation.value, body) : undefined) ?? "");

@@ -1,4 +1,4 @@
-/** What the node's other processes and its operator talk to. */
+/** Control service of a node, for its other processes and its operator. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -26,7 +26,7 @@ import type { ServedService } from "../../rpc/service.js";
 import { listControlServices } from "./services.js";
 import { StartError } from "../../base/errors/start-error.js";
 
-/** What it needs beside the core. */
+/** Dependencies of the control service besides the core. */
 export interface NodeControlDeps {
   readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
   readonly chain: Pick<Chain, "apply" | "dryRun">;
@@ -35,9 +35,9 @@ export interface NodeControlDeps {
 }
 
 /**
- * Listens on the control socket, and on the control port where there is one.
+ * Listens on the control socket, and on the control port if one is configured.
  *
- * @returns the port; undefined where there is none.
+ * @returns the bound port; undefined without a control port.
  * @throws StartError
  */
 export async function openControl(
@@ -55,7 +55,7 @@ export async function openControl(
       }
       const added = await network.addPeer(endpoint, identity);
       log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
-      // Before the operator is told, so that what he asks next is answered by a node that is awake.
+      // The node leaves dormancy before the response, so that the operator's next request finds an active node.
       await wake();
       return showEntry(network.book.get(added)!);
     },
@@ -71,7 +71,10 @@ export async function openControl(
   return await listenForControl(core, services);
 }
 
-/** Another process tells of a subsystem; the consensus, of its part in the chain. */
+/**
+ * Called when another process reports the state of a subsystem. A report of the consensus process is about its part in
+ * the chain.
+ */
 function takeReport({ bus, subsystems }: NodeCore, name: ReportableName, report: Report): void {
   const { status, port, requestedPort, error } = report;
   const hasFailed = status === SubsystemStatus.FAILED;
@@ -114,7 +117,7 @@ function showEntry(entry: BookEntry): ShownEntry {
   };
 }
 
-/** What every system takes; a longer one is cut without a word by some. */
+/** Limit in bytes on a socket path that every system accepts. Some systems silently truncate longer paths. */
 const longestSocketPath = 103;
 
 async function listenForControl(core: NodeCore, services: readonly ServedService[]): Promise<number | undefined> {
@@ -126,7 +129,7 @@ async function listenForControl(core: NodeCore, services: readonly ServedService
     );
   }
   await clearSocket(controlSocket);
-  // Who can open the socket is the node's own user.
+  // Only the node's own user can open the socket, so it needs no token.
   const overSocket = createGrpcOnlyServer({ services, gate: createUnrestrictedGate(), onInternalError });
   await bind(overSocket, { path: controlSocket }, controlSocket);
   drainOnStop(core, "the control socket", overSocket);
@@ -153,7 +156,11 @@ async function bind(
   }
 }
 
-/** What a killed node left behind is removed; where one answers, this is a second node in one data directory. */
+/**
+ * Removes the socket of a killed node.
+ *
+ * @throws StartError if a process accepts connections on the socket: another node uses the data directory.
+ */
 async function clearSocket(path: string): Promise<void> {
   const isAnswered = await new Promise<boolean>((resolve) => {
     const socket = connect(path, () => {
@@ -178,7 +185,7 @@ function createTokenGate(token: string): Gate {
   });
 }
 
-/** Of several processes that make it at once, all get the same. */
+/** Reads or creates the token. If several processes create it at the same time, all get the same token. */
 async function loadOrCreateToken(path: string): Promise<string> {
   const draft = `${path}.${randomBytes(4).toString("hex")}`;
   try {

@@ -1,4 +1,4 @@
-/** The gate of the public port, and what is told of each request that passed it: access log, metrics, traces. */
+/** Admission layer of the public port, and reports on each admitted request: access log, metrics and traces. */
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
@@ -26,7 +26,7 @@ import type { DataVerifier } from "../data/data-verifier.js";
 import { countWorkers } from "../lifecycle/worker-count.js";
 import type { NodeWorkers } from "./workers.js";
 
-/** What it is made of beside the core. */
+/** Dependencies of the edge besides the core. */
 export interface NodeEdgeDeps {
   readonly facts: PublicFacts;
   readonly health: NodeHealth;
@@ -34,20 +34,20 @@ export interface NodeEdgeDeps {
   readonly workers: NodeWorkers | undefined;
 }
 
-/** What requests are told of besides the log, once the node has booted. */
+/** Sources of metrics and traces, available once the node has booted. */
 export interface ObservedDeps extends Omit<NodeChain, "written" | "forgetAll" | "readable"> {
   readonly key: NodeKey;
   readonly network: NodeNetwork;
   readonly verifier: DataVerifier | undefined;
 }
 
-/** The edge, and the metrics where they are served. */
+/** Edge of the public port, and the metrics if they are enabled. */
 export interface NodeEdge {
   readonly edge: Edge;
-  /** Of this process and of all that serve for it. */
+  /** Returns the usage of this process and of all workers. */
   readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
   readonly metrics: Metrics | undefined;
-  /** Has metrics read from these parts, and starts traces. */
+  /** Sets the sources of the metrics, and starts the traces. */
   observe(deps: ObservedDeps): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promis
         nodeMetrics,
         async () => {
           const [stats, health] = await Promise.all([edgeStats(), deps.health.takeSnapshot()]);
-          // Their port is bound after the boot has come to the chain.
+          // The metrics port is bound only after the boot has called `observe`.
           return { ...deps, ...observed!, edge: { stats: () => stats }, logLines: core.logLines, health };
         },
         (metric, error) => unread.failed(error, { metric }),
@@ -92,16 +92,16 @@ export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promis
   };
 }
 
-/** What the gate of the public port is made of, whichever process serves it. */
+/** Dependencies of the public edge, in any process that serves the port. */
 export interface PublicEdgeDeps {
   readonly facts: PublicFacts;
-  /** Undefined where nobody counts them, as for traces. */
+  /** Counter of requests; undefined if metrics are disabled. */
   readonly requests: Pick<RequestCounter, "count"> | undefined;
-  /** Undefined until they have started. */
+  /** Returns the traces; undefined until they have started. */
   readonly traces: () => Traces | undefined;
 }
 
-/** Builds that gate. */
+/** Creates the edge of the public port. */
 export function createPublicEdge(
   core: NodeCore,
   { facts, requests, traces }: PublicEdgeDeps,
@@ -140,12 +140,12 @@ export function createPublicEdge(
   return edge;
 }
 
-/** Whose answers are made of what blocks change. */
+/** Services that return data that blocks change. */
 const ofBlocks: ReadonlySet<object> = new Set([ChainService, StorageService, ZkService]);
 
 /**
- * Tells with each read of such data by which block it is: nothing of an earlier one is in the answer, and something of a
- * later one may be.
+ * Creates the `Gatehouse-Block` header for reads of data that blocks change. The response contains all changes up to
+ * that block, and may contain changes of later blocks.
  */
 function tellBlock(chain: Pick<Chain, "head">): (method: ServedMethod) => readonly string[] {
   let told: { readonly number: bigint; readonly headers: readonly string[] } | undefined;
@@ -166,9 +166,10 @@ function tellBlock(chain: Pick<Chain, "head">): (method: ServedMethod) => readon
 }
 
 /**
- * What there may be at a time, in all and of one address.
+ * Returns the concurrency limits, in total and for each address.
  *
- * @param processes how many serve: each has its part of all, and an address has what it has anywhere.
+ * @param processes number of processes that serve the port. Each gets its part of the totals; the limits for an
+ *   address are not divided.
  */
 export function boundsOf(
   { config: { connectionsPerAddress, streamsPerAddress }, memory, overload = defaultOverload }: NodeCore,
@@ -183,7 +184,7 @@ export function boundsOf(
   };
 }
 
-/** The libraries of traces are loaded where somebody wants them, as that of metrics is. */
+/** Starts the traces if an endpoint is configured. Their library is loaded only then. */
 export async function startTraces(
   { config, onShutdown: onStop }: NodeCore,
   { publicKey }: Pick<NodeKey, "publicKey">,

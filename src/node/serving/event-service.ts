@@ -1,4 +1,4 @@
-/** The event service of a node: what it reads of the chain and of access rules, and what it is told of. */
+/** Event service of a node: connects the service to the chain, to access rules and to the bus. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { HeadStatementSchema, TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { targetAddress } from "../../base/program-address.js";
@@ -11,7 +11,7 @@ import { createEvents, type Events } from "../../event/service.js";
 import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** What it is made of beside the core. */
+/** Dependencies of the event service besides the core. */
 export interface NodeEventsDeps {
   readonly store: Pick<ChainStore, "block" | "lowestBlock">;
   readonly chain: Pick<Chain, "head">;
@@ -19,7 +19,7 @@ export interface NodeEventsDeps {
   readonly readable: ReadablePrograms;
 }
 
-/** Builds it. */
+/** Creates the event service, and subscribes it to the bus. */
 export function createNodeEvents(
   { bus, memory }: Pick<NodeCore, "bus" | "memory">,
   { store, chain, heads, readable }: NodeEventsDeps,
@@ -30,7 +30,7 @@ export function createNodeEvents(
     reading: {
       decode: (body) => fromBinary(TransactionBodySchema, body, { readUnknownFields: false }),
       addressOf: (body) =>
-        // What names no program is nobody's.
+        // The empty address is no program, so no client may read the operation.
         body.operation.case === "storage" ? (targetAddress(body.operation.value, body) ?? "") : undefined,
     },
     readership: readable,

@@ -1,4 +1,4 @@
-/** The health of a node: the snapshot, who watches it, and what readiness is made of. */
+/** Health of a node: its snapshot, the subscriptions to it, and the readiness checks. */
 import { type BoundedProbe, createBoundedProbe } from "../../health/bounded-probe.js";
 import { createHealthFeed, type HealthFeed } from "../../health/feed.js";
 import { createReadiness } from "../../health/probes.js";
@@ -9,7 +9,7 @@ import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** The parts that the health is read from once they are there. */
+/** Sources of the health, available once the chain and the network exist. */
 export interface NodeHealthDeps {
   readonly store: Pick<ChainStore, "pendingCount">;
   readonly database: Database;
@@ -17,31 +17,29 @@ export interface NodeHealthDeps {
   readonly isAccepting: () => boolean;
 }
 
-/** The health of a node. */
 export interface NodeHealth {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
   readonly readiness: ReturnType<typeof createReadiness>;
   readonly isMainLoopDead: () => boolean;
-  /** Reads from these parts from now on. Until then the pending transactions cannot be counted: the node is failing. */
+  /** Sets the sources. Before that, pending transactions cannot be counted, so the node counts as failing. */
   readFrom(deps: NodeHealthDeps): void;
 }
 
-/** The heartbeat of a main loop that has not been built yet. */
+/** Heartbeat of a main loop that has not been created yet. */
 const noHeartbeat = { heartbeatAgeS: undefined, iterationsTotal: 0n, exited: false, exitReason: undefined };
 
-/** How old the count of pending transactions may be, and how long it is waited for. */
+/** Maximum age of the count of pending transactions, and timeout of the query, in milliseconds. */
 const countMaxAgeMs = 900;
 const countTimeoutMs = 1_000;
 
-/** Nobody answers for these reasons: no connection, or none any more; a number of milliseconds. */
+/** Matches problems that mean that the database does not respond: no connection, a lost connection, or a timeout. */
 const noAnswer = /^(E[A-Z]+|08...|57P..|no answer .*)$/;
 
 function describeReads(problem: string): string {
   return `The database ${noAnswer.test(problem) ? "does not answer" : "cannot be read"} (${problem}).`;
 }
 
-/** Creates the health of a node that starts. */
 export function createNodeHealth(
   core: NodeCore,
   { chainHealth }: { readonly chainHealth: SharedSubsystem },

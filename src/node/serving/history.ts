@@ -1,4 +1,4 @@
-/** The day behind the node, as the status page shows it: who is asked for it each minute. */
+/** History of the node over the last day, for the status page. It gets a new point each minute. */
 import { HealthStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
@@ -10,25 +10,25 @@ import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "../network/network.js";
 
 const historyEveryMs = 60_000;
-/** By then most nodes have booted, and what they are like says something. */
+/** Delay in milliseconds before the first point. Most nodes have booted by then, so the point is meaningful. */
 const firstAfterMs = 2_000;
 
-/** What it is made of beside the core. */
+/** Dependencies of the history besides the core. */
 export interface NodeHistoryDeps {
   readonly health: Pick<NodeHealth, "takeSnapshot">;
   readonly chain: Pick<Chain, "head">;
   readonly network: Pick<NodeNetwork, "peerBlock" | "countPeers">;
 }
 
-/** What the status page shows beside what the interface tells. */
+/** Data that only the status page shows, in addition to data from the API. */
 export interface NodeHistory {
   readonly history: History;
   readonly everyMs: number;
-  /** The engine's name alone: where it is and how it is reached is nobody's business. */
+  /** Name of the database engine. The location and the credentials of the database stay private. */
   readonly database: string;
 }
 
-/** Creates the history of a node, or of a worker, without a point. */
+/** Creates the history of a node or of a worker, without points. */
 export function createNodeHistory({ config }: Pick<NodeCore, "config">): NodeHistory {
   return { history: createHistory(), everyMs: historyEveryMs, database: engineNameOf(config.databaseUrl) };
 }

@@ -1,4 +1,4 @@
-/** The ports of a node: how they are bound, told of and drained. */
+/** Ports of a node: binds them, reports their addresses, and drains them. */
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import { createEdge, type Edge } from "../../edge/edge.js";
@@ -30,32 +30,39 @@ import { createStateTags } from "./state-tags.js";
 import type { NodeTls } from "./tls.js";
 import type { NodeWorkers, WorkersDeps } from "./workers.js";
 
-/** A public port serves these, behind this gate. */
+/** Services of a public port, and the admission layer in front of them. */
 export interface Served {
   readonly services: readonly ServedService[];
   readonly edge: Edge;
 }
 
 const info = { title: "Gatehouse", version };
-/** Resources of the tools' port, by the methods that give them. */
+/** Resources of the MCP port, by the rpc that returns each of them. */
 const resources = { "health.getHealth": "Health", "info.getInfo": "Node", "info.getGenesis": "Genesis" };
 
-/** The public port, and the application that answers what other servers take as the port would. */
+/** Public port, and the application that handles requests accepted by other servers as the port would. */
 export interface RpcPort {
   readonly rpcPort: number;
   readonly application: () => Promise<NodeApplication>;
-  /** Drains it before all that was begun up to now is ended, as requests under way need that. */
+  /**
+   * Adds a shutdown hook that drains the port before all parts created so far stop, because requests in progress need
+   * them.
+   */
   readonly drainFirst: () => void;
 }
 
-/** What is served for everybody. */
+/** Dependencies of the public port. */
 export interface Public extends Served {
   readonly facts: PublicFacts;
   readonly history: NodeHistory;
   readonly tls: NodeTls;
 }
 
-/** Builds the server of the public port, not listening yet. */
+/**
+ * Creates the server of the public port without listening.
+ *
+ * @param connectionAgeMs maximum age of a connection in milliseconds; undefined sets no limit.
+ */
 export function createPublicServer(
   core: NodeCore,
   { services, edge, history, tls, facts }: Public,
@@ -74,20 +81,20 @@ export function createPublicServer(
   return server;
 }
 
-/** Express is loaded with the first request that needs it: most nodes are asked for nothing else than compiled routes. */
+/** Loads Express with the first request that needs it: most nodes only serve compiled routes. */
 async function loadApplication(deps: ApplicationDeps): Promise<NodeApplication> {
   const { buildApplication } = await import("../../express/application.js");
   return buildApplication(deps);
 }
 
-/** Binds the public port, after which clients know where the node is. */
+/** Binds the public port, and sets the addresses under which clients reach the node. */
 export async function openRpcPort(
   core: NodeCore,
   deps: Public & WorkersDeps & { readonly workers: NodeWorkers | undefined },
 ): Promise<RpcPort> {
   const { config, addresses } = core;
   const { workers } = deps;
-  // With workers, what this process serves by itself is what others hand over, if they ever do.
+  // With workers, this process serves only the requests that other servers hand over, if any.
   let own: RpcServer<NodeApplication> | undefined;
   const makeOwn = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, deps));
   const handOver = (): RpcServer<NodeApplication> => {
@@ -107,13 +114,12 @@ export async function openRpcPort(
   };
 }
 
-/** A listener whose second drain waits for the first. */
+/** Wraps a listener so that further drains wait for the first one. */
 export function drainedOnce(listener: RpcListener): RpcListener {
   let drained: Promise<void> | undefined;
   return { ...listener, drain: (graceMs) => (drained ??= listener.drain(graceMs)) };
 }
 
-/** Binds the port of the metrics. */
 export async function openMetricsPort(core: NodeCore, metrics: Metrics): Promise<void> {
   const page = createMetricsPage(metrics, (error) =>
     core.log.error({ subsystem: "metrics", err: error }, "The metrics could not be taken"),
@@ -121,21 +127,21 @@ export async function openMetricsPort(core: NodeCore, metrics: Metrics): Promise
   await open(core, "metrics", createSmallServer(page), core.config.metricsPort, "--metrics-port");
 }
 
-/** Binds the port of tools for assistants. */
+/** Binds the port of the MCP server, which offers tools to assistants. */
 export async function openMcpPort(core: NodeCore, { services, edge }: Served): Promise<void> {
   const { config, onInternalError } = core;
   const server = await createMcpPort({ services, gate: edge, onInternalError, info, resources });
   await open(core, "mcp", server, config.mcpPort, "--mcp-port");
 }
 
-/** What is served between nodes. */
+/** Dependencies of the port for other nodes. */
 interface Internal {
   readonly services: readonly ServedService[];
   readonly key: NodeKey;
   readonly genesis: Genesis | undefined;
 }
 
-/** Binds the port between nodes: both ends of a connection prove who they are. */
+/** Binds the port for other nodes. With TLS, both ends of a connection prove their keys. */
 export async function openInternalPort(core: NodeCore, { services, key, genesis }: Internal): Promise<number> {
   const { config, onInternalError, onShutdown: onStop } = core;
   const gate = createEdge({
@@ -157,7 +163,7 @@ export async function openInternalPort(core: NodeCore, { services, key, genesis 
   return await open(core, "omni", server, config.omniPort, "--omni-port");
 }
 
-/** Binds a listener of a subsystem, and tells of its port and of one that is not the one asked for. */
+/** Binds the listener of a subsystem and shows its port. Warns if the port is not the requested one. */
 async function open(
   core: NodeCore,
   name: SubsystemName,
@@ -175,12 +181,12 @@ async function open(
   return actual;
 }
 
-/** Drains a listener when the node stops, for as long as there is time. */
+/** Adds a shutdown hook that drains a listener in the time that is left. */
 export function drainOnStop({ lifecycle, onShutdown: onStop }: NodeCore, name: string, listener: RpcListener): void {
   onStop(name, () => listener.drain(lifecycle.drainLeftMs()));
 }
 
-/** The host under which a listener is reached from this machine, in a URL. */
+/** Returns the host, in the form of a URL, under which this machine reaches a listener. */
 function reachableHost(host: string): string {
   if (host === "::" || host === "0.0.0.0" || host === "") {
     return "127.0.0.1";

@@ -1,4 +1,4 @@
-/** What changed a program: the transactions of the chain that are about it. */
+/** History of a program: the transactions of the chain that changed it. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { targetAddress } from "../../base/program-address.js";
@@ -6,10 +6,10 @@ import { checkFound, type ListedTransaction, newestPlace, readTransactionPage } 
 import type { ChainStore } from "../../chain/blocks/store.js";
 import type { ProgramChange, ReadProgramHistory } from "../../storage/programs/history.js";
 
-/** Bodies that are read for a page: what a page has of them is little. */
+/** Limit in bytes on the transaction bodies that are read for a page. A page shows only a small part of them. */
 const mostBodyBytes = 4 * 1024 * 1024;
 
-/** Builds the read. */
+/** Creates the function that reads a page of the history. */
 export function createProgramHistory(
   store: Pick<ChainStore, "transactionEntries" | "listedTransactions" | "indexedFrom" | "lowestBlock">,
 ): ReadProgramHistory {

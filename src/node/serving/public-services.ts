@@ -1,4 +1,6 @@
-/** The services of the public port, from when it is bound: health at once, the rest once the node has booted. */
+/**
+ * Services of the public port: some are available as soon as the port is bound, the others once the node has booted.
+ */
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { EventService } from "../../../gen/gatehouse/event/v1/event_pb.js";
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
@@ -12,19 +14,19 @@ import type { NodeCore } from "../lifecycle/core.js";
 import { stillStarting } from "./public-facts.js";
 import { type Implementations, type LaterImplementations, listServices } from "./services.js";
 
-/** What is served from the first moment. */
+/** Services that are available as soon as the port is bound. */
 export interface EarlyImplementations extends Omit<Implementations, keyof LaterImplementations> {
   readonly info: Partial<Implementation<typeof InfoService>>;
 }
 
-/** Services that grow. */
+/** Services of the public port, to which more implementations are added later. */
 export interface PublicServices {
   readonly services: readonly ServedService[];
-  /** Serves all of them from now on. */
+  /** Adds the implementations that need a booted node. */
   readonly provide: (implementations: LaterImplementations) => void;
 }
 
-/** Lists the services; each rpc that has no implementation yet fails with STATE_NOT_READY. */
+/** Lists the services. Each rpc that has no implementation yet fails with STATE_NOT_READY. */
 export function createPublicServices(core: NodeCore, { info, ...early }: EarlyImplementations): PublicServices {
   const whyNot = () => stillStarting(core);
   const later = {

@@ -1,4 +1,4 @@
-/** Where a search looks: the reads of all features, each as it is for its own service. */
+/** Lookups of the search service. They use the reads of each feature, with the same access rules as its own service. */
 import type { Chain } from "../../chain/chain.js";
 import { toBlockSummary } from "../../chain/blocks/lists.js";
 import { statuses } from "../../chain/service.js";
@@ -8,13 +8,13 @@ import { canRead } from "../../storage/programs/access.js";
 import { toSummary } from "../../storage/service.js";
 import type { NodeData } from "../chain/data-caches.js";
 
-/** What a search looks at. */
+/** Dependencies of the lookups. */
 export interface SearchDeps extends NodeData {
   readonly chain: Pick<Chain, "head">;
   readonly store: Pick<ChainStore, "recentBlocks" | "weighBlock" | "lastNonce"> & Pick<MempoolView, "fate">;
 }
 
-/** Builds the looks. */
+/** Creates the lookups. */
 export function createFinders({ chain, store, programs, tree, nullifiers }: SearchDeps): Finders {
   const first = { limit: 1, offset: 0 };
 

@@ -1,4 +1,4 @@
-/** The list of what a node serves: every service descriptor with its implementation. All protocols read this list. */
+/** List of the services of a node: every service descriptor with its implementation. All protocols use this list. */
 import { AttestationService } from "../../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService, ConsensusService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../../gen/gatehouse/control/v1/control_pb.js";
@@ -37,7 +37,6 @@ import { createHealthService, healthReplies } from "../../health/service.js";
 import { reflectionServices } from "../../rpc/describe/reflection.js";
 import { type BodyChecks, type Implementation, serve, type ServedService } from "../../rpc/service.js";
 
-/** One implementation for each service. */
 export interface Implementations {
   readonly health: Implementation<typeof HealthService>;
   readonly grpcHealth: Implementation<typeof Health>;
@@ -49,14 +48,14 @@ export interface Implementations {
   readonly state: Implementation<typeof StateService>;
   readonly search: Implementation<typeof SearchService>;
   readonly event: Implementation<typeof EventService>;
-  /** Undefined when the node is not configured with TLSNOTARY_ENABLED=true: then its routes do not exist. */
+  /** Attestation service; undefined unless TLSNOTARY_ENABLED is true. Its routes then do not exist. */
   readonly attestation: Implementation<typeof AttestationService> | undefined;
 }
 
-/** What is served once the node has booted. */
+/** Implementations that need a booted node. */
 export type LaterImplementations = Omit<Implementations, "health" | "grpcHealth" | "attestation">;
 
-/** Joins implementations with their descriptors. */
+/** Combines implementations with their descriptors. */
 export function listServices(implementations: Implementations): ServedService[] {
   const { health, grpcHealth, info, chain, chainBodyChecks, storage, zk, state, search, event, attestation } =
     implementations;
@@ -77,7 +76,7 @@ export function listServices(implementations: Implementations): ServedService[] 
   return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
 }
 
-/** What a node serves to other nodes. */
+/** Lists the services for other nodes. */
 export function listInternalServices({
   peer,
   chain,
@@ -90,7 +89,7 @@ export function listInternalServices({
   return [serve(PeerService, peer), serve(ChainService, chain), serve(SnapshotService, snapshot)];
 }
 
-/** What a node serves to the other processes that belong to it, and to its operator. */
+/** Lists the services for the other processes of a node and for its operator. */
 export function listControlServices({
   control,
   consensus,
@@ -104,7 +103,7 @@ export function listControlServices({
   return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
 }
 
-/** What the services of the public port are made of, beside the core. */
+/** Dependencies of the services of the public port, besides the core. */
 export interface ServicesDeps extends NodeData {
   readonly key: NodeKey;
   readonly genesis: Genesis | undefined;
@@ -118,17 +117,17 @@ export interface ServicesDeps extends NodeData {
   readonly events: Pick<Events, "service">;
 }
 
-/** What the services are made of that a node has from the beginning. */
+/** Dependencies of the services that are available before the boot is complete. */
 export interface EarlyServicesDeps {
   readonly health: NodeHealth;
   readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
   readonly attestation: NodeAttestation;
 }
 
-/** The services that a node has from the beginning. */
+/** Services that are available before the boot is complete. */
 export type EarlyServices = ReturnType<typeof createEarlyServices>;
 
-/** Creates what the public port serves while the node starts. */
+/** Creates the services that are available while the node starts. */
 export function createEarlyServices(core: NodeCore, { health, edgeStats, attestation }: EarlyServicesDeps) {
   const { takeSnapshot, feed, readiness, isMainLoopDead } = health;
   const { config, subsystems, addresses, logLines } = core;
@@ -153,7 +152,7 @@ export function createEarlyServices(core: NodeCore, { health, edgeStats, attesta
   };
 }
 
-/** Creates what the public port serves once the node has booted, besides what it has served before. */
+/** Creates the services that become available once the node has booted. */
 export function createServices(core: NodeCore, deps: ServicesDeps): LaterImplementations {
   const { key, genesis, network } = deps;
   return {

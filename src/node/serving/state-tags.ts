@@ -1,6 +1,7 @@
 /**
- * Tags of what answers are made of: the build of this node, the network, its newest block, and what authorities say of
- * that. A number alone would not do: after a restore there may be another block with it.
+ * Entity tags of responses. A tag covers the data that a response depends on: the build, the network, the latest block
+ * and its signed head. A block number alone is not enough, because a restored node may have another block with the same
+ * number.
  */
 import { createHash } from "node:crypto";
 import { Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
@@ -13,11 +14,11 @@ import type { StateTags } from "../../rpc/gate.js";
 export interface StateTagsDeps {
   readonly chain: Pick<Chain, "head">;
   readonly heads: Pick<HeadStatements, "newestStatement">;
-  /** Undefined while there is no block 0. */
+  /** Returns the genesis; undefined while there is no block 0. */
   readonly genesis: () => Pick<Genesis, "hash"> | undefined;
 }
 
-/** Makes a tag when what it names is another thing than before. */
+/** Creates the tags. A tag is computed again only when its data changes. */
 export function createStateTags({ chain, heads, genesis }: StateTagsDeps): StateTags {
   const build = readBuild();
   let ofNetwork: string | undefined;
@@ -46,12 +47,12 @@ export function createStateTags({ chain, heads, genesis }: StateTagsDeps): State
 type Head = NonNullable<ReturnType<Chain["head"]>>;
 type Statement = ReturnType<HeadStatements["newestStatement"]>;
 
-/** What of the newest block answers are made of. */
+/** Returns the parts of the latest block that responses depend on. */
 function partsOf({ genesisHash, hash, lowestBlock }: Head): string[] {
   return [genesisHash, hash, String(lowestBlock)];
 }
 
-/** A weak tag: its name, for people, and a hash of the build and of what it is the tag of. */
+/** Returns a weak tag: a readable name, and a hash of the build and of the data. */
 function tagOf(build: string, name: string, ...of: readonly (string | Uint8Array)[]): string {
   const hash = createHash("sha256").update(build);
   for (const part of of) {
@@ -60,7 +61,7 @@ function tagOf(build: string, name: string, ...of: readonly (string | Uint8Array
   return `W/"${name}.${hash.digest("base64url").slice(0, 22)}"`;
 }
 
-/** Heads and statements are other objects when they are others. */
+/** Caches the last tag. Compares heads and statements by identity, because a change creates a new object. */
 function onceForEach(make: (head: Head, statement: Statement) => string): (head: Head, statement: Statement) => string {
   let last: { readonly head: Head; readonly statement: Statement; readonly tag: string } | undefined;
   return (head, statement) => {

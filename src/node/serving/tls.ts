@@ -1,7 +1,7 @@
 /**
- * The certificate of the public port: read at the boot, and again when its files change or the operator asks. Files that
- * are being replaced may be missing, half-written or from two generations for a while; then the certificate that is
- * served stays, and they are looked at again.
+ * Certificate of the public port. The files are read at boot, when they change, and when the operator requests it.
+ * While files are being replaced, they may be missing, incomplete or inconsistent. The current certificate then stays
+ * in use, and the files are read again.
  */
 import type { X509Certificate } from "node:crypto";
 import { stat } from "node:fs/promises";
@@ -13,30 +13,30 @@ import { StartError } from "../../base/errors/start-error.js";
 import { readTlsFiles, type TlsFiles, TlsFilesError, type TlsPaths, tlsPaths } from "../../config/tls-files.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** What the public port shows over TLS. */
+/** TLS credentials of the public port. */
 export interface NodeTls {
-  /** What it shows now; undefined for cleartext. */
+  /** Returns the current credentials; undefined for cleartext. */
   readonly credentials: () => TlsCredentials | undefined;
-  /** When the certificate that it shows now ends; undefined for cleartext. */
+  /** Returns the expiry of the current certificate in Unix milliseconds; undefined for cleartext. */
   readonly notAfterMs: () => number | undefined;
-  /** Gives each new certificate with its key from now on. */
+  /** Registers a function that is called with each new certificate and its key. */
   onRenewed(take: (credentials: TlsCredentials) => void): void;
 }
 
 /**
- * How often the files are read. Their content tells most: it is the same whether a file was written, renamed or reached
- * by another symbolic link, and they are small.
+ * Interval in milliseconds at which the files are read. The content is compared, because that works no matter if a file
+ * was written, renamed or reached by another symbolic link. The files are small.
  */
 const readEveryMs = 2_000;
-/** How long before its end a certificate is too old for an operator who renews it in time. */
+/** Time in milliseconds before the expiry from which on the operator is warned. */
 const expiresSoonMs = 14 * 24 * 60 * 60 * 1_000;
 
 const subsystem = "rpc";
 
 /**
- * Reads the files, and follows them until the node stops.
+ * Reads the files, and follows their changes until the node stops.
  *
- * @throws StartError when they do not hold a certificate and its key.
+ * @throws StartError if they do not hold a certificate and its key.
  */
 export async function openTls(core: NodeCore): Promise<NodeTls> {
   const { config, log, bus, warn, onShutdown: onStop } = core;
@@ -74,13 +74,13 @@ export async function openTls(core: NodeCore): Promise<NodeTls> {
   bus.on("reloadAsked", () => void followed.look("asked"));
   onStop("the watch over the certificate", () => {
     followed.stop();
-    // Not waited for: a file system that hangs holds up no stop.
+    // Not awaited: a file system that hangs must not delay the shutdown.
     void looks.stop();
   });
   return followed;
 }
 
-/** What is read from a pipe, as from a process of the shell, comes once. */
+/** Returns false if a path exists and is no regular file. A pipe, such as one from a shell, can be read only once. */
 async function canBeReadAgain({ cert, key }: TlsPaths): Promise<boolean> {
   const kinds = await Promise.all([cert, key].map((path) => stat(path).catch(() => undefined)));
   return kinds.every((kind) => kind?.isFile() !== false);
@@ -88,7 +88,7 @@ async function canBeReadAgain({ cert, key }: TlsPaths): Promise<boolean> {
 
 export interface FollowedDeps {
   readonly paths: TlsPaths;
-  /** What they held at first. */
+  /** First content of the files. */
   readonly first: TlsFiles;
   readonly log: Pick<Logger, "info" | "warn">;
   readonly nowMs: () => number;
@@ -96,15 +96,15 @@ export interface FollowedDeps {
 
 export interface FollowedTls extends NodeTls {
   /**
-   * Reads the files, after looks that are under way, and never rejects. What was said before is said again only to the one
-   * who asked.
+   * Reads the files, after all reads in progress. Never rejects. Logs a known result again only if the operator
+   * requested the read.
    */
   look(why?: "asked"): Promise<void>;
-  /** Takes nothing more, not even from a look that is under way. */
+  /** Ignores all later results, also those of a read in progress. */
   stop(): void;
 }
 
-/** Follows the files, whenever somebody looks. */
+/** Follows the files: each call of `look` reads them. */
 export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): FollowedTls {
   const takers: ((credentials: TlsCredentials) => void)[] = [];
   let served = first;
@@ -168,9 +168,9 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
 }
 
 /**
- * What is wrong with the time for which a certificate is valid, as a sentence; undefined when nothing is.
+ * Returns a message about an invalid or soon expired certificate; undefined if its validity period is fine.
  *
- * @param owner whose it is, to go on with after "The certificate of".
+ * @param owner name of the owner, which completes "The certificate of".
  */
 export function describeExpiry(
   { validFrom, validTo }: X509Certificate,
@@ -189,9 +189,9 @@ export function describeExpiry(
     : undefined;
 }
 
-/** Its subject, or the names that it is for where it has none, and its end. */
+/** Describes a certificate by its expiry and its subject. Uses the alternative names if there is no subject. */
 function describeCertificate({ subject, subjectAltName, validTo }: X509Certificate): string {
-  // Its type does not say that it may be missing.
+  // The type does not say that the subject may be missing.
   const name = (subject as string | null | undefined)?.replaceAll("\n", ", ") ?? subjectAltName;
   return `${name ?? "without a name"}, valid until ${new Date(validTo).toISOString()}`;
 }

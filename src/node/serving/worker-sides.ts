@@ -1,4 +1,4 @@
-/** What a node and the processes that serve its public port do for each other. */
+/** IPC interface between a node and the processes that serve its public port. */
 import type { Config } from "../../config/config.js";
 import type { EdgeStats, SharedUsage } from "../../edge/edge.js";
 import type { OverloadBounds } from "../../edge/overload.js";
@@ -8,73 +8,73 @@ import type { RequestCounts } from "../../metrics/metrics.js";
 import type { ListenAddress } from "../../rpc/port/listen.js";
 import type { Forwarding } from "../../workers/forward.js";
 
-/** What a worker is given when it begins. */
+/** Data that a worker receives at its start. */
 export interface WorkerStart {
   readonly config: Config;
   readonly overload: OverloadBounds | undefined;
   readonly stateHeadEveryMs: number;
 }
 
-/** What a worker is given when the node has booted. */
+/** Data that a worker receives once the node has booted. */
 export interface WorkerBooted {
-  /** Of the node: 0x and 64 lower-case hex digits. */
+  /** Public key of the node: 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
-  /** False where the node could not read its chain: then nothing is told of the one in the database. */
+  /** False if the node could not read its chain. The worker then reports nothing about the chain in the database. */
   readonly hasChain: boolean;
-  /** The newest statement of an authority, as a SignedHead. */
+  /** Latest signed head of an authority, encoded as a SignedHead. */
   readonly headStatement: Uint8Array | undefined;
-  /** The day behind the node. */
+  /** Points of the history over the last day. */
   readonly history: readonly HistoryPoint[];
 }
 
-/** How a worker is, once a second. */
+/** Resource usage of a worker, reported once a second. */
 export interface WorkerVitals {
   readonly residentBytes: number;
-  /** Processor time since it began. */
+  /** Processor time in seconds since the start of the worker. */
   readonly cpuSeconds: number;
 }
 
-/** A line of its log. */
+/** Log line of a worker. */
 export interface WorkerLine {
   readonly level: "debug" | "info" | "warn" | "error";
   readonly fields: object;
   readonly message: string;
 }
 
-/** What a node does for a worker. */
+/** Functions of a node that a worker calls. */
 export interface NodeSide extends Forwarding {
   readonly tells: {
     usage(usage: SharedUsage): void;
     vitals(vitals: WorkerVitals): void;
     log(line: WorkerLine): void;
-    /** What of the database is damaged, as far as it was met; undefined when all is right again. */
+    /** Reports the corruption that the worker has found in the database; undefined once none is left. */
     damage(sentence: string | undefined): void;
-    /** Something that nobody caught. */
+    /** Reports an uncaught error. */
     uncaught(error: { readonly kind: Parameters<ProcessErrors["count"]>[0]; readonly message: string }): void;
   };
 }
 
-/** What a worker does for its node. */
+/** Functions of a worker that its node calls. */
 export interface WorkerSide {
   readonly calls: {
     start(given: { readonly start: WorkerStart; readonly address: ListenAddress }): Promise<void>;
     serve(booted: WorkerBooted): Promise<void>;
     drain(graceMs: number): Promise<void>;
-    /** What callers have in it. */
+    /** Returns the usage of the worker's clients. */
     edgeStats(none: undefined): EdgeStats;
-    /** Its requests by protocol, rpc and outcome. */
+    /** Returns the requests of the worker, counted by protocol, rpc and outcome. */
     requests(none: undefined): Promise<RequestCounts>;
   };
   readonly streams: Readonly<Record<string, never>>;
   readonly tells: {
     usage(usage: SharedUsage): void;
-    /** There is a new block. */
+    /** Notifies the worker of a new block. */
     block(none: undefined): void;
-    /** An authority says anew which block is the newest: a SignedHead. */
+    /** Passes on a new signed head of an authority, encoded as a SignedHead. */
     headStated(signed: Uint8Array): void;
     rejected(rejection: { readonly hash: string; readonly reason: string }): void;
     historyTaken(point: HistoryPoint): void;
-    /** Files that may have changed are to be read again. */
+    /** Requests that the worker reload files that may have changed. */
     reload(none: undefined): void;
   };
 }

@@ -1,4 +1,4 @@
-/** The workers of a node: the processes that serve its public port, and what the node does for them. */
+/** Workers of a node: the processes that serve its public port, and the functions that the node offers them. */
 import { toBinary } from "@bufbuild/protobuf";
 import { SignedHeadSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
@@ -17,7 +17,7 @@ import type { PublicFacts } from "./public-facts.js";
 import { countWorkers } from "../lifecycle/worker-count.js";
 import type { NodeSide, WorkerBooted, WorkerSide, WorkerStart, WorkerVitals } from "./worker-sides.js";
 
-/** What they serve, and what they are told. */
+/** Services and data for the workers. */
 export interface WorkersDeps {
   readonly services: readonly ServedService[];
   readonly facts: PublicFacts;
@@ -25,33 +25,33 @@ export interface WorkersDeps {
   readonly chainHealth: SharedSubsystem;
 }
 
-/** What is told of them. */
+/** State of the workers, for metrics. */
 export interface WorkersState {
   readonly running: number;
   readonly configured: number;
   readonly restarts: number;
-  /** By their names. */
+  /** Resource usage by the name of the worker. */
   readonly vitals: Readonly<Record<string, Pick<WorkerVitals, "residentBytes" | "cpuSeconds">>>;
 }
 
 export interface NodeWorkers {
-  /** They begin when it binds. */
+  /** Returns the listener of the public port. Binding the port starts the workers. */
   listener(deps: WorkersDeps): RpcListener;
-  /** Has them serve everything, once the node has booted. */
+  /** Makes the workers serve all services, once the node has booted. */
   serve(key: Pick<NodeKey, "publicKey">): Promise<void>;
   state(): WorkersState;
-  /** What callers have in this process and in all of theirs. */
+  /** Adds the usage of all workers to that of this process. */
   addTo(own: EdgeStats): Promise<EdgeStats>;
-  /** The requests that those which run have answered, in each of them. */
+  /** Returns the request counts of each running worker that responds in time. */
   requests(): Promise<RequestCounts[]>;
-  /** An edge of this process counts with theirs. */
+  /** Shares the usage of an edge of this process with the workers, so that limits apply across processes. */
   shareUsage(edge: Pick<Edge, "takeUsage" | "hearUsage">): void;
 }
 
-/** How long one of them may take to tell how it is. */
+/** Time in milliseconds that a worker may take for its response. */
 const answerWithinMs = 500;
 
-/** Undefined where the node's own process serves the port. */
+/** Creates the workers; undefined if the node's own process serves the public port. */
 export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
   const count = countWorkers(core.config);
   if (count === 0) {
@@ -152,7 +152,7 @@ function createNodePool(
       chainHealth.tell(`stored data, met by worker ${worker.name}`, undefined);
     },
     onState({ running }, problem) {
-      // The boot moves it until it is over.
+      // During the boot, the boot itself sets the status.
       if (core.progress.state().complete) {
         subsystems.set("rpc", { status: running === 0 ? SubsystemStatus.FAILED : SubsystemStatus.READY });
       }
@@ -167,13 +167,13 @@ function createNodePool(
     ...pool,
     async listen(address) {
       const port = await pool.listen(address);
-      // The boot's step is over then, which has changed the status once more.
+      // The boot step has ended by then, and has changed the status once more.
       setImmediate(show);
       return port;
     },
   };
 
-  /** Shows how many there are, which is gone with each change of the status. */
+  /** Shows the number of workers, which each change of the status removes. */
   function show(): void {
     const workers = pool.state();
     const shown = subsystems.get("rpc").extra?.workers;
@@ -183,7 +183,7 @@ function createNodePool(
   }
 }
 
-/** What happens in the node, as far as they have to know. */
+/** Forwards the events of the node that workers need. */
 function tellWorkers(
   { bus }: NodeCore,
   { facts: { chain, heads } }: Pick<WorkersDeps, "facts">,
@@ -207,7 +207,10 @@ function tellWorkers(
   bus.on("reloadAsked", () => tellAll((wire) => wire.tell("reload", undefined)));
 }
 
-/** Each knows of nearly all addresses, since they tell each other; what they do is theirs alone. */
+/**
+ * Adds the usage of two processes. Both know nearly all addresses, because they share them, so the larger count is
+ * used. Requests, streams, connections and bytes belong to one process, so they are summed.
+ */
 function add(a: EdgeStats, b: EdgeStats): EdgeStats {
   return {
     totalIps: Math.max(a.totalIps, b.totalIps),
@@ -219,7 +222,7 @@ function add(a: EdgeStats, b: EdgeStats): EdgeStats {
   };
 }
 
-/** What they answer, those that do in time. */
+/** Calls all workers. Returns the results of those that respond in time. */
 async function askAll<T>(
   workers: readonly PoolWorker<WorkerSide>[],
   ask: (worker: PoolWorker<WorkerSide>) => Promise<T>,
@@ -228,7 +231,7 @@ async function askAll<T>(
   return answers.filter((answer) => answer !== undefined) as T[];
 }
 
-/** The outcome, or undefined where it does not come in time or fails. */
+/** Returns the outcome of the work; undefined if it fails or takes longer than `ms` milliseconds. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));

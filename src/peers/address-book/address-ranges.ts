@@ -1,11 +1,14 @@
 /**
- * Which IP addresses a node calls, and with whose leave. What stands for an IPv4 address (ip-address.ts) is judged by
- * that as well.
+ * Classifies IP addresses by permission to call them. An address that embeds IPv4 addresses (ip-address.ts) is
+ * classified by these as well.
  */
 import { BlockList, isIPv6 } from "node:net";
 import { carriedAddresses, plainAddress } from "./ip-address.js";
 
-/** Whose leave it takes: everybody's word is enough, the operator must have allowed private ones, or nobody can. */
+/**
+ * Permission to call an address: `public` is always permitted, `private` only if the operator allows it, `never` is
+ * always rejected.
+ */
 export type Reach = "public" | "private" | "never";
 
 function listOf(...ranges: readonly string[]): BlockList {
@@ -17,28 +20,28 @@ function listOf(...ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** What no machine has for its own, what leads nowhere, and where clouds tell secrets. */
+/** Ranges that identify no single machine, lead nowhere, or serve secrets of cloud providers. */
 const never = listOf(
-  // Unspecified, link-local (most clouds' metadata among them), multicast, reserved.
+  // Unspecified, link-local (including most cloud metadata services), multicast and reserved ranges.
   ...["0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4"],
-  // For the making of protocols, the relays of 6to4, and documentation.
+  // Protocol assignments, 6to4 relays, and documentation ranges.
   ...["192.0.0.0/24", "192.88.99.0/24", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"],
   ...["2001:db8::/32", "3fff::/20"],
-  // Metadata in other places.
+  // Cloud metadata services at other addresses.
   ...["100.100.100.200/32", "168.63.129.16/32"],
   ...["fd00:ec2::254/128", "fd20:ce::254/128", "fd00:c1::a9fe:a9fe/128"],
 );
 
-/** Loopback, private, shared, benchmarking, and IPv6 ranges for protocols and for what carries IPv4. */
+/** Loopback, private, shared and benchmarking ranges, and IPv6 ranges for protocols and for embedded IPv4. */
 const privates = listOf(
   ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15"],
   ...["::1/128", "fc00::/7", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/23"],
 );
 
-/** All that is given to anybody; of the rest of IPv6 nothing is called that is not private. */
+/** Range of global unicast addresses. Other IPv6 addresses are never called, except private ones. */
 const globalIpv6 = listOf("2000::/3");
 
-/** How far a node goes for an address. */
+/** Returns the permission to call an address: the strictest among the address itself and its embedded addresses. */
 export function reachOf(address: string): Reach {
   const ip = plainAddress(address);
   const all = [ip, ...carriedAddresses(ip)].map(reachOfOne);

@@ -1,4 +1,4 @@
-/** The entries of the address book, who of them holds which identity, and what has changed since it was last stored. */
+/** Entries of the address book, with an index of identities and the changes since the last save. */
 import { type BookEntry, entryOf, type StoredPeer } from "./peer.js";
 
 export interface BookChanges {
@@ -6,29 +6,29 @@ export interface BookChanges {
   readonly removed: readonly string[];
 }
 
-/** The entries, in the order in which the node learned of them. */
+/** Entries of the address book, in the order in which the node learned of them. */
 export interface BookEntries {
   get(endpoint: string): BookEntry | undefined;
   all(): BookEntry[];
-  /** The verified peer with this identity. */
+  /** Returns the verified peer with this identity. */
   holderOf(identity: string): BookEntry | undefined;
-  /** Adds an entry, or puts it in the place of the one with its endpoint; as verified, it holds its identity. */
+  /** Adds an entry, or replaces the entry of the same endpoint. A verified entry becomes the holder of its identity. */
   put(entry: BookEntry): void;
-  /** Notes that a peer is dialed, which is nobody else's business. */
+  /** Records the time of a dial. Neither stored nor counted as a revision. */
   markDialed(endpoint: string, dialedMs: number): void;
-  /** False when it is unknown. */
+  /** Removes a peer. Returns false if the endpoint is unknown. */
   forget(endpoint: string): boolean;
-  /** Another number after each change that others can see. */
+  /** Returns a number that increases with each change that API responses can show. */
   revision(): number;
-  /** What has changed since the last time. */
+  /** Returns and clears the changes since the last call. */
   takeChanges(): BookChanges;
-  /** Puts changes back that could not be stored. */
+  /** Restores changes that could not be stored. */
   returnChanges(changes: BookChanges): void;
 }
 
 export function createBookEntries(stored: readonly StoredPeer[]): BookEntries {
   const entries = new Map<string, BookEntry>();
-  /** Identity to the endpoint that holds it. */
+  /** Endpoint of the verified peer, by identity. */
   const holders = new Map<string, string>();
   const changes = createChangeLog(entries);
   let revision = 0;
@@ -85,7 +85,7 @@ export function createBookEntries(stored: readonly StoredPeer[]): BookEntries {
   };
 }
 
-/** What has changed since it was last taken. */
+/** Creates the log of changes that are not stored yet. */
 function createChangeLog(entries: ReadonlyMap<string, BookEntry>) {
   const dirty = new Set<string>();
   const removed = new Set<string>();
@@ -113,7 +113,7 @@ function createChangeLog(entries: ReadonlyMap<string, BookEntry>) {
   };
 }
 
-/** The time of the last answer alone is stored now and then. */
+/** Interval in milliseconds at which the time of the last response is stored if nothing else changed. */
 const storeSeenEveryMs = 300_000;
 
 function isWorthStoring(before: StoredPeer | undefined, after: StoredPeer): boolean {

@@ -1,19 +1,22 @@
-/** How many peers the address book holds, and who makes room for whom. */
+/** Limits the size of the address book, and selects entries to evict. */
 import type { BookEntries } from "./book-entries.js";
 import { type BookEntry, isOperators, isUnverified, isUnverifiedGossip, type PeerOrigin } from "./peer.js";
 
-/** Most peers that named themselves or were verified. */
+/** Limit on verified peers and peers from handshakes, except those that the operator named. */
 const maxKnown = 1_000;
-/** Most of those that are not verified: anybody can name as many as he likes. */
+/** Limit on unverified peers from handshakes. A stranger can name any number of endpoints. */
 const maxUnverified = 64;
-/** Most unverified peers that came by gossip. */
+/** Limit on unverified peers from gossip. */
 const maxGossip = 1_000;
-/** A verified peer that was not seen for this long makes room for another one. */
+/** Time in milliseconds after which a verified peer without a response may be evicted. */
 const forgetSilentAfterMs = 24 * 3_600_000;
 
-/** Builds the function that makes room for one more peer; it gives false when there is none. */
+/**
+ * Creates the function that evicts an entry if a limit is reached. The function returns false if there is no capacity
+ * for another peer of this origin.
+ */
 export function createBookEviction(entries: BookEntries, nowMs: () => number): (origin: PeerOrigin) => boolean {
-  /** Makes room among entries of a kind; false when all of them are to be kept. */
+  /** Evicts the oldest evictable entry of a kind if the limit is reached. Returns false if no entry may be evicted. */
   function makeRoom(
     most: number,
     isKind: (entry: BookEntry) => boolean,

@@ -1,14 +1,14 @@
-/** An identity is at one place: who may hold it where, and what becomes of its last place when it moves. */
+/** Assigns each identity to one endpoint, and moves it if the peer moves. */
 import type { BookEntries } from "./book-entries.js";
 import type { ProvenPeer } from "./status.js";
 import { type BookEntry, isOperators } from "./peer.js";
 
 export interface BookIdentities {
-  /** Why an identity cannot be that of this endpoint: another live one holds it. */
+  /** Returns an error message if another peer that is online holds the identity; otherwise undefined. */
   whyHeldElsewhere(identity: string, endpoint: string): string | undefined;
-  /** Why what was proved at an entry's endpoint does not count. */
+  /** Returns an error message if the proof of a peer does not match its entry; otherwise undefined. */
   whyRefused(entry: BookEntry, proven: ProvenPeer): string | undefined;
-  /** Takes the identity from the endpoint that held it, if that is another one. */
+  /** Removes the identity from any other endpoint that holds it. */
   moveTo(endpoint: string, identity: string): void;
 }
 

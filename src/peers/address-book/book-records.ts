@@ -1,29 +1,32 @@
-/** What comes of dialing peers, as the address book records it. */
+/** Records the results of dialing peers in the address book. */
 import type { BookEntries } from "./book-entries.js";
 import type { BookIdentities } from "./book-identities.js";
 import { nextTryAfter } from "./dial-schedule.js";
 import { type BookEntry, seen } from "./peer.js";
 import type { ProvenPeer, ReadStatus } from "./status.js";
 
-/** Records what peers say and do; of one that is not in the book, nothing. */
+/** Methods that record results. Unknown endpoints are ignored. */
 export interface BookRecords {
-  /** The peer proved who it is. Gives why it is refused all the same. */
+  /** Records a successful handshake. Returns an error message if the peer is rejected all the same. */
   recordHandshake(endpoint: string, proven: ProvenPeer): string | undefined;
-  /** The peer said how far it is. */
+  /** Records a status that the peer reported. */
   recordStatus(endpoint: string, status: ReadStatus): void;
   recordFailure(endpoint: string): void;
-  /** The peer answered, and is not to be believed. */
+  /** Records a response that must not be trusted. The peer is no longer verified. */
   recordRefusal(endpoint: string, reason: string): void;
-  /** The peer sent what it should not have. */
+  /** Penalizes a peer that sent invalid data: 1 min at first, twice as long each time, up to 1 h. */
   distrust(endpoint: string, reason: string): void;
-  /** The peer sent nothing, which may be the wire's fault: others have a chance before it is asked again. */
+  /**
+   * Pauses a peer for 10 s after it sent nothing, so that other peers are tried first. The network may be the cause, so
+   * this is not a penalty.
+   */
   pause(endpoint: string, reason: string): void;
 }
 
 export interface BookRecordsDeps {
   readonly entries: BookEntries;
   readonly identities: BookIdentities;
-  /** Time between two looks at a peer that answers. */
+  /** Time between two polls of a peer that responds, in milliseconds. */
   readonly intervalMs: number;
   readonly nowMs: () => number;
 }

@@ -1,23 +1,28 @@
-/** When peers are dialed: those that fail less and less often, and unverified ones a few at a time and not for ever. */
+/**
+ * Schedules dials. Peers that fail are dialed less and less often. Unverified peers are dialed a few at a time, and are
+ * dropped after some attempts.
+ */
 import type { BookEntries } from "./book-entries.js";
 import { type BookEntry, isUnverified } from "./peer.js";
 
-/** Most unverified peers that are dialed in one tick. */
+/** Limit on the unverified peers that are dialed in one tick. */
 const maxUnverifiedAtOnce = 8;
-/** How often an unverified peer is tried. */
+/** Number of failed calls after which an unverified peer is dropped. */
 const unverifiedTries = 4;
-/** An unverified peer that was refused is forgotten after this. */
+/** Time in milliseconds after which a rejected unverified peer is dropped. */
 const forgetUnverifiedAfterMs = 3_600_000;
 const longestPauseMs = 60_000;
 
 export interface DialScheduleDeps {
   readonly entries: BookEntries;
-  /** Time between two looks at a peer that answers. */
+  /** Time between two polls of a peer that responds, in milliseconds. */
   readonly intervalMs: number;
   readonly nowMs: () => number;
 }
 
-/** Builds the function that gives the endpoints to dial now, and takes it that they are; see {@link PeerBook.due}. */
+/**
+ * Creates the function that returns the endpoints to dial now, and records them as dialed; see {@link PeerBook.due}.
+ */
 export function createDialSchedule({ entries, intervalMs, nowMs }: DialScheduleDeps): (limit: number) => string[] {
   function isGivenUp(entry: BookEntry): boolean {
     const wasRefusedLongAgo = entry.message !== undefined && nowMs() - entry.lastDialedMs > forgetUnverifiedAfterMs;
@@ -42,15 +47,18 @@ export function createDialSchedule({ entries, intervalMs, nowMs }: DialScheduleD
   };
 }
 
-/** Times that lie further ahead than any is set were set before the clock went back. */
+/**
+ * Returns true if a peer is due. Times beyond the longest possible pause were set before the clock was set back, so
+ * they are ignored.
+ */
 function isDue({ nextTryMs, lastDialedMs }: BookEntry, now: number, intervalMs: number): boolean {
   const isTurn = nextTryMs <= now || nextTryMs > now + longestPauseMs;
   return isTurn && (now - lastDialedMs >= intervalMs / 2 || lastDialedMs > now);
 }
 
-/** When a peer is tried again that failed so many times in a row: after one interval, then two, four, up to a minute. */
+/** Returns the time of the next attempt after consecutive failures: after one interval, then two, four, up to 1 min. */
 export function nextTryAfter(failures: number, intervalMs: number, nowMs: number): number {
   const pauseMs = Math.min(longestPauseMs, intervalMs * 2 ** Math.min(failures - 1, 20));
-  // Not all at the same moment, where many went away together.
+  // Random jitter of up to half the pause, so that peers that failed together are not all dialed together.
   return nowMs + pauseMs * (0.5 + Math.random() / 2);
 }

@@ -1,6 +1,6 @@
 /**
- * Which addresses a node may call because a peer named them. Private ranges are for networks that say so; addresses
- * that are no machine's own, and those at which clouds tell secrets, are for none.
+ * Endpoints that a node may call because a peer named them. Private ranges require a setting. Ranges that identify no
+ * single machine, and addresses at which clouds serve secrets, are always rejected.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -9,27 +9,27 @@ import { RpcError } from "../../rpc/errors.js";
 import { reachOf } from "./address-ranges.js";
 import { plainAddress } from "./ip-address.js";
 
-/** What the node allows. */
+/** Policy of the node for endpoints. */
 export interface EndpointPolicy {
-  /** Endpoints are https://; without TLS between nodes, http://. */
+  /** True if endpoints are https://. False for http://, if the network does without TLS. */
   readonly tls: boolean;
-  /** Loopback and private addresses may be called. */
+  /** True if loopback and private addresses may be called. */
   readonly allowPrivate: boolean;
 }
 
-/** An address to call: an IP address, so that what was checked is what is called. */
+/** Address to call. A checked IP address instead of a name, so that a second lookup cannot change the target. */
 export interface Address {
   readonly ip: string;
   readonly port: number;
 }
 
-/** Longest URL that a peer may name. */
+/** Limit on the length of a URL that a peer names, in UTF-16 code units. */
 const maxLength = 300;
 
 /**
- * The one form of an endpoint: scheme://host:port in lower case.
+ * Parses and normalizes an endpoint to scheme://host:port in lowercase.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function parseEndpoint(text: string, { tls }: Pick<EndpointPolicy, "tls">): string {
   const scheme = tls ? "https:" : "http:";
@@ -41,9 +41,9 @@ export function parseEndpoint(text: string, { tls }: Pick<EndpointPolicy, "tls">
 }
 
 /**
- * The one form of a connection string, which nobody calls: scheme://host:port.
+ * Parses and normalizes a connection string to scheme://host:port. Nodes never call it.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function parseConnectionString(text: string): string {
   const url = parseWebAddress(text);
@@ -51,9 +51,10 @@ export function parseConnectionString(text: string): string {
 }
 
 /**
- * Refuses an endpoint whose host is an address that peers may not name. A name is looked up when it is called.
+ * Rejects an endpoint whose host is an IP address or name that peers may not use. Other names are resolved and checked
+ * when they are called.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function checkHost(endpoint: string, policy: EndpointPolicy): void {
   const host = hostOf(endpoint);
@@ -64,10 +65,10 @@ export function checkHost(endpoint: string, policy: EndpointPolicy): void {
 }
 
 /**
- * Finds the address of an endpoint.
+ * Resolves an endpoint to an address that the policy allows.
  *
- * @throws Failure INVALID_REQUEST when the policy forbids it.
- * @throws CallError when its name cannot be looked up, which is no more than that nobody can be called now.
+ * @throws RpcError INVALID_REQUEST if the policy forbids every address.
+ * @throws CallError if the name cannot be resolved. The name may be valid, so this is only a failed call.
  */
 export async function resolveEndpoint(endpoint: string, policy: EndpointPolicy): Promise<Address> {
   const host = hostOf(endpoint);
@@ -106,7 +107,7 @@ function parseWebAddress(text: string): URL {
   return url;
 }
 
-/** Without the brackets of IPv6, and IPv4 where it is IPv4 in IPv6. */
+/** Returns the host of an endpoint, without the brackets of IPv6, and with IPv4-mapped addresses as IPv4. */
 function hostOf(endpoint: string): string {
   return plainAddress(new URL(endpoint).hostname.replace(/^\[|\]$/g, ""));
 }
@@ -136,7 +137,7 @@ function invalid(text: string, reason: string): RpcError {
   return new RpcError("INVALID_REQUEST", `The address ${shown(text)} ${reason}.`);
 }
 
-/** Text of a peer, for a sentence. */
+/** Quotes text from a peer for an error message, and truncates it to 80 UTF-16 code units. */
 export function shown(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }

@@ -1,16 +1,16 @@
-/** The verified peers that answer and are believed, and how far they are. */
+/** Verified peers that are online and not penalized. */
 import type { BookEntries } from "./book-entries.js";
 import { longestDistrustMs } from "./book-records.js";
 import type { BookEntry } from "./peer.js";
 
 export interface HealthyPeers {
   list(): BookEntry[];
-  /** Number of the newest block that any of them has; undefined while none has said. */
+  /** Returns the highest block number that any of these peers reported; undefined if none has reported. */
   highestBlock(): bigint | undefined;
 }
 
 export function createHealthyPeers(entries: BookEntries, nowMs: () => number): HealthyPeers {
-  /** Holds while no entry changes, and no peer is believed again because its time has passed. */
+  /** Cached result. Valid until an entry changes or the penalty of a peer ends. */
   let highest: { readonly block: bigint | undefined; readonly revision: number; readonly untilMs: number } | undefined;
 
   const list = (): BookEntry[] => {
@@ -38,7 +38,10 @@ export function createHealthyPeers(entries: BookEntries, nowMs: () => number): H
   };
 }
 
-/** A time further ahead than any is set was set before the clock went back. */
+/**
+ * Returns true if a peer is penalized. A time beyond the longest penalty was set before the clock was set back, so it
+ * is ignored.
+ */
 function isDistrusted({ distrustedUntilMs }: BookEntry, now: number): boolean {
   return distrustedUntilMs > now && distrustedUntilMs <= now + longestDistrustMs;
 }

@@ -1,14 +1,17 @@
-/** IP addresses as numbers: which IPv4 addresses stand in an IPv6 address, and who has an address together. */
+/**
+ * Parses IP addresses: finds the IPv4 addresses that an IPv6 address embeds, and the prefix that belongs to one host or
+ * site.
+ */
 import { isIPv6 } from "node:net";
 
-/** The eight groups of an IPv6 address, as it is usually written, without a zone. */
+/** Parses an IPv6 address without a zone into its eight groups. */
 function groupsOf(ip: string): number[] {
   const [left = [], right] = ip.split("::").map((side) => side.split(":").flatMap(groupsOfPart));
   const missing = right === undefined ? 0 : 8 - left.length - right.length;
   return [...left, ...Array.from({ length: missing }, () => 0), ...(right ?? [])];
 }
 
-/** One group, or the two that an IPv4 address at the end stands for. */
+/** Parses one part of an IPv6 address: one group, or two if the part is an IPv4 address. */
 function groupsOfPart(text: string): number[] {
   if (text === "") {
     return [];
@@ -17,12 +20,12 @@ function groupsOfPart(text: string): number[] {
   return bytes.length === 4 ? [bytes[0]! * 256 + bytes[1]!, bytes[2]! * 256 + bytes[3]!] : [parseInt(text, 16)];
 }
 
-/** Two groups as an IPv4 address. */
+/** Formats two groups as an IPv4 address. */
 function toIpv4(high: number, low: number): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
 }
 
-/** An address in one form: without a zone, and IPv4 where it is IPv4 in IPv6 (::ffff:0:0/96). */
+/** Normalizes an address: removes the zone, and converts IPv4-mapped addresses (::ffff:0:0/96) to IPv4. */
 export function plainAddress(address: string): string {
   const ip = address.replace(/%.*$/, "");
   if (!isIPv6(ip)) {
@@ -33,7 +36,7 @@ export function plainAddress(address: string): string {
   return isMapped ? toIpv4(groups[6]!, groups[7]!) : ip;
 }
 
-/** IPv4 addresses at which something may arrive that is sent to an IPv6 address: where it stands for them. */
+/** Returns the IPv4 addresses that packets to an IPv6 address may reach, because the address embeds them. */
 export function carriedAddresses(ip: string): string[] {
   if (!isIPv6(ip)) {
     return [];
@@ -44,15 +47,15 @@ export function carriedAddresses(ip: string): string[] {
   if (g[0] === 0x64 && g[1] === 0xff9b) {
     carried.push(...translated(g));
   }
-  // 6to4.
+  // 6to4 (2002::/16).
   if (g[0] === 0x2002) {
     carried.push(toIpv4(g[1]!, g[2]!));
   }
-  // Teredo: its server, and its client with all bits turned.
+  // Teredo (2001::/32): the server, and the client with all bits inverted.
   if (g[0] === 0x2001 && g[1] === 0) {
     carried.push(toIpv4(g[2]!, g[3]!), toIpv4(g[6]! ^ 0xffff, g[7]! ^ 0xffff));
   }
-  // ISATAP, in any network.
+  // ISATAP, with any prefix.
   if ((g[4]! & 0xfdff) === 0 && g[5] === 0x5efe) {
     carried.push(last);
   }
@@ -60,9 +63,9 @@ export function carriedAddresses(ip: string): string[] {
 }
 
 /**
- * NAT64: 64:ff9b::/96, and prefixes of a site's own in 64:ff9b:1::/48 of 48, 56, 64 and 96 bits, between which eight bits
- * of zero stand in the address (RFC 6052, 2.2). Which of these a site has nobody can see; what begins with a zero is the
- * suffix of another one.
+ * Returns the IPv4 addresses that a NAT64 address may embed: in 64:ff9b::/96, or in a prefix of a site within
+ * 64:ff9b:1::/48 of 48, 56, 64 or 96 bits. RFC 6052, section 2.2, puts eight zero bits between the parts. The length of
+ * the site's prefix is unknown, so all are tried. A result that starts with 0 is the suffix of another form.
  */
 function translated(g: readonly number[]): string[] {
   const last = toIpv4(g[6]!, g[7]!);
@@ -77,7 +80,7 @@ function translated(g: readonly number[]): string[] {
   ].filter((ip) => !ip.startsWith("0."));
 }
 
-/** What belongs to one who has an address: an IPv4 address itself, of IPv6 the /64, as a key. */
+/** Returns the prefix that one host or site controls, as a key: the IPv4 address, or the /64 of an IPv6 address. */
 export function dialPrefixOf(address: string): string {
   const ip = plainAddress(address);
   return isIPv6(ip) ? groupsOf(ip).slice(0, 4).join(":") : ip;

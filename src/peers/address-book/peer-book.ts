@@ -1,6 +1,6 @@
 /**
- * The address book: every peer that the node knows of, and what it last learned of each. What others say of a peer is
- * gossip until the peer itself has proved who it is, at the address where it was dialed.
+ * Address book: every peer that the node knows, and the latest information about each. Statements about a peer by
+ * others are gossip until the peer proves its identity at the address where this node dialed it.
  */
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { createHealthyPeers } from "./healthy-peers.js";
@@ -23,44 +23,57 @@ import {
 } from "./peer.js";
 
 export interface PeerBook extends BookRecords {
-  /** The peers that the operator named and those that were dialed, for everybody. The same list until one changes. */
+  /**
+   * Returns the peers that API responses show. Unverified gossip is hidden until a handshake with the peer is rejected.
+   * Returns the same list until an entry changes.
+   */
   list(): readonly Peer[];
   entries(): readonly BookEntry[];
   get(endpoint: string): BookEntry | undefined;
-  /** The node knows nobody but by gossip. */
+  /** Returns true if all known peers are unverified and none was named by the operator. */
   isEmpty(): boolean;
-  /** Adds a peer, or what is new about it. False when there is no room for it. */
+  /** Adds a peer, or updates its origin. Returns false if the book has no capacity for the peer. */
   add(endpoint: string, origin: PeerOrigin, expectedIdentity?: string): boolean;
-  /** Forgets a peer. False when it is unknown. */
+  /** Removes a peer. Returns false if the endpoint is unknown. */
   forget(endpoint: string): boolean;
-  /** Endpoints to dial now: the longest not dialed first, and few that are unverified. */
+  /**
+   * Returns endpoints to dial now, least recently dialed first, with at most 8 unverified peers. Records them as
+   * dialed.
+   */
   due(limit: number): string[];
-  /** Verified peers that answer and are believed. */
+  /** Returns the verified peers that are online and not penalized. */
   believed(): readonly BookEntry[];
-  /** Number of the newest block that any of them has; undefined while none has said. Asked at every look at health. */
+  /**
+   * Returns the highest block number that any of these peers reported; undefined if none has reported. Cached, since
+   * every health check calls it.
+   */
   highestBlock(): bigint | undefined;
   verified(identity: string): BookEntry | undefined;
-  /** The operator named a peer, and that it must prove this identity. */
+  /** Returns true if the operator named a peer that must prove this identity. */
   isNamed(identity: string): boolean;
-  /** Why an identity cannot be that of this endpoint: another live one holds it. */
+  /** Returns an error message if another peer that is online holds the identity; otherwise undefined. */
   whyHeldElsewhere(identity: string, endpoint: string): string | undefined;
-  /** Believed peers at random, as gossip for others. */
+  /**
+   * Returns random healthy peers as gossip for another peer.
+   *
+   * @param except identity that is left out.
+   */
   sample(most: number, except: string): { readonly endpoint: string; readonly identity: string }[];
-  /** What has changed since the last time. */
+  /** Returns and clears the changes since the last call. */
   takeChanges(): BookChanges;
-  /** Puts changes back that could not be stored. */
+  /** Restores changes that could not be stored. */
   returnChanges(changes: BookChanges): void;
 }
 
 export interface PeerBookDeps {
   readonly ownIdentity: string;
   readonly stored: readonly StoredPeer[];
-  /** Time between two looks at a peer that answers. */
+  /** Time between two polls of a peer that responds, in milliseconds. */
   readonly intervalMs: number;
   readonly nowMs: () => number;
 }
 
-/** Builds a book of what was stored. */
+/** Creates an address book from the stored peers. */
 export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerBookDeps): PeerBook {
   const entries = createBookEntries(stored);
   const identities = createBookIdentities(entries, ownIdentity);
@@ -93,7 +106,7 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
       if (origin === "file" || origin === "operator") {
         entries.put({ ...known, origin, expectedIdentity, nextTryMs: 0, handshaken: false });
       } else if (origin === "handshake" && !isOperators(known)) {
-        // It is there, so it is dialed at once.
+        // The peer has just made a handshake, so it is online and is dialed at once.
         entries.put({ ...known, origin, nextTryMs: 0 });
       }
       return true;
@@ -117,7 +130,7 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
   };
 }
 
-/** Some items of a list, at random. */
+/** Returns up to `most` items of a list, in random order. */
 function pick<T>(items: readonly T[], most: number): T[] {
   const mixed = [...items];
   for (let i = 0; i < Math.min(most, mixed.length); i++) {

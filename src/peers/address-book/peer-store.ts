@@ -1,4 +1,4 @@
-/** The address book in the database. */
+/** Address book in the database. */
 import { inChunks } from "../../db/rows/chunks.js";
 import type { Database, Queries } from "../../db/queries/database.js";
 import type { PeerOrigin, StoredPeer } from "./peer.js";
@@ -6,9 +6,9 @@ import type { BookChanges } from "./book-entries.js";
 import type { PeerBook } from "./peer-book.js";
 
 export interface PeerStore {
-  /** All peers, in the order in which the node learned of them. */
+  /** Loads all peers, in the order in which the node learned of them. */
   load(): Promise<StoredPeer[]>;
-  /** Stores changes, all or none. */
+  /** Stores changes in one transaction. */
   save(changes: BookChanges): Promise<void>;
 }
 
@@ -24,13 +24,13 @@ interface PeerRow {
   readonly next_try_ms: number;
 }
 
-/** Who named a peer, in the words that are stored. */
+/** Origins of peers, as the database names them. */
 const storedOrigins = { file: "file", operator: "operator", handshake: "hello", gossip: "gossip" } as const;
 const originsByStored = new Map(
   Object.entries(storedOrigins).map(([origin, stored]) => [stored, origin as PeerOrigin] as const),
 );
 
-/** The stored peers, in the order in which the node learned of them. */
+/** Loads the stored peers, in the order in which the node learned of them. */
 export async function loadPeers(read: Queries): Promise<StoredPeer[]> {
   const rows = await read.rows<PeerRow>((sql) => sql("peers").orderBy("id").select("*"));
   return rows.map((row) => ({
@@ -74,7 +74,10 @@ function toRow(peer: StoredPeer): PeerRow {
   };
 }
 
-/** Builds the function that stores what has changed: one time after the other, and what could not be stored next time. */
+/**
+ * Creates the function that stores the changes of the book. Calls run one after the other. Changes that could not be
+ * stored are stored by the next call.
+ */
 export function createBookSaver(
   book: Pick<PeerBook, "takeChanges" | "returnChanges">,
   store: Pick<PeerStore, "save">,

@@ -1,11 +1,11 @@
-/** A peer as the address book has it, and as everybody is shown it. */
+/** Peer as stored in the address book, and as API responses show it. */
 import { makeImmutable } from "../../base/caches/immutable.js";
 import type { Head, ReadStatus } from "./status.js";
 
-/** Who named a peer: the file of --peers, the operator, itself in a handshake, or another peer. */
+/** Origin of a peer: the file of --peers, the operator, a handshake by the peer itself, or gossip of another peer. */
 export type PeerOrigin = "file" | "operator" | "handshake" | "gossip";
 
-/** A peer, with the fields of the contract's `Peer` message. */
+/** Peer with the fields of the contract's `Peer` message. */
 export interface Peer {
   readonly connection: { readonly connectionString: string };
   readonly identity: string;
@@ -22,53 +22,55 @@ export interface Peer {
   readonly status: { readonly online: boolean; readonly timestampMs?: bigint | undefined; readonly ready: boolean };
 }
 
-/** What is kept of a peer over restarts. */
+/** Information about a peer that is stored across restarts. */
 export interface StoredPeer {
-  /** Where nodes reach it, which names it: scheme://host:port. */
+  /** Endpoint for other nodes, which is the key of the entry: scheme://host:port. */
   readonly endpoint: string;
   readonly origin: PeerOrigin;
-  /** The key that it proved: 0x and 64 lower-case hex digits. */
+  /** Public key that the peer proved: 0x and 64 lowercase hex digits. */
   readonly identity: string | undefined;
-  /** The key that the operator wants it to prove. */
+  /** Public key that the operator requires the peer to prove. */
   readonly expectedIdentity: string | undefined;
-  /** Where clients reach it. */
+  /** Address for clients. */
   readonly connectionString: string | undefined;
-  /** When it last proved its identity; undefined when it did not, or no longer does. */
+  /** Time of the last proof of identity; undefined if there was none, or if the proof no longer counts. */
   readonly verifiedMs: number | undefined;
   readonly lastSeenMs: number | undefined;
-  /** Calls that failed since then. */
+  /** Number of failed calls since the last response. */
   readonly failures: number;
-  /** It is not dialed before. */
+  /** Time before which the peer is not dialed. */
   readonly nextTryMs: number;
 }
 
 export interface BookEntry extends StoredPeer {
-  /** The endpoint that it names itself by; another one where the operator knows a better way. */
+  /** Endpoint that the peer announces for itself. Differs from the key if the operator knows a better route. */
   readonly announced: string;
-  /** The last call to it succeeded. */
+  /** True if the last call to the peer succeeded. */
   readonly online: boolean;
   readonly accepting: boolean;
   readonly head: Head | undefined;
-  /** When an authority said that this is its newest block, as the peer has it; 0 where it has no such word. */
+  /** Time of the latest signed head that the peer has for this block; 0 if it has none. */
   readonly statedMs: number;
-  /** The oldest block whose transactions it has. */
+  /** First block whose transactions the peer has. */
   readonly lowestBlock: bigint;
-  /** What its clock showed, less this process's own that nobody sets; undefined while it has not said. */
+  /**
+   * Clock of the peer minus the monotonic clock of this process, in milliseconds; undefined until the peer reports it.
+   */
   readonly clockOffsetMs: number | undefined;
-  /** Of the process that shook hands last, in hex; another one where it was started again. */
+  /** Id of the process that made the last handshake, in hex. Changes when the peer restarts. */
   readonly instanceId: string | undefined;
-  /** A handshake with it succeeded since this process began, and nothing has gone wrong since. */
+  /** True if a handshake succeeded since this process started, and neither a call nor a proof has failed since. */
   readonly handshaken: boolean;
-  /** Why it is not verified, or not believed. */
+  /** Reason for which the peer is not verified or is penalized. */
   readonly message: string | undefined;
-  /** Until then its blocks are not wanted, and what it says of its chain does not count. */
+  /** Time until which the node does not download blocks from this peer, and ignores the chain state that it reports. */
   readonly distrustedUntilMs: number;
-  /** How often it was distrusted. */
+  /** Number of penalties. */
   readonly offences: number;
   readonly lastDialedMs: number;
 }
 
-/** A peer that nothing is known of. */
+/** Peer without any information. */
 export const blank: StoredPeer = {
   endpoint: "",
   origin: "gossip",
@@ -81,7 +83,7 @@ export const blank: StoredPeer = {
   nextTryMs: 0,
 };
 
-/** The entry of a peer that was not dialed since this process began. */
+/** Creates the entry of a peer that was not dialed since this process started. */
 export function entryOf(peer: StoredPeer): BookEntry {
   return Object.freeze({
     ...peer,
@@ -101,7 +103,7 @@ export function entryOf(peer: StoredPeer): BookEntry {
   });
 }
 
-/** What changes when a peer has answered. */
+/** Returns the fields that change when a peer responds. */
 export function seen({ head, lowestBlock = 0n, accepting, statedMs, clockOffsetMs }: ReadStatus, now: number) {
   return {
     head,
@@ -116,26 +118,31 @@ export function seen({ head, lowestBlock = 0n, accepting, statedMs, clockOffsetM
   };
 }
 
-/** The operator named it. */
+/** Returns true if the operator named the peer. */
 export const isOperators = ({ origin }: StoredPeer): boolean => origin === "file" || origin === "operator";
-/** It was neither named by the operator nor verified. */
+/** Returns true if the peer was neither named by the operator nor verified. */
 export const isUnverified = (entry: StoredPeer): boolean => !isOperators(entry) && entry.verifiedMs === undefined;
-/** Another peer named it, and that is all. */
+/** Returns true if the peer is known only by gossip. */
 export const isUnverifiedGossip = (entry: StoredPeer): boolean =>
   entry.origin === "gossip" && entry.verifiedMs === undefined;
 
-/** The identity that it proved in a handshake since this process began; undefined once something has gone wrong. */
+/**
+ * Returns the identity that the peer proved in a handshake since this process started; undefined if there is none, or
+ * if a call or a proof has failed since.
+ */
 export const provenIdentity = (entry: BookEntry | undefined): string | undefined =>
   entry?.handshaken === true ? entry.identity : undefined;
 
-/** Addresses that nobody has dialed yet are of no interest to anybody else. */
+/**
+ * Returns true if API responses show the peer. Unverified gossip is hidden until a handshake with the peer is rejected.
+ */
 export function isShown(entry: BookEntry): boolean {
   return !isUnverifiedGossip(entry) || entry.message !== undefined;
 }
 
 const shownPeers = new WeakMap<BookEntry, Peer>();
 
-/** The peer as it is shown; of an entry that did not change, always the same. */
+/** Returns the peer as API responses show it. The same entry always returns the same object. */
 export function toPeer(entry: BookEntry): Peer {
   let peer = shownPeers.get(entry);
   if (peer === undefined) {

@@ -1,75 +1,82 @@
-/** How far peers are. A status cannot claim a block that no authority has signed. */
+/** Reads the chain state that peers report. A status cannot claim a block that no authority has signed. */
 import type { HeadStatement, SignedHead } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Status } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../../base/crypto/hash.js";
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import { RpcError } from "../../rpc/errors.js";
 
-/** The newest block of a node, as an authority signed it. */
+/** Latest block of a node, as signed by an authority. */
 export interface Head {
   readonly number: bigint;
-  /** 0x and 64 lower-case hex digits. */
+  /** Hash of the block: 0x and 64 lowercase hex digits. */
   readonly hash: string;
 }
 
-/** How far a node is, as it was proved. */
+/** Chain state of a node, after verification. */
 export interface ReadStatus {
   readonly head: Head;
-  /** The oldest block whose transactions it says that it has. */
+  /** First block whose transactions the node claims to have. */
   readonly lowestBlock?: bigint | undefined;
   readonly accepting: boolean;
-  /** When an authority said that this is its newest block, as the peer has it; 0 where it has no such word. */
+  /** Time of the latest signed head that the node has for this block; 0 if it has none. */
   readonly statedMs: number;
-  /** Its clock less this process's own that nobody sets, in milliseconds; undefined where it did not say. */
+  /**
+   * Clock of the node minus the monotonic clock of this process, in milliseconds; undefined if the node did not report
+   * it.
+   */
   readonly clockOffsetMs?: number | undefined;
 }
 
-/** A peer's identity and status, as its handshake proved them. */
+/** Identity and status of a peer, as proved by its handshake. */
 export interface ProvenPeer {
   readonly identity: string;
   readonly connectionString: string;
-  /** The endpoint that the peer names itself by. */
+  /** Endpoint that the peer announces for itself. */
   readonly announced: string;
-  /** Identifies the peer's process, in hex. */
+  /** Id of the peer's process, in hex. */
   readonly instanceId: string;
   readonly status: ReadStatus;
 }
 
-/** Reads, and remembers, the header of a block that its proposer signed. Throws a Failure for any other. */
+/**
+ * Verifies that the proposer signed the header, and records the header for the detection of forks.
+ *
+ * @throws RpcError if the signature is invalid.
+ */
 export type ReadHeader = (signed: { readonly header: Uint8Array; readonly signature: Uint8Array }) => {
   readonly number: bigint;
   readonly proposer: string;
 };
 
 /**
- * Hears of an authority's word, and gives what it says, which need not be true. Throws a Failure for one that no honest peer
- * passes on.
+ * Processes a signed head from a peer, and returns its content, which may be unverified.
  *
- * @param from who sent it without being asked.
+ * @param from sender of an unsolicited status; undefined for a response to a request.
+ * @throws RpcError if no honest peer would relay the signed head.
  */
 export type HearStatement = (signed: SignedHead, from: string | undefined) => HeadStatement;
 
 /**
- * Reads a status.
+ * Verifies a status.
  *
- * @param from who sent it without being asked: the key of a verified peer, the empty text for all others together.
- * @throws Failure INVALID_SIGNATURE when the head is none that an authority has signed, or the evidence is none.
+ * @param from sender of an unsolicited status: the key of a verified peer, or an empty string for all other senders.
+ * @throws RpcError INVALID_SIGNATURE if no authority signed the head, or if the evidence is invalid.
  */
 export type StatusReader = (status: Status, from?: string) => ReadStatus;
 
-/** What statuses are read against. */
+/** Dependencies of the status reader. */
 export interface StatusReaderDeps {
   readonly readHeader: ReadHeader;
   readonly hearStatement: HearStatement;
   readonly authorities: readonly string[];
   readonly genesisHash: string;
-  /** A clock that nobody sets. */
+  /** Monotonic clock, in milliseconds. */
   readonly monotonicMs: () => number;
 }
 
-/** Most evidence of forks in a status; of more no more is looked at. */
+/** Limit on the fork evidence in a status; further evidence is ignored. */
 export const maxEvidence = 2;
-/** Heads that were verified: peers have the same one most of the time. */
+/** Limit on the cached verified heads. Few are needed, because peers usually report the same head. */
 const maxKnownHeads = 32;
 
 export function createStatusReader(deps: StatusReaderDeps): StatusReader {

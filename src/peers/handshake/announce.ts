@@ -1,11 +1,11 @@
-/** Announces a new block, and a new word of an authority, to peers at once, so that none has to wait for its next look. */
+/** Announces a new block or a new signed head to peers at once, so that they need not wait for their next poll. */
 import type { Dialer } from "./dialer.js";
 import type { PeerBook } from "../address-book/peer-book.js";
 
-/** How far a node is: its newest block, and when an authority said last that there is no newer one. */
+/** Position of a node: its latest block, and the time of the latest signed head for that block. */
 export interface Position {
   readonly number: bigint;
-  /** 0 where none has said so. */
+  /** Time of the signed head; 0 if there is none. */
   readonly statedMs: number;
 }
 
@@ -15,10 +15,13 @@ export interface AnnounceDeps {
   readonly position: () => Position;
 }
 
-/** Most peers that it is announced to; the others learn of it from those, or ask. */
+/** Limit on the peers that receive an announcement. Other peers learn of the block from these, or when they poll. */
 const maxAnnouncedTo = 50;
 
-/** Builds the function that announces. A peer to which it is being announced learns of what is newer after that. */
+/**
+ * Creates the function that announces the current position. A peer with an announcement in progress gets newer
+ * positions after that.
+ */
 export function createAnnounce({ book, dialer, position }: AnnounceDeps): () => void {
   const underWay = new Set<string>();
 
@@ -26,7 +29,7 @@ export function createAnnounce({ book, dialer, position }: AnnounceDeps): () => 
     underWay.add(endpoint);
     let announced: Position = { number: -1n, statedMs: 0 };
     while (isBehind(announced, position())) {
-      // A dialing under way may have said something older.
+      // A dial in progress may have sent an older position.
       await dialer.underWay(endpoint);
       announced = position();
       await dialer.dial(endpoint, 0);

@@ -1,13 +1,17 @@
-/** The challenges of handshakes: only whoever made one can know it again, and none is remembered that was not used. */
+/**
+ * Creates and verifies handshake challenges. A MAC authenticates each challenge, so that only used challenges are
+ * stored.
+ */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { RpcError } from "../../rpc/errors.js";
 
 export interface Challenges {
   make(): Uint8Array;
   /**
-   * Uses a challenge up.
+   * Marks a challenge as used.
    *
-   * @throws Failure INVALID_SIGNATURE when it is none of ours, too old, or used; RATE_LIMITED when too many are.
+   * @throws RpcError INVALID_SIGNATURE if the challenge is foreign, older than 30 s or used; RATE_LIMITED if 10,000
+   * challenges were used within 30 s.
    */
   spend(challenge: Uint8Array): void;
 }
@@ -17,7 +21,7 @@ const maxSpent = 10_000;
 
 export function createChallenges(nowMs: () => number): Challenges {
   const secret = randomBytes(32);
-  /** Used ones, oldest first, with the time after which they are too old anyhow. */
+  /** Used challenges, oldest first, with the time after which they have expired anyway. */
   const spent = new Map<string, number>();
 
   const seal = (body: Uint8Array): Buffer => createHmac("sha256", secret).update(body).digest().subarray(0, 16);

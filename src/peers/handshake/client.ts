@@ -1,4 +1,4 @@
-/** Calls peers by their endpoints, over channels that are kept between calls. */
+/** Calls peers by their endpoints, over channels that stay open between calls. */
 import type {
   DescMessage,
   DescMethodServerStreaming,
@@ -14,10 +14,10 @@ import type { Address } from "../address-book/endpoint.js";
 
 export interface PeerClient {
   /**
-   * Calls a peer.
+   * Calls a method of a peer.
    *
-   * @throws CallError
-   * @throws Failure where the peer must not be called.
+   * @throws CallError if the call fails.
+   * @throws RpcError if the node must not call the peer.
    */
   call<I extends DescMessage, O extends DescMessage>(
     endpoint: string,
@@ -25,16 +25,16 @@ export interface PeerClient {
     request: MessageInitShape<I>,
   ): Promise<MessageShape<O>>;
   /**
-   * A peer's blocks from a number on, until the signal is aborted.
+   * Streams a peer's blocks, starting at a number, until the signal is aborted.
    *
    * @throws CallError
    */
   blocks(endpoint: string, fromNumber: bigint, signal: AbortSignal): AsyncGenerator<Block | undefined, void>;
   /**
-   * What a peer answers with a stream, until the signal is aborted.
+   * Calls a streaming method of a peer, until the signal is aborted.
    *
    * @throws CallError
-   * @throws Failure where the peer must not be called.
+   * @throws RpcError if the node must not call the peer.
    */
   stream<I extends DescMessage, O extends DescMessage>(
     endpoint: string,
@@ -42,33 +42,33 @@ export interface PeerClient {
     request: MessageInitShape<I>,
     signal: AbortSignal,
   ): AsyncGenerator<MessageShape<O>, void>;
-  /** The identity that the peer proved on the channel in use; undefined where there is none, or no TLS. */
+  /** Returns the identity that the peer proved on the current channel; undefined without a channel or without TLS. */
   identityOf(endpoint: string): string | undefined;
-  /** Closes the channel; the next call opens another one. */
+  /** Closes the channel. The next call opens a new one. */
   drop(endpoint: string): void;
   close(): void;
 }
 
 export interface PeerClientDeps {
   readonly openChannel: OpenChannel;
-  /** Finds the address to call, or rejects with a Failure where it must not be called. */
+  /** Resolves the address to call; rejects with an RpcError if the node must not call it. */
   readonly resolve: (endpoint: string) => Promise<Address>;
-  /** The identity that alone may answer at an endpoint; undefined where any may. */
+  /** Returns the only identity that may respond at an endpoint; undefined if any identity may. */
   readonly expectedIdentity: (endpoint: string) => string | undefined;
-  /** How long a call may take, with the opening of its channel. */
+  /** Deadline of a call in milliseconds, including the time to open a channel. */
   readonly deadlineMs: number;
 }
 
-/** Most channels that are kept. */
+/** Limit on open channels. */
 const maxChannels = 1_024;
 
-/** A channel that is being opened, and once it is. */
+/** Pending channel, and the channel once it is open. */
 interface Entry {
   readonly opening: Promise<Channel>;
   channel?: Channel;
 }
 
-/** Builds a client; it connects when a peer is first called. */
+/** Creates a client. The client connects to a peer at the first call. */
 export function createPeerClient(deps: PeerClientDeps): PeerClient {
   const { openChannel, resolve, expectedIdentity, deadlineMs } = deps;
   const channels = new LRUCache<string, Entry>({

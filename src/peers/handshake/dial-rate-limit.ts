@@ -1,45 +1,51 @@
 /**
- * How often others are dialed, whoever names them and however: a stranger's word is free, and what it makes this node do
- * falls on somebody else. The address book forgets, and is told again; what is counted here is not in it.
+ * Limits the rate of dials, regardless of the source of an endpoint. Naming an endpoint costs a stranger nothing, but a
+ * dial burdens a third party. The limits are separate from the address book, because evicted endpoints can be added
+ * again.
  */
 import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { CallError } from "../../rpc/channel.js";
 import { dialPrefixOf } from "../address-book/ip-address.js";
 
-/** Paces dials. */
+/** Rate limits of dials. */
 export interface DialRateLimit {
-  /** Whether an endpoint that is not in touch may be dialed again; if so, that is its turn. */
+  /** Returns true and counts a dial if an endpoint without a current handshake may be dialed again. */
   takeTurn(endpoint: string): boolean;
-  /** Whether an endpoint may be dialed at once, because somebody who shook hands named it. */
+  /** Returns true and counts a dial if an endpoint may be dialed at once, after a handshake named it. */
   takeDialBack(endpoint: string): boolean;
   /**
-   * Lets a connection to an address be opened.
+   * Counts a new connection to an address.
    *
-   * @param isVerified a peer was verified at this endpoint, so that it is there by its own will.
-   * @throws NotNow when there were too many of late.
+   * @param isVerified true if a peer was verified at this endpoint, which shows that it wants to be called.
+   * @throws DialRateLimited if there were too many connections recently.
    */
   countConnection(ip: string, isVerified: boolean): void;
 }
 
-/** Nobody was called: others of the same address were, too often. It says nothing of the peer. */
+/** Error for a call that was not made, because the address was called too often. Says nothing about the peer. */
 export class DialRateLimited extends CallError {
   constructor() {
     super("Its address was called too often of late.", false);
   }
 }
 
-/** Connections to one address, or /64 of IPv6, to endpoints at which nobody was verified. */
+/** Rate of connections to one IPv4 address or IPv6 /64, for endpoints without a verified peer. */
 const toStrangers: BucketRate = { burst: 8, tokens: 1, everyMs: 10_000 };
-/** And to verified ones, of which a site may have many: their names may lead elsewhere today. */
+/**
+ * Rate of connections to verified endpoints. A site may have many. A limit applies, because a name may now resolve to
+ * another address.
+ */
 const toVerified: BucketRate = { burst: 64, tokens: 1, everyMs: 1_000 };
-/** Dials at once, all together; further ones wait for a tick of the main loop, which dials few. */
+/**
+ * Rate of immediate dials, over all endpoints. Further dials wait for a tick of the main loop, which dials few peers.
+ */
 const dialBacks: BucketRate = { burst: 32, tokens: 1, everyMs: 250 };
-/** Most endpoints and most addresses that are remembered: more than these rates can bring in the time that they count. */
+/** Limit on the tracked endpoints and addresses. These rates cannot fill it within the time that an entry counts. */
 const maxRemembered = 4_096;
 
-/** @param intervalMs time between two looks at a peer. */
+/** @param intervalMs time between two polls of a peer, in milliseconds. */
 export function createDialRateLimit(intervalMs: number): DialRateLimit {
-  // A tick may come early, as in dial-schedule.ts.
+  // Half the interval, because a tick may be early, as in dial-schedule.ts.
   const turns = createPace({ burst: 1, tokens: 1, everyMs: intervalMs / 2 });
   const atOnce = createPace(dialBacks);
   const strangers = createPace(toStrangers);
@@ -55,13 +61,13 @@ export function createDialRateLimit(intervalMs: number): DialRateLimit {
   };
 }
 
-/** One rate for every key. */
+/** Creates a rate limit that applies to each key separately. */
 function createPace(rate: BucketRate) {
   const buckets = createTokenBuckets(maxRemembered);
   return {
-    /** Whether one is left. To ask is not remembered. */
+    /** Returns true if a token is left, without creating an entry for the key. */
     has: (key: string): boolean => (buckets.known(key)?.getWaitTime(1) ?? 0) === 0,
-    /** False when none is left. */
+    /** Takes a token. Returns false if none is left. */
     take: (key: string): boolean => buckets.of(key, rate).tryRemoveTokens(1),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Dials peers: one that has not proved who it is since this process began gets a handshake; with the others statuses are
- * exchanged. Either way the peer learns the same of this node.
+ * Dials peers. A peer without a proved identity since this process started gets a handshake. Other peers exchange
+ * statuses. In both cases the peer learns the status of this node.
  */
 import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { CallError } from "../../rpc/channel.js";
@@ -16,30 +16,30 @@ export interface DialerDeps extends HandshakeDeps {
   readonly book: PeerBook;
   readonly pace: DialRateLimit;
   readonly nowMs: () => number;
-  /** Hears when a peer has proved who it is. */
+  /** Called when a peer has proved its identity. */
   readonly onVerified: (endpoint: string) => void;
-  /** Hears of an error that is this node's own, and none of a peer's. */
+  /** Called for an internal error of this node that no peer caused. */
   readonly onError: (error: unknown) => void;
 }
 
 export interface Dialer {
   /**
-   * Dials a peer and records what comes of it. Never rejects, dials nobody twice at a time, and one that is not in touch
-   * no more often than its turn comes.
+   * Dials a peer and records the result. Never rejects. Joins a dial of the same peer that is in progress. The rate
+   * limit applies to peers without a current handshake.
    *
-   * @param maxPeers how many others the peer is asked for.
+   * @param maxPeers number of other peers to request.
    */
   dial(endpoint: string, maxPeers: number): Promise<void>;
-  /** The dialing of a peer that is under way. */
+  /** Returns the dial of a peer that is in progress; undefined if there is none. */
   underWay(endpoint: string): Promise<void> | undefined;
 }
 
-/** A handshake is repeated after this. */
+/** Time in milliseconds after which a handshake is repeated. */
 const handshakeHoldsForMs = 600_000;
-/** And with a peer that does not know this node, after this. */
+/** Time in milliseconds after which a handshake is repeated with a peer that does not know this node. */
 const handshakeAgainAfterMs = 30_000;
 
-/** Builds a dialer; it knows only who is in the book. */
+/** Creates a dialer. The dialer calls only peers in the address book. */
 export function createDialer(deps: DialerDeps): Dialer {
   const { self, book, client, policy, pace, readStatus, nowMs, onVerified, onError } = deps;
   const takeGossip = createGossipIntake(deps);
@@ -53,7 +53,7 @@ export function createDialer(deps: DialerDeps): Dialer {
     }
   }
 
-  /** False when the peer does not know this node. */
+  /** Exchanges statuses with a peer. Returns false if the peer does not know this node. */
   async function exchangeStatus(endpoint: string, maxPeers: number): Promise<boolean> {
     const { status, peers, knowsCaller } = await client.call(endpoint, PeerService.method.exchangeStatus, {
       status: self.status(),

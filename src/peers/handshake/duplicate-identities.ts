@@ -1,27 +1,30 @@
-/** Identities that two live processes have: one that is verified, and one that shook hands from elsewhere. */
+/**
+ * Tracks identities that two live processes share: a verified holder, and a process that made a handshake from another
+ * endpoint.
+ */
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import type { BookEntry } from "../address-book/peer.js";
 
-/** A process with an identity that another one holds. */
+/** Second process with the identity of a verified peer. */
 interface Double {
   readonly endpoint: string;
-  /** It came again and again from then on, */
+  /** Time of the first handshake in an uninterrupted series. */
   readonly firstMs: number;
-  /** until then. */
+  /** Time of the last handshake in the series. */
   readonly lastMs: number;
 }
 
 export interface DuplicateIdentities {
-  /** A process with another instance than the holder's shook hands, and named this endpoint. */
+  /** Records a handshake by a process with another instance id than the holder, from this endpoint. */
   saw(identity: string, endpoint: string): void;
   /**
-   * Where it was seen of late; undefined where the holder has not answered since it first came, and may have moved there,
-   * or has done so.
+   * Returns the endpoint at which the second process was seen recently. Returns undefined if the holder has moved
+   * there, or has not responded since the first handshake and may have moved.
    */
   of(holder: BookEntry | undefined): string | undefined;
 }
 
-/** A peer that is refused comes again within a minute; twice that. */
+/** Time in milliseconds for which a record counts. A rejected peer returns within a minute, so this is twice that. */
 const holdsForMs = 120_000;
 const maxRemembered = 64;
 

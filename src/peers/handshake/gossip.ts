@@ -1,4 +1,4 @@
-/** Gossip: what peers say of other peers goes into the address book unverified. */
+/** Adds peers that other peers report to the address book, as unverified gossip. */
 import type { KnownPeer } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { RpcError } from "../../rpc/errors.js";
 import { checkHost, type EndpointPolicy, parseEndpoint } from "../address-book/endpoint.js";
@@ -11,17 +11,18 @@ export interface GossipDeps {
   readonly policy: EndpointPolicy;
 }
 
-/** Most peers of one answer, in either direction. */
+/** Limit on the peers in one response, sent or received. */
 export const maxGossipedPeers = 50;
 
-/** Builds the function that takes the peers of one answer. Addresses that this node would not call are passed over. */
+/** Creates the function that accepts the peers of one response. Endpoints that this node would not call are ignored. */
 export function createGossipIntake({ self, book, policy }: GossipDeps): (peers: readonly KnownPeer[]) => void {
   function take({ endpoint: text, identity }: KnownPeer): void {
     const endpoint = callableEndpoint(text, policy);
     if (
       endpoint !== undefined &&
       endpoint !== self.endpoint() &&
-      // Whoever has this node's own key is to be found out.
+      // Verified peers need no gossip. This node's own identity is never among them, so a duplicate of it gets dialed
+      // and detected.
       book.verified(identity) === undefined
     ) {
       book.add(endpoint, "gossip");
@@ -30,7 +31,7 @@ export function createGossipIntake({ self, book, policy }: GossipDeps): (peers: 
   return (peers) => peers.slice(0, maxGossipedPeers).forEach(take);
 }
 
-/** The one form of an endpoint that somebody else names; undefined for one that this node would not call. */
+/** Normalizes an endpoint that another node named; undefined if this node would not call it. */
 export function callableEndpoint(text: string, policy: EndpointPolicy): string | undefined {
   try {
     const endpoint = parseEndpoint(text, policy);

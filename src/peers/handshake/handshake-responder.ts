@@ -1,6 +1,6 @@
 /**
- * The answering side of a handshake. A caller is not verified by it: this node dials back, at the endpoint that the
- * caller names, and believes what it finds there.
+ * Responding side of a handshake. The handshake does not verify the caller. This node dials back, at the endpoint that
+ * the caller names, and verifies the key it finds there.
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HandshakeRequest, HandshakeResponseSchema, NodeInfo } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
@@ -23,15 +23,17 @@ export interface HandshakeResponderDeps extends Omit<HandshakeDeps, "client"> {
   readonly pace: Pick<DialRateLimit, "takeDialBack">;
   readonly challenges: Challenges;
   readonly doubles: Pick<DuplicateIdentities, "saw">;
-  /** Hears that a verified peer said how far it is. */
+  /** Called when a verified peer has reported its status. */
   readonly onStatus: () => Promise<void>;
 }
 
 export interface HandshakeResponder {
   /**
-   * @param genesisHash of this node's network.
-   * @param tlsIdentity what the caller proved by TLS.
-   * @throws Failure
+   * Responds to a handshake.
+   *
+   * @param genesisHash genesis hash of this node's network.
+   * @param tlsIdentity identity that the caller proved by TLS.
+   * @throws RpcError
    */
   respond(
     request: HandshakeRequest,
@@ -39,8 +41,8 @@ export interface HandshakeResponder {
     tlsIdentity: string | undefined,
   ): MessageInitShape<typeof HandshakeResponseSchema>;
   /**
-   * Dials a caller back. Where too many are dialed back already, or it was dialed a moment ago, or its endpoint is that of
-   * somebody who is in touch, it is for the next ticks.
+   * Dials a caller back at once. Does nothing if 8 such dials are in progress, if the rate limit is exceeded, or if the
+   * peer has a current handshake. Later ticks then dial the endpoint.
    */
   dialBack(endpoint: string): Promise<void>;
 }
@@ -52,7 +54,10 @@ export function createHandshakeResponder(deps: HandshakeResponderDeps): Handshak
   const { self, book, dialer, policy, pace, onStatus } = deps;
   let dialedBack = 0;
 
-  /** What was refused is shown, unless the address is that of a peer who has nothing to do with it. */
+  /**
+   * Shows a rejected caller in the address book. Does nothing if a verified peer or one named by the operator has the
+   * endpoint, since that peer may be unrelated.
+   */
   function showRefusal(nodeInfo: NodeInfo, refusal: RpcError): void {
     const endpoint = callableEndpoint(nodeInfo.endpoint, policy);
     if (endpoint === undefined || endpoint === self.endpoint()) {
@@ -106,7 +111,11 @@ export function createHandshakeResponder(deps: HandshakeResponderDeps): Handshak
   };
 }
 
-/** What a node info says, as far as it can be believed. */
+/**
+ * Checks a node info, and returns the identity and status that it proves.
+ *
+ * @throws RpcError
+ */
 function checkNodeInfo(
   deps: HandshakeResponderDeps,
   nodeInfo: NodeInfo,

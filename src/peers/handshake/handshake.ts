@@ -1,4 +1,4 @@
-/** The dialing side of a handshake: both nodes prove who they are, and that they belong to the same network. */
+/** Dialing side of a handshake. Both nodes prove their identities, and that they belong to the same network. */
 import { randomBytes } from "node:crypto";
 import { type HandshakeResponse, type KnownPeer, PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { RpcError } from "../../rpc/errors.js";
@@ -12,17 +12,17 @@ export interface HandshakeDeps {
   readonly client: Pick<PeerClient, "call" | "identityOf">;
   readonly policy: EndpointPolicy;
   readonly readStatus: StatusReader;
-  /** Hears of another process that uses this node's own key, and of its endpoint. */
+  /** Called when another process uses this node's own key, with its endpoint. */
   readonly onKeyElsewhere: (endpoint: string) => void;
 }
 
 /**
- * Shakes hands with the node at an endpoint.
+ * Performs a handshake with the node at an endpoint.
  *
- * @param genesisHash of this node's network.
- * @returns what it proved, and the peers that it knows.
+ * @param genesisHash genesis hash of this node's network.
+ * @returns the identity and status that the node proved, and the peers that it knows.
  * @throws CallError
- * @throws Failure when it is not to be believed.
+ * @throws RpcError if the node's statements are invalid.
  */
 export async function shakeHands(
   { self, client, policy, readStatus, onKeyElsewhere }: HandshakeDeps,
@@ -37,7 +37,7 @@ export async function shakeHands(
     if (self.instanceId.equals(asked.instanceId)) {
       throw new RpcError("PERMISSION_DENIED", "It is this node itself.");
     }
-    // It refuses the handshake, and learns of this process by it.
+    // Continue with the handshake. The other process rejects it, and thereby learns of this process.
     onKeyElsewhere(endpoint);
   }
   const challenge = randomBytes(32);

@@ -1,6 +1,6 @@
 /**
- * Watches for other processes that use this node's key: two that make blocks with one key fork the chain. Whoever was met
- * is asked again and again whether it is still there.
+ * Monitors other processes that use this node's key. Two processes that produce blocks with one key fork the chain.
+ * Every detected process is polled until it is gone.
  */
 import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import type { PeerClient } from "./client.js";
@@ -9,21 +9,24 @@ import type { Self } from "./node-info.js";
 export interface KeyWatchDeps {
   readonly self: Pick<Self, "key" | "instanceId">;
   readonly client: Pick<PeerClient, "call" | "identityOf" | "drop">;
-  /** A clock that nobody sets. */
+  /** Monotonic clock, in milliseconds. */
   readonly monotonicMs: () => number;
-  /** Hears where other processes use the key; nowhere, once none was met for a minute. */
+  /**
+   * Called with the endpoints of the other processes when the list changes. An endpoint is removed after 1 min without
+   * detection.
+   */
   readonly onChange: (endpoints: readonly string[]) => void;
 }
 
 export interface KeyMonitor {
-  /** Another process with this node's key was met, at the endpoint that was dialed or that it named. */
+  /** Records another process with this node's key, at the endpoint that was dialed or that the process named. */
   met(endpoint: string): void;
-  /** Asks those that were met. */
+  /** Polls the recorded endpoints. */
   look(): Promise<void>;
 }
 
 const forgottenAfterMs = 60_000;
-/** Most endpoints that are remembered: one is enough to know of it. */
+/** Limit on the recorded endpoints. A single one suffices to detect the problem. */
 const maxMet = 4;
 
 export function createKeyMonitor({ self, client, monotonicMs, onChange }: KeyWatchDeps): KeyMonitor {

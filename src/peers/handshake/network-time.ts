@@ -1,22 +1,22 @@
-/** What the clocks of others show. Everybody can be a peer, so not everybody's clock counts as much. */
+/** Estimates the network time from the clocks of peers. Anyone can run peers, so their clocks are weighted. */
 import type { BookEntry } from "../address-book/peer.js";
 
 export interface PeerClocksDeps {
   readonly entries: () => readonly BookEntry[];
-  /** The operator or the genesis names it: where any of these is known, only they count. */
+  /** Returns true if the operator or the genesis names the peer. If any such clock is known, only those count. */
   readonly isNamed: (entry: BookEntry) => boolean;
-  /** Where it was found; all that are found at one place have one voice. */
+  /** Returns the site of an endpoint. All peers of one site count as one clock. */
   readonly siteOf: (endpoint: string) => string;
-  /** A clock that nobody sets. */
+  /** Monotonic clock, in milliseconds. */
   readonly monotonicMs: () => number;
 }
 
-/** What was worked out holds for so long. */
+/** Time in milliseconds for which a computed offset is cached. */
 const holdsForMs = 500;
 
 /**
- * Builds the function that gives the time by the verified peers' clocks, in milliseconds since the epoch: the middle one,
- * and of two middle ones the later. Undefined while none is known.
+ * Creates the function that returns the time by the verified peers' clocks, in milliseconds since the epoch. The time
+ * is the median, or the later of two middle values; undefined if no clock is known.
  */
 export function createNetworkTime({ entries, isNamed, siteOf, monotonicMs }: PeerClocksDeps): () => number | undefined {
   let known: { readonly offsetMs: number | undefined; readonly untilMs: number } | undefined;

@@ -1,6 +1,6 @@
 /**
- * What nodes say of themselves in a handshake, signed together with a challenge of the node at the other end, so that
- * nobody can say it again.
+ * Node infos: statements of nodes about themselves in a handshake. The signature covers a challenge of the other node,
+ * which prevents replays.
  */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
@@ -14,33 +14,33 @@ import { verifyEd25519 } from "../../base/crypto/ed25519.js";
 import { hex32 } from "../../base/crypto/hash.js";
 import { RpcError } from "../../rpc/errors.js";
 
-/** What this node is, to others. */
+/** Description of this node for other nodes. */
 export interface Self {
   readonly key: SigningKey;
-  /** Hash of block 0; undefined while there is none, and then there are no handshakes. */
+  /** Hash of block 0; undefined if there is no chain yet. Handshakes require a chain. */
   readonly genesisHash: string | undefined;
   readonly version: string;
-  /** Random bytes of this process. */
+  /** Random bytes that identify this process. */
   readonly instanceId: Buffer;
-  /** Where clients reach it. */
+  /** Returns the address for clients. */
   connectionString(): string;
-  /** Where nodes reach it. */
+  /** Returns the endpoint for other nodes. */
   endpoint(): string;
   status(): MessageInitShape<typeof StatusSchema>;
 }
 
 export interface SigningKey {
-  /** 0x and 64 lower-case hex digits. */
+  /** Public key: 0x and 64 lowercase hex digits. */
   readonly publicKey: string;
-  /** 64 bytes: the Ed25519 signature. */
+  /** Signs bytes with Ed25519. Returns 64 bytes. */
   sign(bytes: Uint8Array): Uint8Array;
 }
 
-/** What is signed begins with this, so that a signature of it fits nothing else that a node signs. */
+/** Prefix of the signed bytes, so that the signature is valid for nothing else that a node signs. */
 const signedPrefix = Buffer.from("gatehouse handshake v1\0", "latin1");
 const maxNodeInfoBytes = 4_096;
 
-/** What this node says of itself to whoever gave the challenge. */
+/** Creates the signed node info of this node, for the node that sent the challenge. */
 export function signNodeInfo(
   self: Self,
   genesisHash: string,
@@ -63,10 +63,9 @@ export function signNodeInfo(
 }
 
 /**
- * Reads a node info whose signature is that of the identity in it. Whether its challenge is fresh is for the caller to
- * say.
+ * Decodes a node info and verifies the signature by its identity. The caller must check that the challenge is fresh.
  *
- * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
+ * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE
  */
 export function verifyNodeInfo(signed: SignedNodeInfo | undefined): NodeInfo {
   if (signed === undefined || signed.nodeInfo.length > maxNodeInfoBytes) {

@@ -1,4 +1,4 @@
-/** Takes the transactions that other nodes relay. */
+/** Accepts transactions that other nodes relay. */
 import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Transaction, TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -6,22 +6,24 @@ import type { RelayOutcomeSchema, RelayTransactionsRequest } from "../../../gen/
 import { RpcError, toRpcError } from "../../rpc/errors.js";
 import { maxRelayed } from "./relay.js";
 
-/** What became of a transaction that was relayed. */
+/** Status of a relayed transaction. */
 export type RelayStatus =
   | { readonly status: "pending" | "included" }
   | { readonly status: "rejected"; readonly reason: string };
 
 export interface RelayReceiverDeps {
   /**
-   * Takes a transaction of a peer at this address, which comes after that of its sender with this nonce. Throws a Failure
-   * when it cannot be taken.
+   * Accepts a transaction from a peer at this address. The transaction follows the sender's transaction with the nonce
+   * `afterNonce`.
+   *
+   * @throws RpcError if the transaction cannot be accepted.
    */
   readonly takeTransaction: (
     transaction: Transaction,
     address: string,
     afterNonce: bigint | undefined,
   ) => Promise<RelayStatus>;
-  /** Hears of an error that is this node's own, and none of a transaction's. */
+  /** Called for an internal error of this node that no transaction caused. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -35,9 +37,8 @@ type Outcome = MessageInitShape<typeof RelayOutcomeSchema>;
 type Relayed = Pick<RelayTransactionsRequest, "transactions" | "orders">;
 
 /**
- * Builds the function that takes transactions and gives one outcome for each, in their order.
- *
- * It throws Failure INVALID_REQUEST when there are too many.
+ * Creates the function that accepts transactions and returns one outcome for each, in their order. The function throws
+ * RpcError INVALID_REQUEST if there are more than {@link maxRelayed} transactions.
  */
 export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverDeps) {
   async function take(transaction: Transaction, address: string, afterNonce: bigint | undefined): Promise<Outcome> {
@@ -49,7 +50,7 @@ export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverD
       if (failure !== error && failure.reason === "INTERNAL_ERROR") {
         onError(error);
       }
-      // A transient one is this node's own trouble, whatever the transaction is like.
+      // A transient error is caused by this node, so the transaction itself is not rejected.
       const status = failure.kind.transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED;
       return { status, reason: failure.message };
     }
@@ -60,7 +61,8 @@ export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverD
       throw new RpcError("INVALID_REQUEST", `At most ${maxRelayed} transactions are taken at once.`);
     }
     const outcomes: Outcome[] = [];
-    // What a sender sent after one that is to be tried again waits for that one: else its nonce would be used up.
+    // Senders with a transaction to retry. Their later transactions must wait, since accepting them would skip the
+    // nonce of the earlier one.
     const waiting = new Set<string>();
     for (const [i, transaction] of transactions.entries()) {
       const isNext = waiting.size === 0 || !waiting.has(senderOf(transaction));
@@ -78,7 +80,7 @@ export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverD
 
 const later = "An earlier transaction of its sender has to be tried again first.";
 
-/** The empty text for one that cannot be read, which nobody waits for. */
+/** Returns the sender of a transaction; an empty string if its body cannot be decoded. */
 function senderOf({ body }: Transaction): string {
   try {
     return fromBinary(TransactionBodySchema, body).sender;

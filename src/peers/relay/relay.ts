@@ -1,7 +1,8 @@
 /**
- * Relays transactions to where blocks are made: to an authority where one is online, otherwise to other peers, which
- * relay them as well. The mempool is the queue, so that nothing that was taken is lost, and whose turn it is, is known; a
- * transaction is relayed once, again when nothing has come of it, and later when who gets it has no room.
+ * Relays transactions to the authorities that produce blocks: directly if one is online, otherwise through other peers,
+ * which relay them as well. The mempool is the queue, so that accepted transactions are not lost and their order is
+ * fixed. A transaction is relayed again if it is still pending after some time, or if the receiver had no capacity for
+ * it.
  */
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -10,22 +11,22 @@ import { CallError } from "../../rpc/channel.js";
 import type { BookEntry } from "../address-book/peer.js";
 import type { PeerBook } from "../address-book/peer-book.js";
 
-/** Whom transactions are relayed to. */
+/** Kind of peer that receives relayed transactions. */
 export type RelayTarget = "authority" | "peer";
 
-/** A transaction that waits to be relayed. */
+/** Transaction that waits to be relayed. */
 export interface Waiting {
   readonly hash: string;
   readonly transaction: Transaction;
-  /** Nonce of its sender's transaction before it, which it comes after. */
+  /** Nonce of the sender's previous transaction, which this one follows. */
   readonly afterNonce: bigint | undefined;
 }
 
-/** The mempool, as far as it is relayed. */
+/** Methods of the mempool that the relay uses. */
 export interface RelayMempool {
   /**
-   * Those whose turn is next, of those that were not relayed to such a node since then and are not deferred; all times are
-   * of one clock that does not jump.
+   * Returns the next transactions that were not relayed to this kind of peer since `relayedBeforeMs`, and are not
+   * deferred. All times are from one monotonic clock.
    */
   toRelay(
     to: RelayTarget,
@@ -33,9 +34,9 @@ export interface RelayMempool {
     bounds: { readonly count: number; readonly bytes: number },
   ): Promise<readonly Waiting[]>;
   markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
-  /** Lets these wait for a while, and what their senders sent after them: for {@link deferredMs} at first. */
+  /** Defers transactions, and later ones of the same senders: for {@link deferredMs} at first. */
   defer(to: RelayTarget, hashes: readonly string[]): void;
-  /** Takes transactions out and remembers why, by hash. */
+  /** Removes transactions and stores the reasons, by hash. */
   reject(rejected: ReadonlyMap<string, string>): Promise<void>;
 }
 
@@ -43,36 +44,43 @@ export interface RelayDeps {
   readonly mempool: RelayMempool;
   readonly book: Pick<PeerBook, "believed">;
   readonly authorities: readonly string[];
-  /** Whether a peer with this key may know what waits; undefined for one that proved none. */
+  /**
+   * Returns true if a peer with this key may see pending transactions. The key is undefined for a peer without a proved
+   * identity.
+   */
   readonly mayFollow: (identity: string | undefined) => boolean;
-  /** Sends transactions to a peer, and gives one outcome for each. Throws a CallError. */
+  /**
+   * Sends transactions to a peer, and returns one outcome for each.
+   *
+   * @throws CallError
+   */
   readonly send: (endpoint: string, waiting: readonly Waiting[]) => Promise<readonly RelayOutcome[]>;
-  /** A clock that does not jump: what was relayed is relayed again when its time has passed. */
+  /** Monotonic clock in milliseconds, so that clock changes neither delay nor repeat relaying. */
   readonly monotonicMs: () => number;
   readonly onError: (error: unknown) => void;
 }
 
 export interface Relay {
-  /** There is somebody to relay transactions to. */
+  /** Returns true if there is a peer to relay transactions to. */
   isPossible(): boolean;
-  /** Relays what is waiting, unless it is at it already. */
+  /** Relays the waiting transactions. A call during a relay starts another one after it. */
   kick(): void;
-  /** Ends, after what is under way. */
+  /** Stops the relay after the batch in progress. */
   stop(): Promise<void>;
 }
 
-/** Most transactions that are relayed at once. */
+/** Limit on the transactions in one batch. */
 export const maxRelayed = 100;
-/** A transaction of which nothing came is relayed again after this. */
+/** Time in milliseconds after which a pending transaction is relayed again. */
 const againAfterMs = 5_000;
-/** One that was refused for the moment is relayed again after this. */
+/** Time in milliseconds after which a transaction that was deferred for the first time is relayed again. */
 export const deferredMs = 1_000;
-/** Most bytes that are relayed at once. */
+/** Limit on the size of one batch, in bytes. */
 const maxBytes = 3 * 1024 * 1024;
-/** Most peers that are tried in one go. */
+/** Limit on the peers that are tried in one pass. */
 const maxTargets = 3;
 
-/** Builds a relay; it does nothing before it is kicked. */
+/** Creates a relay. The relay stays idle until `kick` is called. */
 export function createRelay(deps: RelayDeps): Relay {
   let underWay: Promise<void> | undefined;
   let isWanted = false;
@@ -80,7 +88,7 @@ export function createRelay(deps: RelayDeps): Relay {
   const stopped = new AbortController();
   const relayAll = createRelayPass(deps, stopped.signal);
 
-  /** What comes in meanwhile is looked for when that is done. */
+  /** Starts a pass. Transactions that arrive during a pass are relayed by the next one. */
   function kick(): void {
     isWanted = true;
     if (underWay === undefined && !stopped.signal.aborted) {
@@ -114,12 +122,15 @@ export function createRelay(deps: RelayDeps): Relay {
   };
 }
 
-/** Builds the function that relays all that waits, once. It gives whether some was deferred. */
+/** Creates the function that relays all waiting transactions once. The function returns true if some were deferred. */
 function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<boolean> {
   const { mempool, send, monotonicMs } = deps;
   let isDeferred = false;
 
-  /** False when nobody answers. Who refuses everything is not asked for more now. */
+  /**
+   * Relays to peers of one kind. Skips a peer that does not respond or accepts nothing. Returns false if no peer is
+   * available or none responds.
+   */
   async function relayTo(to: RelayTarget): Promise<boolean> {
     const endpoints = targets(deps, to);
     let isAnswered = false;
@@ -137,7 +148,7 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
     return isAnswered;
   }
 
-  /** Undefined when the peer does not answer. */
+  /** Sends a batch. Returns undefined if the call fails. */
   async function sendBatch(
     endpoint: string,
     waiting: readonly Waiting[],
@@ -153,8 +164,10 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
   }
 
   /**
-   * False when nothing came of any. Only an authority's word that a transaction is rejected is the last one. What is
-   * refused for the moment keeps its place here, and nobody else's.
+   * Records the outcomes of a batch. Only an authority can reject a transaction finally. Transactions that are rejected
+   * for other reasons are deferred and stay in the mempool.
+   *
+   * @returns false if no transaction was accepted or finally rejected.
    */
   async function record(
     to: RelayTarget,
@@ -183,7 +196,7 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
 
   return async () => {
     isDeferred = false;
-    // What only others have had so far goes to an authority as soon as there is one, in its order.
+    // Authorities are tried first, also for transactions that until now only other peers received.
     if (!(await relayTo("authority"))) {
       await relayTo("peer");
     }
@@ -191,12 +204,12 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
   };
 }
 
-/** The peers that transactions may be relayed to. */
+/** Returns the peers that may receive transactions. */
 function takers({ book, mayFollow }: RelayDeps): BookEntry[] {
   return book.believed().filter(({ identity }) => mayFollow(identity));
 }
 
-/** Some of them that are authorities, or are not, by chance. */
+/** Selects up to {@link maxTargets} random receivers that are authorities, or that are not. */
 function targets(deps: RelayDeps, to: RelayTarget): string[] {
   return takers(deps)
     .filter(({ identity = "" }) => deps.authorities.includes(identity) === (to === "authority"))

@@ -1,45 +1,57 @@
-/** Applies the blocks of one peer, as long as they come and fit. */
+/** Downloads and applies the blocks of one peer, as long as they arrive in time and are valid. */
 import type { Block } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { CallError } from "../../rpc/channel.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { BookEntry } from "../address-book/peer.js";
 import { createSlowPeerDetector } from "./slow-peer-detector.js";
 
-/** The chain, as far as it is brought forward here. */
+/** Methods of the chain that synchronization uses. */
 export interface SyncChain {
-  /** Number of the newest block; undefined while there is no chain. */
+  /** Returns the number of the latest block; undefined if there is no chain. */
   head(): bigint | undefined;
-  /** Applies the next block. Throws a Failure when it is not that. */
+  /**
+   * Applies the next block.
+   *
+   * @throws RpcError if the block is not a valid next block.
+   */
   apply(block: Block): Promise<unknown>;
-  /** Looks at a block that is not to be applied, who signed it. Throws a Failure when nobody did. */
+  /**
+   * Records the header of a block that is not applied, for the detection of forks.
+   *
+   * @throws RpcError if the signature is invalid.
+   */
   hear(block: Block): unknown;
 }
 
 export interface DownloadDeps {
   readonly chain: SyncChain;
-  /** A peer's blocks from a number on, until the signal is aborted. Throws a CallError. */
+  /**
+   * Streams a peer's blocks, starting at a number, until the signal is aborted.
+   *
+   * @throws CallError
+   */
   readonly blocks: (
     endpoint: string,
     fromNumber: bigint,
     signal: AbortSignal,
   ) => AsyncGenerator<Block | undefined, void>;
-  /** How long a peer may take for the next block. */
+  /** Time in milliseconds within which a peer must send the next block. */
   readonly stallMs: number;
   readonly nowMs: () => number;
-  /** There is another peer that has blocks which are missing here. */
+  /** Returns true if another peer has blocks that this node lacks. */
   readonly hasOther: (endpoint: string) => boolean;
   readonly onBlock: () => void;
 }
 
-/** Why a peer is left: it is slow, it does not answer, it sends nothing, or it broke its word. */
+/** Cause for dropping a peer: it is slow, it does not respond, it sends nothing, or it sent invalid data. */
 export interface Left {
   readonly cause: "slow" | "unreachable" | "silent" | "dishonest";
   readonly reason: string;
 }
 
 /**
- * Builds the function that applies what a peer has. It gives undefined when that is all applied, or when the signal is
- * aborted; otherwise why it is better to go on with another peer. It throws what is none of a peer's fault.
+ * Creates the function that applies the blocks of a peer. The function returns undefined once all are applied or the
+ * signal is aborted; otherwise the reason to drop the peer. It throws errors that the peer did not cause.
  */
 export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBlock }: DownloadDeps) {
   async function applyAll(
@@ -73,7 +85,10 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
     }
   }
 
-  /** Looks at the block that a peer has in the place of the newest one here: another one shows that the chain is forked. */
+  /**
+   * Requests the peer's block with the number of the latest block here. A different block proves that the chain is
+   * forked.
+   */
   async function lookAtItsOwn(endpoint: string, signal: AbortSignal): Promise<void> {
     const number = chain.head()!;
     if (number === 0n) {
@@ -86,7 +101,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
         chain.hear(first.value);
       }
     } catch {
-      // The peer is left anyway.
+      // The peer is dropped in any case.
     } finally {
       ended.abort();
     }
@@ -97,7 +112,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
     try {
       return await applyAll(peer, blocks(peer.endpoint, chain.head()! + 1n, ended.signal), signal);
     } catch (error) {
-      // A transient one is this node's own trouble, whatever the block is like.
+      // A transient error is caused by this node, so the block itself is not rejected.
       if (error instanceof RpcError && !error.kind.transient) {
         await lookAtItsOwn(peer.endpoint, signal);
         return { cause: "dishonest", reason: `It sent a block that cannot be applied. ${error.message}` };
@@ -112,7 +127,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
   };
 }
 
-/** What is waited for, or word that it did not come in time or that there is no use in waiting. */
+/** Waits for a promise. Returns "stalled" on timeout, or if the signal is aborted. */
 async function within<T>(ms: number, awaited: Promise<T>, signal: AbortSignal): Promise<T | "stalled"> {
   awaited.catch(() => undefined);
   let stall = (): void => undefined;

@@ -1,6 +1,6 @@
 /**
- * The node's main loop: at each tick it runs its tasks, all of them, whatever one of them does. A task that throws is
- * counted and logged; a task that hangs is left behind at the tick's deadline, and not started again before it ends.
+ * Main loop of the node. Each tick runs all tasks, independently of each other. Errors of tasks are reported. A task
+ * that exceeds the deadline of the tick continues, and is not started again until it has finished.
  */
 
 export interface LoopTask {
@@ -10,32 +10,35 @@ export interface LoopTask {
 
 export interface MainLoopDeps {
   readonly intervalMs: number;
-  /** How long the tasks of one tick are waited for. */
+  /** Time in milliseconds to wait for the tasks of one tick. */
   readonly tickDeadlineMs: number;
   readonly tasks: readonly LoopTask[];
   readonly nowMs: () => number;
   readonly onTaskError: (task: string, error: unknown) => void;
-  /** Hears when the loop dies (why) and when it lives again (undefined). */
+  /** Called with a reason when the loop dies, and with undefined when it is alive again. */
   readonly onLife: (death: string | undefined) => void;
 }
 
 export interface MainLoop {
-  /** Starts the loop; the first tick follows at once. */
+  /** Starts the loop. The first tick follows at once. */
   start(): void;
-  /** Ends the loop and waits for the tick under way. */
+  /** Stops the loop and waits for the tick in progress. */
   stop(reason: string): Promise<void>;
-  /** Seconds since the last tick and so on, as the contract shows them. */
+  /** Returns the age of the last tick and other liveness data, as the contract defines them. */
   heartbeat(): {
     readonly heartbeatAgeS: number | undefined;
     readonly iterationsTotal: bigint;
     readonly exited: boolean;
     readonly exitReason: string | undefined;
   };
-  /** It exited, or its last tick is older than max(3 intervals, 30 s). False before the start. */
+  /**
+   * Returns true if the loop has exited, or if the last tick is older than max(3 intervals, 30 s). False before the
+   * start.
+   */
   isDead(): boolean;
 }
 
-/** Builds a loop, not started. */
+/** Creates a loop without starting it. */
 export function createMainLoop(deps: MainLoopDeps): MainLoop {
   const { intervalMs, tickDeadlineMs, nowMs } = deps;
   const runTasks = createTaskRunner(deps);
@@ -86,7 +89,7 @@ export function createMainLoop(deps: MainLoopDeps): MainLoop {
   };
 }
 
-/** Builds the function that runs every task that is not running still; it never rejects. */
+/** Creates the function that runs every task that is not still running. The function never rejects. */
 function createTaskRunner({ tasks, onTaskError }: MainLoopDeps): () => Promise<unknown> {
   const running = new Set<string>();
 
@@ -107,7 +110,7 @@ function createTaskRunner({ tasks, onTaskError }: MainLoopDeps): () => Promise<u
   return () => Promise.all(tasks.map(run));
 }
 
-/** Whether the loop is alive, told on each change: by its ticks, and by a watchdog where there are none. */
+/** Tracks the liveness of the loop, and reports each change: on ticks, and by a watchdog if ticks stop. */
 function createLiveness({ intervalMs, nowMs, onLife }: MainLoopDeps) {
   const deadAfterMs = Math.max(3 * intervalMs, 30_000);
   let startedMs: number | undefined;
@@ -145,7 +148,7 @@ function createLiveness({ intervalMs, nowMs, onLife }: MainLoopDeps) {
         watchdog?.refresh();
       }
     },
-    /** False when it has ended already, or was never started. */
+    /** Records the end of the loop. Returns false if the loop has already exited or was never started. */
     exit(reason: string): boolean {
       const isRunning = startedMs !== undefined && exitReason === undefined;
       exitReason = isRunning ? reason : exitReason;

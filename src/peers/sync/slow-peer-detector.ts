@@ -1,10 +1,10 @@
-/** How fast blocks come. */
+/** Measures the rate of blocks, and detects slow peers. */
 
-/** A peer that is waited for so long for fewer blocks than {@link leastBlocks} is slow. */
+/** Waiting time in milliseconds within which a peer must send {@link leastBlocks} blocks. Otherwise it is slow. */
 const paceWindowMs = 10_000;
 const leastBlocks = 10;
 
-/** Counts blocks, and gives how many came a second over the last seconds. */
+/** Creates a meter that counts blocks, and returns the blocks per second over the last 5 s. */
 export function createRateMeter(nowMs: () => number) {
   const windowS = 5;
   const counts = new Map<number, number>();
@@ -31,7 +31,7 @@ export function createRateMeter(nowMs: () => number) {
   };
 }
 
-/** Whether one peer's blocks come too slowly; the time in which they are applied does not count. */
+/** Creates a detector for one peer. Only the time spent waiting for blocks counts, not the time to apply them. */
 export function createSlowPeerDetector(nowMs: () => number) {
   let waitedMs = 0;
   let count = 0;

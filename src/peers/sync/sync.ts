@@ -1,48 +1,48 @@
 /**
- * Brings the chain to the head of the verified peers: streams the missing blocks from one of them, checks and applies
- * each, and goes on with another one when it stalls, ends early or sends what no authority has made. What was applied is
- * applied, so it resumes where it stopped, whatever stopped it.
+ * Synchronizes the chain with the verified peers. Streams missing blocks from one peer, and verifies and applies each.
+ * Continues with another peer if the stream stalls, ends early or contains an invalid block. Applied blocks stay
+ * applied, so synchronization always resumes after the last one.
  */
 import { createDownload, type DownloadDeps, type Left } from "./download.js";
 import type { BookEntry } from "../address-book/peer.js";
 import type { PeerBook } from "../address-book/peer-book.js";
 import { createRateMeter } from "./slow-peer-detector.js";
 
-/** How far it is. */
+/** Progress of the synchronization. */
 export interface SyncProgress {
   readonly block: bigint;
   readonly targetBlock: bigint;
   readonly blocksPerS: number;
-  /** Undefined while nothing comes. */
+  /** Estimated remaining time in seconds; undefined while no blocks arrive. */
   readonly leftS: number | undefined;
-  /** Where the blocks come from; undefined between two peers. */
+  /** Endpoint of the peer that sends the blocks; undefined between two peers. */
   readonly peer: string | undefined;
 }
 
 export interface SyncDeps extends Omit<DownloadDeps, "hasOther" | "onBlock"> {
   readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "pause" | "recordFailure">;
-  /** Hears of trouble that is none of a peer's. */
+  /** Called for errors that no peer caused. */
   readonly onError: (error: unknown) => void;
-  /** Hears that it has caught up, or can go no further. */
+  /** Called when the synchronization has caught up or cannot continue. */
   readonly onEnd: () => void;
-  /** Hears of a peer that is left, and why. */
+  /** Called with the endpoint and the reason when a peer is dropped. */
   readonly onLeft: (endpoint: string, reason: string) => void;
 }
 
 export interface Sync {
-  /** Catches up, if there is anything to catch up with and it is not at it already. */
+  /** Starts the synchronization, unless it is running or no peer has further blocks. */
   kick(): void;
-  /** It is catching up. */
+  /** Returns true while the synchronization is running. */
   isActive(): boolean;
-  /** Resolves when it is not catching up. */
+  /** Resolves when the synchronization is not running. */
   settled(): Promise<void>;
-  /** How far it is; undefined while it is not catching up. */
+  /** Returns the progress; undefined while the synchronization is not running. */
   progress(): SyncProgress | undefined;
-  /** Ends, after the block under way. */
+  /** Stops the synchronization after the block in progress. */
   stop(): Promise<void>;
 }
 
-/** Builds a synchronisation; it does nothing before it is kicked. */
+/** Creates a synchronization. It stays idle until `kick` is called. */
 export function createSync(deps: SyncDeps): Sync {
   const { book, chain, nowMs, onError, onEnd } = deps;
   const stopped = new AbortController();
@@ -105,7 +105,7 @@ export function createSync(deps: SyncDeps): Sync {
   };
 }
 
-/** Those that have the next block, which is missing here: the furthest first, and chance among equals. */
+/** Returns the peers that have the next block, highest latest block first, in random order among equals. */
 function findCandidates(peers: readonly BookEntry[], number: bigint | undefined): BookEntry[] {
   if (number === undefined) {
     return [];

@@ -1,8 +1,7 @@
 /**
- * Compiles a message descriptor to an encoder of the protobuf wire format. It takes what implementations return:
- * literals in which fields may be missing at any depth, or whole messages. It does no reflection per call. The bytes of
- * an immutable message, list or map (src/base/caches/immutable.ts) are kept and written again as long as its field has that
- * same value.
+ * Compiler from message descriptors to encoders of the protobuf wire format. Encoders accept complete messages, and
+ * literals with missing fields at any depth. They use no reflection per call. Each field caches the bytes of its last
+ * value if that is an immutable message, list or map (src/base/caches/immutable.ts).
  */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
@@ -10,7 +9,7 @@ import { ScalarType } from "@bufbuild/protobuf";
 import { isImmutable } from "../../base/caches/immutable.js";
 import { BinaryWriter } from "./binary-writer.js";
 
-/** Message to bytes. */
+/** Encodes a message as bytes. */
 export type BinaryEncoder = (message: object) => Buffer;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -27,7 +26,7 @@ const enum Wire {
 const writer = new BinaryWriter();
 const compiled = new WeakMap<DescMessage, { write: WriteFields }>();
 
-/** The encoder of a message; compiled once for each descriptor. */
+/** Returns the encoder of a message, compiled once per descriptor. */
 export function binaryEncoder(desc: DescMessage): BinaryEncoder {
   const fields = writeFieldsOf(desc);
   return (message) => {
@@ -37,7 +36,10 @@ export function binaryEncoder(desc: DescMessage): BinaryEncoder {
   };
 }
 
-/** Wrapped, so that a message that contains itself can refer to its own writer before it is compiled. */
+/**
+ * Returns the field writer of a message, in a wrapper that recursive messages can reference before the writer is
+ * compiled.
+ */
 function writeFieldsOf(desc: DescMessage): { write: WriteFields } {
   let fields = compiled.get(desc);
   if (fields === undefined) {
@@ -90,7 +92,7 @@ function compileField(field: DescField): WriteFields {
   }
 }
 
-/** Writes a field that is set, by `write` or as the bytes that it gave for the same immutable value before. */
+/** Writes a field if set. Reuses the cached bytes if the value is the same immutable object as last time. */
 function rememberImmutable(key: string, write: WriteFields): WriteFields {
   let remembered: unknown;
   let bytes: Buffer = Buffer.alloc(0);
@@ -112,7 +114,7 @@ function rememberImmutable(key: string, write: WriteFields): WriteFields {
   };
 }
 
-/** Negative zero is a value: its bits are not all zero. */
+/** Returns true for default values. Negative zero is not a default, because its bits are not all zero. */
 function isZero(value: unknown): boolean {
   return (
     value === 0n ||
@@ -183,7 +185,7 @@ function mapKeyParser(type: ScalarType): (name: string) => unknown {
   }
 }
 
-/** Writes tag and value of one element. */
+/** Returns a function that writes tag and value of one element. */
 function singular(field: DescField, number: number): WriteValue {
   if (field.message !== undefined) {
     const tag = (number << 3) | Wire.LengthDelimited;

@@ -1,20 +1,20 @@
 /**
- * Writes protobuf wire format into one buffer that grows and is used again. Encoding is synchronous and nothing else
- * runs meanwhile, so all encoders share a writer; what leaves it is a copy.
+ * Writer of the protobuf wire format. All encoders share one writer with a growing, reused buffer, because encoding is
+ * synchronous. Results are copies.
  */
 
 const initialBytes = 64 * 1024;
-/** A buffer that one big message made larger than this is given back. */
+/** Limit on the retained buffer, in bytes. A larger one is replaced on reset. */
 const keptBytes = 1024 * 1024;
-/** Up to this length it is cheaper to look at every character than to ask for the length in UTF-8 first. */
+/** Length up to which checking every character is cheaper than computing the UTF-8 length first. */
 const shortString = 48;
 
-/** The writer. Lengths of nested messages are filled in when they are known: see {@link BinaryWriter.fork}. */
+/** Writer for messages. Lengths of nested messages are filled in later: see {@link BinaryWriter.fork}. */
 export class BinaryWriter {
   #buffer = Buffer.allocUnsafe(initialBytes);
   #end = 0;
 
-  /** Forgets everything written. */
+  /** Discards everything written. */
   reset(): void {
     this.#end = 0;
     if (this.#buffer.length > keptBytes) {
@@ -22,22 +22,22 @@ export class BinaryWriter {
     }
   }
 
-  /** A copy of everything written. */
+  /** Returns a copy of everything written. */
   copy(): Buffer {
     return Buffer.from(this.#buffer.subarray(0, this.#end));
   }
 
-  /** How much is written, to give to {@link copyFrom} later. */
+  /** Returns the number of bytes written, as an argument for {@link copyFrom}. */
   position(): number {
     return this.#end;
   }
 
-  /** A copy of what was written since a position. */
+  /** Returns a copy of the bytes written since a position. */
   copyFrom(position: number): Buffer {
     return Buffer.from(this.#buffer.subarray(position, this.#end));
   }
 
-  /** Bytes that were encoded before, as they are. */
+  /** Writes encoded bytes unchanged. */
   encoded(bytes: Buffer): void {
     this.#ensure(bytes.length);
     this.#buffer.set(bytes, this.#end);
@@ -52,7 +52,7 @@ export class BinaryWriter {
     }
   }
 
-  /** A varint of 32 bits, taken as unsigned. */
+  /** Writes a 32-bit varint; the value is treated as unsigned. */
   varint32(value: number): void {
     this.#ensure(5);
     value >>>= 0;
@@ -63,7 +63,7 @@ export class BinaryWriter {
     this.#buffer[this.#end++] = value;
   }
 
-  /** A signed 32-bit integer as a varint; negative numbers take ten bytes, as the format wants. */
+  /** Writes a signed 32-bit integer as a varint. Negative numbers take ten bytes, as the format requires. */
   int32(value: number): void {
     if (value >= 0) {
       this.varint32(value);
@@ -72,7 +72,7 @@ export class BinaryWriter {
     }
   }
 
-  /** A 64-bit integer as a varint; negative ones as their two's complement. */
+  /** Writes a 64-bit integer as a varint; negative numbers as their two's complement. */
   varint64(value: bigint): void {
     if (value >= 0n && value <= 0x7fffffffn) {
       this.varint32(Number(value));
@@ -111,7 +111,7 @@ export class BinaryWriter {
     this.#end = this.#buffer.writeDoubleLE(value, this.#end);
   }
 
-  /** Length and bytes. */
+  /** Writes the length and the bytes. */
   bytes(value: Uint8Array): void {
     this.varint32(value.length);
     this.#ensure(value.length);
@@ -119,7 +119,7 @@ export class BinaryWriter {
     this.#end += value.length;
   }
 
-  /** Length and UTF-8. Lone surrogates become U+FFFD. */
+  /** Writes the length and the text in UTF-8. Lone surrogates become U+FFFD. */
   string(value: string): void {
     if (value.length <= shortString && this.#shortAscii(value)) {
       return;
@@ -147,13 +147,13 @@ export class BinaryWriter {
     return true;
   }
 
-  /** Begins a nested message; give the result to {@link join} at its end. One byte is kept for its length. */
+  /** Starts a nested message and reserves one byte for its length. Pass the result to {@link join} at its end. */
   fork(): number {
     this.#ensure(1);
     return ++this.#end;
   }
 
-  /** Ends a nested message: writes its length before it, moving it when one byte is not enough. */
+  /** Ends a nested message: writes its length before it, and moves the message if one byte is not enough. */
   join(start: number): void {
     const length = this.#end - start;
     if (length < 0x80) {

@@ -1,6 +1,6 @@
 import type { DescEnum } from "@bufbuild/protobuf";
 
-/** The lower-case words of an enumeration by number: each value's name without the enumeration's own prefix. */
+/** Returns the lowercase words of an enum by number: the names of the values without the enum's own prefix. */
 export function enumWords(desc: DescEnum): Map<number, string> {
   const prefix = desc.sharedPrefix ?? "";
   return new Map(

@@ -1,16 +1,19 @@
-/** What the fields of requests take, in words. */
+/** Descriptions of the values that request fields accept. */
 import { type DescField, getOption, ScalarType } from "@bufbuild/protobuf";
 import { bounds, latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestWord } from "../../base/latest-block.js";
 import { formOf } from "./text-forms.js";
 
-/** The whole numbers that a field takes. */
+/** Range of an integer field. */
 export interface Range {
   readonly min: bigint;
   readonly max: bigint;
 }
 
-/** Returns the range of a field: its bounds, within those of its type; undefined where it is no whole number. */
+/**
+ * Returns the range of an integer field: the bounds of the contract, or else those of its type. Undefined for other
+ * types.
+ */
 export function rangeOf(field: DescField): Range | undefined {
   const ofType = field.scalar === undefined ? undefined : typeRange(field.scalar);
   const { min, max } = getOption(field, bounds);
@@ -39,9 +42,9 @@ function typeRange(type: ScalarType): Range | undefined {
 }
 
 /**
- * Returns what a field takes, or each item of a list, to go on after "must be".
+ * Returns a description of the values that a field or a list item accepts, to follow "must be".
  *
- * @param wordOf the name of an enumeration's value in this protocol; only asked for enumerations.
+ * @param wordOf returns the name of an enum value in this protocol; called only for enums.
  */
 export function expectationOf(field: DescField, wordOf: (number: number) => string): string {
   const range = rangeOf(field);

@@ -1,9 +1,10 @@
 /**
- * Compiles a message descriptor to an encoder of the plain JSON interface. Its rules are those of docs/json-profile.md:
- * zeros are written, unset is null, 64-bit integers are numbers, enumerations are lower-case words. It takes literals
- * in which fields may be missing at any depth, or whole messages, and does no reflection per call. What is immutable
- * (src/base/caches/immutable.ts) is encoded once: the text of a whole message, or of one in a list, is kept as long as the
- * message, that of a field as long as the field has that same value.
+ * Compiler from message descriptors to encoders of the plain JSON interface, with the rules of docs/json-profile.md:
+ * zeros are written, unset fields are null, 64-bit integers are numbers, enum values are lowercase words. Encoders
+ * accept complete messages, and literals with missing fields at any depth, and use no reflection per call.
+ *
+ * Immutable values (src/base/caches/immutable.ts) are encoded once. The text of a top-level message or list item is
+ * cached as long as the message exists. Other fields cache the text of their last value.
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
@@ -11,18 +12,18 @@ import { isImmutable } from "../../base/caches/immutable.js";
 import { enumWords } from "./enum-words.js";
 import { mayBeUnset } from "./presence.js";
 
-/** Message to compact JSON text. */
+/** Encodes a message as compact JSON text. */
 export type JsonEncoder = (message: object) => string;
 
 type Fields = Readonly<Record<string, unknown>>;
 type EncodeValue = (value: never) => string;
 
-/** A field as `,"name":value`, or nothing. */
+/** Encodes a field as `,"name":value`, or as an empty string if it is omitted. */
 type EncodeMember = (message: Fields) => string;
 
 const compiled = new WeakMap<DescMessage, { encode: EncodeValue }>();
 
-/** The encoder of a message; compiled once for each descriptor. */
+/** Returns the encoder of a message, compiled once per descriptor. */
 export function jsonEncoder(desc: DescMessage): JsonEncoder {
   const message = messageEncoder(desc);
   const texts = new WeakMap<object, string>();
@@ -39,13 +40,13 @@ export function jsonEncoder(desc: DescMessage): JsonEncoder {
   };
 }
 
-/** The encoder of one field's value, where that is the whole body (`response_body`). */
+/** Returns an encoder that writes the value of one field as the entire body (`response_body`). */
 export function jsonFieldEncoder(field: DescField): JsonEncoder {
   const encode = fieldEncoder(field);
   return (message) => encode((message as Fields)[field.localName]) ?? "null";
 }
 
-/** Wrapped, so that a message that contains itself can refer to its own encoder before it is compiled. */
+/** Returns the encoder of a message, in a wrapper that recursive messages can reference before it is compiled. */
 function messageEncoder(desc: DescMessage): { encode: EncodeValue } {
   let message = compiled.get(desc);
   if (message === undefined) {
@@ -78,7 +79,7 @@ function compileMessage(desc: DescMessage): EncodeValue {
     let text = "";
     for (const member of members) {
       const next = member(message);
-      // Without the comma of the first, while it is short: a cut of the whole would copy it.
+      // Drop the leading comma while the text is short: slicing the complete text would copy it.
       text += text === "" ? next.slice(1) : next;
     }
     return `{${text}}`;
@@ -111,7 +112,7 @@ function memberStart(field: DescField): string {
   return `,${JSON.stringify(field.jsonName)}:`;
 }
 
-/** Encodes a field's value; undefined when it is unset. */
+/** Returns the encoder of a field's value. The encoder returns undefined if the field is unset. */
 function fieldEncoder(field: DescField): (value: unknown) => string | undefined {
   const encode = elementEncoder(field);
   switch (field.fieldKind) {
@@ -176,7 +177,7 @@ function rememberImmutable(
   };
 }
 
-/** What is immutable stands in one list after the other, as those change: its text is kept as long as it is. */
+/** Caches the texts of immutable list items, because successive versions of a list share most items. */
 function rememberItems(encode: EncodeValue): EncodeValue {
   const texts = new WeakMap<object, string>();
   return (item: never) => {
@@ -192,7 +193,7 @@ function rememberItems(encode: EncodeValue): EncodeValue {
   };
 }
 
-/** The same text without the tree of pieces that it was joined from, which every use would walk again. */
+/** Returns the same text as a flat string. V8 stores a concatenated string as a tree, and flattens it on each use. */
 function inOnePiece(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
 }
@@ -213,7 +214,7 @@ function encodeMap(entries: Readonly<Record<string, never>>, encode: EncodeValue
   return text === "" ? undefined : `${text}}`;
 }
 
-/** Encodes one element: a singular value, an item of a list, or a value of a map. */
+/** Returns the encoder of one element: a singular value, a list item, or a map value. */
 function elementEncoder(field: DescField): EncodeValue {
   if (field.message !== undefined) {
     const message = messageEncoder(field.message);
@@ -242,7 +243,7 @@ function elementEncoder(field: DescField): EncodeValue {
   }
 }
 
-/** Up to this length it is cheaper to look at every character than to call JSON.stringify. */
+/** Length up to which checking every character is cheaper than calling JSON.stringify. */
 const shortString = 40;
 
 function encodeString(text: string): string {
@@ -258,7 +259,7 @@ function encodeString(text: string): string {
   return `"${text}"`;
 }
 
-/** ISO 8601 in UTC with milliseconds. */
+/** Encodes a timestamp in ISO 8601, in UTC with milliseconds. */
 function encodeTimestamp(timestamp: { readonly seconds?: bigint; readonly nanos?: number }): string {
   const ms = Number(timestamp.seconds ?? 0n) * 1000 + Math.floor((timestamp.nanos ?? 0) / 1e6);
   return `"${new Date(ms).toISOString()}"`;

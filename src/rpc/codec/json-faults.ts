@@ -1,11 +1,11 @@
-/** Finds what is wrong with the JSON of a request that the library could not read, and says it in words for its caller. */
+/** Error messages for request JSON that the library failed to read. */
 import { type DescField, type DescMessage, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import type { RpcError } from "../errors.js";
 import { expectationOf, rangeOf } from "./expectations.js";
 import { givenTwice, wrongValue } from "../parameters.js";
 import { decodeBase64 } from "./read-json.js";
 
-/** Returns the error for the first value that its field does not take; undefined where each is as it should be. */
+/** Returns the error for the first invalid value; undefined if every value is valid. */
 export function findFault(desc: DescMessage, json: JsonValue, path = ""): RpcError | undefined {
   if (!isObject(json)) {
     return path === "" ? undefined : wrongValue(path, "an object", json);
@@ -23,12 +23,12 @@ export function findFault(desc: DescMessage, json: JsonValue, path = ""): RpcErr
   return undefined;
 }
 
-/** Returns the names by which a JSON object has a field; null is as good as nothing. */
+/** Returns the names under which a JSON object contains a field. A null value counts as absent. */
 export function namesIn(json: Readonly<Record<string, JsonValue>>, { jsonName, name }: DescField): string[] {
   return [...new Set([jsonName, name])].filter((key) => Object.hasOwn(json, key) && json[key] !== null);
 }
 
-/** Returns the error for a word of an enumeration that there is not: the library passes over it. */
+/** Returns the error for an unknown enum value; undefined if known. The library silently ignores unknown values. */
 export function findUnknownWord(field: DescField, json: JsonValue, name: string): RpcError | undefined {
   const isUnknown = (value: JsonValue): boolean =>
     typeof value === "string" && field.enum?.values.every((known) => known.name !== value) === true;
@@ -52,7 +52,7 @@ function faultOf(field: DescField, json: JsonValue, name: string): RpcError | un
 
 function itemFault(field: DescField, json: JsonValue, name: string): RpcError | undefined {
   if (field.message !== undefined) {
-    // Those of the library have JSON of their own.
+    // Well-known types have JSON formats of their own.
     return field.message.typeName.startsWith("google.protobuf.")
       ? undefined
       : findFault(field.message, json, `${name}.`);

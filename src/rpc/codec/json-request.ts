@@ -1,4 +1,6 @@
-/** Reads requests from JSON: standard protobuf JSON, the word for the newest block, and errors that name the parameter. */
+/**
+ * Decoding of JSON requests: standard protobuf JSON, the word for the latest block, and errors that name the parameter.
+ */
 import { type DescMessage, getOption, type JsonValue } from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestBlock, latestWord } from "../../base/latest-block.js";
@@ -9,9 +11,9 @@ import { readJson } from "./read-json.js";
 import { requestRules } from "./request-rules.js";
 
 /**
- * Makes a request message of a JSON text; unknown members are passed over.
+ * Decodes a request message from JSON text; ignores unknown members.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function readJsonText(input: DescMessage, text: string): object {
   const json = parseJson(text);
@@ -22,9 +24,9 @@ export function readJsonText(input: DescMessage, text: string): object {
 }
 
 /**
- * Makes a request message of a JSON object; unknown members are passed over.
+ * Decodes a request message from a JSON object; ignores unknown members.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function readJsonRequest(input: DescMessage, json: JsonValue): object {
   const message = readMessage(input, withoutWords(input, json));
@@ -42,9 +44,9 @@ function readMessage(input: DescMessage, json: JsonValue): object {
 }
 
 /**
- * Returns the JSON with numbers in place of the word for the newest block.
+ * Replaces the word for the latest block by its number.
  *
- * @throws Failure INVALID_REQUEST for a word that no enumeration has, which would be taken for none given.
+ * @throws RpcError INVALID_REQUEST for an unknown enum value, which the library would treat as unset.
  */
 function withoutWords(input: DescMessage, json: JsonValue): JsonValue {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {

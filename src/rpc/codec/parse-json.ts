@@ -1,14 +1,14 @@
 import { RpcError } from "../errors.js";
 import { isNestedDeeper } from "../../base/text/json-depth.js";
 
-/** Deepest nesting of a JSON body. */
+/** Limit on the nesting depth of a JSON body. */
 const maxDepth = 128;
 
 /**
- * Parses the JSON text of a request. Text that is nested too deep is refused after a look at its brackets: parsing a
- * megabyte of them would hold up everybody for a tenth of a second.
+ * Parses the JSON text of a request. Text that is nested too deeply is rejected after a scan of its brackets. Parsing a
+ * megabyte of brackets would block the event loop for 0.1 s.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function parseJson(text: string): unknown {
   if (isNestedDeeper(text, maxDepth)) {

@@ -1,13 +1,16 @@
-/** What the contract says of whether a field is there. */
+/** Presence rules that the contract sets for fields. */
 import { type DescField, getOption } from "@bufbuild/protobuf";
 import { field_behavior, FieldBehavior } from "../../../gen/google/api/field_behavior_pb.js";
 
-/** Whether a field can be unset: it is `optional`, or one of a `oneof`. What cannot has a value, a message its empty one. */
+/**
+ * Returns true if a field can be unset: an `optional` field or a member of a `oneof`. Other fields always have a value;
+ * for messages that is the empty message.
+ */
 export function mayBeUnset(field: DescField): boolean {
   return field.proto.proto3Optional || field.oneof !== undefined;
 }
 
-/** Whether a request must have the field. */
+/** Returns true if requests must contain the field. */
 export function isRequired(field: DescField): boolean {
   return getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
 }

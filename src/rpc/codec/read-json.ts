@@ -1,6 +1,6 @@
 /**
- * Standard protobuf JSON to messages, as the library has it, but for bytes: it decodes base64 digit by digit, five times
- * as long as the rest of a large body takes. Here the runtime does.
+ * Decoding of standard protobuf JSON by the library, except for base64. The library decodes base64 digit by digit,
+ * which takes five times as long as the rest of a large body. This module lets the runtime decode it.
  */
 import {
   type DescField,
@@ -14,13 +14,13 @@ import {
 type Message = Record<string, unknown>;
 type FillIn = (message: Message) => void;
 
-/** What the library refuses, in its own words. */
+/** Invalid base64, for which the library throws its own error. */
 const noBase64 = "!";
 
 /**
- * Reads a message; unknown members are passed over.
+ * Decodes a message; ignores unknown members.
  *
- * @throws FieldError of the library, as the cause of an error
+ * @throws Error of the library, with a FieldError as its cause.
  */
 export function readJson(desc: DescMessage, json: JsonValue): object {
   const fillIns: FillIn[] = [];
@@ -31,7 +31,9 @@ export function readJson(desc: DescMessage, json: JsonValue): object {
   return message;
 }
 
-/** The JSON with empty bytes, and what puts them into the message that is made of it. */
+/**
+ * Returns the JSON with bytes values emptied. Adds functions to `fillIns` that set the bytes in the decoded message.
+ */
 function liftBytes(desc: DescMessage, json: JsonValue, fillIns: FillIn[]): JsonValue {
   const fields = fieldsToBytes(desc);
   if (fields.length === 0 || typeof json !== "object" || json === null || Array.isArray(json)) {
@@ -72,16 +74,16 @@ function liftField(field: DescField, json: JsonValue, fillIns: FillIn[]): JsonVa
   return "";
 }
 
-/** Decodes base64 of either alphabet, with or without padding; undefined for what is none. */
+/** Decodes standard or URL-safe base64, with or without padding; undefined if invalid. */
 export function decodeBase64(text: string): Uint8Array | undefined {
   const digits = text.length - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0);
-  // Of other characters the runtime takes the lower byte.
+  // The runtime reads only the lower byte of other characters.
   const isAscii = Buffer.byteLength(text) === text.length;
   if (!isAscii || digits % 4 === 1 || (digits === 0 && text !== "")) {
     return undefined;
   }
   const { buffer, byteOffset, length } = Buffer.from(text, "base64");
-  // It passes over what is no digit, and stops at padding: either makes fewer bytes than so many digits are.
+  // The runtime skips invalid characters and stops at padding. Either results in too few bytes.
   return length === Math.floor((digits * 3) / 4) ? new Uint8Array(buffer, byteOffset, length) : undefined;
 }
 
@@ -99,7 +101,7 @@ function writeField(message: Message, { oneof, localName }: DescField, value: un
 
 const known = new WeakMap<DescMessage, readonly DescField[]>();
 
-/** Single fields of a message that are bytes, or messages that have some. */
+/** Returns the singular fields of a message that are bytes, or messages that contain bytes. */
 function fieldsToBytes(desc: DescMessage): readonly DescField[] {
   let fields = known.get(desc);
   if (fields === undefined) {
@@ -109,7 +111,10 @@ function fieldsToBytes(desc: DescMessage): readonly DescField[] {
   return fields;
 }
 
-/** Types of the library have JSON forms of their own, and are left to it. */
+/**
+ * Returns true if a field is bytes or contains bytes. Well-known types are left to the library, because they have JSON
+ * formats of their own.
+ */
 function leadsToBytes({ fieldKind, scalar, message }: DescField, seen: Set<DescMessage>): boolean {
   if (fieldKind === "scalar") {
     return scalar === ScalarType.BYTES;

@@ -1,6 +1,6 @@
 /**
- * Checks requests against the bounds and forms that the contract gives their fields, and puts texts into the form that
- * services read. Compiled once for each type of message, whatever protocol it comes by.
+ * Validation of requests against the bounds and text forms of the contract, and normalization of texts to the form that
+ * services expect. Rules are compiled once per message type, for all protocols.
  */
 import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { type Bounds, bounds as boundsOption } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
@@ -10,28 +10,28 @@ import { wrongValue } from "../parameters.js";
 import { isRequired } from "./presence.js";
 import { formOf } from "./text-forms.js";
 
-/** The name by which a caller gives a field. */
+/** Returns the name of a field as the caller writes it. */
 export type NameOf = (field: DescField) => string;
 
-/** The name in plain HTTP, JSON-RPC and JSON in general. */
+/** Returns the field name of plain HTTP, JSON-RPC and JSON in general. */
 export const jsonNameOf: NameOf = ({ jsonName }) => jsonName;
-/** The name in binary protocols. */
+/** Returns the field name of binary protocols. */
 export const protoNameOf: NameOf = ({ name }) => name;
 
 type Message = Record<string, unknown>;
-/** Returns the value as services get it. */
+/** Checks a value, and returns it as services expect it. */
 type Rule = (value: unknown, nameOf: NameOf) => unknown;
 
 /**
- * Checks a request, and changes texts in place.
+ * Checks a request, and normalizes texts in place.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export type CheckRequest = (message: object, nameOf: NameOf) => void;
 
 const known = new WeakMap<DescMessage, CheckRequest>();
 
-/** Returns the check of a request's message; fields of messages inside of it have rules of their own elsewhere. */
+/** Returns the check of a request message. Fields of nested messages are checked elsewhere. */
 export function requestRules(desc: DescMessage): CheckRequest {
   let check = known.get(desc);
   if (check === undefined) {
@@ -118,7 +118,7 @@ function lengthRule(field: DescField, { minCharacters = 0, maxCharacters = Infin
     if (text === "" && minCharacters > 0 && isRequired(field)) {
       throw new RpcError("INVALID_REQUEST", `${nameOf(field)} is required: ${range}.`);
     }
-    // A character has at most two units, so most texts need not be counted.
+    // A character has at most two UTF-16 units, so most texts need no exact count.
     const length =
       text.length <= maxCharacters && text.length >= 2 * minCharacters ? text.length : Array.from(text).length;
     if (length < minCharacters || length > maxCharacters) {

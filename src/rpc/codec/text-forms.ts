@@ -1,16 +1,15 @@
-/** The forms of texts in requests (`gatehouse.annotations.v1.form`): their spellings, and the one that services get. */
+/** Text forms in requests (`gatehouse.annotations.v1.form`): accepted spellings, and the spelling that services get. */
 import { type DescField, getOption } from "@bufbuild/protobuf";
 import { form, TextForm as Form } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { toBareHash, toHash, toPublicKey } from "../../base/crypto/parse-hash.js";
 import { addressForm } from "../../base/crypto/signing-payloads.js";
 
-/** A form of a text. */
 export interface TextForm {
-  /** A regular expression that fits all of each spelling. */
+  /** Regular expression that matches every accepted spelling. */
   readonly pattern: string;
-  /** The same in words, to go on after "must be". */
+  /** Description of the form, to follow "must be". */
   readonly words: string;
-  /** Returns the text as services get it; undefined for a text of another form. */
+  /** Returns the text as services expect it; undefined for a text of another form. */
   readonly read: (text: string) => string | undefined;
 }
 
@@ -33,7 +32,7 @@ const textForms: Readonly<Record<Exclude<Form, Form.UNSPECIFIED>, TextForm>> = {
   },
 };
 
-/** Returns the form that the contract gives a field; undefined where any text will do. */
+/** Returns the form that the contract sets for a field; undefined if any text is valid. */
 export function formOf(field: DescField): TextForm | undefined {
   const declared = getOption(field, form);
   return declared === Form.UNSPECIFIED ? undefined : textForms[declared];

@@ -1,4 +1,4 @@
-/** How Connect tells of a failure. */
+/** Error responses of Connect. */
 import { type Code, ConnectError } from "@connectrpc/connect";
 import {
   codeToHttpStatus,
@@ -15,7 +15,7 @@ import { writeEnvelope } from "../exchange/envelope.js";
 import type { HttpResponse } from "../exchange/exchange.js";
 import { errorHeaders } from "../exchange/responses.js";
 
-/** A failure as the library has it. */
+/** Converts an error to the library's type. */
 export function toConnectError(failure: RpcError): ConnectError {
   const headers = errorHeaders(failure);
   return new ConnectError(
@@ -26,7 +26,7 @@ export function toConnectError(failure: RpcError): ConnectError {
   );
 }
 
-/** A failure as the whole answer to a unary call. */
+/** Returns the error response of a unary call. */
 export function unaryError(requestId: string, failure: RpcError, headers: readonly string[]): HttpResponse {
   const error = toConnectError(failure);
   return {
@@ -41,7 +41,7 @@ export function unaryError(requestId: string, failure: RpcError, headers: readon
   };
 }
 
-/** A failure as the whole answer to a call of a stream: the message that ends it. */
+/** Returns the error response of a streaming call: a body that consists of the end-stream message. */
 export function streamError(
   requestId: string,
   failure: RpcError,

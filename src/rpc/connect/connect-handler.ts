@@ -1,6 +1,6 @@
 /**
- * Serves the rpcs over Connect and gRPC-Web, with standard protobuf JSON and binary. Unary calls of Connect are answered
- * here; streams, gRPC-Web and compressed calls are somebody else's.
+ * Connect and gRPC-Web over standard protobuf JSON and binary. This module serves unary Connect calls itself. It passes
+ * streams, gRPC-Web and compressed calls to another handler.
  */
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { RpcError } from "../errors.js";
@@ -25,7 +25,7 @@ import type { ServedMethod } from "../service.js";
 import { unaryError } from "./connect-error.js";
 import { compileForms, type Form, type Forms } from "./unary-forms.js";
 
-/** Answers a call of a unary rpc; `read` gives the request's message. */
+/** Serves a call of a unary rpc; `read` returns the request message. */
 export type ServeUnary = (
   exchange: Exchange,
   served: ServedMethod,
@@ -33,7 +33,7 @@ export type ServeUnary = (
   read: (lease: Permit) => Promise<Buffer>,
 ) => void;
 
-/** Builds what answers unary calls with compiled codecs. */
+/** Creates the handler of unary calls, which uses compiled codecs. */
 export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
   const cachingOf = createCaching(deps.stateTags, deps.keptAnswerBytes);
   const compiled = new Map<ServedMethod, Compiled>();
@@ -44,16 +44,16 @@ export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
   }
   return (exchange, served, { format }, read) => {
     const { forms, caching } = compiled.get(served)!;
-    // Caches keep nothing of a POST.
+    // Responses to POST are not cacheable.
     const kept = exchange.method === "GET" ? caching : undefined;
     serveUnary({ exchange, served, form: forms[format], caching: kept }, read, deps);
   };
 }
 
 /**
- * Builds what answers the paths of rpcs: it finds out by which protocol a call comes, and refuses what is of none.
+ * Creates the handler of rpc paths, which selects the protocol and rejects requests of an unknown one.
  *
- * @param serveUnary serves unary calls of Connect.
+ * @param serveUnary serves unary Connect calls.
  * @param serveOther serves streams, gRPC-Web and compressed calls.
  */
 export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary, serveOther: ServeRpc): Handler {
@@ -77,13 +77,12 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
   };
 }
 
-/** What is compiled of a unary rpc. */
+/** Compiled parts of a unary rpc. */
 interface Compiled {
   readonly forms: Forms;
   readonly caching: RpcCaching;
 }
 
-/** A call of an rpc. */
 interface RpcCall {
   readonly exchange: Exchange;
   readonly served: ServedMethod;
@@ -178,10 +177,10 @@ function serveUnary(
   );
 }
 
-/** Nothing: an answer to POST is not kept, whoever says so. */
+/** Empty cache directives: responses to POST are not cacheable. */
 const toldToNobody: CacheDirectives = { headers: [], isKnown: false, isForGood: false, etag: undefined };
 
-/** A request that is of no protocol of rpcs is answered as plain HTTP is. */
+/** Sends a plain HTTP error for a request of an unknown protocol. */
 function refuse({ exchange, served }: RpcCall, failure: RpcError, deps: ProtocolDeps): void {
   serve(
     exchange,

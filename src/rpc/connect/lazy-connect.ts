@@ -1,19 +1,19 @@
-/** The protocols that the library of Connect has a part in. It is loaded with the first call of one of them. */
+/** Lazy loading of the protocols that use the Connect library. The first call loads the library. */
 import type { Exchange, Handler } from "../exchange/exchange.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import type { ProtocolDeps } from "../gate.js";
 
 export interface ConnectProtocols {
-  /** Answers the paths of rpcs, over Connect and gRPC-Web. */
+  /** Handles rpc paths, over Connect and gRPC-Web. */
   readonly handle: Handler;
   /** Serves streams, gRPC-Web and compressed calls. */
   readonly serveByLibrary: ServeRpc;
 }
 
 /**
- * Builds what answers them.
+ * Creates the lazy handlers.
  *
- * @param serveOther serves instead what the library would of HTTP/1.1.
+ * @param serveOther serves the HTTP/1.1 calls that the library would otherwise serve.
  */
 export function createLazyConnect(deps: ProtocolDeps, serveOther?: (exchange: Exchange) => void): ConnectProtocols {
   const paths = methodsByPath(deps.services);
@@ -32,7 +32,7 @@ export function createLazyConnect(deps: ProtocolDeps, serveOther?: (exchange: Ex
     return (loaded = { serveByLibrary, handle });
   }
 
-  /** An exchange whose caller does not wait so long is nobody's any more. */
+  /** Runs a handler when the library is loaded, unless the exchange has closed meanwhile. */
   function answer(exchange: Exchange, by: (protocols: ConnectProtocols) => void): void {
     if (loaded !== undefined) {
       by(loaded);

@@ -1,4 +1,4 @@
-/** Bodies of requests as the library of Connect takes them. */
+/** Conversion of request bodies to the form that the Connect library reads. */
 import { type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { Readable } from "node:stream";
 import { requestDecoder } from "../codec/request-decoder.js";
@@ -11,10 +11,10 @@ import type { ServedMethod } from "../service.js";
 import { decodeText } from "./grpc-web-text.js";
 
 /**
- * Reads the body. One message is read whole and checked first, so that the errors are those of every other protocol. JSON is
- * written anew, since the library does not know the words that requests may have in place of numbers.
+ * Reads the body. A single message is buffered and validated first, so that the errors are the same in every protocol.
+ * JSON is rewritten, because the library does not know the words that requests may use instead of numbers.
  *
- * @throws Failure
+ * @throws RpcError
  */
 export async function readLibraryBody(
   exchange: Exchange,
@@ -30,7 +30,7 @@ export async function readLibraryBody(
   }
   const sent = await exchange.readBytes(2 * maxMessageBytes, lease, isText ? undefined : firstPrefix);
   const body = isText ? decodeText(sent) : sent;
-  // What is compressed only the library can read.
+  // Only the library can read compressed messages.
   if (body[0] !== 0) {
     return Readable.from([body]);
   }
@@ -38,9 +38,9 @@ export async function readLibraryBody(
 }
 
 /**
- * Checks a message as every other protocol does, and gives it as the library reads it.
+ * Validates a message as in every other protocol, and returns it in the form that the library reads.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function checkMessage({ input }: DescMethod, format: RpcMedia["format"], bytes: Uint8Array): Buffer {
   if (format === "proto") {

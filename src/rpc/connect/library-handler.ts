@@ -1,6 +1,6 @@
 /**
- * Serves what has no path of its own, by the library of Connect: streams of every protocol, gRPC-Web, and compressed
- * calls. The functions, the gate and the catalogue are those of every other protocol.
+ * Calls that the Connect library serves: streams of every protocol, gRPC-Web, and compressed calls. Functions, gate and
+ * error catalog are the same as in every other protocol.
  */
 import { createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
@@ -60,7 +60,7 @@ function toRequest(
     try {
       header.append(name, value);
     } catch {
-      // A name or value that the library has no way to say is not one that it asks for.
+      // The library reads no header with a name or value that it cannot represent.
     }
   }
   if (protocol !== "connect") {
@@ -77,7 +77,7 @@ function toRequest(
   };
 }
 
-/** Writes what the library answers, piece by piece, each when the one before is gone. */
+/** Writes the library's response, each piece after the one before has been sent. */
 async function send(
   exchange: Exchange,
   { status, header, body, trailer }: Awaited<ReturnType<UniversalHandler>>,
@@ -100,12 +100,12 @@ async function send(
   exchange.finish(trailers);
 }
 
-/** Headers of an answer of the library, beside its own: a flat list of names and values. */
+/** Returns the additional headers of a library response: a flat list of names and values. */
 export function libraryHeaders({ requestId, method }: Exchange, { headers }: Permit): string[] {
   return ["X-Request-Id", requestId, ...corsHeaders, ...headers, ...(method === "GET" ? forCallerAlone : [])];
 }
 
-/** The answer to a call that the gate turned away, or that went wrong outside of the library. */
+/** Returns the error response of a call that was rejected by the gate, or that failed outside the library. */
 export function refuseCall(
   { requestId, method }: Exchange,
   failure: RpcError,

@@ -1,6 +1,6 @@
 /**
- * The services as those of the library of Connect: standard implementations, registered by one function, which every
- * adapter of the library takes.
+ * Services in the form of the Connect library: standard implementations, registered by one function that every adapter
+ * of the library accepts.
  */
 import {
   Code,
@@ -23,28 +23,30 @@ import { toReportedError, type ProtocolDeps } from "../gate.js";
 import type { Caller, ServedMethod, ServedService } from "../service.js";
 import { toConnectError } from "./connect-error.js";
 
-/** Who calls, in the values of a context; nobody in particular where whoever carries the call does not say. */
+/** Context key of the caller. The default is an anonymous caller without an address. */
 export const callerKey = createContextKey<Caller>({ address: "", identity: undefined });
 
-/** A call on its way through the library, for whoever answers for it outside of that. */
+/** State of a call that the library processes, shared with the code that serves the call. */
 export interface Passage {
   readonly requestId: string;
-  /** The name by which the caller gives a field. */
+  /** Returns the name of a field as the caller writes it. */
   readonly nameOf: NameOf;
-  /** Why it is not answered well; undefined once the function gave an answer. */
+  /** Error of the call; undefined after the function has returned a response. */
   failure: RpcError | undefined;
 }
 
 const passageKey = createContextKey<Passage | undefined>(undefined);
 
-/** How the library reads requests, for all that are answered by it. */
+/** Options of the library for reading requests. */
 export const libraryOptions = {
   acceptCompression: [compressionGzip, compressionBrotli],
   readMaxBytes: maxMessageBytes,
   jsonOptions: { ignoreUnknownFields: true },
 };
 
-/** Begins a passage, whose values go into the context. What the library refuses by itself never gets to the function. */
+/**
+ * Creates the passage of a call, for the context. The initial error covers requests that the library itself rejects.
+ */
 export function createPassage(requestId: string, { desc }: ServedMethod, { format }: RpcMedia): Passage {
   return {
     requestId,
@@ -57,12 +59,12 @@ function namesIn(format: RpcMedia["format"]): NameOf {
   return format === "json" ? jsonNameOf : protoNameOf;
 }
 
-/** The values that a call has in its context. */
+/** Returns the context values of a call. */
 export function valuesOf(caller: Caller, passage: Passage) {
   return createContextValues().set(callerKey, caller).set(passageKey, passage);
 }
 
-/** Makes the function that registers the services. */
+/** Creates the function that registers the services. */
 export function connectRoutes(
   deps: Pick<ProtocolDeps, "services" | "onInternalError">,
 ): (router: ConnectRouter) => void {
@@ -108,7 +110,7 @@ function stream(served: ServedMethod, deps: Deps) {
       }
       const messages = served.invoke(request, { caller: values.get(callerKey), signal }) as AsyncIterable<object>;
       for await (const message of messages) {
-        // Each is encoded in a turn of its own, since nobody knows how large it is.
+        // Encode each message in its own tick, because messages may be large.
         await nextTick();
         yield message;
       }
@@ -127,10 +129,10 @@ function settle(passage: Passage | undefined, failure: RpcError | undefined): vo
   }
 }
 
-/** Keeps what was thrown as the failure of the call, and gives it as the library wants it. */
+/** Records a thrown value as the error of the call, and returns the error in the library's type. */
 function fail(thrown: unknown, { values, signal }: HandlerContext, deps: Deps): ConnectError {
   if (signal.aborted && !isPastDeadline(signal)) {
-    // Nobody hears it: what is thrown then is how the function ends.
+    // The client gets no response, and an aborted function is expected to throw.
     return new ConnectError("The caller has gone.", Code.Canceled);
   }
   const passage = values.get(passageKey);
@@ -139,13 +141,13 @@ function fail(thrown: unknown, { values, signal }: HandlerContext, deps: Deps): 
   return toConnectError(failure);
 }
 
-/** The name by which the caller gives a field; by its content type where no passage knows. */
+/** Returns the function for names of fields as the caller writes them. Without a passage, the content type decides. */
 function nameOfField({ values, requestHeader }: HandlerContext): NameOf {
   const isJson = requestHeader.get("content-type")?.includes("json") === true;
   return values.get(passageKey)?.nameOf ?? namesIn(isJson ? "json" : "proto");
 }
 
-/** Rejects at the caller's deadline; otherwise it never settles. */
+/** Rejects at the caller's deadline; otherwise never settles. */
 async function untilDeadline(signal: AbortSignal): Promise<never> {
   return await new Promise((_resolve, reject) => {
     const look = (): void => (isPastDeadline(signal) ? reject(deadlineExceeded()) : undefined);

@@ -1,4 +1,4 @@
-/** The messages of unary calls over Connect: standard protobuf JSON, or binary by the compiled codecs. */
+/** Message formats of unary Connect calls: standard protobuf JSON, and binary with the compiled codecs. */
 import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { requestDecoder } from "../codec/request-decoder.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
@@ -6,17 +6,17 @@ import { readJsonText } from "../codec/json-request.js";
 import { shareBytes } from "../exchange/share-bytes.js";
 import type { HttpResponseBody } from "../exchange/exchange.js";
 
-/** One form of an rpc's messages. */
+/** Codec for the messages of an rpc in one format. */
 export interface Form {
   readonly contentType: string;
-  /** Throws the Failure that says what is wrong with the body. */
+  /** Decodes a body. Throws the RpcError that describes what is wrong. */
   readonly decode: (body: Buffer) => object;
   readonly encode: (message: object) => HttpResponseBody;
 }
 
 export type Forms = Readonly<Record<"json" | "proto", Form>>;
 
-/** Compiles both forms of an rpc. */
+/** Compiles the codecs of an rpc for both formats. */
 export function compileForms({ input, output }: DescMethod): Forms {
   const decodeBinary = requestDecoder(input);
   const encodeBinary = binaryEncoder(output);

@@ -1,4 +1,4 @@
-/** The description of the plain HTTP routes, for machines and for people. */
+/** Documentation of the plain HTTP routes, for machines and for people. */
 import { assetHash, inlined, readAssets } from "../http/assets.js";
 import type { Pages } from "../http/pages.js";
 import type { ServedService } from "../service.js";
@@ -8,7 +8,7 @@ import { exampleOf } from "./examples.js";
 import { describeOpenApi, type DocumentInfo } from "./openapi.js";
 
 export function createApiDocs(services: readonly ServedService[], info: DocumentInfo, commentOf: CommentOf): Pages {
-  // Made once: it takes a small machine half a second, in which it does nothing else.
+  // Cached, because building the document blocks the event loop for half a second on a small machine.
   let described: string | undefined;
   const describe = (): string => (described ??= describeOpenApi(services, info, commentOf, exampleOf));
   const style = readAssets("common.css", "docs.css");

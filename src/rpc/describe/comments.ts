@@ -1,6 +1,6 @@
 /**
- * The comments of the contract, which generated code does not carry: they stand in an image of it, with the rest. A node
- * without the image serves all the same; what it says of itself is shorter.
+ * Comments of the contract. Generated code omits comments, so they are read from the compiled descriptor set. A node
+ * without this file works, but its API descriptions are shorter.
  */
 import { fromBinary } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
@@ -9,20 +9,23 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { errorMessage } from "../../base/errors/error-message.js";
 
-/** The comment of whatever has this full name, such as `gatehouse.info.v1.Peer.identity`; empty where there is none. */
+/** Returns the comment of a full name, such as `gatehouse.info.v1.Peer.identity`; empty if there is none. */
 export type CommentOf = (fullName: string) => string;
 
 const image = new URL("../../../../gen/contract.binpb", import.meta.url);
 
-/** Places in a file's descriptor, by the numbers of their fields in descriptor.proto. */
+/** Field numbers of descriptor.proto, from which the path of a comment is built. */
 const place = { message: 4, enum: 5, service: 6, field: 2, nested: 3, nestedEnum: 4, value: 2, method: 2 };
 
 let loaded: ReadonlyMap<string, string> | undefined;
 
-/** The comment of a full name; they are read when the first one is asked for. */
+/** Returns the comment of a full name. Loads the comments on the first call. */
 export const commentOf: CommentOf = (fullName) => (loaded ??= loadComments()).get(fullName) ?? "";
 
-/** Why there are no comments, for whoever runs the node; undefined where there are. Looks, and leaves the reading for later. */
+/**
+ * Returns the reason why the comments cannot be loaded; undefined if they can. Checks only the structure of the file,
+ * and leaves decoding for later.
+ */
 export function commentTrouble(): string | undefined {
   try {
     const reader = new BinaryReader(readFileSync(image));
@@ -89,12 +92,12 @@ function readFile(file: FileDescriptorProto, comments: Map<string, string>): voi
   });
 }
 
-/** The first sentence of a comment, without its full stop: what the thing is called in a list. */
+/** Returns the first sentence of a comment without its period, as a title for lists. */
 export function summaryOf(comment: string): string | undefined {
   return /^.*?(?=\.(\s|$))/s.exec(comment)?.[0];
 }
 
-/** Paragraphs in one line each. */
+/** Joins the lines of each paragraph. */
 function tidy(text: string): string {
   return text
     .split(/\n\s*\n/)

@@ -1,12 +1,12 @@
 /**
- * The interface for people: the document that machines read, as plain HTML with headings, tables and labels. What reads
- * it needs no script; searching and trying do (pages/docs.js).
+ * API documentation for people: the OpenAPI document as plain HTML with headings, tables and labels. Reading needs no
+ * script; searching and trying do (pages/docs.js).
  */
 import { type FieldLine, listFields, typeOf } from "./fields.js";
 import { type Html, html, paragraphs } from "./html.js";
 import type { JsonSchema } from "./json-schema.js";
 
-/** What the page shows of an OpenAPI document. */
+/** Parts of an OpenAPI document that the page shows. */
 export interface OpenApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description?: string }[];
@@ -38,27 +38,27 @@ interface Parameter {
 }
 
 interface Body {
-  /** By media type. */
+  /** Content by media type. */
   readonly content: Readonly<Record<string, Media>>;
 }
 
 interface Media {
   readonly schema: JsonSchema;
-  /** What each message of a stream is. */
+  /** Schema of each message of a stream. */
   readonly "x-item-schema"?: JsonSchema;
   readonly examples?: { readonly example: { readonly value: unknown } };
 }
 
 type Response = Body & { readonly description: string };
 
-/** An operation with where it is. */
+/** Operation with its method and path. */
 interface Placed {
   readonly method: string;
   readonly path: string;
   readonly operation: Operation;
 }
 
-/** Makes what stands between the tags of the page's body. */
+/** Renders the content of the page's body. */
 export function renderDocs(document: OpenApiDocument): string {
   const { info, tags, paths, components } = document;
   const placed = Object.entries(paths).flatMap(([path, operations]) =>
@@ -98,7 +98,7 @@ export function renderDocs(document: OpenApiDocument): string {
     </main>`.text;
 }
 
-/** Who tries something may do so as somebody. */
+/** Renders the form for the identity headers, with which users can try operations as a caller. */
 function renderCaller(schemes: OpenApiDocument["components"]["securitySchemes"]): Html {
   return html`<details id="caller">
     <summary><h2>Who calls</h2></summary>
@@ -167,15 +167,15 @@ function renderOperation(
   </details> `;
 }
 
-/** Those that are no failures, and have no body to be described. */
+/** Statuses that are not errors and have no body to describe. */
 const isElsewhere: ReadonlySet<string> = new Set(["304", "default"]);
 
-/** What is no failure: some rpcs say no by the status, and answer all the same. */
+/** Returns true if a status is not an error. Some rpcs report a negative result by the status, with a regular body. */
 function isDone(status: string, { description }: Response): boolean {
   return status.startsWith("2") || description.startsWith("Done; ");
 }
 
-/** What is asked, with a place for each part of it. */
+/** Renders the form to try an operation, with an input for each part of the request. */
 function renderForm({ method, path, operation }: Placed, schemas: Schemas): Html {
   const { operationId: id, summary, parameters, requestBody, responses } = operation;
   if (isStream(responses["200"])) {
@@ -223,7 +223,7 @@ function renderParameter(id: string, parameter: Parameter, schemas: Schemas): Ht
 
 type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** Fields and an example of what is sent, one way or the other. */
+/** Renders the fields and an example of a request or response body. */
 function renderBody(title: string, id: string, { content }: Body, schemas: Schemas, description = ""): Html {
   const types = Object.keys(content);
   const { schema, "x-item-schema": item, examples } = content[types[0]!]!;
@@ -261,7 +261,7 @@ function renderField({ path, type, isRequired, description }: FieldLine): Html {
   </tr>`;
 }
 
-/** A path that may go on in the next line after each of its parts. */
+/** Returns a path that may wrap after each of its segments. */
 function breakable(path: string): Html[] {
   return path.split(/(?<=[/.])/).map((part, i) => html`${i > 0 && html`<wbr />`}${part}`);
 }

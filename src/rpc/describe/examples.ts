@@ -1,30 +1,30 @@
 /**
- * Examples of requests and answers for people: what the cases of the contract's tests send and get, which record them
- * (CONTRIBUTING.md). A node without them serves all the same.
+ * Examples of requests and responses, recorded by the tests of the contract (CONTRIBUTING.md). A node without the file
+ * works.
  */
 import { readFileSync } from "node:fs";
 
-/** What was asked of an rpc over plain HTTP, and answered. */
+/** Request and response of an rpc over plain HTTP. */
 export interface Example {
-  /** Values of parameters in path and query, by name. */
+  /** Values of path and query parameters, by name. */
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
-  /** The body of the answer; a stream has none. */
+  /** Body of the response; undefined for a stream. */
   readonly response?: unknown;
-  /** The body of an answer that says no, where that changes the status. */
+  /** Body of a negative response, if that changes the status. */
   readonly refusal?: unknown;
-  /** Bodies of failures, by status. */
+  /** Error bodies, by status. */
   readonly failures?: Readonly<Record<string, unknown>>;
 }
 
-/** The example of the rpc with this full name, such as `gatehouse.info.v1.InfoService.GetInfo`. */
+/** Returns the example of an rpc by full name, such as `gatehouse.info.v1.InfoService.GetInfo`. */
 export type ExampleOf = (fullName: string) => Example | undefined;
 
 const file = new URL("../../../assets/examples.json", import.meta.url);
 
 let loaded: Readonly<Record<string, Example>> | undefined;
 
-/** Read when the first one is asked for. */
+/** Returns the example of an rpc. Loads the examples on the first call. */
 export const exampleOf: ExampleOf = (fullName) => (loaded ??= loadExamples())[fullName];
 
 function loadExamples(): Readonly<Record<string, Example>> {

@@ -1,4 +1,4 @@
-/** How a plain route can fail: for reasons of its own, which the contract names, and for those of every request. */
+/** Errors of a plain HTTP route: the reasons that the contract lists for the rpc, and those of every request. */
 import { getOption } from "@bufbuild/protobuf";
 import { failures, ReasonSchema } from "../../../gen/gatehouse/errors/v1/errors_pb.js";
 import { catalogue, type Reason } from "../errors.js";
@@ -7,15 +7,15 @@ import type { JsonSchema } from "./json-schema.js";
 import type { HttpRoute } from "../http/http-rule.js";
 import type { ServedMethod } from "../service.js";
 
-/** What the gate and the reading of requests refuse, where no room is for the answer, and what may happen to anything. */
+/** Reasons of all requests: limits of the gate, no capacity for the response, and internal errors. */
 const ofAnyRequest: readonly Reason[] = ["OVERLOADED", "INTERNAL_ERROR"];
-/** Probes are not counted, and never ask the database. */
+/** Reasons of all requests except probes, which are not rate limited and never query the database. */
 const ofAnyButProbes: readonly Reason[] = ["RATE_LIMITED", "DATABASE_UNAVAILABLE", "DATABASE_DAMAGED"];
 const ofBodies: readonly Reason[] = ["REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE"];
 
 const names = new Map(ReasonSchema.values.map(({ number, localName }) => [number, localName as Reason]));
 
-/** The reasons by their HTTP status, both in ascending order. */
+/** Returns the reasons by HTTP status, both in ascending order. */
 export function failuresOf(
   { desc, isProbe, identifiesCaller }: ServedMethod,
   route: HttpRoute,
@@ -52,13 +52,13 @@ export const failureSchema: JsonSchema = {
 
 export const failureReference: JsonSchema = { $ref: "#/components/schemas/Failure" };
 
-/** Failures as responses of operations. */
+/** Errors as responses of operations. */
 export interface FailureResponses {
-  /** Whatever an operation does not name. */
+  /** Default response for statuses that an operation does not list. */
   readonly any: object;
-  /** The response of a status; one with an example stands where it occurs, others are described once for all. */
+  /** Returns the response of a status. A response with an example is inlined; others are shared definitions. */
   describe(reasons: readonly Reason[], example: unknown): object;
-  /** Those that were described once, by name. */
+  /** Returns the shared definitions by name. */
   definitions(): Readonly<Record<string, object>>;
 }
 

@@ -1,19 +1,19 @@
-/** The fields of a schema as a list for people: each with its place in the whole, such as `peers[].sync.block`. */
+/** Flat list of a schema's fields, each with its path, such as `peers[].sync.block`. */
 import type { JsonSchema } from "./json-schema.js";
 
 export interface FieldLine {
-  /** Empty for the value as a whole. */
+  /** Path of the field; empty for the entire value. */
   readonly path: string;
   readonly type: string;
   readonly isRequired: boolean;
   readonly description: string;
 }
 
-/** @param definitions what references name, by the end of the reference. */
+/** @param definitions schemas by the last part of their reference. */
 export function listFields(schema: JsonSchema, definitions: Readonly<Record<string, JsonSchema>>): FieldLine[] {
   const lines: FieldLine[] = [];
 
-  /** @param above names of the messages that this is inside of: one that holds itself is listed once. */
+  /** @param above names of the enclosing messages; a recursive message is listed once. */
   function visit(given: JsonSchema, path: string, above: readonly string[]): void {
     const { value, name } = resolve(given, definitions);
     if (name !== undefined && above.includes(name)) {
@@ -51,7 +51,7 @@ interface Composite {
   readonly additionalProperties?: JsonSchema;
 }
 
-/** A schema without what only says that it may be null, or that it stands elsewhere. */
+/** Resolves references, and unwraps schemas that only add null. */
 function resolve(
   schema: JsonSchema,
   definitions: Readonly<Record<string, JsonSchema>>,
@@ -66,7 +66,7 @@ function resolve(
   };
 }
 
-/** A type in words: `integer or null`, `list of string`, `one of ok, failing`. */
+/** Describes a type: `integer or null`, `list of string`, `one of ok, failing`. */
 export function typeOf(schema: JsonSchema, definitions: Readonly<Record<string, JsonSchema>>): string {
   const { value, isNullable } = resolve(schema, definitions);
   const { items, additionalProperties } = value as Composite;

@@ -1,6 +1,6 @@
-/** HTML by templates that escape what they are given, so that no comment of the contract is ever taken for markup. */
+/** HTML templates that escape their values, so that comments of the contract are never interpreted as markup. */
 
-/** Markup that is right as it stands. */
+/** Markup that needs no escaping. */
 export class Html {
   constructor(readonly text: string) {}
 }
@@ -9,7 +9,9 @@ type Content = string | number | Html | undefined | false | readonly Content[];
 
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** Texts are escaped, markup is not, lists are joined, and what is undefined or false is left out. */
+/**
+ * Renders a template. Text is escaped, markup is inserted unchanged, lists are joined, undefined and false are omitted.
+ */
 export function html(parts: TemplateStringsArray, ...contents: readonly Content[]): Html {
   return new Html(parts.map((part, i) => (i === 0 ? "" : toText(contents[i - 1])) + part).join(""));
 }
@@ -26,7 +28,7 @@ function toText(content: Content): string {
     : String(content).replace(/[&<>"]/g, (character) => entities[character]!);
 }
 
-/** Paragraphs, with what stands in backticks as code. */
+/** Renders paragraphs, with text in backticks as code. */
 export function paragraphs(text: string): Html[] {
   return text
     .split("\n\n")
@@ -34,7 +36,7 @@ export function paragraphs(text: string): Html[] {
     .map((paragraph) => html`<p>${withCode(paragraph)}</p>`);
 }
 
-/** Every other part of a text with backticks stands between two of them. */
+/** Renders text in backticks as code: every second part after splitting at backticks. */
 function withCode(text: string): Content[] {
   return text.split("`").map((part, i) => (i % 2 === 0 ? part : html`<code>${part}</code>`));
 }

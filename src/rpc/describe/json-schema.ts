@@ -1,6 +1,6 @@
 /**
- * JSON Schema (2020-12) of messages: of responses by the rules of the JSON encoder, and of requests by those of standard
- * protobuf JSON, which bodies are read as. Whatever is written for machines to read of the interface is made of it.
+ * JSON Schema (2020-12) of messages: responses by the rules of the JSON encoder, requests by those of standard protobuf
+ * JSON. All machine-readable API descriptions use these schemas.
  */
 import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import {
@@ -20,21 +20,21 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Schemas of one direction. */
 export interface Schemas {
-  /** The schema of a message, as a reference. */
+  /** Returns the schema of a message, as a reference. */
   message(desc: DescMessage): JsonSchema;
-  /** The schema of a field's value. */
+  /** Returns the schema of a field's value. */
   field(field: DescField): JsonSchema;
-  /** Everything that was referred to, by name. */
+  /** Returns every referenced schema, by name. */
   definitions(): Readonly<Record<string, JsonSchema>>;
 }
 
-/** Which way messages go: answers are written by the JSON profile, requests are read as protobuf JSON. */
+/** Direction of messages: responses follow the JSON profile, requests standard protobuf JSON. */
 export type Direction = "response" | "request";
 
 /**
- * Builds schemas.
+ * Creates a schema builder.
  *
- * @param base where definitions stand, such as `#/components/schemas/`.
+ * @param base prefix of references to definitions, such as `#/components/schemas/`.
  */
 export function createSchemas(direction: Direction, base: string, commentOf: CommentOf): Schemas {
   const definitions = new Map<string, JsonSchema>();
@@ -107,12 +107,11 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
   };
 }
 
-/** A field's name in full. */
 export function fullNameOf(field: DescField): string {
   return `${field.parent.typeName}.${field.name}`;
 }
 
-/** The schema of a value in a path or a query. Everything is text there, and 64-bit numbers are digits. */
+/** Returns the schema of a path or query value. All values are text; 64-bit numbers are digits. */
 export function parameterSchema(field: DescField): JsonSchema {
   const schema =
     field.enum === undefined
@@ -126,7 +125,7 @@ function listSchema(field: DescField, items: JsonSchema): JsonSchema {
   return { type: "array", items, ...(maxItems !== undefined && { maxItems }) };
 }
 
-/** The schema of a request's value, with what the contract allows. */
+/** Returns the schema of a request value, with the bounds of the contract. */
 function boundedSchema(field: DescField, integer64: string | readonly string[]): JsonSchema {
   const schema = scalarSchema(field.scalar ?? ScalarType.STRING, integer64);
   const { min, max, minCharacters, maxCharacters } = getOption(field, bounds);
@@ -141,12 +140,12 @@ function boundedSchema(field: DescField, integer64: string | readonly string[]):
   };
 }
 
-/** The schema of the number of a block, in place of which a request may say a word. */
+/** Adds the word for the latest block to the schema of a block number, if the contract permits the word. */
 function orLatest(field: DescField, schema: JsonSchema): JsonSchema {
   return getOption(field, latest) ? { anyOf: [schema, { type: "string", const: latestWord }] } : schema;
 }
 
-/** @param integer64 the types that a 64-bit number has. */
+/** @param integer64 types of a 64-bit number. */
 function scalarSchema(type: ScalarType, integer64: string | readonly string[]): JsonSchema {
   switch (type) {
     case ScalarType.BOOL:
@@ -192,7 +191,7 @@ function nullable(schema: JsonSchema): JsonSchema {
   return typeof type === "string" ? { ...schema, type: [type, "null"] } : { anyOf: [schema, { type: "null" }] };
 }
 
-/** Zero is never sent where it means that nothing was said. */
+/** Returns the words of an enum without the zero value, which means unset and is never sent. */
 function wordsOf(desc: DescEnum): string[] {
   return [...enumWords(desc).values()].filter((word) => word !== "unspecified");
 }

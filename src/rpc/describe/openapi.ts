@@ -1,7 +1,4 @@
-/**
- * Describes the plain HTTP routes as an OpenAPI 3.1 document, made of the same descriptors and rules as the routes
- * themselves. Nothing is described by hand.
- */
+/** OpenAPI 3.1 document of the plain HTTP routes, generated from the same descriptors and rules as the routes. */
 import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf";
 import { caching, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isRequired } from "../codec/presence.js";
@@ -21,13 +18,12 @@ import { areaOf } from "../json-rpc/named-methods.js";
 import { pathFieldsOf } from "../http/path-template.js";
 import type { ServedMethod, ServedService } from "../service.js";
 
-/** What the document is about. */
 export interface DocumentInfo {
   readonly title: string;
   readonly version: string;
 }
 
-/** What operations are described with. */
+/** Shared parts of the document, used to describe operations. */
 interface Vocabulary {
   readonly responses: Schemas;
   readonly requests: Schemas;
@@ -35,14 +31,14 @@ interface Vocabulary {
   readonly failures: FailureResponses;
 }
 
-/** An rpc with its route. */
+/** Rpc with its route. */
 interface Routed {
   readonly served: ServedMethod;
   readonly route: HttpRoute;
   readonly example: Example | undefined;
 }
 
-/** Builds the document, as JSON text. */
+/** Creates the document, as JSON text. */
 export function describeOpenApi(
   services: readonly ServedService[],
   info: DocumentInfo,
@@ -76,9 +72,9 @@ export function describeOpenApi(
       contact: { name: "Whoever runs this node" },
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
-    // Where the document itself is: the node may be mounted below a path.
+    // Relative to the URL of this document, because the node may be mounted below a path.
     servers: [{ url: ".", description: "This node." }],
-    // Of operations that say nothing else: the headers of an identity are ignored.
+    // Default for operations: identity headers are ignored.
     security: [],
     tags,
     paths,
@@ -180,7 +176,10 @@ function schemaOfAnswer({ served, route }: Routed, responses: Schemas): JsonSche
     : responses.field(route.responseField);
 }
 
-/** The status says something of the body, which is whole all the same; unless this is a failure like any other. */
+/**
+ * Describes a negative response: a status 503 with a complete response body, or with an error body if 503 is also an
+ * error status of the rpc.
+ */
 function describeRefusal(routed: Routed, { responses }: Vocabulary): object {
   const answer = schemaOfAnswer(routed, responses);
   const example = routed.example?.refusal;
@@ -209,7 +208,7 @@ function describeParameters({ served: { desc }, route, example }: Routed, commen
   return [...path.map((field) => describe(field, "path")), ...query.map((field) => describe(field, "query"))];
 }
 
-/** Path parameters have the names that requests have. */
+/** Returns the template with the JSON names of the path parameters. */
 function templateOf({ served: { desc }, route: { template } }: Routed): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     return `{${desc.input.fields.find((field) => field.name === name)?.jsonName ?? name}}`;
@@ -230,13 +229,16 @@ function json(schema: JsonSchema, example?: unknown): object {
   };
 }
 
-/** Messages one after the other: a text, for those who know of no streams, and what each message is, for those who do. */
+/**
+ * Returns the content of a stream: text, for tools without stream support, and the schema of each message as an
+ * extension.
+ */
 function streamed(item: JsonSchema): object {
   const schema = { type: "string" };
   return Object.fromEntries(streamTypes.map((type) => [type, { schema, "x-item-schema": item }]));
 }
 
-/** Those without `network` are good on every network, and a node may refuse them. */
+/** Required identity headers. Without `network`, they are valid on every network, and a node may reject them. */
 const signedHeaders = ["identity", "timestamp", "signature"] as const;
 
 const identityHeaders = {
@@ -248,7 +250,7 @@ const identityHeaders = {
     "0x and 128 hex digits: Ed25519 over the lower-case hex SHA-256 of gatehouse-identity:<network>:<identity>:<timestamp>, each as it is sent; without the header network, of <identity>:<timestamp>.",
 };
 
-/** Nothing, or one of the two forms. */
+/** Alternatives for authentication: none, or either set of headers. */
 const identitySecurity = [{}, requirement(...signedHeaders, "network"), requirement(...signedHeaders)];
 
 function requirement(...names: readonly (keyof typeof identityHeaders)[]): object {

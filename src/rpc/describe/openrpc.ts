@@ -1,11 +1,11 @@
-/** Describes the JSON-RPC methods as an OpenRPC document, made of the same descriptors and rules as the methods. */
+/** OpenRPC document of the JSON-RPC methods, generated from the same descriptors and rules as the methods. */
 import { isRequired } from "../codec/presence.js";
 import { type CommentOf, summaryOf } from "./comments.js";
 import { createSchemas } from "./json-schema.js";
 import { areaOf, type NamedMethod } from "../json-rpc/named-methods.js";
 import type { DocumentInfo } from "./openapi.js";
 
-/** Builds the document, as JSON text. */
+/** Creates the document, as JSON text. */
 export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentInfo, commentOf: CommentOf): string {
   const responses = createSchemas("response", "#/components/schemas/", commentOf);
   const requests = createSchemas("request", "#/components/schemas/", commentOf);

@@ -1,6 +1,6 @@
 /**
- * Server reflection (`grpc.reflection.v1` and `v1alpha`): tells a client that has no proto which services there are and
- * what their messages look like, itself included. Everything it tells comes from the descriptors that are served.
+ * Server reflection (`grpc.reflection.v1` and `v1alpha`): lists services and messages for clients without proto files,
+ * including the reflection services. All data comes from the descriptors of the served services.
  */
 import {
   createRegistry,
@@ -23,7 +23,7 @@ import { type Implementation, serve, type ServedService } from "../service.js";
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
-/** The two reflection services over these services and themselves. */
+/** Creates the two reflection services for the given services and for themselves. */
 export function reflectionServices(services: readonly DescService[]): ServedService[] {
   const reflect = createReflection([...services, ServerReflection, ServerReflectionAlpha]);
   const implementation: Implementation<typeof ServerReflection> = {
@@ -35,7 +35,7 @@ export function reflectionServices(services: readonly DescService[]): ServedServ
   };
   return [
     serve(ServerReflection, implementation),
-    // The two versions differ in nothing but their name.
+    // The two versions differ only in name.
     serve(ServerReflectionAlpha, implementation as unknown as Implementation<typeof ServerReflectionAlpha>),
   ];
 }
@@ -88,7 +88,7 @@ function createReflection(services: readonly DescService[]): (r: ServerReflectio
   };
 }
 
-/** A type, a service, or what is inside of one: a method, a field, a value of an enumeration. */
+/** Finds the file of a type or a service, or of a method, field or enum value within. */
 function fileOfSymbol(registry: Registry, symbol: string): DescFile | undefined {
   const found = registry.get(symbol) ?? registry.get(symbol.slice(0, Math.max(0, symbol.lastIndexOf("."))));
   return found?.file;
@@ -100,7 +100,7 @@ function extensionsOf(registry: Registry, typeName: DescMessage["typeName"]) {
     .filter(({ extendee }) => extendee.typeName === typeName);
 }
 
-/** The file and everything that it imports, since a client needs it all. */
+/** Returns the file and all its imports, which clients need to use the file. */
 function fileAnswer(file: DescFile | undefined, name: string): Answer {
   if (file === undefined) {
     return notFound(name);

@@ -1,4 +1,4 @@
-/** Reading of request bodies, whole or in pieces, from the streams of either HTTP. */
+/** Reading of request bodies, complete or in chunks, from streams of HTTP/1.1 and HTTP/2. */
 import { on } from "node:events";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -7,16 +7,16 @@ import type { Permit } from "../gate.js";
 import type { Beginning } from "./exchange.js";
 import { nextTick } from "./pacing.js";
 
-/** Most bytes of a request body that is read whole: room for a transaction with a document of 1 MiB, in base64. */
+/** Limit on a buffered request body, in bytes: fits a transaction with a 1 MiB document in base64. */
 export const maxBodyBytes = 2 * 1024 * 1024;
 
-/** How long a body may take. */
+/** Time limit for a body, in milliseconds. */
 const withinMs = 30_000;
 
 /**
  * Reads a stream to its end.
  *
- * @throws Failure as `Exchange.readBytes`.
+ * @throws RpcError as `Exchange.readBytes` does.
  */
 export async function readWhole(
   source: Readable,
@@ -49,7 +49,7 @@ function readChunks(
     let hasEnded = false;
     const refuse = (failure: unknown): void => {
       clearTimeout(timer);
-      // What is still to come is thrown away.
+      // Discard the rest of the body.
       source.off("data", onData).resume();
       reject(failure as RpcError);
     };
@@ -86,7 +86,7 @@ function readChunks(
     if (source.destroyed) {
       onClose();
     } else if (source.readableEnded) {
-      // What ends before anybody reads has nothing to read.
+      // A stream that ended before reading started has no data left.
       onEnd();
     } else {
       source.on("data", onData).on("end", onEnd).on("close", onClose);
@@ -94,7 +94,7 @@ function readChunks(
   });
 }
 
-/** Throws a body away as it comes; resolves at its end, or when nobody waits for that any longer. */
+/** Discards a body as it arrives. Resolves at its end, on an error, or after 30 s. */
 export async function discard(source: Readable, onBytes: (bytes: number) => void = () => undefined): Promise<void> {
   if (source.destroyed || source.readableEnded) {
     return;
@@ -104,7 +104,10 @@ export async function discard(source: Readable, onBytes: (bytes: number) => void
   await finished(source, { writable: false, signal: late }).catch(() => undefined);
 }
 
-/** By events, since a stream that is iterated over destroys itself at its end, and with it the answer. */
+/**
+ * Yields the chunks of a body. Uses events, because async iteration would destroy the stream at its end, and with it
+ * the response.
+ */
 export async function* readInPieces(source: Readable): AsyncGenerator<Uint8Array> {
   const hasEnded = (): boolean => source.readableEnded;
   if (hasEnded()) {

@@ -1,8 +1,8 @@
 /**
- * What caches may do with answers to GET, by what the contract says that they are made of (RFC 9111). An answer for nobody
- * in particular has the tag of the state that it was made of; who shows that tag again is told that nothing has changed,
- * and sent nothing. The node itself is the first of these caches: by the same tag it keeps the bytes of what is asked again
- * and again. All else is for its caller alone.
+ * HTTP caching of responses to GET, by the contract's `caching` option (RFC 9111). A response for anonymous callers
+ * carries the entity tag of the state from which it was built. A client that sends the same tag gets 304 without a
+ * body. The node also caches the bytes of repeated responses by this tag. All other responses are private to their
+ * caller.
  */
 import { getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
@@ -15,44 +15,48 @@ import { corsHeaders } from "./cors.js";
 import { isKnown } from "./entity-tags.js";
 import type { HttpResponse, HttpResponseBody, Exchange } from "./exchange.js";
 
-/** For one caller alone: a flat list of names and values, as all lists of headers are. */
+/** Headers of a response that is private to its caller: a flat list of names and values, like all header lists. */
 export const forCallerAlone: readonly string[] = ["Cache-Control", "private, no-store"];
 
-/** Kept, and asked about before each use. */
+/** Headers of a cacheable response that caches must revalidate before each use. */
 const askedAbout = ["Cache-Control", "public, no-cache", "ETag"] as const;
-/** Kept for a year, as long as caches keep anything, and not asked about. */
+/** Headers of an immutable response: cached for a year, the usual maximum, without revalidation. */
 const keptForGood = ["Cache-Control", "public, max-age=31536000, immutable", "ETag"] as const;
 
-/** What the answers of one rpc are told to caches, and what is kept of them here. */
+/** Cache directives for the responses of one rpc, and the node's own cache of these responses. */
 export interface RpcCaching {
   /**
-   * The tag of what an answer would be made of now; undefined where nobody may keep it. The caller was let in before.
+   * Returns the entity tag of the current state; undefined if the response is not cacheable. The caller must be
+   * admitted already.
    */
   tagFor(caller: Caller): string | undefined;
-  /** The answer where the rpc need not be asked for it: it was before, in the state of this tag. */
+  /** Returns the cached response for this tag, so that the rpc need not run. */
   recall(exchange: Exchange, tag: string | undefined): Recalled | undefined;
   /**
-   * What is told with an answer that was made.
+   * Returns the cache directives of a new response.
    *
-   * @param tag what {@link tagFor} gave before it was made; undefined where nobody may keep it.
+   * @param tag result of {@link tagFor} before the response was created; undefined if the response is not cacheable.
    */
   tell(exchange: Exchange, tag: string | undefined, message: object): CacheDirectives;
-  /** Keeps an answer that was told so, in the state of this tag, for whoever asks the same. */
+  /** Caches a response with its directives under this tag, for later identical requests. */
   keep(exchange: Exchange, tag: string | undefined, told: CacheDirectives, body: HttpResponseBody): void;
 }
 
-/** What is told of an answer. */
+/** Cache directives of a response. */
 export interface CacheDirectives {
   readonly headers: readonly string[];
-  /** The caller has this very answer: its body is not sent. */
+  /** True if the client already has this response: the body is not sent. */
   readonly isKnown: boolean;
-  /** It is answered again and again, to whomever: what is of this moment and this caller does not belong beside it. */
+  /**
+   * True if the response is immutable and the same for every caller. Headers that depend on the time or the caller must
+   * be left out.
+   */
   readonly isForGood: boolean;
-  /** The tag that it is sent with; undefined for an answer that is for its caller alone. */
+  /** Entity tag of the response; undefined for a response that is private to its caller. */
   readonly etag: string | undefined;
 }
 
-/** An answer that was given before; without a body where the caller has it. */
+/** Cached response; without a body if the client already has it. */
 export interface Recalled {
   readonly told: CacheDirectives;
   readonly body: HttpResponseBody;
@@ -66,28 +70,33 @@ const keptByNobody: RpcCaching = {
   keep: () => undefined,
 };
 
-/** What is known of a question in one state: that it has an answer, and from the second time on the answer's bytes. */
+/**
+ * Cache entry of a request in one state. The first request stores only that it succeeds, later requests also the body.
+ */
 interface Known {
   readonly told: CacheDirectives;
   readonly body: HttpResponseBody | undefined;
 }
 
-/** Most bytes of what is kept, where nobody says how many. */
+/** Default limit on cached bytes. */
 const defaultKeptBytes = 1024 * 1024;
-/** Longer questions and answers are not kept: they are nobody's but one's, or kept elsewhere. */
+/**
+ * Limits on keys and bodies, in UTF-16 units or bytes. Longer requests rarely repeat; longer bodies are cached
+ * elsewhere.
+ */
 const mostKeyUnits = 1024;
 const mostBodyUnits = 64 * 1024;
-/** Roughly what one costs beside its texts. */
+/** Estimated overhead of an entry besides its texts, in bytes. */
 const entryBytes = 300;
 const noBody: HttpResponseBody = {};
 
 /**
- * Compiles what the contract says of single rpcs. Whoever has no identity is answered the same for as long as the state is
- * the same: so whether there is an answer, and no failure, is found once for each state, and its bytes are made once.
+ * Compiles the caching rules of the contract for single rpcs. Anonymous callers get the same response while the state
+ * is the same, so a successful call and its bytes are remembered for each state.
  *
- * @param tags none where nobody knows what answers are made of: then nobody keeps them.
- * @param keptBytes most bytes of what is kept here of all answers.
- * @throws Error for an rpc whose answers are said to be kept, and that is no unary read.
+ * @param tags undefined if the state has no tags: then responses are not cacheable.
+ * @param keptBytes limit on the cached bytes of all responses.
+ * @throws Error if the contract makes the responses of an rpc cacheable that is not unary or has side effects.
  */
 export function createCaching(
   tags: StateTags | undefined,
@@ -125,7 +134,7 @@ export function createCaching(
       },
 
       tell(exchange, tag, message) {
-        // A block that came in between: nobody can say of which state the answer is.
+        // A block arrived during the call, so the state of the response is unknown.
         if (tag === undefined || tag !== tagNow()) {
           return toldToCaller;
         }
@@ -146,7 +155,7 @@ export function createCaching(
         if (key.length > mostKeyUnits) {
           return;
         }
-        // What is asked once only takes no room but its name's, so that reading everything once drives out little.
+        // The first request stores only its key, so that a client that reads everything once evicts little.
         const isKept = !told.isKnown && (body.body?.length ?? 0) <= mostBodyUnits && answers.has(key);
         answers.set(key, { told: { ...told, isKnown: false }, body: isKept ? toLastingBody(body) : undefined });
       },
@@ -154,12 +163,12 @@ export function createCaching(
   };
 }
 
-/** How an answer is told to whoever does not have it, and to whoever does. */
+/** Returns the directives for clients without the response and for those that have it. */
 function tellBoth(told: Omit<CacheDirectives, "isKnown">): Readonly<Record<"whole" | "unchanged", CacheDirectives>> {
   return { whole: { ...told, isKnown: false }, unchanged: { ...told, isKnown: true } };
 }
 
-/** Two bytes for each unit of a text at most; bytes that are shared with other answers count here, too. */
+/** Estimates the size of an entry: two bytes per UTF-16 unit. Bytes shared with other responses count too. */
 function sizeOf({ body }: Known, key: string): number {
   return entryBytes + 2 * (key.length + (body?.body?.length ?? 0));
 }
@@ -168,7 +177,7 @@ function keyOf({ path, query }: Exchange, tag: string): string {
   return `${tag} ${path}?${query}`;
 }
 
-/** The same for one after the other, made once. */
+/** Memoizes the result for the last key. */
 function rememberLast<T>(make: (key: string) => T): (key: string) => T {
   let last: { readonly key: string; readonly made: T } | undefined;
   return (key) => {
@@ -179,7 +188,7 @@ function rememberLast<T>(make: (key: string) => T): (key: string) => T {
   };
 }
 
-/** The answer to a caller who has it already. */
+/** Creates the 304 response for a client that already has the response. */
 export function notModified(requestId: string, told: readonly string[], headers: readonly string[]): HttpResponse {
   return { status: 304, headers: ["X-Request-Id", requestId, ...corsHeaders, ...told, ...headers] };
 }

@@ -1,12 +1,12 @@
 import type { EventEmitter } from "node:events";
 
-/** Who wants to hear that an answer is out: one listener of its emitter, however many there are. */
+/** Listeners for the end of a response. Attaches a single listener to the emitter, however many are added. */
 export class CloseListeners {
   private listeners: (() => void)[] | undefined;
 
   constructor(private readonly emitter: EventEmitter & { readonly closed: boolean }) {}
 
-  /** Calls back at the end, or at once where that has been. */
+  /** Calls the listener on close, or immediately if already closed. */
   add(listener: () => void): void {
     if (this.emitter.closed) {
       listener();

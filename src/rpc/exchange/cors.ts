@@ -1,4 +1,4 @@
-/** Cross-origin access: any page may read what the node serves to everybody; nothing here relies on cookies. */
+/** Cross-origin access: pages of every origin may read public responses. The node uses no cookies. */
 
 /** Headers of every response, as a flat list of names and values. */
 export const corsHeaders: readonly string[] = [
@@ -8,7 +8,7 @@ export const corsHeaders: readonly string[] = [
   "ETag, X-Node-Dormant, X-Request-Id, Gatehouse-Block, Retry-After, RateLimit, RateLimit-Policy, grpc-status, grpc-message, grpc-status-details-bin",
 ];
 
-/** Headers of the answer to a preflight (`OPTIONS` on any path). */
+/** Headers of the response to a preflight (`OPTIONS` on any path). */
 export const preflightHeaders: readonly string[] = [
   ...corsHeaders,
   "Access-Control-Allow-Methods",

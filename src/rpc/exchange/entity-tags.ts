@@ -1,13 +1,15 @@
-/** Entity tags: names of answers, by which a caller asks whether the one that he has is still it (RFC 9110, 8.8.3 and 13.1.2). */
+/**
+ * Entity tags, with which clients check if their copy of a response is current (RFC 9110, sections 8.8.3 and 13.1.2).
+ */
 
-/** What separates tags, and the next of them; or the end. */
+/** Pattern of the next tag and the separators before it, or of the end of the list. */
 const nextTag = /[ \t,]*(?:(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)|$)/y;
 
 /**
- * Whether `If-None-Match` names this tag, so that whoever asks has the answer. Weak and strong ones of the same text are
- * one; what is no list of tags names nothing.
+ * Returns true if `If-None-Match` names this tag, so the client has the response. Weak and strong tags with the same
+ * text are equal. A malformed list matches nothing.
  *
- * @param etag with its quotes, and with the mark of a weak one.
+ * @param etag the tag with its quotes, and with `W/` if weak.
  */
 export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) {

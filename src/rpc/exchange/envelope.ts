@@ -1,14 +1,14 @@
-/** Messages on the wire of gRPC, gRPC-Web and the streams of Connect: a flag of one byte, the length in four, the bytes. */
+/** Message framing of gRPC, gRPC-Web and Connect streams: one byte of flags, four bytes of length, then the message. */
 import { RpcError } from "../errors.js";
 import type { Beginning } from "./exchange.js";
 
-/** Most bytes of one request message, after decompression. */
+/** Limit on a request message after decompression, in bytes. */
 export const maxMessageBytes = 4 * 1024 * 1024;
 
-/** Bytes before a message. */
+/** Length of the prefix before a message, in bytes. */
 export const prefixBytes = 5;
 
-/** A message with its prefix. */
+/** Returns a message with its prefix. */
 export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(prefixBytes + message.length);
   bytes[0] = flags;
@@ -17,14 +17,14 @@ export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
   return bytes;
 }
 
-/** A body that announces a message that is too large need not come. */
+/** Early check of the first prefix: rejects a message that is too large before the body arrives. */
 export const firstPrefix: Beginning = { bytes: prefixBytes, check: checkLength };
 
 /**
- * The one message of a unary request's body.
+ * Returns the only message in the body of a unary request.
  *
- * @throws Failure INVALID_REQUEST when it is not one whole message; PAYLOAD_TOO_LARGE; INTERNAL_ERROR, as gRPC wants
- * it, when it is compressed and no header says how.
+ * @throws RpcError INVALID_REQUEST if the body is not exactly one complete message; PAYLOAD_TOO_LARGE; INTERNAL_ERROR,
+ * as gRPC requires, if the message is compressed and no header names the encoding.
  */
 export function readOnlyMessage(body: Buffer): Buffer {
   if (body.length < prefixBytes) {

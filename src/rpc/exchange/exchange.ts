@@ -1,73 +1,72 @@
-/** A request and the way to answer it, whichever HTTP carries it: all that the protocols know of either. */
+/** HTTP request and its response, independent of the HTTP version, as the protocols see them. */
 import type { Arrival, Permit } from "../gate.js";
 
-/** The body of an answer. */
 export interface HttpResponseBody {
-  /** Nothing where there is none. */
+  /** Content of the body; undefined if empty. */
   readonly body?: string | Buffer | undefined;
-  /** The body's bytes are kept elsewhere, and shared with other answers. */
+  /** True if the bytes are stored elsewhere and shared with other responses. */
   readonly isShared?: boolean | undefined;
 }
 
-/** A whole answer. */
+/** Complete response. */
 export interface HttpResponse extends HttpResponseBody {
   readonly status: number;
-  /** A flat list of names and values. */
+  /** Headers, a flat list of names and values. */
   readonly headers: readonly string[];
   /** Trailers, a flat list of names and values; over HTTP/2 only. */
   readonly trailers?: readonly string[];
 }
 
-/** A look at the first bytes of a body, as soon as they are there. */
+/** Early check of the first bytes of a body. */
 export interface Beginning {
   readonly bytes: number;
-  /** Throws the Failure that says why the rest need not come. */
+  /** Throws an RpcError if the rest of the body should be rejected. */
   check(bytes: Buffer): void;
 }
 
 export interface Exchange extends Arrival {
   readonly isHttp2: boolean;
-  /** The HTTP method, in upper case. */
+  /** HTTP method, in upper case. */
   readonly method: string;
-  /** The path as it was sent, without origin and query. */
+  /** Path as sent, without origin and query. */
   readonly path: string;
-  /** The query as it was sent, without the mark. */
+  /** Query as sent, without the question mark. */
   readonly query: string;
-  /** Request headers by lower-case name. */
+  /** Returns the request headers by lowercase name. */
   headerEntries(): Iterable<readonly [name: string, value: string]>;
   /**
-   * Reads the whole body, for which the lease takes room.
+   * Reads the complete body and reserves its bytes with the permit.
    *
-   * @throws Failure PAYLOAD_TOO_LARGE as soon as more than `maxBytes` are announced or sent; REQUEST_TIMEOUT when it
-   * does not arrive in time; INVALID_REQUEST when the caller goes away before its end; OVERLOADED without room; and what
-   * the look at its beginning throws.
+   * @throws RpcError PAYLOAD_TOO_LARGE as soon as more than `maxBytes` are announced or received; REQUEST_TIMEOUT if
+   * the body takes too long; INVALID_REQUEST if the client disconnects early; OVERLOADED without capacity; and any
+   * error of the early check.
    */
   readBytes(maxBytes: number, lease: Pick<Permit, "reserveRequestBytes">, beginning?: Beginning): Promise<Buffer>;
-  /** How long the body will be, as its sender says; 0 where he does not. */
+  /** Length of the body in bytes, as announced by the client; 0 if not announced. */
   readonly contentLength: number;
-  /** Throws the body away as it comes; resolves at its end, or when the caller goes away or takes too long for it. */
+  /** Discards the body as it arrives. Resolves at its end, or if the client disconnects or takes too long. */
   discardBody(): Promise<void>;
-  /** The body in pieces, as they arrive. Throws when the caller goes away before its end. */
+  /** Yields the chunks of the body as they arrive. Throws if the client disconnects before the end. */
   readChunks(): AsyncIterable<Uint8Array>;
-  /** Answers. Nothing happens when the caller has gone, or an answer was begun. */
+  /** Sends a complete response. Does nothing if the client has disconnected or a response has started. */
   send(answer: HttpResponse): void;
-  /** Begins an answer whose body follows in pieces. */
+  /** Starts a response whose body follows in pieces. */
   begin(status: number, headers: readonly string[]): void;
-  /** Sends a piece; resolves when there is room for the next, also when the caller has gone. */
+  /** Sends a piece of the body. Resolves when the next piece may be sent, or if the client has disconnected. */
   write(piece: Uint8Array): Promise<void>;
-  /** Ends an answer that was begun, over HTTP/2 with trailers: a flat list of names and values. */
+  /** Ends a started response, over HTTP/2 with trailers: a flat list of names and values. */
   finish(trailers?: readonly string[]): void;
-  /** An answer was begun. */
+  /** True if a response has started. */
   readonly headersSent: boolean;
-  /** The answer is out, or the caller has gone. */
+  /** True if the response is sent or the client has disconnected. */
   readonly isClosed: boolean;
 }
 
-/** Answers an exchange; false when it is another's to answer. */
+/** Handles an exchange; returns false to leave the exchange to another handler. */
 export type Handler = (exchange: Exchange) => boolean;
 
-/** Answers of these statuses end with their headers, and have no length. */
+/** Statuses of responses that have neither a body nor a Content-Length. */
 export const bodiless: ReadonlySet<number> = new Set([204, 304]);
 
-/** Answers longer than this are written in turns, so that what else the node answers comes in between. */
+/** Limit on the bytes written in one tick. Longer responses are split, so that other requests are served in between. */
 export const turnBytes = 64 * 1024;

@@ -1,11 +1,12 @@
-/** Exchanges of requests that a server of somebody else took: an application of Express, or a server of the SDK's. */
+/** Exchanges for requests that a plain Node.js HTTP server accepts, such as that of the MCP endpoint. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Connection, Gate } from "../gate.js";
 import { Http1Exchange } from "./http1-exchange.js";
 
 /**
- * Makes exchanges; undefined for a request on a connection that the gate turns away, which is closed.
+ * Creates a function that wraps requests as exchanges. Returns undefined, and closes the connection, if the gate
+ * rejects the connection.
  */
 export function createExchangeFactory(
   gate: Gate,

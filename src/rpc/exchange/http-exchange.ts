@@ -1,4 +1,4 @@
-/** What exchanges over both kinds of HTTP have in common. */
+/** Common parts of exchanges over HTTP/1.1 and HTTP/2. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Connection } from "../gate.js";
 import { CloseListeners } from "./close-listeners.js";
@@ -10,8 +10,8 @@ export abstract class HttpExchange {
   private readonly closing: CloseListeners;
 
   /**
-   * @param url without an origin.
-   * @param answer closes when the answer is out, or the caller has gone.
+   * @param url URL without an origin.
+   * @param answer emitter that closes when the response is sent or the client has disconnected.
    */
   protected constructor(
     readonly requestId: string,
@@ -31,7 +31,7 @@ export abstract class HttpExchange {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
-  /** Without what HTTP/2 says of the request among them. */
+  /** Yields the headers without the pseudo-headers of HTTP/2. */
   *headerEntries(): Iterable<readonly [string, string]> {
     for (const name of Object.keys(this.headers)) {
       if (!name.startsWith(":")) {

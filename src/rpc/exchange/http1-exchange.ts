@@ -1,4 +1,4 @@
-/** An exchange over HTTP/1.1. */
+/** Exchange over HTTP/1.1. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Connection, Permit } from "../gate.js";
 import { discard, readInPieces, readWhole } from "./body.js";
@@ -69,7 +69,7 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     }
   }
 
-  /** `headers` is a flat list of names and values. */
+  /** Writes the headers, a flat list of names and values. */
   protected writeHead(status: number, headers: string[]): void {
     this.response.writeHead(status, headers);
   }
@@ -94,7 +94,7 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     this.request.socket.destroy();
   }
 
-  /** A long body that nobody reads to its end takes the connection with it; of a short one Node.js throws away the rest. */
+  /** Returns `Connection: close` if a long body is still unread. Node.js discards the rest of a short one. */
   private closingHeaders(): readonly string[] {
     const { complete, headers } = this.request;
     const isLong = "transfer-encoding" in headers || this.contentLength > turnBytes;
@@ -102,7 +102,7 @@ export class Http1Exchange extends HttpExchange implements Exchange {
   }
 }
 
-/** Path and query of a URL, without the origin that a proxy may put before them. */
+/** Returns path and query of a URL, without the origin that a proxy may include. */
 function withoutOrigin(url: string): string {
   if (url.startsWith("/")) {
     return url;

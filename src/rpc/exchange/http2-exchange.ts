@@ -1,4 +1,4 @@
-/** An exchange over one stream of HTTP/2. */
+/** Exchange over one HTTP/2 stream. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Connection, Permit } from "../gate.js";
 import { discard, readInPieces, readWhole } from "./body.js";
@@ -6,7 +6,7 @@ import { type HttpResponse, type Beginning, bodiless, type Exchange, turnBytes }
 import { HttpExchange } from "./http-exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
-/** How long a client may go on sending after it was answered. */
+/** Time that a client may continue to send after the response, in milliseconds. */
 const stillSendingMs = 1_000;
 
 export class Http2Exchange extends HttpExchange implements Exchange {
@@ -18,7 +18,7 @@ export class Http2Exchange extends HttpExchange implements Exchange {
     connection: Connection,
     private readonly stream: ServerHttp2Stream,
     protected readonly headers: IncomingHttpHeaders,
-    /** Hears of bytes of the body, as they are read. */
+    /** Called with the size of each body chunk that is read. */
     private readonly onBody: (bytes: number) => void,
   ) {
     super(requestId, connection, headers[":path"] ?? "/", stream);
@@ -120,8 +120,8 @@ export class Http2Exchange extends HttpExchange implements Exchange {
   }
 
   /**
-   * What a client still sends when the answer is out is thrown away; if it goes on for long it is told to stop, without
-   * which the stream would stay open. At once it would be too early: some clients take that for the answer.
+   * Discards the data that a client still sends after the response. After 1 s the stream is closed, because it would
+   * stay open otherwise. Closing it immediately would be too early: some clients take the reset for the response.
    */
   private stopReading(): void {
     const { stream } = this;
@@ -134,7 +134,7 @@ export class Http2Exchange extends HttpExchange implements Exchange {
   }
 }
 
-/** A flat list of names and values as node:http2 takes it. */
+/** Converts a flat list of names and values to headers of node:http2. */
 function toFields(list: readonly string[], status?: number, fields: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
   if (status !== undefined) {
     fields[":status"] = status;

@@ -1,18 +1,18 @@
-/** The protocols of rpcs by the Content-Type that a request has. */
+/** Detection of the rpc protocol from the Content-Type of a request. */
 
-/** What a Content-Type says of a request to an rpc. */
+/** Protocol and encoding that a Content-Type selects. */
 export interface RpcMedia {
   readonly protocol: "grpc" | "grpc-web" | "connect";
   readonly format: "proto" | "json";
-  /** Messages in envelopes; otherwise the body is the message. */
+  /** True if messages have envelopes; false if the body is the message. */
   readonly isStream: boolean;
-  /** Of gRPC-Web: all in base64. */
+  /** True if the body is base64, as in gRPC-Web text. */
   readonly isText: boolean;
 }
 
 const known = new Map<string, RpcMedia | undefined>();
 
-/** Reads a Content-Type, in any case and with any parameters; undefined where it is of none of the protocols. */
+/** Parses a Content-Type in any case, ignoring parameters; undefined if no protocol matches. */
 export function readRpcMedia(contentType: string | undefined): RpcMedia | undefined {
   if (contentType === undefined) {
     return undefined;
@@ -21,7 +21,7 @@ export function readRpcMedia(contentType: string | undefined): RpcMedia | undefi
     return known.get(contentType);
   }
   const media = parse(contentType.split(";", 1)[0]!.trim().toLowerCase());
-  // Few are ever used; what strangers make up is not remembered.
+  // Clients use few types. The limit keeps arbitrary parameters of untrusted clients from filling memory.
   if (media !== undefined && known.size < 100) {
     known.set(contentType, media);
   }
@@ -33,7 +33,7 @@ function parse(type: string): RpcMedia | undefined {
   if (grpc !== null) {
     const [, web, text, format = "proto"] = grpc;
     const isText = text !== undefined;
-    // gRPC itself is served with protobuf alone.
+    // The node serves gRPC itself only with protobuf.
     if (web === undefined ? isText || format === "json" : isText && format === "json") {
       return undefined;
     }

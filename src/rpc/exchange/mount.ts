@@ -1,7 +1,6 @@
 /**
- * Requests that a server of HTTP/1.1 took which is not the node's, such as an application of Express. Its connections are
- * that server's, which may be busy with something else on them: for the gate a connection begins and ends with its
- * request.
+ * Requests that another HTTP/1.1 server accepts, such as an Express application. That server owns the connections and
+ * may use them for other requests. To the gate, a connection therefore starts and ends with its request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { RpcError } from "../errors.js";
@@ -13,17 +12,17 @@ import { serve } from "./serve.js";
 
 export interface MountDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly nextRequestId: () => string;
-  /** The headers that an answer goes out with, as a flat list of names and values; those that it has when left out. */
+  /** Returns the headers to send, as a flat list of names and values. By default the headers are sent unchanged. */
   readonly headersOf?: (exchange: Exchange, headers: readonly string[]) => readonly string[];
 }
 
 export interface Mount {
   /**
-   * Makes an exchange of a request, whose path is relative to where the node is mounted; undefined where it was turned
-   * away, and has been answered.
+   * Creates the exchange of a request, whose path is relative to the mount point. Returns undefined if the request was
+   * rejected; then the response is sent already.
    */
   enter(request: IncomingMessage, response: ServerResponse): Http1Exchange | undefined;
-  /** Turns requests away from now on, and finishes those under way for up to `graceMs`; those that are left are cut. */
+  /** Rejects new requests, and waits up to `graceMs` for those in progress. Aborts the rest. */
   drain(graceMs: number): Promise<void>;
 }
 
@@ -87,7 +86,9 @@ export function createMount(deps: MountDeps): Mount {
   };
 }
 
-/** Handlers before this one may have wrapped the response, or set headers of their own: those of the answer win. */
+/**
+ * Exchange whose response other handlers may have wrapped or given headers. The exchange's own headers take precedence.
+ */
 class MountedExchange extends Http1Exchange {
   constructor(
     requestId: string,
@@ -99,7 +100,7 @@ class MountedExchange extends Http1Exchange {
     super(requestId, connection, request, response);
   }
 
-  /** One by one, since wrappers that hear of headers do not all know the flat list. */
+  /** Sets headers one at a time, because some wrappers do not support the flat list. */
   protected override writeHead(status: number, given: readonly string[]): void {
     const headers = this.headersOf(this, given);
     for (let i = 0; i < headers.length; i += 2) {
@@ -112,7 +113,7 @@ class MountedExchange extends Http1Exchange {
   }
 }
 
-/** Of a request that the gate is not asked about. */
+/** Placeholder connection of a request that was rejected without the gate. */
 const noConnection: Connection = {
   remoteAddress: "",
   provenIdentity: undefined,
@@ -120,13 +121,13 @@ const noConnection: Connection = {
   end: () => undefined,
 };
 
-/** A handler before this one has read it. */
+/** Returns true if an earlier handler has read the body. */
 function isBodyGone({ headers, readableDidRead, readableEnded }: IncomingMessage): boolean {
   const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
   return hasBody && (readableDidRead || readableEnded);
 }
 
-/** What a parser has made of a body is not what was sent, so nothing is made of that. */
+/** Rejects a request whose body was parsed by an earlier handler: the original bytes are lost. */
 function refuseBody(exchange: Exchange, deps: MountDeps): void {
   serve(
     exchange,

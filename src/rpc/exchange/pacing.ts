@@ -1,21 +1,21 @@
 /**
- * Turns of the event loop for what takes long: large bodies are parsed, and large answers made, one in each turn,
- * however many there are at once. What else arrives waits for one of them, not for all.
+ * Pacing of expensive work: large bodies are parsed and large responses created one per tick of the event loop. Other
+ * requests then wait for one of them, not for all.
  */
 import { type HttpResponse, turnBytes } from "./exchange.js";
 
 let lastTurn: Promise<void> = Promise.resolve();
 
-/** Waits for a turn of one's own. */
+/** Waits for a tick of the event loop that no other waiter shares. */
 export async function nextTick(): Promise<void> {
   lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)));
   await lastTurn;
 }
 
-/** Bytes of the large answers that were made in this turn. */
+/** Bytes of the large responses that were created in this tick. */
 let madeBytes = 0;
 
-/** Makes an answer now, or in a later turn where enough were made in this one. */
+/** Creates a response now, or in a later tick if this tick has created enough bytes. */
 export function respondInTurn(make: () => HttpResponse): HttpResponse | Promise<HttpResponse> {
   if (madeBytes > turnBytes) {
     return nextTick().then(() => respondInTurn(make));

@@ -1,7 +1,10 @@
-/** Names for requests. */
+/** Generation of request IDs. */
 import { randomBytes } from "node:crypto";
 
-/** Unlike those of another process, and cheap, since most are never looked up. */
+/**
+ * Creates a generator of request IDs. A random prefix separates processes; a counter is cheap, since few IDs are ever
+ * used.
+ */
 export function createRequestIds(): () => string {
   const prefix = randomBytes(4).toString("hex");
   let count = 0;

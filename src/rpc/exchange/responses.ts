@@ -1,10 +1,10 @@
-/** Answers of the plain HTTP interface: one content type, one error body, the same headers on every route. */
+/** Responses of the plain HTTP interface: one content type, one error format, and the same headers on every route. */
 import { RpcError } from "../errors.js";
 import { forCallerAlone } from "./caching.js";
 import { corsHeaders } from "./cors.js";
 import type { HttpResponse, HttpResponseBody } from "./exchange.js";
 
-/** A JSON text as the whole body. `headers` is a flat list of names and values. */
+/** Creates a response with a JSON body. `headers` is a flat list of names and values. */
 export function jsonResponse(
   requestId: string,
   status: number,
@@ -19,7 +19,7 @@ export function jsonResponse(
   };
 }
 
-/** A failure in the one error body: `{success, error, errorCode}`, with `retryAfter` where there is one. */
+/** Creates an error response with the body `{success, error, errorCode}`, and `retryAfter` if the error has one. */
 export function errorResponse(requestId: string, failure: RpcError, headers: readonly string[] = []): HttpResponse {
   const { httpStatus } = failure.kind;
   return jsonResponse(requestId, httpStatus, { body: errorBody(failure) }, [
@@ -29,14 +29,14 @@ export function errorResponse(requestId: string, failure: RpcError, headers: rea
   ]);
 }
 
-/** The headers that come with a failure: a flat list of names and values. */
+/** Returns the headers of an error: a flat list of names and values. */
 export function errorHeaders(failure: RpcError): readonly string[] {
   return failure.retryAfterS === undefined
     ? failure.headers
     : [...failure.headers, "Retry-After", String(failure.retryAfterS)];
 }
 
-/** The error body as JSON text. */
+/** Returns the error body as JSON text. */
 export function errorBody(failure: RpcError): string {
   return JSON.stringify({
     success: false,
@@ -46,7 +46,7 @@ export function errorBody(failure: RpcError): string {
   });
 }
 
-/** The failure of a request with the wrong HTTP method. */
+/** Creates the error for a request with an unsupported HTTP method. */
 export function methodNotAllowed(method: string, allowed: readonly string[]): RpcError {
   const list = allowed.join(", ");
   return new RpcError("METHOD_NOT_ALLOWED", `${method} is not allowed here; allowed: ${list}.`, undefined, [

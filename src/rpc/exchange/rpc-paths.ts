@@ -1,12 +1,12 @@
-/** Where rpcs are called by the protocols of rpc: `/package.Service/Method`. */
+/** Paths of rpcs in gRPC, gRPC-Web and Connect: `/package.Service/Method`. */
 import type { Exchange } from "./exchange.js";
 import type { RpcMedia } from "./media-type.js";
 import type { ServedMethod, ServedService } from "../service.js";
 
-/** Answers a call of an rpc. */
+/** Serves a call of an rpc. */
 export type ServeRpc = (exchange: Exchange, served: ServedMethod, media: RpcMedia) => void;
 
-/** Every rpc by its path. */
+/** Returns every rpc by its path. */
 export function methodsByPath(services: readonly ServedService[]): ReadonlyMap<string, ServedMethod> {
   return new Map(
     services.flatMap(({ methods }) =>

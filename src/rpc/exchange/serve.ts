@@ -1,26 +1,28 @@
-/** What every request goes through, whatever its protocol: the gate, the call with its deadline, the one answer. */
+/**
+ * Common processing of every request, in any protocol: admission, the call with its deadline, and exactly one response.
+ */
 import { RpcError } from "../errors.js";
 import { toReportedError, type Permit, type Protocol, type ProtocolDeps } from "../gate.js";
 import type { Call, Caller, ServedMethod } from "../service.js";
 import type { HttpResponse, Exchange } from "./exchange.js";
 
-/** How a protocol answers an exchange. */
+/** Protocol-specific part of processing a request. */
 export interface Serving {
   readonly protocol: Protocol;
-  /** The rpc asked for; undefined where there is none, or the body names it. */
+  /** Requested rpc; undefined if there is none, or if the body names it. */
   readonly method: ServedMethod | undefined;
-  /** Milliseconds after which nobody waits for the answer; undefined where the caller did not say. */
+  /** Timeout that the caller set, in milliseconds; undefined without one. */
   readonly timeoutMs?: number | undefined;
-  /** Makes the answer, or gives it by itself, as streams do, and resolves with nothing at its end. */
+  /** Creates the response. A stream sends its own response, and resolves with undefined at its end. */
   respond(lease: Permit, call: Call): HttpResponse | Promise<HttpResponse | undefined>;
   /**
-   * How a failure is told, with the headers that the lease has; `headers` is a flat list of names and values. Without an
-   * answer somebody else gives it.
+   * Returns the response for an error; undefined if another component sends it. `headers` are those of the permit, a
+   * flat list of names and values.
    */
   refuse(failure: RpcError, headers: readonly string[]): HttpResponse | undefined;
 }
 
-/** Answers an exchange. */
+/** Processes an exchange. */
 export function serve(
   exchange: Exchange,
   serving: Serving,
@@ -81,7 +83,7 @@ export function serve(
     }
     const refusal = whyNotRead(serving.method, exchange, call.caller);
     if (refusal !== undefined) {
-      // Who is answered while he still sends may never hear it.
+      // A client that is still sending may never read the response. Discard the body first.
       exchange.discardBody().then(() => fail(refusal), fail);
       return;
     }
@@ -98,25 +100,25 @@ export function serve(
   }
 }
 
-/** What a call fails with whatever its body says; undefined where that is to be seen. */
+/** Returns the error of a call that is rejected before its body is read; undefined if the body must be read. */
 function whyNotRead(method: ServedMethod | undefined, exchange: Exchange, caller: Caller): unknown {
   try {
-    // Most rpcs do not ask: their headers are not looked at for it.
+    // Most rpcs have no check, so their headers are not read here.
     return method?.beforeBody?.(exchange.contentLength, caller);
   } catch (error) {
     return error;
   }
 }
 
-/** The failure of a call whose caller does not wait any more. */
+/** Creates the error of a call that exceeded its deadline. */
 export function deadlineExceeded(): RpcError {
   return new RpcError("DEADLINE_EXCEEDED", "The time that the caller gave has passed.");
 }
 
-/** Of bytes that are shared, an answer holds no more than what is copied of them on their way out: a frame of HTTP/2. */
+/** Limit on the bytes reserved for a shared body: only one HTTP/2 frame of it is copied at a time. */
 const sharedBytes = 16 * 1024;
 
-/** Takes room for an answer, before its first byte is sent. */
+/** Reserves the bytes of a response before its first byte is sent. */
 function chargeAnswer(lease: Permit, { body, isShared = false }: HttpResponse): void {
   if (body !== undefined) {
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
@@ -124,7 +126,7 @@ function chargeAnswer(lease: Permit, { body, isShared = false }: HttpResponse): 
   }
 }
 
-/** The exchange that a call came by; it throws for one that came otherwise. */
+/** Returns the exchange of a call. Throws TypeError for a call without an exchange. */
 export function exchangeOf(call: Call): Exchange {
   if (!(call instanceof ExchangeCall)) {
     throw new TypeError("The call came by no exchange.");
@@ -132,7 +134,7 @@ export function exchangeOf(call: Call): Exchange {
   return call.exchange;
 }
 
-/** A call whose signal is made when first asked for: most reads never ask. */
+/** Call whose signal is created on first access, because most reads never use it. */
 class ExchangeCall implements Call {
   private controller: AbortController | undefined;
   private isAborted = false;

@@ -1,11 +1,11 @@
-/** Long encodings of values that never change are made once, and every answer sends the same bytes. */
+/** Shared encodings: long encodings of immutable values are created once, and every response sends the same bytes. */
 import { isImmutable } from "../../base/caches/immutable.js";
 import type { HttpResponseBody } from "./exchange.js";
 
-/** Shorter texts are sent faster as text, beside the headers. */
+/** Minimum length of a shared text. Shorter texts are sent faster as strings, together with the headers. */
 const longFromLength = 16 * 1024;
 
-/** An encoder whose long texts of immutable messages become bytes that are kept as long as the message. */
+/** Wraps an encoder so that long encodings of immutable messages are cached as bytes, as long as the message exists. */
 export function shareBytes(encode: (message: object) => string): (message: object) => HttpResponseBody {
   const kept = new WeakMap<object, HttpResponseBody>();
   return (message) => {
@@ -23,12 +23,12 @@ export function shareBytes(encode: (message: object) => string): (message: objec
   };
 }
 
-/** A body in the form in which it is sent again and again. */
+/** Converts a body to the form in which it is cached and sent repeatedly. */
 export function toLastingBody({ body, isShared }: HttpResponseBody): HttpResponseBody {
   if (typeof body !== "string") {
     return { body, isShared: isShared === true || body !== undefined };
   }
   const bytes = Buffer.from(body);
-  // A text that was joined from many is a tree of them, which every use would walk again: this one is in one piece.
+  // V8 stores a concatenated string as a tree, and flattens it on each use. This copy is flat.
   return bytes.length < longFromLength ? { body: bytes.toString() } : { body: bytes, isShared: true };
 }

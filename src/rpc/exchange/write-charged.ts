@@ -2,10 +2,11 @@ import type { Permit } from "../gate.js";
 import type { Exchange } from "./exchange.js";
 
 /**
- * Writes a piece of a stream, and holds the room that it takes until it is gone.
+ * Writes a piece of a stream, and reserves its bytes until the piece is sent.
  *
- * @param begin begins the answer, where it has not begun: only once there is room, so that there can still be another one.
- * @throws Failure when there is no room
+ * @param begin starts the response if it has not started. Called after the reservation, so that an error response is
+ * still possible.
+ * @throws RpcError if no bytes can be reserved.
  */
 export async function writeCharged(
   exchange: Pick<Exchange, "isClosed" | "write">,

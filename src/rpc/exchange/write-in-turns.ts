@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import { turnBytes } from "./exchange.js";
 
-/** Writes a long body piece by piece, each in a turn of the event loop of its own, and ends the stream. */
+/** Writes a long body in pieces, one per tick of the event loop, and ends the stream. */
 export function writeInTurns(out: Writable, body: Buffer): void {
   let sentBytes = 0;
   const next = (): void => {
@@ -21,7 +21,7 @@ export function writeInTurns(out: Writable, body: Buffer): void {
   next();
 }
 
-/** Writes one piece; resolves when there is room for the next, or nobody to read it. */
+/** Writes one piece. Resolves when the next piece may be written, or if the stream has closed. */
 export async function writePiece(out: Writable, piece: Uint8Array): Promise<void> {
   if (out.destroyed || out.write(piece)) {
     return;

@@ -1,20 +1,20 @@
-/** Answers of gRPC as they are sent: messages with their prefix. */
+/** Frames of gRPC responses: messages with their prefix. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { isImmutable } from "../../base/caches/immutable.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { writeEnvelope } from "../exchange/envelope.js";
 
-/** Frames of immutable messages that are longer than this are kept. */
+/** Minimum size of an immutable message, in bytes, for its frame to be cached. */
 const longBytes = 16 * 1024;
 
-/** A message with its prefix. */
+/** Message with its prefix. */
 export interface Frame {
   readonly bytes: Buffer;
-  /** Kept with its message, and sent to whoever asks. */
+  /** True if the frame is cached with its message and shared between responses. */
   readonly isShared: boolean;
 }
 
-/** Compiles a message descriptor to an encoder of whole frames. */
+/** Compiles a message descriptor to an encoder of complete frames. */
 export function frameEncoder(desc: DescMessage): (message: object) => Frame {
   const encode = binaryEncoder(desc);
   const kept = new WeakMap<object, Frame>();

@@ -1,6 +1,6 @@
 /**
- * Calls other nodes as native gRPC with grpc-js and the compiled codecs. Messages are encoded and decoded outside of
- * grpc-js, so that a message which this node cannot encode is an error of its own, and not one of the other node.
+ * gRPC calls to other nodes, with grpc-js and the compiled codecs. Messages are encoded and decoded outside of grpc-js,
+ * so that a failed encoding is an error of this node, not of the other one.
  */
 import {
   type DescMessage,
@@ -21,13 +21,13 @@ import { grpcJs } from "./grpc-js.js";
 import { type ReadAheadLimit, limitReadAhead } from "./read-ahead-limit.js";
 import { credentialsFor, findPeer, serverNameOf } from "./pinned-peer.js";
 
-/** Most bytes of a message: a block and what comes with it. */
+/** Limit on a message in bytes: a block and the data sent with it. */
 const maxMessageBytes = 8 * 1024 * 1024;
 
 /**
- * Builds the function that opens channels.
+ * Creates the function that opens channels.
  *
- * @param tls what this node shows and signs with, where both ends prove who they are.
+ * @param tls certificate and key of this node; undefined for cleartext without identities.
  */
 export function createGrpcClient(tls: TlsCredentials | undefined): OpenChannel {
   return async (target, untilMs) => {
@@ -58,7 +58,7 @@ function optionsFor(target: ChannelTarget) {
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.default_authority": target.authority,
     "grpc.ssl_target_name_override": serverNameOf(target),
-    // What was checked is what is called.
+    // A proxy could redirect the call from the validated address.
     "grpc.enable_http_proxy": 0,
     "grpc.use_local_subchannel_pool": 1,
     "grpc.enable_channelz": 0,
@@ -101,7 +101,7 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
   const oneAhead = limitReadAhead();
   const options = { interceptors: [oneAhead.interceptor] };
   const stream = client.makeServerStreamRequest(pathOf(method), pass, pass, bytes, new Metadata(), options);
-  // An error is thrown where the stream is read; one that comes after that has nobody to tell.
+  // The reading loop throws errors. Ignore errors that arrive after reading has ended.
   stream.on("error", () => undefined);
   const cancel = (): void => stream.cancel();
   signal.addEventListener("abort", cancel, { once: true });
@@ -115,7 +115,7 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
   }
 }
 
-/** Apart from what is done with each message, so that only an error of the stream becomes a CallError. */
+/** Yields the messages of a stream. Converts only errors of the stream to CallError, not errors of its consumer. */
 async function* failingAsCalls(
   stream: ClientReadableStream<Buffer>,
   oneAhead: Pick<ReadAheadLimit, "ask">,
@@ -145,14 +145,14 @@ function decodeAnswer<O extends DescMessage>({ output }: { readonly output: O },
   }
 }
 
-/** A failure that the other node itself has told of carries details that only an answer has. */
+/** Converts an error of grpc-js. Status details exist only if the other node responded. */
 function explain(error: Partial<ServiceError>): CallError {
   const [details] = error.metadata?.get("grpc-status-details-bin") ?? [];
   if (Buffer.isBuffer(details)) {
     try {
       return new CallError(fromBinary(StatusSchema, details).message, true);
     } catch {
-      // Not what a node sends.
+      // Malformed details, which no node sends.
     }
   }
   return new CallError(error.details ?? error.message ?? "no answer", false);

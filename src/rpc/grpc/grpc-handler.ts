@@ -1,6 +1,6 @@
 /**
- * Serves the rpcs over gRPC. Unary calls go by the compiled codecs, one frame in and one frame out; streams and
- * compressed calls are handed on.
+ * Serving of gRPC. Unary calls use the compiled codecs, with one frame in and one frame out. Another handler serves
+ * streams and compressed calls.
  */
 import { requestDecoder } from "../codec/request-decoder.js";
 import { RpcError } from "../errors.js";
@@ -27,7 +27,7 @@ interface Unary {
 }
 
 /**
- * Answers whatever has a content type of gRPC.
+ * Creates the handler of every request with a gRPC content type.
  *
  * @param serveOther serves streams and compressed calls.
  */
@@ -98,7 +98,7 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
   }
 }
 
-/** Why a request is none of gRPC, though its content type is. */
+/** Returns the error if a request with a gRPC content type is not valid gRPC. */
 function problemOf({ isHttp2, method }: Exchange): RpcError | undefined {
   if (method !== "POST") {
     return methodNotAllowed(method, ["POST", "OPTIONS"]);
@@ -121,7 +121,7 @@ function refusing(served: ServedMethod | undefined, failure: RpcError, refuse: S
   };
 }
 
-/** An answer that is nothing but a failure. */
+/** Returns a response that consists of an error status. */
 function trailersOnly({ requestId }: Exchange, failure: RpcError): HttpResponse {
   return { status: 200, headers: contentType, trailers: statusFields(failure, requestId) };
 }

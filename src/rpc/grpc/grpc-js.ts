@@ -1,4 +1,4 @@
-/** The library that calls other nodes; who calls nobody needs none of it. */
+/** Lazy import of the library for calls to other nodes. Nodes without outgoing calls never load the library. */
 import type * as GrpcJs from "@grpc/grpc-js";
 import { lazyRequire } from "../../base/async/lazy-require.js";
 

@@ -1,7 +1,7 @@
 /**
- * Mutual TLS between nodes, from the caller's side. The certificates of nodes are signed by nobody, and grpc-js checks
- * certificates by who signed them. So the certificate at an address is fetched first, and a channel then trusts that one
- * alone: nothing is sent to anybody else, however often the channel connects again.
+ * Client side of mutual TLS between nodes. Node certificates are self-signed, but grpc-js verifies certificates by
+ * their issuer. The certificate at an address is therefore fetched first. The channel then trusts only this
+ * certificate, also after reconnects.
  */
 import type { ChannelCredentials } from "@grpc/grpc-js";
 import { X509Certificate } from "node:crypto";
@@ -11,20 +11,20 @@ import { identityOfCertificate, type TlsCredentials } from "../../base/crypto/ce
 import { CallError, type ChannelTarget } from "../channel.js";
 import { grpcJs } from "./grpc-js.js";
 
-/** Who was found at an address. */
+/** Peer found at an address. */
 export interface PinnedPeer {
-  /** 0x and 64 lower-case hex digits. */
+  /** Public key of the peer: 0x and 64 lowercase hex digits. */
   readonly identity: string;
-  /** Its certificate, in PEM. */
+  /** Certificate of the peer, in PEM. */
   readonly certificate: string;
 }
 
 const minVersion = "TLSv1.3";
 
 /**
- * Finds out which key is held at an address.
+ * Finds the identity and certificate of the node at an address.
  *
- * @param untilMs milliseconds since the epoch after which it is given up.
+ * @param untilMs deadline in milliseconds since the epoch.
  * @throws CallError
  */
 export async function findPeer(target: ChannelTarget, own: TlsCredentials, untilMs: number): Promise<PinnedPeer> {
@@ -52,19 +52,19 @@ export async function findPeer(target: ChannelTarget, own: TlsCredentials, until
   return { identity, certificate: new X509Certificate(raw).toString() };
 }
 
-/** Credentials of a channel at whose other end is this peer, and nobody else. */
+/** Returns credentials of a channel that only accepts this peer. */
 export function credentialsFor({ identity, certificate }: PinnedPeer, own: TlsCredentials): ChannelCredentials {
   return grpcJs().ChannelCredentials.createFromSecureContext(
     createSecureContext({ ...own, ca: certificate, minVersion }),
     {
-      // Instead of names, which mean nothing in these certificates.
+      // The key replaces the check of names, which have no meaning in these certificates.
       checkServerIdentity: (_, { raw }) =>
         identityOfCertificate(raw) === identity ? undefined : new Error("It is another node."),
     },
   );
 }
 
-/** What a TLS connection asks for by name: it must not be an address (RFC 6066), and nodes do not look at it. */
+/** Returns the server name for TLS (SNI). An IP address is not permitted (RFC 6066), and nodes ignore the name. */
 export function serverNameOf({ authority }: ChannelTarget): string {
   const { hostname } = new URL(`https://${authority}`);
   return isIP(hostname.replace(/^\[|\]$/g, "")) === 0 ? hostname : "gatehouse";

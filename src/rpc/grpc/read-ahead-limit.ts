@@ -1,17 +1,17 @@
 /**
- * Keeps a stream of messages from being read further ahead than one. By itself grpc-js reads sixteen, whatever they weigh:
- * of large blocks, a quarter of what a small node may have.
+ * Read-ahead limit of one message for gRPC streams. By default grpc-js reads 16 messages ahead, regardless of size. For
+ * large blocks that is a quarter of a small node's memory.
  */
 import type { Interceptor } from "@grpc/grpc-js";
 import { grpcJs } from "./grpc-js.js";
 
 export interface ReadAheadLimit {
   readonly interceptor: Interceptor;
-  /** The reader wants one more message; it gets the one that is there, or the next that comes. */
+  /** Requests one more message: the one that waits, or the next to arrive. */
   ask(): void;
 }
 
-/** Builds what one call is made with. */
+/** Creates the read-ahead limit of one call. */
 export function limitReadAhead(): ReadAheadLimit {
   let isAsked = false;
   let deliver: (() => void) | undefined;

@@ -1,7 +1,7 @@
 /**
- * A stream of messages over plain HTTP: events for browsers (text/event-stream), or lines for everybody else
- * (application/jsonl). Every rpc that streams says something at once, so that its answer begins with its first message, and
- * what fails before that is an ordinary failure.
+ * Message streams over plain HTTP: server-sent events for browsers (text/event-stream), or JSON lines
+ * (application/jsonl). Streaming rpcs send their first message at once, and the response starts with it. An error
+ * before that becomes a normal error response.
  */
 import { type DescField, type DescMessage, type DescOneof, getOption, ScalarType } from "@bufbuild/protobuf";
 import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
@@ -15,16 +15,16 @@ import { toReportedError, type Permit, type ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import type { HttpRoute } from "./http-rule.js";
 
-/** How messages stand in the body. */
+/** Encoding of messages in the body. */
 interface Form {
   readonly contentType: string;
-  /** A message, or the failure that ends the stream. */
+  /** Formats a message, or the error that ends the stream. */
   write(json: string, event: string | undefined, id?: string): string;
-  /** What may stand between messages. */
+  /** Text that may be sent between messages. */
   readonly pause: string;
 }
 
-/** The media types that streams have. */
+/** Media types of streams. */
 export const streamTypes = ["text/event-stream", "application/jsonl"] as const;
 
 const events: Form = {
@@ -43,16 +43,16 @@ function line(name: string, value: string | undefined): string {
   return value === undefined || value === "" ? "" : `${name}: ${value}\n`;
 }
 
-/** How often something is sent, at least: proxies close what is silent for a minute. */
+/** Longest interval without data, in milliseconds: proxies close connections that are silent for a minute. */
 const pauseMs = 15_000;
 
-/** The event of the failure that ends a stream; `error` is what browsers call a lost connection. */
+/** Event name of the error that ends a stream. Browsers use the name `error` for a lost connection. */
 const failureEvent = "failure";
 
-/** Sends messages until there are no more of them, or nobody is there to read them. */
+/** Sends messages until the stream ends or the client disconnects. */
 export type SendStream = (exchange: Exchange, lease: Permit, messages: AsyncIterable<object>) => Promise<void>;
 
-/** Compiles how the messages of an rpc are sent. */
+/** Compiles the function that sends the messages of an rpc. */
 export function compileStream(
   { desc }: ServedMethod,
   { responseField }: HttpRoute,
@@ -68,7 +68,7 @@ export function compileStream(
     const pauses = setInterval(() => out.pause(form.pause), pauseMs);
     try {
       for await (const message of messages) {
-        // Each is encoded in a turn of its own, since nobody knows how large it is.
+        // Encode each message in its own tick, because messages may be large.
         await nextTick();
         await out.write(form.write(encode(message), eventOf(message), idOf(message)));
         if (exchange.isClosed) {
@@ -90,29 +90,29 @@ export function compileStream(
   };
 }
 
-/** Lines for who asks for them, events for everybody else. */
+/** Returns the JSON lines format if the client accepts it, otherwise server-sent events. */
 function formFor(accept: string | undefined): Form {
   return accept !== undefined && /\bapplication\/(jsonl|x-ndjson)\b/i.test(accept) ? lines : events;
 }
 
-/** The body of an answer, which begins with the first piece of it. */
+/** Creates a response body, which starts with the first piece. */
 function openBody(exchange: Exchange, lease: Permit, contentType: string) {
   let isWriting = false;
 
   function begin(): void {
-    // Proxies are not to keep it, nor to hold it back.
+    // Proxies must neither cache nor buffer the stream.
     const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
     exchange.begin(200, [...headers, "X-Request-Id", exchange.requestId, ...corsHeaders, ...lease.headers]);
   }
 
   return {
-    /** Writes a piece; resolves when it is gone. */
+    /** Writes a piece of the body. Resolves when the piece is sent. */
     async write(text: string): Promise<void> {
       isWriting = true;
       await writeCharged(exchange, lease, Buffer.from(text), begin);
       isWriting = false;
     },
-    /** Writes so that something comes, where nothing else does. */
+    /** Sends a keep-alive text, unless the stream has not started or a write is in progress. */
     pause(text: string): void {
       if (exchange.headersSent && !exchange.isClosed && !isWriting) {
         void exchange.write(Buffer.from(text));
@@ -125,16 +125,16 @@ function openBody(exchange: Exchange, lease: Permit, contentType: string) {
   };
 }
 
-/** The id of an event says where it is in the stream, where something does. */
+/** Compiles the function that returns an event's id, the cursor of its message; undefined without a cursor. */
 function compileId(output: DescMessage): (message: object) => string | undefined {
   const name = cursorOf(output)?.localName;
   return name === undefined ? () => undefined : (message) => (message as Readonly<Record<string, string>>)[name];
 }
 
 /**
- * The field that says where a message is, or after which a stream goes on.
+ * Finds the field with the cursor: the position of a message, or the position after which a stream resumes.
  *
- * @throws Error when it is not a string.
+ * @throws Error if the field is not a string.
  */
 function cursorOf({ fields }: DescMessage): DescField | undefined {
   const field = fields.find((one) => getOption(one, cursor));
@@ -144,7 +144,10 @@ function cursorOf({ fields }: DescMessage): DescField | undefined {
   return field;
 }
 
-/** Has a stream go on where its reader was: a browser says so by itself, and more recently than the URL does. */
+/**
+ * Compiles the function that resumes a stream from the `Last-Event-ID` header. Browsers send the header on reconnect,
+ * so it is more recent than the cursor in the URL.
+ */
 export function compileResume(input: DescMessage): (request: object, exchange: Pick<Exchange, "header">) => object {
   const name = cursorOf(input)?.localName;
   return (request, exchange) => {
@@ -153,7 +156,7 @@ export function compileResume(input: DescMessage): (request: object, exchange: P
   };
 }
 
-/** The event of a message is the case of its oneof, where it has one. */
+/** Compiles the function that returns an event's name: the case of the message's oneof, if any. */
 function compileEvent({ oneofs: [oneof] }: DescMessage): (message: object) => string | undefined {
   return oneof === undefined ? () => undefined : (message) => caseOf(message, oneof);
 }

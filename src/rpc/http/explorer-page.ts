@@ -1,8 +1,8 @@
-/** The explorer: one document for whoever wonders what is in the network, which asks its own node alone. */
+/** Explorer page for the content of the network. The page requests data only from its own node. */
 import { assetHash, inlined, readAssets } from "./assets.js";
 import type { Pages } from "./pages.js";
 
-/** The page. What it shows it asks the interface for. */
+/** Creates the page, which loads its data through the API. */
 export function createExplorerPages(): Pages {
   const style = readAssets("common.css", "explore.css", "cards.css");
   const script = readAssets("explore.js");
@@ -14,7 +14,7 @@ export function createExplorerPages(): Pages {
         `style-src ${assetHash(style)}`,
         "img-src data:",
         "connect-src 'self'",
-        // A key is typed in here: no form can be sent anywhere, and no text can become markup.
+        // Users type a key into this page. Block form submissions, and the conversion of text to markup.
         "form-action 'none'",
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",

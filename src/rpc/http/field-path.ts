@@ -1,25 +1,27 @@
-/** Fields of a request that a path or a query names: those of the message, and those of messages in it, as in `book.author.name`. */
+/**
+ * Request fields named in a path or a query: fields of the message and of nested messages, such as `book.author.name`.
+ */
 import { create, type DescField, type DescMessage } from "@bufbuild/protobuf";
 
 type Message = Record<string, unknown>;
 
-/** A field, and where it stands in a message. */
+/** Field with its location in a message. */
 export interface FieldPath {
   readonly field: DescField;
-  /** Its name, and those on the way to it, as requests in JSON have them. */
+  /** Dotted path of the field, with JSON names. */
   readonly jsonPath: string;
-  /** Gives the field a value, or a list one more. */
+  /** Sets the value of the field, or appends the value to a list. */
   readonly put: (message: object, value: unknown) => void;
 }
 
-/** How deep a field may stand: nobody needs more, and messages may hold themselves. */
+/** Limit on the depth of a field, because messages may be recursive. */
 const maxDepth = 16;
 
 /**
- * Finds a field by its name, or by the names on the way to it, joined with dots.
+ * Finds a field by its name, or by the dotted path of names to it.
  *
- * @param nameOf which of its names a field goes by.
- * @returns undefined where there is none.
+ * @param nameOf returns the name by which fields are matched.
+ * @returns undefined if there is no such field.
  */
 export function findField(
   input: DescMessage,
@@ -45,7 +47,7 @@ export function findField(
   return { field, jsonPath, put: (message, value) => put(within(message, fields), field, value) };
 }
 
-/** The message in a message, made where it is not there yet. */
+/** Returns the nested message at a path. Creates missing messages. */
 function within(message: object, fields: readonly DescField[]): Message {
   let inner = message as Message;
   for (const field of fields) {

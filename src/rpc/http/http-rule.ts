@@ -1,26 +1,25 @@
-/** What `google.api.http` says of an rpc. */
+/** Plain HTTP routes of an rpc, from its `google.api.http` option. */
 import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
 
-/** A plain HTTP route. */
 export interface HttpRoute {
-  /** The HTTP method, in upper case. */
+  /** HTTP method, in upper case. */
   readonly method: string;
-  /** The path template, such as `/storage-program/{storage_address}`. */
+  /** Path template, such as `/storage-program/{storage_address}`. */
   readonly template: string;
-  /** The field of the response that is the whole body; undefined where the response is. */
+  /** Response field that is the entire body; undefined if the body is the response message. */
   readonly responseField: DescField | undefined;
-  /** What a JSON body fills: the request as a whole, or one field of it; undefined where there is no body. */
+  /** Target of a JSON body: the request message (`*`) or one of its fields; undefined without a body. */
   readonly body: "*" | DescField | undefined;
-  /** The answer is a stream of messages. */
+  /** True if the response is a stream of messages. */
   readonly isStream: boolean;
 }
 
 /**
- * The routes of an rpc: that of its rule, and those of its additional bindings; none where it has no rule.
+ * Returns the routes of an rpc: its rule and the additional bindings. Empty without a rule.
  *
- * @throws Error that names the rpc when its rule says something that is not supported.
+ * @throws Error that names the rpc if its rule is not supported.
  */
 export function readHttpRoutes(desc: DescMethod): HttpRoute[] {
   if (!hasOption(desc, http)) {

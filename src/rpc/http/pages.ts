@@ -1,6 +1,6 @@
 /**
- * Documents that the node serves beside its rpcs: each is made and compressed when it is first asked for, and kept until
- * it is another one. Browsers keep it too, and ask by its tag whether it still is what they have.
+ * Documents that the node serves besides its rpcs. A document is created and compressed on the first request, and
+ * cached until its revision changes. Browsers also cache documents, and revalidate by entity tag.
  */
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
@@ -12,11 +12,11 @@ import { type Coding, codingFor } from "./content-coding.js";
 
 export interface StaticPage {
   readonly contentType: string;
-  /** What the page may load (Content-Security-Policy); nothing when left out. */
+  /** Additional Content-Security-Policy directives; by default the page may load nothing. */
   readonly policy?: string;
-  /** Makes the content. */
+  /** Creates the content. */
   readonly load: () => string | Buffer;
-  /** Changes when the content does; one that has none stays as it was made first. */
+  /** Returns a number that changes with the content. Without this function the content never changes. */
   readonly revision?: () => number;
 }
 
@@ -29,10 +29,10 @@ export interface PageServer {
   answer(asked: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<HttpResponse>;
 }
 
-/** What is sent of a page to callers who understand the same coding. */
+/** Body of a page in one content coding. */
 interface Representation {
   readonly body: Buffer;
-  /** The strong validator, with its quotes: no two bodies have the same one. */
+  /** Strong entity tag, with its quotes: unique for each body. */
   readonly etag: string;
 }
 
@@ -41,7 +41,7 @@ interface Loaded {
   readonly represent: (coding: Coding) => Promise<Representation>;
 }
 
-/** Both work in threads of their own; the qualities are those at which more time gains next to nothing. */
+/** Compression functions, which run in the thread pool. Higher quality would take more time and save almost nothing. */
 const compress: Readonly<Record<Exclude<Coding, "identity">, (content: Buffer) => Promise<Buffer>>> = {
   br: (content) =>
     promisify(brotliCompress)(content, {
@@ -95,7 +95,7 @@ export function createPageServer(pages: Pages): PageServer {
   };
 }
 
-/** Whoever asks while it is being compressed waits for the same bytes. */
+/** Returns a function that compresses the content once per coding. Concurrent requests wait for the same bytes. */
 function representIn(content: Buffer): (coding: Coding) => Promise<Representation> {
   const hash = createHash("sha256").update(content).digest("base64url").slice(0, 22);
   const made = new Map<Coding, Promise<Representation>>();

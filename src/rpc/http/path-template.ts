@@ -1,12 +1,12 @@
 /**
- * Path templates of google.api.http, the part of their grammar that this interface needs: literal segments and
- * `{field}` for exactly one segment. Anything else is refused at start-up rather than matched wrongly.
+ * Path templates of google.api.http, in the subset that the node's own routes use: literal segments, and `{field}` for
+ * exactly one segment. Other templates are rejected at startup, so that none is matched incorrectly.
  */
 
-/** One segment: text that must be equal, or a request field that takes what stands there. */
+/** Segment of a template: literal text, or the request field that the segment fills. */
 export type Segment = { readonly literal: string } | { readonly field: string };
 
-/** A parsed template. The root path has no segments. */
+/** Parsed template. The root path has no segments. */
 export interface PathTemplate {
   readonly text: string;
   readonly segments: readonly Segment[];
@@ -18,7 +18,7 @@ const literalSegment = /^[A-Za-z0-9._~-]+$/;
 /**
  * Parses a template such as `/storage-program/{storage_address}/field/{field}`.
  *
- * @throws Error that names the template and what is wrong with it.
+ * @throws Error that names the template and describes what is wrong.
  */
 export function parsePathTemplate(text: string): PathTemplate {
   if (!text.startsWith("/")) {
@@ -44,16 +44,16 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
 }
 
-/** The names of a template's fields, in its order, also of the parts of the grammar that are not matched here. */
+/** Returns the names of a template's fields, in order. Accepts the full grammar of google.api.http. */
 export function pathFieldsOf(text: string): string[] {
   return [...text.matchAll(/\{([^{}=]+)/g)].map(([, name]) => name!);
 }
 
 /**
- * Splits a request path into percent-decoded segments, each decoded once, so that `%2F` stays inside its segment. The
- * root path has none.
+ * Splits a request path into segments and percent-decodes each once, so that `%2F` stays inside its segment. The root
+ * path has no segments.
  *
- * @returns undefined when the percent-encoding is malformed or not UTF-8.
+ * @returns undefined if the percent-encoding is malformed or not UTF-8.
  */
 export function splitPath(path: string): string[] | undefined {
   if (path === "/") {

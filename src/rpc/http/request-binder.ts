@@ -1,6 +1,6 @@
 /**
- * Makes the request message of an rpc from a plain HTTP request: path parameters and query values by the field's JSON
- * name, or a JSON body. Compiled once for each route; strict, since a guess is worse than an error.
+ * Conversion of plain HTTP requests to request messages: path parameters, query values by the field's JSON name, or a
+ * JSON body. Binders are compiled once per route. They are strict, because a guess is worse than an error.
  */
 import {
   create,
@@ -24,7 +24,10 @@ import { jsonNameOf, protoNameOf, requestRules } from "../codec/request-rules.js
 import { type FieldPath, findField } from "./field-path.js";
 import type { HttpRoute } from "./http-rule.js";
 
-/** Path parameters (in the template's order), raw query string and JSON body text to request message. */
+/**
+ * Creates the request message from path parameters (in the template's order), the raw query string and the JSON body
+ * text.
+ */
 export type RequestBinder = (parameters: readonly string[], query: string, body: string | undefined) => object;
 
 type Parse = (text: string) => unknown;
@@ -34,8 +37,8 @@ type Message = Record<string, unknown>;
  * Compiles the binder of one route.
  *
  * @param pathFields the template's field names, in order.
- * @param body what a JSON body fills: the whole request (`*`) or a field of it; undefined where there is no body.
- * @throws Error at start-up when the template names a field that the message does not have or that text cannot fill.
+ * @param body target of a JSON body: the entire request (`*`) or one field; undefined without a body.
+ * @throws Error at startup if the template names an unknown field, or one that text cannot fill.
  */
 export function compileRequestBinder(
   input: DescMessage,
@@ -72,7 +75,7 @@ export function compileRequestBinder(
   };
 }
 
-/** Makes the message of its body, or an empty one. */
+/** Returns the function that creates the message from the body, or an empty message without a body. */
 function bodyReader(input: DescMessage, body: HttpRoute["body"]): (text: string) => Message {
   if (body === undefined) {
     return () => create(input) as unknown as Message;
@@ -89,7 +92,7 @@ interface QueryField extends Pick<FieldPath, "put"> {
 
 interface QueryFields {
   readonly isEmpty: boolean;
-  /** By its name in a query; undefined where no field has it. */
+  /** Finds a field by its name in a query; undefined if unknown. */
   find(name: string): QueryField | undefined;
 }
 
@@ -115,7 +118,9 @@ function queryFields(input: DescMessage, taken: ReadonlySet<string>): QueryField
   };
 }
 
-/** Unknown names are passed over, as probes and caches add their own; a known one stands once unless it is a list. */
+/**
+ * Binds the query. Unknown names are ignored, because probes and caches add their own. Only lists may repeat a name.
+ */
 function bindQuery(message: Message, query: string, fields: QueryFields): void {
   const seen = new Set<string>();
   for (const pair of query.split("&")) {
@@ -155,7 +160,7 @@ function textParser(field: DescField, name: string): Parse {
   };
 }
 
-/** Text to the value of a field; undefined for what is none. */
+/** Returns the function that parses the value of a field; the function returns undefined for invalid text. */
 function textReader(field: DescField, words: ReadonlyMap<number, string>): Parse {
   if (field.enum !== undefined) {
     const numbers = new Map([...words].filter(([number]) => number !== 0).map(([number, word]) => [word, number]));
@@ -184,10 +189,10 @@ function textReader(field: DescField, words: ReadonlyMap<number, string>): Parse
   }
 }
 
-/** Messages that are a text in JSON. */
+/** Well-known types that are a string in JSON. */
 const wellKnownTexts = new Set(["Timestamp", "Duration", "FieldMask"].map((name) => `google.protobuf.${name}`));
 
-/** Whether a text can fill a field, or an item of it. */
+/** Returns true if text can fill a field, or an item of a list. */
 function isText({ fieldKind, message }: DescField): boolean {
   return fieldKind !== "map" && (message === undefined || wellKnownTexts.has(message.typeName));
 }
@@ -200,14 +205,14 @@ function readWellKnown(desc: DescMessage, text: string): object | undefined {
   }
 }
 
-/** `?verbose` is `?verbose=true`. */
+/** Spellings of booleans in a query: `?verbose` means `?verbose=true`. */
 const flags: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
   ["", true],
   ["false", false],
 ]);
 
-/** Whether a number has 64 bits, so that it is a bigint in a message. */
+/** Returns true if a number has 64 bits, and is therefore a bigint in messages. */
 function isLong({ scalar }: DescField): boolean {
   return [ScalarType.INT64, ScalarType.SINT64, ScalarType.SFIXED64, ScalarType.UINT64, ScalarType.FIXED64].includes(
     scalar!,
@@ -215,7 +220,7 @@ function isLong({ scalar }: DescField): boolean {
 }
 
 function readInteger(text: string, { min, max }: Range): bigint | undefined {
-  // Twenty digits hold every 64-bit number; longer text is not worth converting.
+  // Every 64-bit integer fits into twenty digits. Do not convert longer text.
   const value = /^(0|-?[1-9][0-9]{0,19})$/.test(text) ? BigInt(text) : undefined;
   return value !== undefined && value >= min && value <= max ? value : undefined;
 }

@@ -1,14 +1,15 @@
 /**
- * Finds what serves a path. Built once at start-up: paths without parameters are looked up whole, others walk a tree of
- * segments in which a literal always beats a parameter, whatever the order of declaration.
+ * Route table that finds the endpoints of a path, built once at startup. Paths without parameters are looked up
+ * directly. Other paths are matched in a tree of segments, in which a literal always wins over a parameter, in any
+ * order of declaration.
  */
 import { RpcError } from "../errors.js";
 import { parsePathTemplate, splitPath } from "./path-template.js";
 
-/** What one path offers: an endpoint for each HTTP method. */
+/** Endpoints of a path, by HTTP method. */
 export type Endpoints<T> = ReadonlyMap<string, T>;
 
-/** A path that was found. */
+/** Result of a route lookup. */
 export interface RouteMatch<T> {
   readonly endpoints: Endpoints<T>;
   /** Decoded values of the template's fields, in the template's order. */
@@ -32,15 +33,15 @@ const none: readonly string[] = [];
 
 export interface RouteTable<T> {
   /**
-   * Declares an endpoint; `owner` names it in errors.
+   * Declares an endpoint; `owner` names the endpoint in errors.
    *
-   * @throws Error that names both owners when the method and the shape of the path are taken.
+   * @throws Error that names both owners if another endpoint has the same method and path shape.
    */
   add(httpMethod: string, template: string, owner: string, endpoint: T): void;
   /**
-   * Finds a path (without query). One trailing slash is tolerated.
+   * Finds a path (without query). Tolerates one trailing slash.
    *
-   * @throws Failure INVALID_REQUEST when the percent-encoding is malformed.
+   * @throws RpcError INVALID_REQUEST if the percent-encoding is malformed.
    */
   find(path: string): RouteMatch<T> | undefined;
 }
@@ -87,7 +88,7 @@ export function createRouteTable<T>(): RouteTable<T> {
       throw new RpcError("INVALID_REQUEST", "The path has a malformed percent-encoding.");
     }
     if (segments.length > 1 && segments[segments.length - 1] === "") {
-      // The slash is tolerated where the path means something without it; otherwise it ends in an empty parameter.
+      // Drop the trailing slash if the path matches without it. Otherwise the path ends in an empty parameter.
       const trimmed = walk(root, segments.slice(0, -1), 0, []);
       if (trimmed !== undefined) {
         return trimmed;

@@ -1,17 +1,17 @@
-/** The status page: one document for an operator's eyes, which may run its own script and ask its own node, no more. */
+/** Status page for operators. The page runs only its own script and requests data only from its own node. */
 import { assetHash, inlined, readAssets } from "./assets.js";
 import type { Pages } from "./pages.js";
 
-/** What the page shows that the interface does not tell. */
+/** Data of the page that is not part of the API. */
 export interface StatusPageData {
   readonly history: { count(): number; columns(): object };
-  /** From one point of the history to the next. */
+  /** Interval between points of the history, in milliseconds. */
   readonly everyMs: number;
-  /** What the database is called. */
+  /** Name of the database. */
   readonly database: string;
 }
 
-/** The page, and what it alone reads: it changes with the page, and is no part of the interface. */
+/** Creates the page and its data document. The data format changes with the page, and is not part of the API. */
 export function createStatusPages({ history, everyMs, database }: StatusPageData): Pages {
   const style = readAssets("common.css", "status.css", "cards.css");
   const script = readAssets("status-words.js", "status-plots.js", "status.js");

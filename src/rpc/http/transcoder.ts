@@ -1,6 +1,6 @@
 /**
- * Serves annotated rpcs as plain HTTP with JSON. Each route is compiled at start-up: path template to matcher, request
- * to binder, response to encoder.
+ * Plain HTTP with JSON for annotated rpcs. Each route is compiled at startup: path template to matcher, request to
+ * binder, response to encoder.
  */
 import type { RpcError } from "../errors.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
@@ -19,38 +19,41 @@ import { compileRequestBinder } from "./request-binder.js";
 import { createRouteTable, type RouteMatch } from "./route-table.js";
 import type { Call, PlainReply, ServedMethod } from "../service.js";
 
-/** A request on its way to a route. */
+/** Request to a route. */
 interface Asked {
   readonly exchange: Exchange;
-  /** Of the path. */
+  /** Values of the path's fields. */
   readonly parameters: readonly string[];
   readonly lease: Permit;
   readonly call: Call;
 }
 
-/** Makes the answer to a request, or gives it by itself, as streams do. */
+/** Creates the response to a request. A stream sends its own response, and resolves with undefined. */
 type Respond = (asked: Asked) => HttpResponse | Promise<HttpResponse | undefined>;
 
-/** An rpc at a plain route, whatever finds the route. */
+/** Rpc with its plain HTTP route, independent of the router. */
 export interface Endpoint {
   readonly route: HttpRoute;
   readonly served: ServedMethod;
   /**
-   * Answers a request.
+   * Handles a request.
    *
-   * @param parameters the values of the template's fields, decoded, in the template's order.
+   * @param parameters decoded values of the template's fields, in the template's order.
    */
   handle(exchange: Exchange, parameters: readonly string[]): void;
 }
 
-/** How failures are told where it is not in the one error body. */
+/**
+ * Returns the response for an error, to replace the common error body; undefined if another component sends the
+ * response.
+ */
 export type Refuse = (exchange: Exchange, failure: RpcError, headers: readonly string[]) => HttpResponse | undefined;
 
 /**
- * Compiles the plain routes of all annotated rpcs, in their order.
+ * Compiles the plain HTTP routes of all annotated rpcs, in their order.
  *
- * @param refuse gives no answer where somebody else gives it.
- * @throws Error that names the rpc whose rule says something that is not supported.
+ * @param refuse creates the error responses.
+ * @throws Error that names the rpc if its rule is not supported.
  */
 export function compileEndpoints(deps: ProtocolDeps, refuse: Refuse = refuseInBody): Endpoint[] {
   const cachingOf = createCaching(deps.stateTags, deps.keptAnswerBytes);
@@ -80,22 +83,22 @@ export function compileEndpoints(deps: ProtocolDeps, refuse: Refuse = refuseInBo
 
 const refuseInBody: Refuse = ({ requestId }, failure, headers) => errorResponse(requestId, failure, headers);
 
-/** Plain HTTP over the annotated rpcs. */
+/** Plain HTTP interface of the annotated rpcs. */
 export interface Transcoder {
-  /** Answers the request if a route has its path and method. */
+  /** Handles the request if a route matches its path and method. */
   readonly handle: Handler;
   /**
-   * The HTTP methods that a path has; empty for an unknown path.
+   * Returns the HTTP methods of a path; empty for an unknown path.
    *
-   * @throws Failure INVALID_REQUEST when its percent-encoding is malformed.
+   * @throws RpcError INVALID_REQUEST if the percent-encoding is malformed.
    */
   methodsOf(path: string): string[];
 }
 
 /**
- * Compiles what finds the endpoint of a request.
+ * Compiles the lookup of endpoints by path and method.
  *
- * @throws Error that names both rpcs when two of them claim the same paths.
+ * @throws Error that names both rpcs if two of them claim the same paths.
  */
 export function createTranscoder(endpoints: readonly Endpoint[]): Transcoder {
   const table = createRouteTable<Endpoint>();
@@ -107,7 +110,7 @@ export function createTranscoder(endpoints: readonly Endpoint[]): Transcoder {
     }
   }
 
-  /** What has no route, malformed paths included, is answered by others. */
+  /** Finds a route. Leaves unknown and malformed paths to other handlers. */
   function findOrUndefined(path: string): RouteMatch<Endpoint> | undefined {
     try {
       return table.find(path);
@@ -156,7 +159,7 @@ function compileRoute(
   };
 }
 
-/** What is made of a response, and of the tag that the state had before it was made. */
+/** Creates the HTTP response for a message, given the state's entity tag from before the call. */
 type MakeAnswer = (message: object, tag: string | undefined, exchange: Exchange, lease: Permit) => HttpResponse;
 
 function compileAnswer(
@@ -175,7 +178,7 @@ function compileAnswer(
   };
 }
 
-/** The answer that is told so, or that there is nothing new; `plain` is what it has beyond its body. */
+/** Creates the response with its cache directives, or a 304; `plain` is the status and headers that the rpc sets. */
 function answerTold(
   { told, body }: Recalled,
   { requestId }: Exchange,

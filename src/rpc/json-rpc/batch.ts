@@ -1,24 +1,28 @@
-/** Batches of JSON-RPC 2.0: their requests are answered one after the other, and each is admitted like any other. */
+/** Batches of JSON-RPC 2.0. Requests run one after the other, and each passes the gate like a separate request. */
 import { JSONRPCErrorCode } from "json-rpc-2.0";
 import { maxListBytes } from "../../base/limits/response-limits.js";
 import type { RpcError } from "../errors.js";
 import type { Gate, Permit } from "../gate.js";
 import { idOf, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
 
-/** Most requests of one batch. */
+/** Limit on the requests of one batch. */
 const maxBatch = 100;
-/** An answer of at most so many bytes is always given: it may tell of what was done. A hundred of them fit beside a list. */
+/**
+ * Responses up to this size, in bytes, are never dropped, because they may confirm a change. A batch of 100 such
+ * responses fits besides a full list.
+ */
 const shortBytes = 512;
 
 interface BatchDeps {
   readonly gate: Gate;
-  /** Answers one request; undefined for a notification. */
+  /** Handles one request; undefined for a notification. */
   readonly receive: (request: unknown, given: JsonRpcRequest) => Promise<string | undefined>;
 }
 
 /**
- * Answers a batch, as far as one answer holds it: the first answer always, and refusals from the one on that does not
- * fit any more. Undefined when it holds nothing but notifications.
+ * Handles a batch, up to the size of one response. The first response is always included. A response that no longer
+ * fits is replaced by an error, and further requests are not processed. Returns undefined for a batch of notifications
+ * only.
  */
 export async function receiveBatch(
   requests: readonly unknown[],
@@ -46,7 +50,7 @@ export async function receiveBatch(
   return answers.length === 0 ? undefined : `[${answers.join(",")}]`;
 }
 
-/** Each request of a batch counts as one; the first was counted when the batch came. */
+/** Handles a request with its own permit. The permit of the batch covers the first request. */
 async function receiveCounted(
   request: unknown,
   given: JsonRpcRequest,
@@ -74,7 +78,7 @@ function refuseTooLarge(request: unknown): string[] {
   return refuse(request, message, { reason: "ANSWER_TOO_LARGE" });
 }
 
-/** The answer to a request that is not looked at; none to a notification. */
+/** Returns the error response of a request that is not processed; empty for a notification. */
 function refuse(request: unknown, message: string, data?: object): string[] {
   const id = idOf(request);
   return id === undefined ? [] : [writeFailure(serverError, message, id, data)];

@@ -1,7 +1,6 @@
 /**
- * The JSON-RPC entry point. Requests with `jsonrpc: "2.0"` follow the JSON-RPC 2.0 specification and call every unary
- * rpc by its name; requests without it are the node-call envelope that existing clients of such networks speak, answered
- * in its own shape.
+ * JSON-RPC entry point. Requests with `jsonrpc: "2.0"` follow the JSON-RPC 2.0 specification, and call unary rpcs by
+ * name. Requests without it use the node-call envelope of existing clients, and get responses in that format.
  */
 import { JSONRPCErrorCode, JSONRPCErrorException, JSONRPCServer, type JSONRPCResponse } from "json-rpc-2.0";
 import { parseJson } from "../codec/parse-json.js";
@@ -15,14 +14,14 @@ import { idOf, isRequest, type JsonRpcRequest, type RunForCaller, serverError, w
 export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
   readonly nodeCall: AnswerNodeCall;
-  /** The OpenRPC document, as JSON text. */
+  /** Returns the OpenRPC document, as JSON text. */
   readonly discover: () => string;
 }
 
-/** Gives the text of the answer, or undefined when only notifications came. */
+/** Returns the response text, or undefined if the request consists of notifications. */
 export type JsonRpcEntry = (request: JsonRpcRequest) => Promise<string | undefined>;
 
-/** JSON text that goes into the answer as it is. */
+/** JSON text that is inserted into the response unchanged. */
 class RawJson {
   constructor(readonly text: string) {}
 }
@@ -55,13 +54,13 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
   };
 }
 
-/** Compiles a method to be run for whoever sent a request. */
+/** Compiles a method to run on behalf of the caller of a request. */
 function compileForCaller(method: NamedMethod): RunForCaller {
   const run = compileMethod(method);
   return async (params, { lease, call }) => await run(params, withCaller(call, lease.callerOf(method.served)));
 }
 
-/** The library's server with every method, by its name. */
+/** Creates the library's server with every method, by name. */
 function createMethodServer(
   deps: JsonRpcDeps,
   compiled: ReadonlyMap<string, RunForCaller>,
@@ -86,7 +85,7 @@ function createMethodServer(
   return server;
 }
 
-/** What a method throws, as the specification has it. */
+/** Converts a thrown value to a JSON-RPC 2.0 error. */
 function toException(thrown: unknown, given: JsonRpcRequest, deps: JsonRpcDeps): JSONRPCErrorException {
   const { requestId } = given.arrival;
   given.failure = toReportedError(thrown, requestId, deps);

@@ -1,4 +1,4 @@
-/** The rpcs by the names that callers without generated code use: `storage.getProgram`. */
+/** Rpcs by the names that clients without generated code use, such as `storage.getProgram`. */
 import type { DescField, DescService, JsonValue } from "@bufbuild/protobuf";
 import { RpcError } from "../errors.js";
 import { readHttpRoutes } from "../http/http-rule.js";
@@ -7,23 +7,23 @@ import { isRequired } from "../codec/presence.js";
 import { readJsonRequest } from "../codec/json-request.js";
 import type { Call, ServedMethod, ServedService } from "../service.js";
 
-/** An rpc that takes one message and gives one. */
+/** Unary rpc with its name. */
 export interface NamedMethod {
-  /** `<area>.<method>`. */
+  /** Name of the method: `<area>.<method>`. */
   readonly name: string;
   readonly served: ServedMethod;
-  /** The field of the response that is the whole answer, as it is over plain HTTP; undefined where the response is. */
+  /** Response field that is the entire result, as over plain HTTP; undefined if the result is the response message. */
   readonly responseField: DescField | undefined;
-  /** It only reads: over plain HTTP it is a GET. */
+  /** True if the rpc only reads: its plain HTTP method is GET. */
   readonly isRead: boolean;
 }
 
-/** The area of a service: `storage` of `gatehouse.storage.v1.StorageService`. */
+/** Returns the area of a service: `storage` for `gatehouse.storage.v1.StorageService`. */
 export function areaOf({ typeName }: DescService): string {
   return typeName.split(".").at(-3) ?? typeName;
 }
 
-/** Names the unary rpcs of our own services, in their order. */
+/** Names the unary rpcs of the node's own services, in their order. */
 export function nameMethods(services: readonly ServedService[]): NamedMethod[] {
   return services
     .filter(({ desc }) => desc.typeName.startsWith("gatehouse."))
@@ -38,23 +38,26 @@ export function nameMethods(services: readonly ServedService[]): NamedMethod[] {
     );
 }
 
-/** Takes a request message and gives the JSON text of the answer. Throws what the method throws. */
+/** Calls a method with a request message and returns the JSON text of the response. Throws what the method throws. */
 export type AnswerRequest = (request: object, call: Call) => Promise<string>;
 
-/** Takes parameters, named or by position, and gives the JSON text of the answer. Throws what the method throws. */
+/**
+ * Calls a method with named or positional parameters and returns the JSON text of the response. Throws what the method
+ * throws.
+ */
 export type RunMethod = (params: unknown, call: Call) => Promise<string>;
 
-/** Compiles what becomes of a request, however it was read. */
+/** Compiles a method that takes a decoded request message. */
 export function compileAnswer({ served, responseField }: NamedMethod): AnswerRequest {
   const encode = responseField === undefined ? jsonEncoder(served.desc.output) : jsonFieldEncoder(responseField);
   return async (request, call) => encode(await Promise.resolve(served.invoke(request, call)));
 }
 
-/** Compiles a method for callers without generated code. */
+/** Compiles a method for clients without generated code. */
 export function compileMethod(method: NamedMethod): RunMethod {
   const { input } = method.served.desc;
   const answer = compileAnswer(method);
-  // A missing message its method sees by itself; an empty text or a zero it would take for what was asked.
+  // Methods detect missing messages themselves, but cannot distinguish a missing scalar from an empty text or a zero.
   const required = input.fields.filter((field) => isRequired(field) && field.message === undefined);
   return async (params, call) => {
     const named = nameParameters(params);
@@ -65,7 +68,7 @@ export function compileMethod(method: NamedMethod): RunMethod {
     return await answer(readJsonRequest(input, named), call);
   };
 
-  /** Parameters by position are the fields of the request in their order. */
+  /** Converts positional parameters to named ones, in the order of the request's fields. */
   function nameParameters(params: unknown): JsonValue {
     if (!Array.isArray(params)) {
       return (params ?? {}) as JsonValue;
@@ -77,7 +80,10 @@ export function compileMethod(method: NamedMethod): RunMethod {
   }
 }
 
-/** A parameter goes by either name; null says as little as nothing. What is no object at all is refused elsewhere. */
+/**
+ * Returns true if a parameter is present under either name; null counts as absent. Parameters that are no object are
+ * rejected later.
+ */
 function isGiven(params: JsonValue, { jsonName, name }: DescField): boolean {
   if (typeof params !== "object" || params === null || Array.isArray(params)) {
     return true;

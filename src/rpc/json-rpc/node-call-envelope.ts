@@ -1,12 +1,12 @@
-/** The node-call envelope, `{method, params}` without `jsonrpc`, which is answered in a shape of its own. */
+/** Node-call envelope: requests with `{method, params}` and without `jsonrpc`, with their own response format. */
 import { RpcError } from "../errors.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
 import type { JsonRpcRequest, RunForCaller } from "./request.js";
 
-/** Calls a method by its name, with named or positional parameters, and gives the JSON text of the answer. */
+/** Calls a method by name, with named or positional parameters, and returns the JSON text of the response. */
 export type CallByName = (name: string, params: unknown) => Promise<string>;
 
-/** Answers a request of the node-call envelope with JSON text. Throws a Failure as methods do. */
+/** Handles a request of the node-call envelope and returns JSON text. Throws RpcError, like methods. */
 export type AnswerNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string>;
 
 interface NodeCallRequest {
@@ -14,7 +14,7 @@ interface NodeCallRequest {
   readonly params?: unknown;
 }
 
-/** Whether a request is one of the node-call envelope. */
+/** Returns true if a request uses the node-call envelope. */
 export function isNodeCallRequest(request: unknown): request is NodeCallRequest {
   return (
     typeof request === "object" &&
@@ -30,7 +30,9 @@ interface NodeCallDeps extends Pick<ProtocolDeps, "onInternalError"> {
   readonly compiled: ReadonlyMap<string, RunForCaller>;
 }
 
-/** Answers a request of the node-call envelope: always, as it knows no notifications. */
+/**
+ * Handles a request of the node-call envelope. Always returns a response, because the envelope has no notifications.
+ */
 export async function receiveNodeCall(
   { method, params }: NodeCallRequest,
   given: JsonRpcRequest,
@@ -48,7 +50,7 @@ export async function receiveNodeCall(
   } catch (error) {
     given.failure = toReportedError(error, given.arrival.requestId, deps);
     const { kind, message, reason } = given.failure;
-    // Clients take a bare sentence for data.
+    // Clients would mistake a plain message for data.
     return writeResponse(kind.httpStatus, JSON.stringify({ error: message, errorCode: reason }));
   }
 }

@@ -1,43 +1,45 @@
-/** A JSON-RPC request on its way, and the answers that need no method. */
+/** JSON-RPC requests, and the responses that need no method. */
 import { createJSONRPCErrorResponse, isJSONRPCID, JSONRPC, type JSONRPCRequest } from "json-rpc-2.0";
 import type { RpcError } from "../errors.js";
 import type { Arrival, Permit } from "../gate.js";
 import type { Call } from "../service.js";
 
-/** A request that came in and was let in. */
+/** Admitted request. */
 export interface JsonRpcRequest {
   readonly body: string;
   readonly arrival: Arrival;
   readonly lease: Permit;
   readonly call: Call;
-  /** Set when it failed, in whatever shape the caller is told of it. */
+  /** Error of the request, recorded as its outcome in every response format. */
   failure?: RpcError;
 }
 
 /**
- * Takes parameters, named or by position, and gives the JSON text of the answer to the caller of a request. Throws what the
- * method throws, and Failure INVALID_SIGNATURE.
+ * Calls a method with named or positional parameters for the caller of a request, and returns the JSON text of the
+ * response. Throws what the method throws, and RpcError INVALID_SIGNATURE.
  */
 export type RunForCaller = (params: unknown, given: JsonRpcRequest) => Promise<string>;
 
-/** Code of failures that have none of their own; the error's data tells the reason of all. */
+/** Default code of errors. The error's data contains the reason, for every code. */
 export const serverError = -32_000;
 
-/** An error response, as JSON text. */
+/** Returns an error response, as JSON text. */
 export function writeFailure(code: number, message: string, id: RequestId = null, data?: object): string {
   return JSON.stringify(createJSONRPCErrorResponse(id, code, message, data));
 }
 
-/** What a request is answered by; null where it says nothing that could be one. */
+/** ID in the response to a request; null if the request has no valid ID. */
 export type RequestId = string | number | null;
 
-/** Whether this is a request of JSON-RPC 2.0: its method is a string, and its id, if any, of one of the three kinds. */
+/**
+ * Returns true for a JSON-RPC 2.0 request: its method is a string, and its ID, if present, is a string, number or null.
+ */
 export function isRequest(request: unknown): request is JSONRPCRequest {
   const { jsonrpc, method, id } = asObject(request);
   return jsonrpc === JSONRPC && typeof method === "string" && (id === undefined || isJSONRPCID(id));
 }
 
-/** The id to answer a request by; undefined where it is a notification, which gets no answer. */
+/** Returns the ID for the response to a request; undefined for a notification, which gets no response. */
 export function idOf(request: unknown): RequestId | undefined {
   const { id } = asObject(request);
   if (id === undefined) {

@@ -1,6 +1,6 @@
 /**
- * What assistants may read by its URI: `gatehouse://<area>/<method>`, followed by what the method must be told, a segment
- * for each, and by what it may be told as a query.
+ * MCP resources that assistants may read: `gatehouse://<area>/<method>`, then a segment for each required parameter,
+ * then a query with optional parameters.
  */
 import type { DescField } from "@bufbuild/protobuf";
 import type { Resource, ResourceTemplate } from "@modelcontextprotocol/sdk/types.js";
@@ -11,27 +11,27 @@ import { compileRequestBinder } from "../http/request-binder.js";
 import { compileAnswer, type NamedMethod } from "../json-rpc/named-methods.js";
 import type { Call, ServedMethod } from "../service.js";
 
-/** A resource that was asked for. */
+/** Resource that matches a URI. */
 export interface FoundResource {
   readonly served: ServedMethod;
-  /** Gives JSON text; throws what the method throws, and for parameters that are none. */
+  /** Returns JSON text. Throws what the method throws, and errors for invalid parameters. */
   readonly read: (call: Call) => Promise<string>;
 }
 
 export interface ResourceDeps {
-  /** The methods that read. */
+  /** Read-only methods. */
   readonly reads: readonly NamedMethod[];
-  /** Titles of those that are resources although they need no parameter, by name. */
+  /** Titles, by name, of methods that are resources although they need no parameters. */
   readonly titles: Readonly<Record<string, string>>;
   readonly commentOf: CommentOf;
 }
 
 export interface Resources {
-  /** Without parameters. */
+  /** Returns the resources without parameters. */
   list(): Resource[];
-  /** With parameters. */
+  /** Returns the URI templates of the resources with parameters. */
   listTemplates(): ResourceTemplate[];
-  /** The one with this URI; undefined where there is none. */
+  /** Returns the resource with this URI; undefined if there is none. */
   find(uri: string): FoundResource | undefined;
 }
 
@@ -59,7 +59,7 @@ export function createResources({ reads, titles, commentOf }: ResourceDeps): Res
   };
 }
 
-/** Where a method stands in its URI: `storage/getProgram`. */
+/** Returns the location of a method in its URI, such as `storage/getProgram`. */
 function placeOf({ name }: NamedMethod): string {
   return name.replace(".", "/");
 }
@@ -68,7 +68,7 @@ function requiredOf({ served }: NamedMethod): DescField[] {
   return served.desc.input.fields.filter(isRequired);
 }
 
-/** Parameters and query to the resource; undefined for another number of parameters. */
+/** Returns the resource for parameters and a query; undefined if the number of parameters is wrong. */
 type FindResource = (parameters: readonly string[], query: string) => FoundResource | undefined;
 
 function compileResource(method: NamedMethod): FindResource {
@@ -82,7 +82,7 @@ function compileResource(method: NamedMethod): FindResource {
       : undefined;
 }
 
-/** As a template of RFC 6570. */
+/** Describes a resource as a URI template (RFC 6570). */
 function describe(method: NamedMethod, commentOf: CommentOf): ResourceTemplate {
   const { desc } = method.served;
   const segments = requiredOf(method).map(({ jsonName }) => `/{${jsonName}}`);

@@ -1,6 +1,6 @@
 /**
- * The rpcs that only read, as tools of the Model Context Protocol, for assistants: names, parameters and descriptions are
- * those of the contract. Each request stands alone, over Streamable HTTP at `/mcp`.
+ * Read-only rpcs as tools of the Model Context Protocol, for assistants. Names, parameters and descriptions come from
+ * the contract. Requests are stateless, over Streamable HTTP at `/mcp`.
  */
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
@@ -22,11 +22,11 @@ import { openSession } from "./mcp-session.js";
 
 export interface McpDeps extends OfferDeps, Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly info: DocumentInfo;
-  /** Names a request, for the log and the response. */
+  /** Returns a request ID, for the log and the response. */
   readonly nextRequestId: () => string;
 }
 
-/** Builds the server, not listening yet. */
+/** Creates the server, without listening. */
 export function createMcpServer(deps: McpDeps): RpcListener {
   const offer = createMcpTools(deps);
 
@@ -51,7 +51,7 @@ export function createMcpServer(deps: McpDeps): RpcListener {
           });
           const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
           exchange.onClose(() => void session.close());
-          // The SDK's own types of the two do not agree on what may be undefined.
+          // The SDK's types for server and transport differ in optional members.
           await session.connect(transport as Parameters<McpServer["connect"]>[0]);
           await transport.handleRequest(request, response, body);
           lease.recordOutcome(failure);
@@ -73,8 +73,8 @@ export function createMcpServer(deps: McpDeps): RpcListener {
 }
 
 /**
- * A page of another site must not reach a server on its visitor's machine by a name that leads there: requests of
- * browsers are for pages from this machine.
+ * Rejects browser requests unless their page comes from this machine. Otherwise a page of another site could reach a
+ * server on its visitor's machine by DNS rebinding.
  */
 function checkOrigin({ headers: { origin } }: IncomingMessage): void {
   if (origin === undefined) {

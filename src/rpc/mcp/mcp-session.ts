@@ -1,4 +1,4 @@
-/** Answers one request of the Model Context Protocol. */
+/** Session that handles one request of the Model Context Protocol. */
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import {
   CallToolRequestSchema,
@@ -14,17 +14,17 @@ import type { RpcError } from "../errors.js";
 import type { Call, ServedMethod } from "../service.js";
 import type { McpTools } from "./mcp-tools.js";
 
-/** The request, as the session sees it. */
+/** Request, as the session sees it. */
 export interface McpRequest {
-  /** Returns the call of the rpc that was asked for. Throws Failure INVALID_SIGNATURE. */
+  /** Returns the call for an rpc. Throws RpcError INVALID_SIGNATURE. */
   readonly callOf: (served: ServedMethod) => Call;
-  /** What the caller is told of what an rpc threw. */
+  /** Converts what an rpc threw to the error that the client may see. */
   readonly explain: (thrown: unknown) => RpcError;
 }
 
 /**
- * Opens a session for one request: nothing is kept between them. Its handlers are set one by one, on the SDK's server
- * beneath, since `registerTool` takes schemas of zod alone, and here the contract gives JSON Schemas.
+ * Opens a session for one request, because requests are stateless. Handlers are set individually on the SDK's low-level
+ * server: `registerTool` accepts only zod schemas, but the contract provides JSON Schemas.
  */
 export function openSession(offer: McpTools, info: DocumentInfo, request: McpRequest): McpServer {
   const session = new McpServer({ name: info.title, version: info.version });
@@ -69,7 +69,7 @@ function handleResources({ server }: McpServer, offer: McpTools, { callOf, expla
   });
 }
 
-/** The protocol has this code for it, and the library no name. */
+/** Error code of the protocol for unknown resources. The library defines no name for this code. */
 const resourceNotFound = -32_002;
 const errorCodes: ReadonlyMap<number, number> = new Map([
   [400, ErrorCode.InvalidParams],

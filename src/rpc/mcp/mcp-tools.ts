@@ -1,4 +1,4 @@
-/** What assistants are offered: the rpcs that only read as tools, some of them as resources, too. */
+/** MCP tools for assistants: the read-only rpcs, some of them also as resources. */
 import type { Tool } from "@modelcontextprotocol/sdk/types.js";
 import { isRequired } from "../codec/presence.js";
 import type { CommentOf } from "../describe/comments.js";
@@ -9,12 +9,12 @@ import { createResources, type Resources } from "./mcp-resources.js";
 
 export interface OfferDeps {
   readonly methods: readonly NamedMethod[];
-  /** Methods without parameters that are resources as well: by name, with a title. */
+  /** Titles, by name, of methods without parameters that are also resources. */
   readonly resources: Readonly<Record<string, string>>;
   readonly commentOf: CommentOf;
 }
 
-/** An rpc that an assistant may call. */
+/** Rpc that an assistant may call. */
 export interface McpTool {
   readonly served: ServedMethod;
   readonly run: RunMethod;
@@ -23,7 +23,7 @@ export interface McpTool {
 export interface McpTools {
   readonly tools: ReadonlyMap<string, McpTool>;
   readonly resources: Resources;
-  /** The tools with their documentation and the JSON Schemas of their parameters; worked out when first asked for. */
+  /** Returns the tools with their documentation and parameter schemas; computed on the first call. */
   describeTools(): Tool[];
 }
 
@@ -40,7 +40,7 @@ export function createMcpTools({ methods, resources, commentOf }: OfferDeps): Mc
   };
 }
 
-/** Tools have no dots in their names. */
+/** Converts a method name to a tool name, which contains no dots. */
 function toolName(name: string): string {
   return name.replace(".", "_");
 }

@@ -6,13 +6,13 @@ import { RpcError } from "../errors.js";
 import type { CallByName } from "../json-rpc/node-call-envelope.js";
 import { withMembers } from "./json-members.js";
 
-/** Most blocks of one getBlocks. */
+/** Limit on the blocks of one getBlocks. */
 const maxBlocks = 50;
 
-/** However many lists of blocks are asked for at once, one is put together at a time. */
+/** Queue that builds one list of blocks at a time, however many are requested. */
 const inTurn = createSerialQueue();
 
-/** What chain.getBlock tells of a block that existing clients look for elsewhere. */
+/** Members of a chain.getBlock response that existing clients expect in other places. */
 interface ReadBlock {
   readonly header: { readonly number: number; readonly previousHash: string; readonly timestamp: number } & {
     readonly proposer: string;
@@ -20,7 +20,7 @@ interface ReadBlock {
   readonly transactionHashes: readonly string[];
 }
 
-/** A block as chain.getBlock gives it, with the members that existing clients read before that. */
+/** Returns a block as chain.getBlock does, with additional members first that existing clients read. */
 export function describeBlock(block: string): string {
   const { header, transactionHashes } = JSON.parse(block) as ReadBlock;
   const { number, previousHash, timestamp, proposer } = header;
@@ -31,8 +31,10 @@ export function describeBlock(block: string): string {
 }
 
 /**
- * Blocks from `start` on, or the newest for 0 and "latest", in their order; as many as one answer holds, and at least
- * one. Of those from a number on the last ones are left out then, of the newest the first ones.
+ * Returns blocks from `start` on, or the latest blocks if `start` is 0 or "latest", in ascending order.
+ *
+ * The list holds as many blocks as fit into one response, and at least one. With a start number the last blocks are
+ * dropped, otherwise the first ones.
  */
 export function listBlocks(call: CallByName, given: { start?: unknown; limit?: unknown }): Promise<string> {
   return inTurn(() => putTogether(call, given));
@@ -50,7 +52,7 @@ async function putTogether(call: CallByName, { start, limit }: { start?: unknown
   return `[${blocks.join(",")}]`;
 }
 
-/** The first of these blocks, as many as one answer holds. */
+/** Reads as many of these blocks, in order, as fit into one response. */
 async function readWhatFits(call: CallByName, numbers: readonly number[]): Promise<string[]> {
   const blocks: string[] = [];
   let bytes = 0;
@@ -63,7 +65,7 @@ async function readWhatFits(call: CallByName, numbers: readonly number[]): Promi
       }
       blocks.push(block);
     } catch (error) {
-      // By itself it is refused, with the reason.
+      // A single block that is too large is rejected with that reason.
       if (blocks.length > 0 && error instanceof RpcError && error.reason === "ANSWER_TOO_LARGE") {
         break;
       }

@@ -1,4 +1,4 @@
-/** The JSON text of an object with these members before its own, which stay as they were written. */
+/** Returns the JSON text of an object with additional members before its own members, whose text stays unchanged. */
 export function withMembers(object: string, members: object): string {
   const first = JSON.stringify(members).slice(1, -1);
   const rest = object.slice(1);

@@ -1,36 +1,34 @@
-/** The messages of the node-call interface: what each is called with, and of which rpcs its answer is made. */
+/** Messages of the node-call interface: their arguments, and the rpcs that produce their responses. */
 import type { CallByName } from "../json-rpc/node-call-envelope.js";
 import { RpcError } from "../errors.js";
 import { describeBlock, listBlocks } from "./blocks.js";
 import { withMembers } from "./json-members.js";
 
-/** Arguments by their names here. */
+/** Arguments by their parameter names. */
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** An argument of a message. */
 interface Argument {
-  /** What clients call it, of which the first one that is given counts; with a dot, a member of a member. */
+  /** Names in client requests; the first that is present counts. A dot separates a member from its parent. */
   readonly names: readonly string[];
-  /** Without it the message is refused: a guess would be taken for an answer. */
+  /** True if the message is rejected without this argument, because a default could be mistaken for the result. */
   readonly isNeeded: boolean;
 }
 
-/** A message. */
 interface Message {
   readonly parameters: Readonly<Record<string, Argument>>;
-  /** Gives the JSON text of the answer. */
+  /** Returns the JSON text of the response. */
   readonly answer: (call: CallByName, given: Arguments) => Promise<string>;
 }
 
 const needed = (...names: string[]): Argument => ({ names, isNeeded: true });
 const optional = (...names: string[]): Argument => ({ names, isNeeded: false });
 
-/** What an rpc answers, or what is made of its text. */
+/** Creates a message that returns the response of an rpc, optionally edited. */
 function rpc(name: string, parameters: Message["parameters"] = {}, edit = (text: string): string => text): Message {
   return { parameters, answer: async (call, given) => edit(await call(name, given)) };
 }
 
-/** One member of an answer. */
+/** Returns a function that extracts one member of a response. */
 const pick =
   (member: string) =>
   (text: string): string =>
@@ -74,13 +72,13 @@ const byName: Readonly<Record<string, Message>> = {
   "tlsnotary.getInfo": rpc("attestation.getAttestationInfo"),
 };
 
-/** By their names. */
+/** Messages by name. */
 export const messages: ReadonlyMap<string, Message> = new Map(Object.entries(byName));
 
 /**
- * The arguments of a message, out of what a client has sent.
+ * Reads the arguments of a message from the data that a client sent.
  *
- * @throws Failure INVALID_REQUEST when one is missing.
+ * @throws RpcError INVALID_REQUEST if a required argument is missing.
  */
 export function readArguments(message: string, { parameters }: Message, data: unknown): Arguments {
   return Object.fromEntries(
@@ -106,7 +104,7 @@ function memberAt(data: unknown, name: string): unknown {
     );
 }
 
-/** A negative index counts from the end: -1 is the last item. */
+/** Reads an item of a list. A negative index counts from the end: -1 is the last item. */
 async function readItem(call: CallByName, { index, ...given }: Arguments): Promise<string> {
   const fromEnd = typeof index === "number" && index < 0;
   return await call("storage.getFieldItem", {
@@ -115,7 +113,7 @@ async function readItem(call: CallByName, { index, ...given }: Arguments): Promi
   });
 }
 
-/** Of the forks that existing clients ask for, none is one of this network. */
+/** Forks that existing clients query. None is active on this network. */
 const forks = { osDenomination: { activated: false } };
 
 async function describeNetwork(call: CallByName): Promise<string> {

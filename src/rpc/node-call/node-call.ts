@@ -1,15 +1,14 @@
 /**
- * The node-call interface, which existing clients speak: `ping`, and `nodeCall` with the name of a message. Each is made of
- * rpcs, and gives what those give.
+ * Node-call interface of existing clients: `ping`, and `nodeCall` with the name of a message. Rpcs produce the
+ * responses.
  */
 import { RpcError } from "../errors.js";
 import type { AnswerNodeCall } from "../json-rpc/node-call-envelope.js";
 import { messages, readArguments } from "./messages.js";
 
-/** Names of the messages. */
 export const nodeCallMessages: readonly string[] = [...messages.keys()];
 
-/** Longest name that is repeated in an error. */
+/** Limit on the length of a name that an error repeats, in characters. */
 const maxNameLength = 80;
 
 export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {

@@ -1,20 +1,20 @@
-/** Binds a port, or the next free one. */
+/** Binding of a port, or of the next free one. */
 import { errorMessage } from "../../base/errors/error-message.js";
 import { StartError } from "../../base/errors/start-error.js";
 
-/** What a listener got. */
+/** Requested and bound port of a listener. */
 export interface BoundPort {
   readonly requested: number;
   readonly actual: number;
 }
 
-/** Most ports that are tried after the requested one. */
+/** Limit on the ports tried after the requested one. */
 const maxDrift = 100;
 
 /**
- * Binds the requested port; when it is taken and drift is allowed, the next free one after it.
+ * Binds the requested port, or the next free port if drift is allowed.
  *
- * @throws the system's error: EADDRINUSE when the port is taken and drift is denied or found nothing.
+ * @throws the system's error: EADDRINUSE if the port is taken and drift is denied or finds no free port.
  */
 export async function listenWithDrift(
   listen: (port: number) => Promise<number>,
@@ -33,7 +33,7 @@ export async function listenWithDrift(
   }
 }
 
-/** A listener that is not bound yet. */
+/** Listener that is not bound yet. */
 interface Listener {
   listen(address: { readonly host: string; readonly port: number }): Promise<number>;
 }
@@ -41,7 +41,7 @@ interface Listener {
 /**
  * Binds a listener of the node.
  *
- * @param option the option that chose the port, for the sentence that says what to do.
+ * @param option name of the option that sets the port, for the error message.
  * @throws StartError
  */
 export async function bindPort(

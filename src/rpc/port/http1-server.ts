@@ -1,18 +1,21 @@
-/** The HTTP/1.1 of a port, which also listens: a server that never does enforces none of its time-outs. */
+/**
+ * HTTP/1.1 server of a port. This server owns the listening socket, because Node.js enforces timeouts only while
+ * listening.
+ */
 import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
 import { createServer as createHttpsServer, type ServerOptions as HttpsServerOptions } from "node:https";
 import type { Socket } from "node:net";
 import { RpcError } from "../errors.js";
 import { errorBody } from "../exchange/responses.js";
 
-/** How long a client may take for the first bytes, and for the headers, of a request; over TLS, for the handshake. */
+/** Time limit for the first bytes and the headers of a request, and for a TLS handshake, in milliseconds. */
 export const headersWithinMs = 10_000;
-/** How long a client may take for a whole request. */
+/** Time limit for a complete request, in milliseconds. */
 const requestWithinMs = 30_000;
-/** How long a connection may be idle between requests. */
+/** Time limit for an idle connection between requests, in milliseconds. */
 const keepAliveMs = 60_000;
 
-/** Builds the server. With `tls` it speaks HTTPS. */
+/** Creates the server. With `tls` it serves HTTPS. */
 export function createHttp1Server(listener: RequestListener, tls: HttpsServerOptions | undefined): Server {
   const options: ServerOptions = {
     headersTimeout: headersWithinMs,
@@ -28,7 +31,7 @@ export function createHttp1Server(listener: RequestListener, tls: HttpsServerOpt
   return server;
 }
 
-/** Answers what the HTTP parser could not read, in the one error body, where the socket still takes an answer. */
+/** Responds to a request that the HTTP parser rejected, with the common error body, if the socket is still writable. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

@@ -1,4 +1,6 @@
-/** The HTTP/2 of a port: each stream becomes an exchange, and who plays games with the protocol is struck. */
+/**
+ * HTTP/2 sessions of a port. Each stream becomes an exchange, and connections that abuse the protocol are penalized.
+ */
 import {
   constants,
   type IncomingHttpHeaders,
@@ -13,12 +15,12 @@ import { Http2Exchange } from "../exchange/http2-exchange.js";
 import type { Connection } from "../gate.js";
 import { isOld } from "./listen.js";
 
-/** Most bytes of a request's headers. */
+/** Limit on the headers of a request, in bytes. */
 const maxHeaderBytes = 16 * 1024;
 
 /**
- * The header table keeps its usual size: a smaller one has to be confirmed by the client, which nginx does not, and
- * nghttp2 ends the connection. What references to large entries can do is bounded by `weigh`.
+ * Options of HTTP/2. The header table keeps its default size: clients must acknowledge a smaller one, but nginx does
+ * not, and nghttp2 would end the connection. `weigh` limits the abuse of references to large entries.
  */
 const options: ServerOptions = {
   settings: {
@@ -30,50 +32,58 @@ const options: ServerOptions = {
   maxHeaderListPairs: 100,
   maxSessionInvalidFrames: 20,
   maxSessionRejectedStreams: 20,
-  // In units of a million bytes. What answers hold is bounded by the gate.
+  // In megabytes. The gate limits the bytes of responses.
   maxSessionMemory: 32,
 };
 
-/** How often idle and silent connections are looked for. */
+/** Longest interval between checks for idle and unresponsive connections, in milliseconds. */
 const longestLookMs = 60_000;
-/** A connection that has been without a stream at so many looks in a row is closed. */
+/** Limit on consecutive checks without an open stream; the connection is then closed. */
 const maxIdleLooks = 10;
-/** A connection whose other end vanished without a word is found by pings while it has streams. */
+/**
+ * Time limit for the response to a ping, in milliseconds. Pings are sent while streams are open, to detect a vanished
+ * peer.
+ */
 const pongWithinMs = 20_000;
 
-/** How often it is looked what connections have sent. */
+/** Interval between checks of the bytes that connections have sent, in milliseconds. */
 const weighEveryMs = 100;
-/** What a request may send beyond its body: headers as long as they may be, and what keeps the connection going. */
+/** Bytes that a request may use besides its body: headers of maximum size, and frames that maintain the connection. */
 const bytesPerRequest = maxHeaderBytes;
-/** What is sent beyond that serves nobody, and so many bytes of it are a strike. */
+/** Bytes per penalty, beyond those that requests account for. */
 const bytesPerStrike = 8 * 1024;
-/** Who opens a stream and resets it in the same bytes never meant to have an answer: it counts as so many that are given up. */
+/**
+ * Penalties for a stream that is opened and reset in the same read: as many as for five aborted streams. The client
+ * never waited for a response.
+ */
 const strikesOfRapidReset = 5;
 
 export interface Http2Sessions {
-  /** Returns the session, which opens no more streams from when it is closed. */
+  /** Creates a session for a connection. A closed session opens no more streams. */
   accept(socket: Socket, connection: Connection): Pick<ServerHttp2Session, "close">;
-  /** Takes no more streams, and ends each connection when those under way are answered. */
+  /** Rejects new streams, and closes each connection after its streams in progress. */
   drain(): void;
 }
 
-/** A connection of HTTP/2, and what has come by it. */
+/** HTTP/2 connection with its usage. */
 interface Session {
   readonly http2: ServerHttp2Session;
   readonly socket: Socket;
   readonly connection: Connection;
   openStreams: number;
-  /** Another one in each turn of the event loop in which streams are opened: what is of one turn was read at once. */
+  /**
+   * Number that increments after each tick in which streams were opened. Streams with the same number came in one read.
+   */
   turn: number;
-  /** The end of this turn is waited for. */
+  /** True until the end of the current tick. */
   isTurnOpen: boolean;
   /** Bytes that requests account for. */
   usefulBytes: number;
-  /** Of the others, those that were struck. */
+  /** Other bytes, for which the connection was already penalized. */
   struckBytes: number;
 }
 
-/** @param connectionAgeMs as of a port. */
+/** @param connectionAgeMs age limit of a connection, as in `PortDeps`. */
 export function createHttp2Sessions(
   handle: (exchange: Exchange) => void,
   nextRequestId: () => string,
@@ -117,7 +127,7 @@ export function createHttp2Sessions(
     });
     http2.on("error", () => connection.penalize());
     http2.on("frameError", () => connection.penalize());
-    // Who sends no more can neither read nor end a stream; as servers of HTTP/1.1 take them, sockets stay half open.
+    // A client that sends no more can neither read nor end a stream. HTTP/1.1 servers leave such sockets half open.
     socket.once("end", () => http2.destroy());
     const stopLooking = lookAfter(session, connectionAgeMs);
     http2.once("close", () => {
@@ -134,11 +144,11 @@ export function createHttp2Sessions(
   return { accept, drain: () => sessions.forEach(({ http2 }) => http2.close()) };
 }
 
-/** Frames have a head of nine bytes: three of their length, one of their type, and of what the others say. */
+/** Length of a frame header in bytes: three bytes of length, one of type, then flags and stream. */
 const headBytes = 9;
 const resetType = 3;
 
-/** The turn of the event loop in which a stream is opened. */
+/** Returns the number of the tick in which a stream is opened. */
 function turnOf(session: Session): number {
   if (!session.isTurnOpen) {
     session.isTurnOpen = true;
@@ -151,8 +161,10 @@ function turnOf(session: Session): number {
 }
 
 /**
- * Strikes a connection for the streams that it resets in what it sends with its preface: Node.js opens and closes all of
- * these before anybody hears of the first.
+ * Penalizes a connection for streams that are reset in the same read as the preface. Node.js opens and closes these
+ * streams before it reports the first one.
+ *
+ * @param beginning bytes after the preface.
  */
 export function strikeResets(beginning: Buffer, connection: Connection): void {
   const resets = countResets(beginning);
@@ -161,7 +173,7 @@ export function strikeResets(beginning: Buffer, connection: Connection): void {
   }
 }
 
-/** How many streams are reset in the frames that a connection begins with, after its preface. */
+/** Counts the reset streams in the first frames of a connection, after its preface. */
 function countResets(frames: Buffer): number {
   let resets = 0;
   for (let at = 0; at + headBytes <= frames.length; at += headBytes + frames.readUIntBE(at, 3)) {
@@ -171,8 +183,8 @@ function countResets(frames: Buffer): number {
 }
 
 /**
- * Finds floods of frames of any kind by their one mark: bytes come, and no requests. What floods are made of is read by
- * Node.js itself, which tells nobody.
+ * Penalizes connections for bytes that belong to no request, to detect floods of any frame type. Node.js reads these
+ * frames without reporting them.
  */
 function weigh(session: Session): void {
   const uselessBytes = session.socket.bytesRead - session.usefulBytes - session.struckBytes;
@@ -183,7 +195,11 @@ function weigh(session: Session): void {
   }
 }
 
-/** Closes a connection that is idle for long or old, and one whose other end does not answer. */
+/**
+ * Closes a connection that is idle for long, too old, or unresponsive to pings.
+ *
+ * @returns a function that stops the checks.
+ */
 function lookAfter(session: Session, connectionAgeMs: number): () => void {
   const { http2 } = session;
   const sinceMs = performance.now();
@@ -195,7 +211,7 @@ function lookAfter(session: Session, connectionAgeMs: number): () => void {
         return;
       }
       if (isOld(sinceMs, connectionAgeMs) && !http2.closed) {
-        // It takes no new stream, and ends with the last one.
+        // The session rejects new streams, and ends with its last one.
         http2.close();
       }
       if (session.openStreams === 0) {

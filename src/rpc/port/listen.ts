@@ -1,36 +1,39 @@
-/** The binding of ports and sockets. */
+/** Binding of ports and Unix sockets. */
 import type { AddressInfo, ListenOptions, Server } from "node:net";
 import type { TlsCredentials } from "../../base/crypto/certificate.js";
 
-/** Where to listen: a port on a host, or the path of a Unix socket. */
+/** Address to listen on: a port on a host, or the path of a Unix socket. */
 export type ListenAddress =
   | {
       readonly host: string;
       readonly port: number;
-      /** Other processes listen there, too, and the kernel gives each its part of the connections, where Node.js knows how. */
+      /** Shares the port with other processes. The kernel distributes the connections, if Node.js supports that. */
       readonly reusePort?: boolean;
     }
   | { readonly path: string };
 
-/** Whether what began then is older than that: by up to a tenth, as chance has it. */
+/**
+ * Returns true if the age limit has passed. Adds up to 10 % at random, so that connections opened together do not all
+ * end together.
+ */
 export function isOld(sinceMs: number, ageMs: number): boolean {
   return ageMs !== Infinity && performance.now() - sinceMs > ageMs * (1 + Math.random() / 10);
 }
 
-/** A listener that is not bound yet. */
+/** Listener that is not bound yet. */
 export interface RpcListener {
   /**
-   * Binds the address and gives the port it got, 0 for a Unix socket. Rejects with the system's error, such as
+   * Binds the address. Resolves to the bound port, 0 for a Unix socket. Rejects with the system's error, such as
    * EADDRINUSE.
    */
   listen(address: ListenAddress): Promise<number>;
-  /** Stops listening, finishes what is under way for up to `graceMs`, and closes every connection. */
+  /** Stops listening, waits up to `graceMs` for requests in progress, and closes every connection. */
   drain(graceMs: number): Promise<void>;
-  /** Shows these from the next connection on; those that are open stay. Undefined for cleartext. */
+  /** Sets the credentials of new connections; open connections keep theirs. Undefined for cleartext. */
   renewTls?(credentials: TlsCredentials): void;
 }
 
-/** {@link RpcListener.listen} of a server of `node:net`. */
+/** Implements {@link RpcListener.listen} for a server of `node:net`. */
 export function listenOn(server: Server, address: ListenAddress): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);

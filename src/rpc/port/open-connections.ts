@@ -1,27 +1,26 @@
-/** The connections of a port that the gate let in. */
+/** Open connections of a port, as admitted by the gate. */
 import type { Socket } from "node:net";
 import type { Connection, Gate } from "../gate.js";
 
-/** A connection. */
 export interface OpenConnection {
-  /** The TCP connection, beneath TLS where there is TLS. */
+  /** TCP connection, below TLS if TLS is used. */
   readonly socket: Socket;
   readonly connection: Connection;
-  /** It speaks HTTP/2, or has made a request. */
+  /** True if the connection uses HTTP/2 or has carried a request. */
   isUsed: boolean;
-  /** When it was let in, on the clock of `performance.now()`. */
+  /** Time of admission, on the clock of `performance.now()`. */
   readonly sinceMs: number;
-  /** Its session, where it speaks HTTP/2. */
+  /** HTTP/2 session; undefined for other connections. */
   session: { close(): void } | undefined;
 }
 
 export interface OpenConnections {
-  /** Asks the gate; undefined when the connection was closed. */
+  /** Admits a connection; returns undefined if the gate rejected it, and closes it then. */
   enter(socket: Socket): OpenConnection | undefined;
-  /** Knows an entry by another socket as well: the one that TLS makes. */
+  /** Registers another socket for a connection: the one that TLS creates. */
   alias(socket: Socket, entry: OpenConnection): void;
   of(socket: Socket): OpenConnection;
-  /** Closes those that match. */
+  /** Closes the matching connections. */
   cut(matches: (entry: OpenConnection) => boolean): void;
 }
 
@@ -64,9 +63,12 @@ export function createOpenConnections(gate: Gate): OpenConnections {
 }
 
 /**
- * A socket alone tells its session too late: of what was read at once, every stream would still be opened. The session is
- * closed, which refuses these streams, and not destroyed: Node.js 22.23 ends the process with an assertion where a session
- * is destroyed while it is reading, and what it reads next ends a stream. The end of the socket destroys it later.
+ * Closes a connection, its session first. If only the socket were destroyed, the session would still open every stream
+ * of the last read.
+ *
+ * The session is closed, which rejects these streams, but not destroyed. Node.js 22.23 aborts the process with an
+ * assertion if a session is destroyed while it reads and the next frame ends a stream. The end of the socket destroys
+ * the session later.
  */
 function close({ socket, session }: OpenConnection): void {
   session?.close();

@@ -1,6 +1,6 @@
 /**
- * A port, or a Unix socket: HTTP/1.1 and HTTP/2 side by side, cleartext or TLS, every connection let in by the gate and
- * every request or stream made an exchange. It drains.
+ * Port or Unix socket that serves HTTP/1.1 and HTTP/2, in cleartext or over TLS. The gate admits every connection, and
+ * every request or stream becomes an exchange.
  */
 import type { Server } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
@@ -15,30 +15,32 @@ import { createHttp2Sessions, type Http2Sessions, strikeResets } from "./http2-s
 import { isOld, listenOn, type RpcListener } from "./listen.js";
 import { type Accept, detectHttpVersion } from "./protocol-detection.js";
 
-/** How long idle connections are kept after the port closed, so that a request already on its way is answered. */
+/**
+ * Time before idle connections close during draining, in milliseconds, so that requests already sent get a response.
+ */
 const lastRequestsWithinMs = 100;
-/** How long a connection on which no request has been made is kept after the port closed. */
+/** Time before connections without any request close during draining, in milliseconds. */
 const firstRequestWithinMs = 1_000;
 
 export interface PortDeps {
   readonly handle: (exchange: Exchange) => void;
   readonly gate: Gate;
   readonly nextRequestId: () => string;
-  /** Undefined for cleartext. */
+  /** TLS credentials; undefined for cleartext. */
   readonly tls?: TlsCredentials | undefined;
   /**
-   * Both ends prove their identities by TLS, over HTTP/2 alone. The certificates of clients are signed by nobody: what
-   * counts is the key in them, and a client without one is turned away.
+   * Requires both ends to prove their identities by TLS, over HTTP/2 only. Client certificates have no issuer to trust:
+   * their key is the identity. Clients without a certificate are rejected.
    */
   readonly isMutual?: boolean;
   /**
-   * How old a connection gets, in milliseconds, roughly, so that those of one moment do not all end at another: then its
-   * client is told to make a new one, and what is under way on it goes on. For ever when left out.
+   * Age limit of a connection, in milliseconds; unlimited by default. An old connection finishes the requests in
+   * progress, and its client must open another one. A random addition of up to 10 % spreads reconnects.
    */
   readonly connectionAgeMs?: number | undefined;
 }
 
-/** Builds the listener, not bound yet. */
+/** Creates the listener, not bound yet. */
 export function createPort(deps: PortDeps): RpcListener {
   const { handle, gate, nextRequestId, tls, isMutual = false, connectionAgeMs = Infinity } = deps;
   const entrances = createOpenConnections(gate);
@@ -56,7 +58,7 @@ export function createPort(deps: PortDeps): RpcListener {
     tls === undefined ? undefined : { ...tls, ...(isMutual ? mutualTls : { ALPNCallback: chooseProtocol }) },
   );
 
-  /** Finds out which HTTP a connection speaks, once it is known to be let in. */
+  /** Detects the HTTP version of an admitted connection. */
   const decide = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void => {
     const acceptHttp2 = (_: Socket, beginning: Buffer): void => {
       entry.isUsed = true;
@@ -88,7 +90,7 @@ export function createPort(deps: PortDeps): RpcListener {
   };
 }
 
-/** Takes a connection that was let in, and one way to go on with it. */
+/** Accepts an admitted connection, given a function that serves HTTP/1.1. */
 type Decide = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept) => void;
 
 function acceptCleartext(server: Server, entrances: OpenConnections, decide: Decide): void {
@@ -101,7 +103,7 @@ function acceptCleartext(server: Server, entrances: OpenConnections, decide: Dec
 }
 
 function acceptTls(server: Server, entrances: OpenConnections, decide: Decide, isMutual: boolean): void {
-  // TLS makes a socket of its own, which has nothing in common with the one beneath but the other end's address.
+  // TLS creates another socket, which shares only the remote address with the TCP socket.
   const handshaking = new Map<string, OpenConnection>();
   const beginTls = takeOver(server, "connection", (socket) => {
     const entry = entrances.enter(socket);
@@ -130,13 +132,13 @@ interface Connections {
 }
 
 async function drainServer(server: Server, { entrances, http2 }: Connections, graceMs: number): Promise<void> {
-  // http.Server's own close() would cut idle connections on which a request may be arriving at this moment.
+  // The close() method of http.Server would close idle connections on which a request may be arriving.
   const closed = new Promise<void>((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());
   });
   const closeIdle = setInterval(() => {
     server.closeIdleConnections();
-    // Who was let in before begins to speak HTTP/2 only now.
+    // Some connections admitted earlier detect HTTP/2 only now.
     http2.drain();
     entrances.cut(({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
   }, lastRequestsWithinMs);
@@ -149,7 +151,7 @@ async function drainServer(server: Server, { entrances, http2 }: Connections, gr
   server.close();
 }
 
-/** Puts a listener before those that a server has for an event, and gives a way to call them. */
+/** Replaces the listeners of a server event by another listener. Returns a function that calls the replaced ones. */
 function takeOver(server: Server, event: "connection" | "secureConnection", listener: Accept): Accept {
   const listeners = server.listeners(event) as Accept[];
   server.removeAllListeners(event);
@@ -164,7 +166,7 @@ const mutualTls = {
   ALPNProtocols: ["h2"],
 } as const;
 
-/** Notes which identity the other end has proved; false where it has none. */
+/** Records the identity that the other end proved. Returns false if there is none, or if the protocol is not HTTP/2. */
 function identify(socket: Socket, connection: Connection): boolean {
   if (!(socket instanceof TLSSocket)) {
     return false;

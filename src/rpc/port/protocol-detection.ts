@@ -1,19 +1,19 @@
 /**
- * HTTP/1.1 and HTTP/2 on one port: a connection's first bytes decide, the preface of HTTP/2 or anything else. What a
- * request asks for is decided later, for each request or stream by itself.
+ * Protocol detection for HTTP/1.1 and HTTP/2 on one port, by the HTTP/2 preface in the first bytes of a connection. The
+ * protocol of each request or stream is determined later.
  */
 import type { Socket } from "node:net";
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** Takes connections of one HTTP. */
+/** Accepts a connection of one HTTP version. */
 export type Accept = (socket: Socket) => void;
 
 /**
- * Waits for the first bytes of a connection, and hands it on with them.
+ * Waits for the first bytes of a connection, and passes the connection on together with them.
  *
- * @param acceptHttp2 is told which bytes came after the preface.
- * @param withinMs a connection that has not sent enough to decide by then is closed.
+ * @param acceptHttp2 called with the bytes that followed the preface.
+ * @param withinMs time limit for the detection, in milliseconds; the connection is then closed.
  */
 export function detectHttpVersion(
   socket: Socket,

@@ -1,8 +1,8 @@
-/** A port for HTTP/1.1 with one handler, which drains. */
+/** HTTP/1.1 server with one handler and graceful shutdown. */
 import { createServer, type RequestListener } from "node:http";
 import { listenOn, type RpcListener } from "./listen.js";
 
-/** Builds the server, not listening yet. */
+/** Creates the server, without listening. */
 export function createSmallServer(handle: RequestListener): RpcListener {
   const server = createServer(
     { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 60_000, connectionsCheckingInterval: 2_000 },

@@ -1,6 +1,6 @@
 /**
- * The chain of handlers that every request goes along, whichever HTTP brings it: each looks at method, path and content
- * type, and the first whose it is answers.
+ * Handler chain of every request, in HTTP/1.1 and HTTP/2. Each handler checks method, path and content type, and the
+ * first that matches responds.
  */
 import { RpcError } from "../errors.js";
 import type { ProtocolDeps } from "../gate.js";
@@ -15,7 +15,7 @@ import type { JsonRpcRequest } from "../json-rpc/request.js";
 
 type Deps = Pick<ProtocolDeps, "gate" | "onInternalError">;
 
-/** Joins handlers; the last one answers whatever is left. No request can make it throw. */
+/** Chains handlers; `last` handles the requests that no other handler matched. The chain never throws. */
 export function chainHandlers(
   handlers: readonly Handler[],
   last: (exchange: Exchange) => void,
@@ -33,7 +33,7 @@ export function chainHandlers(
   };
 }
 
-/** Answers preflights: `OPTIONS` on any path. */
+/** Creates the handler of preflights: `OPTIONS` on any path. */
 export function createPreflightHandler(deps: Deps): Handler {
   return (exchange) => {
     if (exchange.method !== "OPTIONS") {
@@ -57,7 +57,7 @@ export function createPreflightHandler(deps: Deps): Handler {
   };
 }
 
-/** Answers `POST /` with the JSON-RPC entry point. */
+/** Creates the handler of `POST /`, the JSON-RPC entry point. */
 export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: Deps): Handler {
   return (exchange) => {
     if (exchange.method !== "POST" || exchange.path !== "/") {
@@ -86,7 +86,7 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: Deps): Handler
   };
 }
 
-/** Answers the paths of documents. */
+/** Creates the handler of documents. */
 export function createPageHandler(pages: PageServer, deps: Deps): Handler {
   return (exchange) => {
     const { path, method, requestId } = exchange;
@@ -107,7 +107,7 @@ export function createPageHandler(pages: PageServer, deps: Deps): Handler {
   };
 }
 
-/** Answers what is nobody's: there is nothing at the path, or not for this method. */
+/** Creates the fallback handler, for unknown paths (404) and unsupported methods (405). */
 export function createNotFoundHandler(
   methodsOf: (path: string) => readonly string[],
   deps: Deps,

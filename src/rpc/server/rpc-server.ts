@@ -1,4 +1,4 @@
-/** All protocols over one list of services: what the node serves on its ports. */
+/** Servers that offer the same list of services over every protocol, on the node's ports. */
 import type { RequestListener } from "node:http";
 import type { TlsCredentials } from "../../base/crypto/certificate.js";
 import { createLazyConnect } from "../connect/lazy-connect.js";
@@ -29,67 +29,70 @@ import {
 } from "./handler-chain.js";
 
 export interface RpcServerDeps extends ProtocolDeps {
-  /** The node-call interface of existing clients. */
+  /** Node-call interface for existing clients. */
   readonly nodeCall: AnswerNodeCall;
-  /** What descriptions of the interface say of it. */
+  /** Title and version in the descriptions of the interface. */
   readonly info: DocumentInfo;
-  /** Documents beside those that describe the interface. */
+  /** Documents besides those that describe the interface. */
   readonly pages?: Pages;
-  /** As of a port. */
+  /** Age limit of connections, as in `PortDeps`. */
   readonly connectionAgeMs?: number | undefined;
 }
 
-/** What answers requests, one handler for each kind of them; servers of HTTP have them in an order. */
+/** Handlers of requests, one per protocol. HTTP servers chain them in a fixed order. */
 export interface ProtocolHandlers {
   readonly preflight: Handler;
   readonly grpc: Handler;
-  /** The plain routes. */
+  /** Handler of the plain HTTP routes. */
   readonly plain: Handler;
   readonly jsonRpc: Handler;
   readonly connect: Handler;
-  /** Documents. */
+  /** Handler of documents. */
   readonly pages: Handler;
-  /** What is nobody's. */
+  /** Fallback handler for requests that no other handler matched. */
   readonly last: (exchange: Exchange) => void;
 }
 
-/** What an application that is built later is made of. */
+/** Dependencies of an application that is built later. */
 export interface ApplicationDeps extends Mount {
   readonly protocol: ProtocolDeps;
   readonly handlers: ProtocolHandlers;
-  /** The plain routes, one by one. */
+  /** Endpoints of the plain HTTP routes. */
   readonly endpoints: readonly Endpoint[];
-  /** Where documents are. */
+  /** Paths of the documents. */
   readonly pagePaths: readonly string[];
 }
 
-/** An application that answers HTTP/1.1, whoever took the request. */
+/** Application that responds to HTTP/1.1 requests of the node's port or of another server. */
 export interface Application {
-  /** Answers a request that came by the port. */
+  /** Handles a request that arrived at the node's port. */
   handle(exchange: Http1Exchange): void;
-  /** Answers a request that another server took. */
+  /** Handles a request that another server accepted. */
   readonly listener: RequestListener;
 }
 
 export interface RpcServerOptions<A extends Application> {
-  /** With it, the port speaks TLS and nothing else. */
+  /** TLS credentials; the port then serves only TLS. */
   readonly tls?: TlsCredentials | undefined;
   /** Builds the application, when the first request needs it. */
   readonly buildApplication: (deps: ApplicationDeps) => Promise<A>;
-  /** `compiled` answers before the application what it knows; `express` leaves all of HTTP/1.1 to the application. */
+  /**
+   * Handling of HTTP/1.1. With `compiled` the node's handlers run before the application. With `express` the
+   * application handles every request.
+   */
   readonly edge: "compiled" | "express";
 }
 
-/** The server of the public port. */
+/** Server of the public port. */
 export interface RpcServer<A extends Application> extends RpcListener {
-  /** The application, which drains with the port, whoever takes requests for it. */
+  /** Returns the application. Requests that other servers pass to the application drain together with the port. */
   application(): Promise<A>;
 }
 
 /**
- * Builds the server of the public port, not listening yet.
+ * Creates the server of the public port, without listening.
  *
- * @throws Error when the annotations contradict each other; it names the rpcs.
+ * @throws Error that names the rpcs if their annotations conflict.
  */
 export function createRpcServer<A extends Application>(
   deps: RpcServerDeps,
@@ -171,9 +174,9 @@ function createHandlers(
 }
 
 /**
- * Builds a server for gRPC alone.
+ * Creates a server for gRPC only.
  *
- * @param tls with it, both ends prove their identities by TLS, and callers have theirs.
+ * @param tls credentials for mutual TLS, by which both ends prove their identities.
  */
 export function createGrpcOnlyServer(deps: ProtocolDeps, tls?: TlsCredentials): RpcListener {
   const handle = chainHandlers(
@@ -186,7 +189,10 @@ export function createGrpcOnlyServer(deps: ProtocolDeps, tls?: TlsCredentials): 
 
 export type McpPortDeps = ProtocolDeps & Pick<McpDeps, "resources" | "info">;
 
-/** Builds a server of tools for assistants. Its library is loaded here: a node without it starts a fifth faster. */
+/**
+ * Creates the MCP server, with tools for assistants. Loads its library only here, because node startup is 20 % faster
+ * without.
+ */
 export async function createMcpPort(deps: McpPortDeps): Promise<RpcListener> {
   const { createMcpServer } = await import("../mcp/mcp-server.js");
   return createMcpServer({

@@ -1,24 +1,24 @@
-/** Changes of an array that is kept in chunks: each reads and writes the chunks that it meets, and no others. */
+/** Changes arrays that are stored in chunks. Each change reads and writes only the chunks that it affects. */
 import { deleteItem, itemsOf, type Range, setItem } from "../documents/document.js";
 import { chunkLength, eachChunk, maxChunkLength } from "../documents/document-parts.js";
 import { chunkGap, writeValue } from "./document-writing.js";
 import { trimmed } from "../documents/json-text.js";
 import type { ChunkEntry, DocumentRows, FieldColumns, FieldRow } from "../programs/programs.js";
 
-/** A change of a field's value, which is an array. */
+/** Change of an array in a field. */
 export type ItemChange =
   | { readonly kind: "append"; readonly value: string }
   | { readonly kind: "set"; readonly index: number; readonly value: string }
   | { readonly kind: "delete"; readonly index: number };
 
-/** Row of a field whose value is an array in chunks. */
+/** Row of a field that stores an array in chunks. */
 type ArrayRow = FieldRow & { readonly items: number };
 
 /**
  * Changes an array.
  *
- * @param grow is told by how many bytes the array will be longer, before anything is changed; it may throw.
- * @returns what the field's row has to hold.
+ * @param grow called with the growth of the array in bytes, before any change; may throw to reject the change.
+ * @returns the new columns of the field's row.
  */
 export async function changeChunks(
   rows: DocumentRows,
@@ -50,16 +50,16 @@ async function append(
   return { ...field, items: field.items + 1, sizeBytes: field.sizeBytes + more, value: trail + field.value };
 }
 
-/** Where an item was found. */
+/** Position of an item in the chunks of an array. */
 interface FoundItem {
-  /** All chunks of the array. */
+  /** List of all chunks of the array. */
   readonly chunks: readonly ChunkEntry[];
-  /** Which of them has the item. */
+  /** Index of the chunk that holds the item. */
   readonly at: number;
   readonly text: string;
-  /** The items of the chunk. */
+  /** Positions of the chunk's items in its text. */
   readonly items: readonly Range[];
-  /** Which of them it is. */
+  /** Index of the item in its chunk. */
   readonly index: number;
 }
 
@@ -84,7 +84,7 @@ async function set(
   const { start, end } = items[index]!;
   const more = Buffer.byteLength(value) - Buffer.byteLength(text.slice(start, end));
   grow(more);
-  // A chunk ends where its last item does: space after that goes to what follows.
+  // A chunk ends with its last item, so white space after that item moves to the next chunk or to the field's row.
   const { lead, core, trail } = trimmed(value);
   const isLast = index === items.length - 1;
   const after = isLast ? trail : "";
@@ -109,7 +109,7 @@ async function remove(
     const less = Buffer.byteLength(text) - Buffer.byteLength(changed);
     return { ...field, items: field.items - 1, sizeBytes: field.sizeBytes - less };
   }
-  // What stands before the last item of a chunk stands before the first one of the next chunk then, instead of its own.
+  // The item is the last of its chunk. The text before it replaces the text before the first item of the next chunk.
   const keptEnd = items[index - 1]?.end ?? 0;
   const before = text.slice(keptEnd, start);
   const itemBytes = Buffer.byteLength(text.slice(start, end));
@@ -130,7 +130,10 @@ async function remove(
   return { ...field, items: isEmpty ? undefined : field.items - 1, sizeBytes: field.sizeBytes - less, value };
 }
 
-/** Stores a chunk that changed. What became too large is split, and what fits into a neighbour goes there. */
+/**
+ * Stores a changed chunk. Splits a chunk that is too large, and merges a small one into a neighbor with enough
+ * capacity.
+ */
 async function saveChunk(
   rows: DocumentRows,
   field: ArrayRow,
@@ -176,7 +179,7 @@ async function split(
     }
     return;
   }
-  // So much was put here that there is no room between the neighbours: all chunks are stored anew.
+  // There is no gap left before the next position: store all chunks again, with new gaps.
   await rows.saveChunk(field.position, position, { text, items: itemsOf(text).length });
   const array = (await rows.chunkTexts(field.position)) + field.value;
   await rows.deleteChunks(field.position, field.sizeBytes);

@@ -1,6 +1,6 @@
 /**
- * What can be said of an operation without looking at what is stored, beside the bounds that the contract gives its
- * fields: a rule of the chain, the same for every node.
+ * Stateless checks of operations, beyond the limits of the proto contract. These checks are rules of the chain, so they
+ * must be the same on every node.
  */
 import type { ProgramData, StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
 import { RpcError } from "../../rpc/errors.js";
@@ -9,10 +9,10 @@ import { checkJson } from "../documents/json-check.js";
 import { typeOfJson } from "../documents/json-text.js";
 
 /**
- * Checks an operation that is within the bounds of the contract. One that passes may still be rejected for what is
- * stored.
+ * Checks an operation that already meets the limits of the proto contract. An operation that passes may still be
+ * rejected because of the stored state.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function checkOperation({ operation }: StorageOperation): void {
   switch (operation.case) {

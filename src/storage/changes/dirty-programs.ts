@@ -1,22 +1,22 @@
 /**
- * What transactions touched of programs: a list of what has to be looked at, which may name more than was changed, where a
- * transaction was taken back.
+ * Tracks the programs whose leaves a block must compute again. May list unchanged programs, if a transaction rolled
+ * back.
  */
 import type { DocumentRows } from "../programs/programs.js";
 
-/** What was touched of one. */
+/** Parts of a program that changed. */
 export interface DirtyProgram {
-  /** Its document was written as a whole. */
+  /** True if the full document was written. */
   isWhole: boolean;
-  /** The one before that was kept in parts, and had a tree of its fields. */
+  /** True if the previous document was stored in parts, and therefore had a field tree. */
   hadTree: boolean;
-  /** Its text, where it is at hand: of one in parts that nothing has changed since. */
+  /** Text of the document if it is stored in parts and unchanged since it was written in full; otherwise undefined. */
   text: string | undefined;
-  /** Names of fields of a document that was not. */
+  /** Names of the changed fields, if the document was not written in full. */
   readonly fields: Set<string>;
 }
 
-/** @param onTakenBack hears what is to be done when the transaction that touches something is taken back. */
+/** @param onTakenBack registers a function that runs if the current transaction is rolled back. */
 export function createDirtyPrograms(onTakenBack: (undo: () => void) => void) {
   const all = new Map<string, DirtyProgram>();
 
@@ -29,7 +29,7 @@ export function createDirtyPrograms(onTakenBack: (undo: () => void) => void) {
   return {
     all: all as ReadonlyMap<string, DirtyProgram>,
     program,
-    /** Rows of a program's document, whose changes are heard of. */
+    /** Wraps the rows of a program's document so that their changes are tracked. */
     track(address: string, rows: DocumentRows): DocumentRows {
       const touched = program(address);
       const touch = ({ name }: { readonly name: string }): void => {
@@ -64,7 +64,7 @@ export function createDirtyPrograms(onTakenBack: (undo: () => void) => void) {
         wrote(text) {
           Object.assign(touched, { isWhole: true, text });
           touched.fields.clear();
-          // What was written is not there then: no text that is at hand is believed.
+          // After a rollback the rows are not those of this text, so the text must not be used.
           onTakenBack(() => (touched.text = undefined));
         },
       };

@@ -1,6 +1,6 @@
 /**
- * Changes of a document that is an object. Whichever way it is kept, its text becomes what the functions of document.ts
- * make of the whole; what is kept in parts is changed where it stands.
+ * Changes of a document that is an object. The resulting text is the same for both forms of storage: it is the text
+ * that the functions of document.ts produce. A document in parts is changed in place.
  */
 import { RpcError } from "../../rpc/errors.js";
 import { changeChunks, type ItemChange } from "./array-changes.js";
@@ -12,9 +12,9 @@ import { skipSpace, trimmed } from "../documents/json-text.js";
 import type { DocumentRows, DocumentState, FieldRow } from "../programs/programs.js";
 
 /**
- * Gives a field a value; a new field stands behind the others.
+ * Sets the value of a field. A new field is added at the end.
  *
- * @throws Failure INVALID_REQUEST for a document that would be too large; nothing is changed then.
+ * @throws RpcError INVALID_REQUEST if the document would be too large; nothing is changed then.
  */
 export async function setField(
   rows: DocumentRows,
@@ -33,9 +33,9 @@ export async function setField(
 }
 
 /**
- * Takes a field away.
+ * Deletes a field.
  *
- * @throws Failure FIELD_NOT_FOUND
+ * @throws RpcError FIELD_NOT_FOUND
  */
 export async function deleteField(rows: DocumentRows, state: DocumentState, name: string): Promise<DocumentState> {
   const field = await rows.field(name);
@@ -52,7 +52,7 @@ export async function deleteField(rows: DocumentRows, state: DocumentState, name
 /**
  * Changes an array.
  *
- * @throws Failure FIELD_NOT_FOUND, INVALID_FIELD_TYPE, INDEX_OUT_OF_BOUNDS, and INVALID_REQUEST for a document that would
+ * @throws RpcError FIELD_NOT_FOUND, INVALID_FIELD_TYPE, INDEX_OUT_OF_BOUNDS, and INVALID_REQUEST if the document would
  * be too large; nothing is changed then.
  */
 export async function changeItem(
@@ -106,7 +106,11 @@ function noField(): RpcError {
   return new RpcError("FIELD_NOT_FOUND", "The program has no such field.");
 }
 
-/** The document with so many more bytes; one that becomes too large is refused. */
+/**
+ * Returns the state of a document that grows by a number of bytes.
+ *
+ * @throws RpcError INVALID_REQUEST if the document would be too large.
+ */
 function grown({ sizeBytes, inParts }: DocumentState, bytes: number): DocumentState {
   if (sizeBytes + bytes > maxDocumentBytes) {
     throw new RpcError("INVALID_REQUEST", `The document would be larger than ${maxDocumentBytes} bytes.`);
@@ -114,7 +118,7 @@ function grown({ sizeBytes, inParts }: DocumentState, bytes: number): DocumentSt
   return { sizeBytes: sizeBytes + bytes, inParts };
 }
 
-/** The text of a document that is kept as one; of a program that holds nothing, an empty object. */
+/** Returns the text of a document that is stored as one text; an empty object if the program is empty. */
 async function textOf(rows: DocumentRows, { sizeBytes }: DocumentState): Promise<string> {
   return sizeBytes === 0 ? "{}" : await rows.text();
 }
@@ -142,7 +146,7 @@ async function saveInText(rows: DocumentRows, name: string, field: FieldRow | un
   }
 }
 
-/** Makes a document one text that became small. */
+/** Converts a document in parts to one text if it has shrunk to {@link minPartsBytes}. */
 async function settle(rows: DocumentRows, state: DocumentState): Promise<DocumentState> {
   return state.sizeBytes > minPartsBytes ? state : await rewrite(rows, state, (await rows.whole(state))!);
 }
@@ -157,7 +161,7 @@ async function addToParts(
   const last = await rows.lastPosition();
   const named = `${JSON.stringify(name)}:${lead}`;
   const text = last === undefined || trail !== "" ? await rows.text() : "";
-  // Where there is no field, space alone stands between the braces, and goes.
+  // An object without fields has only white space between its braces, which is dropped.
   const opened = last === undefined ? skipSpace(text, 0) + 1 : 0;
   const before = last === undefined ? text.slice(0, opened) + named : `,${named}`;
   const rest = trail + (last === undefined ? text.slice(skipSpace(text, opened)) : text);

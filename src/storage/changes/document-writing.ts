@@ -1,23 +1,28 @@
-/** Writes documents as a whole. A large one is parsed and stored in portions, between which others have their turn. */
+/**
+ * Writes full documents. A large document is parsed and stored in portions, and yields to the event loop between them.
+ */
 import { yieldToEventLoop } from "../../base/async/yielding.js";
 import { eachMember } from "../documents/document.js";
 import { type Chunk, chunkLength, eachChunk, eachField, maxTextBytes } from "../documents/document-parts.js";
 import { typeOfJson } from "../documents/json-text.js";
 import type { DocumentRows, DocumentState, FieldColumns, ProgramContent } from "../programs/programs.js";
 
-/** Room between the positions of chunks that are stored together, for those into which one of them is split. */
+/**
+ * Gap between the positions of chunks that are stored together. Chunks that result from a split use positions in the
+ * gap.
+ */
 export const chunkGap = 2 ** 20;
 
-/** Bounds of what is parsed, and put into rows, before others have their turn. */
+/** Limits on the fields and the UTF-16 code units that are parsed and stored before yielding to the event loop. */
 const portionRows = 500;
 const portionLength = 128 * 1024;
 
-/** Whether this content is kept in parts. */
+/** Returns true if this content is stored in parts. */
 export function isKeptInParts(content: ProgramContent): boolean {
   return content?.type === "object" && content.sizeBytes > maxTextBytes;
 }
 
-/** Stores what a program holds, where there are no rows. */
+/** Stores the contents of a program that has no document rows. */
 export async function writeContent(rows: DocumentRows, content: NonNullable<ProgramContent>): Promise<void> {
   const { text, type } = content;
   if (isKeptInParts(content)) {
@@ -37,12 +42,12 @@ export async function writeContent(rows: DocumentRows, content: NonNullable<Prog
   }
 }
 
-/** A field of a document that is kept as one text. */
+/** Returns the columns of a field in a document that is stored as one text. */
 export function plainField(value: string): FieldColumns {
   return { type: typeOfJson(value), before: "", value, sizeBytes: 0, items: undefined };
 }
 
-/** Stores a document, which is an object, anew after its rows became too many or too few. */
+/** Stores an object document in full after it crossed a size limit, in the form that suits its new size. */
 export async function rewrite(rows: DocumentRows, before: DocumentState, text: string): Promise<DocumentState> {
   const content = { encoding: "json", type: "object", text, sizeBytes: Buffer.byteLength(text) } as const;
   await rows.clear(before);
@@ -56,7 +61,7 @@ async function writeParts(rows: DocumentRows, text: string): Promise<void> {
   const flush = async (): Promise<void> => {
     if (portion.length > 0) {
       await rows.insertFields(position, portion);
-      // The rows are held in memory, which waits for nothing.
+      // Inserting only buffers rows in memory and never waits, so this yields explicitly.
       await yieldToEventLoop();
     }
     [position, portion, length] = [position + portion.length, [], 0];
@@ -76,10 +81,10 @@ async function writeParts(rows: DocumentRows, text: string): Promise<void> {
   await rows.saveText(next.value);
 }
 
-/** A value as its field's row has it. */
+/** Columns of a field's row that represent its value. */
 type StoredValue = Omit<FieldColumns, "before">;
 
-/** Stores a value of a document in parts, and gives what its field's row has to hold. */
+/** Stores a value of a document in parts, in chunks if it is long. Returns the columns for the field's row. */
 export async function writeValue(rows: DocumentRows, field: number, value: string): Promise<StoredValue> {
   return isShort(value) ? inRow(value) : await writeChunks(rows, { field, value });
 }

@@ -1,6 +1,6 @@
 /**
- * The trees of the fields of large documents. One of 1 MiB is up to a second of hashes, which need nothing but its text: so
- * another thread begins with them as soon as it is known that the document will be written.
+ * Builds the field trees of large documents. Hashing a document of 1 MiB takes up to a second and requires only its
+ * text. Another thread therefore starts as soon as the node knows that a block will write the document.
  */
 import { targetAddress } from "../../base/program-address.js";
 import { inTurns } from "../../base/async/yielding.js";
@@ -11,30 +11,37 @@ import { typeOfJson } from "../documents/json-text.js";
 import { fieldsOfObject } from "../programs/program-state.js";
 import type { ExpectedOperation, GrowDocument, GrownDocument } from "../programs/programs.js";
 
-/** Documents that are shorter are grown before a thread has heard of them. */
+/**
+ * Minimum length of documents that are built off-thread, in UTF-16 code units. For shorter ones the transfer to the
+ * thread takes longer than the work.
+ */
 const asideLength = 64 * 1024;
 
-/** The tree of the fields of an object, of any size. */
+/** Builds the field tree of an object of any size, yielding to the event loop between portions. */
 export async function buildFields(text: string): Promise<ObjectParts & Pick<ChangedTree, "pages">> {
   const { leaves, lastKey, tailHash } = await inTurns(fieldsOfObject(text));
   const { root: fieldsRoot, pages } = await inTurns(buildTree(leaves));
   return { fieldsRoot, lastKey, tailHash, pages };
 }
 
-/** Grows it in the thread of who asks, in which others have their turns. */
+/** Builds the field tree on the calling thread, yielding to the event loop between portions. */
 export const buildFieldsHere: GrowDocument = async (address, text) => {
   const { pages, ...object } = await buildFields(text);
   return { ...object, pages: [...pageTexts(address, pages)] };
 };
 
-/** The documents of one block. */
+/** Field tree builder for the documents of one block. */
 export interface FieldTreeBuilder {
-  /** Begins with those that operations that come will write. */
+  /** Starts to build the trees of the large documents that these operations will write. */
   expect(operations: readonly ExpectedOperation[]): void;
   readonly grow: GrowDocument;
 }
 
-/** @param aside grows a document in another thread; where it is left out, or cannot, that is done here. */
+/**
+ * Creates a field tree builder.
+ *
+ * @param aside builds a tree on another thread. If it is absent or fails, the calling thread builds the tree.
+ */
 export function createFieldTreeBuilder(aside: GrowDocument | undefined): FieldTreeBuilder {
   const begun = new Map<string, { readonly text: string; readonly grown: Promise<GrownDocument> }>();
   return {
@@ -44,7 +51,7 @@ export function createFieldTreeBuilder(aside: GrowDocument | undefined): FieldTr
         if (text !== undefined && text.length > asideLength) {
           const address = targetAddress(operation, by)!;
           const grown = aside!(address, text);
-          // Who wants it hears of it.
+          // Prevents an unhandled rejection; `grow` handles the error.
           grown.catch(() => undefined);
           begun.set(address, { text, grown });
         }
@@ -52,14 +59,14 @@ export function createFieldTreeBuilder(aside: GrowDocument | undefined): FieldTr
     },
     async grow(address, text) {
       const known = begun.get(address);
-      // It may have been written once more, or changed since.
+      // A later operation may have rewritten or changed the document.
       const grown = known?.text === text ? await known.grown.catch(() => undefined) : undefined;
       return grown ?? (await buildFieldsHere(address, text));
     },
   };
 }
 
-/** The text of the object that an operation writes. */
+/** Returns the text of the object that an operation writes; undefined for other operations. */
 function writtenObject({ operation }: ExpectedOperation["operation"]): string | undefined {
   const data =
     operation.case === "createProgram" || operation.case === "writeProgram" ? operation.value.data : undefined;

@@ -1,6 +1,6 @@
 /**
- * A storage program of a snapshot, as it is to be stored. What its leaf does not cover is worked out anew, or looked at:
- * the rows of a large document may be cut in many ways, but only between items, and in an order.
+ * Decodes a storage program of a snapshot for the database. Everything that its leaf does not cover is computed or
+ * checked. The rows of a large document may be split in many ways, but only between items and in ascending order.
  */
 import { z } from "zod";
 import type { SnapshotField, SnapshotProgram } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
@@ -12,22 +12,22 @@ import { plainField } from "./document-writing.js";
 import { typeOfJson } from "../documents/json-text.js";
 import type { ProgramRow } from "../programs/stored-program.js";
 
-/** What is said to be a program cannot be one. */
+/** Error for snapshot data that is not a valid program. */
 export class WrongProgram extends Error {
   override readonly name = "WrongProgram";
 }
 
-/** A program as it is to be stored. */
+/** Program decoded for storage. */
 export interface RestoredProgram {
-  /** Its place in the order in which programs were made, from 1. */
+  /** Position in the order in which programs were created, from 1. */
   readonly place: number;
-  /** Without checksums. */
+  /** Row of the program, with empty checksums. */
   readonly row: ProgramRow;
-  /** Undefined of one that was deleted. */
+  /** Access rule; undefined if the program was deleted. */
   readonly access: AccessRule | undefined;
-  /** Its whole document. */
+  /** Full text of the document. */
   readonly text: string | undefined;
-  /** What its document's own row holds: all of it, or what follows the last field. */
+  /** Text in the document's own row: the full document, or the text after the last field. */
   readonly data: string | undefined;
   readonly fields: readonly FieldColumns[];
   readonly chunks: readonly ChunkColumns[];
@@ -44,7 +44,7 @@ const accessText = z.strictObject({
 });
 
 /**
- * Reads a program.
+ * Decodes and checks a program.
  *
  * @throws WrongProgram
  */
@@ -55,7 +55,7 @@ export function readProgram(given: SnapshotProgram): RestoredProgram {
   }
   const common = { address, updated_ms: Number(updatedMs), deleted, ...noHashes };
   if (deleted) {
-    // Nothing else of it is hashed, so nothing else is taken.
+    // The leaf of a deleted program covers no other data, so the rest is ignored.
     const row: ProgramRow = {
       ...common,
       ...{ owner: "", name: "", encoding: "json", mode: "owner", size_bytes: 0, created_ms: 0 },
@@ -101,7 +101,7 @@ function readAccess({ owner, mode, access }: SnapshotProgram): AccessRule {
   return { owner, mode: mode as AccessRule["mode"], ...(json as z.infer<typeof accessText>) };
 }
 
-/** Bytes that a JSON string of base64 says. */
+/** Returns the number of bytes that a JSON string of base64 encodes. */
 function binaryBytes(text: string): number {
   return Buffer.byteLength(text.slice(1, -1), "base64");
 }
@@ -118,7 +118,7 @@ function plainFields(address: string, type: string, text: string | undefined): F
   return fields;
 }
 
-/** Cuts a document as a layout says. */
+/** Splits a document into fields and chunks, as its layout describes. */
 function cut(
   address: string,
   text: string,

@@ -1,6 +1,6 @@
 /**
- * Operations on storage programs, inside the transaction of the block that carries them. One that cannot be executed
- * throws a Failure, which rejects its transaction.
+ * Executes operations on storage programs, inside the transaction of their block. An operation that fails throws an
+ * RpcError, which rejects its transaction.
  */
 import { hash } from "node:crypto";
 import type { CreateProgram, ProgramData, StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
@@ -22,23 +22,23 @@ import { createWork, type Work } from "../programs/work.js";
 
 export { programAddress };
 
-/** Who acts, and when. */
+/** Sender of an operation, and the context of its transaction. */
 export interface OperationContext {
-  /** 0x and 64 lower-case hex digits. */
+  /** Identity of the sender: 0x and 64 lowercase hex digits. */
   readonly sender: string;
   readonly nonce: bigint;
   /** Time of the block. */
   readonly timeMs: number;
-  /** Of the transaction, by its sender. */
+  /** Signature of the transaction by its sender. */
   readonly signature: Uint8Array;
 }
 
 /**
- * Executes one operation, which {@link checkOperation} let pass. One that throws may have changed something already: it
- * is for an attempt of the transaction.
+ * Executes one operation that passed {@link checkOperation}. An operation that throws may already have changed rows, so
+ * run it inside a savepoint.
  *
- * @returns the bytes that it touched, as work.ts counts them.
- * @throws Failure as the operation's comment in the proto says.
+ * @returns the cost in bytes, as work.ts counts it.
+ * @throws RpcError as the operation's comment in the proto describes.
  */
 export async function executeOperation(
   programs: ProgramChanges,
@@ -132,14 +132,15 @@ async function create(
 const beforeBlinding = Buffer.from("gatehouse blinding v1\0", "latin1");
 
 /**
- * 64 hex digits that every node knows, and of others those alone who may read the transaction: its signature is shown to
- * nobody else, and cannot be worked out from what its sender has said elsewhere.
+ * Derives the blinding of a program from the signature of its transaction: 64 hex digits. Every node knows the
+ * signature; apart from nodes, only readers of the transaction do. It cannot be derived from other data that the sender
+ * published.
  */
 function blindingOf(signature: Uint8Array): string {
   return hash("sha256", Buffer.concat([beforeBlinding, signature]), "hex");
 }
 
-/** What a program is given to hold. */
+/** Converts the data of an operation to the contents of a program. */
 function readContent(given: ProgramData | undefined): ProgramContent {
   switch (given?.data.case) {
     case "json": {
@@ -190,13 +191,20 @@ async function findOwned(
   return program;
 }
 
-/** Returns the failure of a sender. One who may not know of the program learns no more than of one that is not there. */
+/**
+ * Returns the error for a sender without permission. A sender that may not know of the program gets the error for a
+ * missing program.
+ */
 function refusalOf({ access }: ChangeableProgram, sender: string, message: string): RpcError {
   const mayKnow = !isHidden(access, sender) || canWrite(access, sender);
   return mayKnow ? new RpcError("PERMISSION_DENIED", message) : new RpcError(...noProgram);
 }
 
-/** An object has fields, and a program that holds nothing becomes one with its first field. */
+/**
+ * Checks that a program can have fields. An empty JSON program becomes an object with its first field.
+ *
+ * @throws RpcError INVALID_FIELD_TYPE
+ */
 function needObject({ encoding, type, sizeBytes }: ChangeableProgram): void {
   if (encoding !== "json" || (type !== "object" && sizeBytes > 0)) {
     throw new RpcError("INVALID_FIELD_TYPE", "The document is no object; only objects have fields.");

@@ -1,8 +1,8 @@
-/** How large a document may be. */
+/** Size limits of documents. */
 
-/** Most bytes of a document. */
+/** Limit on the size of a document, in bytes. */
 export const maxDocumentBytes = 1024 * 1024;
-/** Deepest nesting of a document. */
+/** Limit on the nesting depth of a document. */
 export const maxDocumentDepth = 64;
-/** Most bytes of a field's name. Names are keys of an index in the database, whose rows have a bound. */
+/** Limit on the size of a field name, in bytes. Names are keys of a database index, whose rows have a size limit. */
 export const maxFieldBytes = 256;

@@ -1,36 +1,42 @@
 /**
- * The parts that a large document is kept in. Each field has the text that stands before its value: space, comma, name
- * as written, colon. The value of a field may be kept in chunks, an array's in chunks of whole items. What follows the
- * last part stays with the whole: put together in their order, the texts are the document again, byte for byte.
+ * Parts in which a large document is stored. Each field is stored with the text before its value: space, comma, name as
+ * written, colon. The value of a field may be split into chunks; an array is split between items only. The text after
+ * the last field is stored with the document itself. Concatenated in order, the parts are the document again, byte for
+ * byte.
  */
 import { eachMember, firstItem } from "./document.js";
 import { endOfValue, nextPart } from "./json-text.js";
 
-/** A document that is an object is kept as one text up to this size, and in parts above. */
+/** Size limit in bytes of an object document that is stored as one text. A larger one is stored in parts. */
 export const maxTextBytes = 16 * 1024;
-/** One that is kept in parts becomes one text at this size. It is less, so that changes to and fro do not convert it each time. */
+/**
+ * Size in bytes at which a document in parts becomes one text again. Lower than {@link maxTextBytes}, so that small
+ * changes back and forth do not convert the document each time.
+ */
 export const minPartsBytes = maxTextBytes / 2;
-/** Length in UTF-16 units that a chunk is filled up to, and up to which a value needs none. One item may be longer. */
+/**
+ * Target length of a chunk, in UTF-16 code units. Values up to this length are not split. A single item may be longer.
+ */
 export const chunkLength = 8 * 1024;
-/** A chunk of several items that grew above this is split. */
+/** Length in UTF-16 code units above which a chunk of several items is split. */
 export const maxChunkLength = 2 * chunkLength;
 
-/** Part of a value. */
+/** Part of a field's value. */
 export interface Chunk {
   readonly text: string;
-  /** How many items of an array it holds; 0 of other values. */
+  /** Number of array items in the chunk; 0 if the value is not an array. */
   readonly items: number;
 }
 
-/** A field of a document. */
+/** Field of a document, as text. */
 export interface FieldPart {
   readonly name: string;
-  /** Text between the value before, or the begin of the document, and this value. */
+  /** Text between the previous value, or the start of the document, and this value. */
   readonly before: string;
   readonly value: string;
 }
 
-/** The fields of an object; returns the text after them. */
+/** Yields the fields of an object in order. Returns the text after the last value. */
 export function* eachField(object: string): Generator<FieldPart, string> {
   let end = 0;
   for (const { name, valueStart, valueEnd } of eachMember(object)) {
@@ -40,7 +46,10 @@ export function* eachField(object: string): Generator<FieldPart, string> {
   return object.slice(end);
 }
 
-/** The chunks of an array; returns the text after its last item. A chunk begins where the item before it ends. */
+/**
+ * Yields the chunks of an array in order. Each chunk starts where the last item of the previous chunk ends. Returns the
+ * text after the last item.
+ */
 export function* eachChunk(array: string): Generator<Chunk, string> {
   let [start, end, items] = [0, 0, 0];
   let i = firstItem(array);
@@ -59,7 +68,7 @@ export function* eachChunk(array: string): Generator<Chunk, string> {
   return array.slice(end);
 }
 
-/** Where the name begins in the text before a value. */
+/** Returns the position of the opening quote of the name, in the text before a value. */
 export function nameStart(before: string): number {
   return before.indexOf('"');
 }

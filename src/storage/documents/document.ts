@@ -1,31 +1,31 @@
 /**
- * Reads and changes a document without rewriting it: the text of a part is cut out or put in as it was written, so that
- * `1.0` stays `1.0`, a number of thirty digits keeps them all, and what a change does not name stays as it is.
+ * Reads and changes documents as text, without reformatting them. `1.0` stays `1.0`, a 30-digit number keeps all
+ * digits, and text outside the changed part stays the same.
  */
 import { endOfString } from "../../base/text/json-string.js";
 import { endOfValue, nextPart, quote, skipSpace, stringAt } from "./json-text.js";
 
-/** A member of an object, as positions in the object's text. */
+/** Member of an object, as positions in the object's text. */
 export interface Member {
   readonly name: string;
-  /** Where its name begins. */
+  /** Position of the name's opening quote. */
   readonly start: number;
   readonly valueStart: number;
   readonly valueEnd: number;
 }
 
-/** Part of a text. */
+/** Range of positions in a text; the end is exclusive. */
 export interface Range {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * The text of one item of an array.
+ * Returns the text of one item of an array.
  *
- * @param array valid JSON text of an array, or a chunk of one.
- * @param index position from 0.
- * @returns the item's text; undefined when it has no such item.
+ * @param array valid JSON text of an array, or a chunk of an array.
+ * @param index position of the item, from 0.
+ * @returns the item's text; undefined if the array has no such item.
  */
 export function sliceItem(array: string, index: number): string | undefined {
   let position = 0;
@@ -38,7 +38,7 @@ export function sliceItem(array: string, index: number): string | undefined {
   return undefined;
 }
 
-/** How many items an array has, or a chunk of one. */
+/** Counts the items of an array, or of a chunk of an array. */
 export function countItems(array: string): number {
   let count = 0;
   for (const _ of eachItem(array)) {
@@ -47,12 +47,12 @@ export function countItems(array: string): number {
   return count;
 }
 
-/** The members of an object, in order. */
+/** Returns the members of an object, in order. */
 export function membersOf(object: string): Member[] {
   return [...eachMember(object)];
 }
 
-/** The members of an object, in order, one by one. */
+/** Yields the members of an object, in order. */
 export function* eachMember(object: string): Generator<Member, undefined> {
   let i = skipSpace(object, object.indexOf("{") + 1);
   while (object.charCodeAt(i) === quote) {
@@ -64,12 +64,12 @@ export function* eachMember(object: string): Generator<Member, undefined> {
   }
 }
 
-/** The items of an array, or of a chunk of one, in order. */
+/** Returns the positions of the items of an array, or of a chunk of an array, in order. */
 export function itemsOf(array: string): Range[] {
   return [...eachItem(array)];
 }
 
-/** Where the first item begins: past the bracket, or past the comma where the text is that of a later chunk. */
+/** Returns the position of the first item: after the bracket, or after the leading comma of a later chunk. */
 export function firstItem(array: string): number {
   return skipSpace(array, skipSpace(array, 0) + 1);
 }
@@ -83,7 +83,7 @@ function* eachItem(array: string): Generator<Range> {
   }
 }
 
-/** The object with this member: its value replaced, or a new one at the end. */
+/** Returns the object with this member set. Replaces the value of an existing member; adds a new member at the end. */
 export function setMember(object: string, name: string, value: string): string {
   const members = membersOf(object);
   const member = members.find((one) => one.name === name);
@@ -92,30 +92,30 @@ export function setMember(object: string, name: string, value: string): string {
     : replaceValue(object, member, value);
 }
 
-/** The object with another value for one of its members. */
+/** Returns the object with the value of one member replaced. */
 export function replaceValue(object: string, { valueStart, valueEnd }: Member, value: string): string {
   return object.slice(0, valueStart) + value + object.slice(valueEnd);
 }
 
-/** The object without this member; undefined when it has none. */
+/** Returns the object without this member; undefined if there is no such member. */
 export function deleteMember(object: string, name: string): string | undefined {
   const parts = membersOf(object).map(({ name: own, start, valueEnd }) => ({ own, start, end: valueEnd }));
   const index = parts.findIndex(({ own }) => own === name);
   return index < 0 ? undefined : withoutPart(object, parts, index);
 }
 
-/** The array with another item at this position. */
+/** Returns the array with the item at this index replaced. */
 export function setItem(array: string, items: readonly Range[], index: number, value: string): string {
   const { start, end } = items[index]!;
   return array.slice(0, start) + value + array.slice(end);
 }
 
-/** The array with one more item. */
+/** Returns the array with an item added at the end. */
 export function appendItem(array: string, items: readonly Range[], value: string): string {
   return append(array, items.at(-1)?.end, value);
 }
 
-/** The array without the item at this position. */
+/** Returns the array without the item at this index. */
 export function deleteItem(array: string, items: readonly Range[], index: number): string {
   return withoutPart(array, items, index);
 }
@@ -128,7 +128,7 @@ function append(text: string, lastEnd: number | undefined, part: string): string
   return text.slice(0, opened) + part + text.slice(skipSpace(text, opened));
 }
 
-/** Takes a part away with the comma that then is one too many: the one after it, or for the last part the one before. */
+/** Removes a part with one comma: the comma after the part, or before the part if it is the last. */
 function withoutPart(text: string, parts: readonly Range[], index: number): string {
   const { start, end } = parts[index]!;
   const next = parts[index + 1];

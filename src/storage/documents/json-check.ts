@@ -1,30 +1,29 @@
-/** Which texts can be a document, or a part of one. */
+/** Checks that a text can be a document, or part of a document. */
 import { endOfString } from "../../base/text/json-string.js";
 import { RpcError } from "../../rpc/errors.js";
 import { maxDocumentDepth, maxFieldBytes } from "./document-bounds.js";
 import { quote, skipSpace, stringAt } from "./json-text.js";
 
-/** What a text is. */
+/** Role of a text that is checked. */
 export interface JsonUse {
-  /** To start the sentence of an error. */
+  /** Subject of the error message, such as "The document". */
   readonly what: string;
-  /** How many levels stand around it in the document. */
+  /** Number of nesting levels that enclose the text in the document; 0 by default. */
   readonly levelsAround?: number;
-  /** Whether it is a whole document, whose members are fields. */
+  /** True if the text is a full document, so that its members are fields with limited names. False by default. */
   readonly isDocument?: boolean;
 }
 
 /**
- * Checks that a text is JSON, not too deep, and has no object with two members of one name, since readers
- * would disagree about which of them counts. What the text says is in no error: anybody may read why a transaction was
- * rejected.
+ * Checks that a text is JSON within the depth limit, without duplicate member names in an object. JSON readers disagree
+ * about which duplicate applies. Error messages never quote the text, since rejection reasons are public.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function checkJson(text: string, { what, levelsAround = 0, isDocument = false }: JsonUse): void {
   const { isTooDeep, hasTwins, hasLongField } = look(text, maxDocumentDepth - levelsAround, isDocument);
   if (isTooDeep) {
-    // Before a parser sees it, which deep nesting would hold up.
+    // Checked before parsing, because deep nesting would stall the parser.
     throw invalid(
       `${levelsAround > 0 ? "The document" : what} must not be nested deeper than ${maxDocumentDepth} levels.`,
     );
@@ -63,10 +62,10 @@ interface Findings {
   hasLongField: boolean;
 }
 
-/** Looks at brackets and names in one pass. Of a text that is no JSON it finds something, or nothing. */
+/** Scans brackets and names in one pass. The findings mean something only if the text is valid JSON. */
 function look(text: string, maxDepth: number, isDocument: boolean): Findings {
   const found: Findings = { isTooDeep: false, hasTwins: false, hasLongField: false };
-  /** By level: the names of an object, undefined for an array. */
+  /** Open brackets, outermost first: the member names of an object, or undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
@@ -101,7 +100,7 @@ function look(text: string, maxDepth: number, isDocument: boolean): Findings {
   return found;
 }
 
-/** The name as it is written where it is none. */
+/** Returns the name of a member. Returns its text unchanged if it is not a valid JSON string. */
 function nameAt(text: string, start: number, end: number): string {
   try {
     return stringAt(text, start, end);

@@ -1,4 +1,4 @@
-/** Where the parts of a JSON text begin and end. All of it is for valid JSON; of other text it says something or other. */
+/** Finds the boundaries of values in JSON text. The results are undefined in meaning if the text is not valid JSON. */
 
 import { endOfString } from "../../base/text/json-string.js";
 
@@ -8,7 +8,6 @@ const comma = 0x2c;
 /** Type of a JSON value. */
 export type JsonType = "object" | "array" | "string" | "number" | "boolean" | "null";
 
-/** Type of a JSON value. */
 export function typeOfJson(text: string): JsonType {
   switch (text.charAt(skipSpace(text, 0))) {
     case "{":
@@ -27,13 +26,13 @@ export function typeOfJson(text: string): JsonType {
   }
 }
 
-/** The string that stands between these positions, quotes included. */
+/** Decodes the JSON string between these positions, which include its quotes. */
 export function stringAt(text: string, start: number, end: number): string {
   const string = text.slice(start, end);
   return string.includes("\\") ? (JSON.parse(string) as string) : string.slice(1, -1);
 }
 
-/** Past the space at a position. */
+/** Returns the position after the white space at `from`. */
 export function skipSpace(text: string, from: number): number {
   let i = from;
   while (i < text.length && text.charCodeAt(i) <= 0x20) {
@@ -42,13 +41,13 @@ export function skipSpace(text: string, from: number): number {
   return i;
 }
 
-/** Past the comma after a part, if there is one. */
+/** Returns the position of the next part: after white space, and after a comma if there is one. */
 export function nextPart(text: string, end: number): number {
   const i = skipSpace(text, end);
   return text.charCodeAt(i) === comma ? skipSpace(text, i + 1) : i;
 }
 
-/** Past the value at a position. */
+/** Returns the position after the value that starts at `start`. */
 export function endOfValue(text: string, start: number): number {
   let depth = 0;
   for (let i = start; i < text.length; i++) {
@@ -85,7 +84,7 @@ export function endOfValue(text: string, start: number): number {
   return text.length;
 }
 
-/** A value, and the space around it. */
+/** Splits a text into its JSON value and the text before and after the value. */
 export function trimmed(text: string): { readonly lead: string; readonly core: string; readonly trail: string } {
   const start = skipSpace(text, 0);
   const end = endOfValue(text, start);

@@ -1,15 +1,15 @@
 import { addressForm } from "../../base/crypto/signing-payloads.js";
 import { defaultPageSize, makePageToken, readPageToken } from "../../rpc/parameters.js";
 
-/** A page of a list. */
+/** Position and size of a page of a program list. */
 export interface ListPage {
   readonly limit: number;
   readonly offset: number;
-  /** Address of the program that the page comes after; the first page when undefined. */
+  /** Address of the program before the page; undefined for the first page. */
   readonly after?: string | undefined;
 }
 
-/** What is asked of a list. */
+/** Paging parameters of a list request. */
 export interface PageQuestion {
   readonly limit?: number;
   readonly offset?: number;
@@ -19,7 +19,7 @@ export interface PageQuestion {
 /**
  * Reads `limit` (default 50), `offset` (default 0) and `page_token`.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function toPage({ limit, offset, pageToken }: PageQuestion): ListPage {
   const [after] = readPageToken("programs", [addressForm], pageToken) ?? [];
@@ -27,10 +27,10 @@ export function toPage({ limit, offset, pageToken }: PageQuestion): ListPage {
 }
 
 /**
- * The programs of a page, and the token of the next one where there is one. It is made of what the page shows: how many
- * others there are between two programs is not told.
+ * Reads one page of programs, and the token of the next page if there is one. The token contains only an address that
+ * the page shows. It does not reveal the number of hidden programs between two listed programs.
  *
- * @param list gives the programs of a page.
+ * @param list returns the programs of a page.
  */
 export async function readPage<Entry extends { readonly address: string }>(
   page: ListPage,

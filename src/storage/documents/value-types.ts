@@ -1,4 +1,4 @@
-/** Types of JSON values, as answers name them. */
+/** Types of JSON values, as responses name them. */
 import { ValueType } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { JsonType } from "./json-text.js";
 

@@ -1,9 +1,9 @@
-/** Access rules, as they travel. */
+/** Converts access rules from and to their Protobuf messages. */
 import { type AccessControl, AccessMode, AccessPermission } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { AccessRule } from "./access.js";
 
-/** Of all lists of a rule together. */
+/** Limit on the keys of an access rule, summed over all of its lists. */
 const maxKeys = 1_000;
 
 const modes = {
@@ -14,15 +14,15 @@ const modes = {
 
 const permissions = { read: AccessPermission.READ, write: AccessPermission.WRITE } as const;
 
-/** The word of an enum's value; undefined for one that has none. */
+/** Returns the name of an enum value; undefined if the value has no name. */
 function wordOf<Word extends string>(values: Readonly<Record<Word, number>>, value: number): Word | undefined {
   return (Object.keys(values) as Word[]).find((word) => values[word] === value);
 }
 
 /**
- * Checks a rule that is within the bounds of the contract.
+ * Checks an access rule that already meets the limits of the proto contract.
  *
- * @throws Failure INVALID_REQUEST
+ * @throws RpcError INVALID_REQUEST
  */
 export function checkAccessControl(given: AccessControl | undefined): void {
   if (given === undefined) {
@@ -31,7 +31,7 @@ export function checkAccessControl(given: AccessControl | undefined): void {
   if (wordOf(modes, given.mode) === undefined) {
     throw new RpcError("INVALID_REQUEST", "The access mode must be public, owner or restricted.");
   }
-  // Decoded, a group of this name would be the prototype of the others, and in no list of them.
+  // Decoding a group named `__proto__` sets the prototype of the map, so the group would be missing from every list.
   if (Object.getPrototypeOf(given.groups) !== Object.prototype) {
     throw new RpcError("INVALID_REQUEST", "No group of an access rule can be called __proto__.");
   }
@@ -41,7 +41,7 @@ export function checkAccessControl(given: AccessControl | undefined): void {
   }
 }
 
-/** Reads a rule that was checked; where none is given, the owner alone may read. */
+/** Reads a rule that passed the check. Without a rule, only the owner may read. */
 export function readAccessControl(owner: string, given: AccessControl | undefined): AccessRule {
   if (given === undefined) {
     return { owner, mode: "owner", allowed: [], blacklisted: [], groups: {} };
@@ -60,7 +60,6 @@ export function readAccessControl(owner: string, given: AccessControl | undefine
   };
 }
 
-/** Writes a rule. */
 export function toAccessControl({ mode, allowed, blacklisted, groups }: AccessRule) {
   return {
     mode: modes[mode],

@@ -1,12 +1,12 @@
-/** Who may read a program. Pure: the same answer for the same rule and caller, whatever the route. */
+/** Access rules of programs. The decision depends only on the rule and the caller, never on the API method. */
 
-/** Callers with permissions of their own. */
+/** Group of callers with the same permissions. */
 export interface AccessGroup {
   readonly members: readonly string[];
   readonly permissions: readonly ("read" | "write")[];
 }
 
-/** Who may read a program. Identities are 0x and 64 lower-case hex digits. */
+/** Access rule of a program. Identities are 0x and 64 lowercase hex digits. */
 export interface AccessRule {
   readonly owner: string;
   readonly mode: "public" | "owner" | "restricted";
@@ -15,7 +15,11 @@ export interface AccessRule {
   readonly groups: Readonly<Record<string, AccessGroup>>;
 }
 
-/** Whether the caller may read; `identity` is the key that the caller proved to hold, undefined when anonymous. */
+/**
+ * Returns true if the caller may read the program.
+ *
+ * @param identity the key that the caller proved to hold; undefined for anonymous callers.
+ */
 export function canRead(rule: AccessRule, identity: string | undefined): boolean {
   if (identity === undefined) {
     return rule.mode === "public";
@@ -37,8 +41,8 @@ export function canRead(rule: AccessRule, identity: string | undefined): boolean
 }
 
 /**
- * Returns true if the caller must not learn that the program is there. Of one that is public everybody may know, also a
- * caller whom its rule keeps out.
+ * Returns true if the program must appear nonexistent to the caller. Public programs are visible to every caller,
+ * including callers that the rule excludes from reading.
  */
 export function isHidden(rule: AccessRule, identity: string | undefined): boolean {
   return rule.mode !== "public" && !canRead(rule, identity);
@@ -48,7 +52,10 @@ function isReader({ members, permissions }: AccessGroup, identity: string): bool
   return permissions.includes("read") && members.includes(identity);
 }
 
-/** Whether the identity may change what the program holds: the owner, and members of a group with write. */
+/**
+ * Returns true if the identity may change the document: the owner, or a member of a group with write permission. In
+ * mode `owner`, only the owner may. Blacklisted identities may not.
+ */
 export function canWrite(rule: AccessRule, identity: string): boolean {
   if (identity === rule.owner) {
     return true;
@@ -63,8 +70,8 @@ export function canWrite(rule: AccessRule, identity: string): boolean {
 }
 
 /**
- * The rule as lists keep it: for each identity that the rule names, beside the owner, whether it is let in (true) or
- * kept out (false). What the mode says of identities that are not named comes on top.
+ * Returns the identities that the rule names, other than the owner, as lists store them: true if allowed to read, false
+ * if excluded. The mode decides for all other identities.
  */
 export function namedReaders({ allowed, blacklisted, groups }: AccessRule): ReadonlyMap<string, boolean> {
   const readers = Object.values(groups)

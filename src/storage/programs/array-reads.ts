@@ -1,4 +1,4 @@
-/** Reads of arrays in programs: of the part that holds an item, where that is all there is to read. */
+/** Reads items of arrays in programs. Reads only the chunk with the item if the array is stored in chunks. */
 import { RpcError } from "../../rpc/errors.js";
 import type { Call } from "../../rpc/service.js";
 import { countItems, sliceItem } from "../documents/document.js";
@@ -6,18 +6,20 @@ import { requireField, requireObject, requireReadable } from "./read-guards.js";
 import type { FieldPortion, Programs } from "./programs.js";
 import { noArray } from "./refusals.js";
 
-/** An array, or a part of it. */
+/** Array, or the chunk of a large array that holds an item. */
 export interface ArrayPart {
   readonly isWhole: boolean;
-  /** Of the whole array. */
+  /** Returns the length of the full array. */
   length(): number;
-  /** Text of an item of this part, by its place in the array; undefined where there is none. */
+  /** Returns the text of an item by its index in the full array; undefined if this part does not hold the item. */
   itemAt(index: number): string | undefined;
 }
 
-/** The reads. All throw Failure NOT_FOUND, PERMISSION_DENIED, FIELD_NOT_FOUND, INVALID_FIELD_TYPE. */
+/**
+ * Creates the array reads. Each throws RpcError NOT_FOUND, PERMISSION_DENIED, FIELD_NOT_FOUND or INVALID_FIELD_TYPE.
+ */
 export function createArrayReads(programs: Pick<Programs, "findWithItem">) {
-  /** An array field, or the part of it that holds an item. */
+  /** Reads an array field, or the chunk of it that holds the item. */
   async function read(address: string, name: string, index: number, call: Call): Promise<ArrayPart> {
     const found = requireReadable(await programs.findWithItem(address, name, index), call);
     requireObject(found.record);
@@ -28,7 +30,10 @@ export function createArrayReads(programs: Pick<Programs, "findWithItem">) {
     return toArrayPart(field);
   }
 
-  /** The same, for an item that is counted from the end: it is looked for until the array is as long as was thought. */
+  /**
+   * Reads the part that holds an item counted from the end. The chunk depends on the array's length, so the read
+   * repeats until the length is the one assumed.
+   */
   async function readFromEnd(address: string, name: string, index: number, call: Call): Promise<ArrayPart> {
     for (let length = 0; ;) {
       const array = await read(address, name, Math.max(0, length - 1 - index), call);

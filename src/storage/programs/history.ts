@@ -1,35 +1,38 @@
-/** What changed a program, as the services speak of it. */
+/** Changes of programs, as the services return them. */
 import { ProgramChangeKind } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
 
-/** Where a change is in the chain. */
+/** Position of a change in the chain. */
 export interface ChangePlace {
   readonly blockNumber: bigint;
-  /** Of its transaction in the block, from 0. */
+  /** Index of the transaction in the block, from 0. */
   readonly position: number;
 }
 
-/** A change of a program. */
+/** Change of a program by one operation. */
 export interface ProgramChange {
   readonly blockNumber: bigint;
   readonly blockHash: string;
-  /** Of the block. */
+  /** Time of the block. */
   readonly timestampMs: bigint;
   readonly transactionHash: string;
   readonly sender: string;
   readonly operation: StorageOperation;
 }
 
-/** A page of changes, newest first. */
+/** Page of changes, latest first. */
 export interface ProgramHistoryPage {
   readonly changes: readonly ProgramChange[];
-  /** Where the next page goes on; undefined where there is none. */
+  /** Position at which the next page starts; undefined on the last page. */
   readonly next: ChangePlace | undefined;
-  /** What older blocks changed is not known. */
+  /** First block with known changes. Changes in older blocks are unknown. */
   readonly fromBlock: bigint;
 }
 
-/** Reads what changed a program, of before a place where one is given. Who may know it is checked before. */
+/**
+ * Reads the changes of a program, latest first, starting before a position if one is given. The caller must have
+ * checked read access.
+ */
 export type ReadProgramHistory = (
   address: string,
   before: ChangePlace | undefined,
@@ -46,11 +49,11 @@ const kinds = {
   deleteField: ProgramChangeKind.DELETE_FIELD,
   deleteItem: ProgramChangeKind.DELETE_ITEM,
   updateAccess: ProgramChangeKind.UPDATE_ACCESS,
-  // Of a program that is deleted nothing is read.
+  // Unreachable: deleted programs cannot be read, so their history is not either.
   deleteProgram: ProgramChangeKind.UNSPECIFIED,
 } as const;
 
-/** A change in the words of the contract. */
+/** Converts a change to its Protobuf form. */
 export function toChange({ operation: { operation }, ...change }: ProgramChange) {
   return {
     ...change,

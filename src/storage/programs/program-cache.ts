@@ -1,7 +1,7 @@
 /**
- * Programs that are read again and again, in memory. A program is kept from its second read on: whoever reads all of
- * them once neither fills the memory nor drives out what others need. What it keeps is what the database said and no caller's answer: the access
- * rule comes along, and is asked anew for each read.
+ * Caches programs in memory from their second read on. A single scan over all programs therefore neither fills the
+ * cache nor evicts entries that others need. The cache stores database contents, not responses to callers: the access
+ * rule is stored with a program and is checked for each read.
  */
 import { LRUCache } from "lru-cache";
 import { makeImmutable } from "../../base/caches/immutable.js";
@@ -9,13 +9,13 @@ import { createAdmissionPolicy } from "../../base/caches/read-cache.js";
 import { maxTextBytes } from "../documents/document-parts.js";
 import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
-/** Programs with a cache before them. */
+/** Programs with a cache in front of the reads. */
 export interface CachedPrograms extends Programs {
-  /** Forgets what is known of a program, or of all, once a change of it is in the database. */
+  /** Removes a program, or all programs, from the cache. Call it once a change is in the database. */
   invalidate(address?: string): void;
 }
 
-/** What is known of one program; a part is undefined until it was asked for. */
+/** Cached contents of one program. A part is undefined until a caller requests it. */
 interface Known {
   readonly record: ProgramRecord;
   readonly whole?: WholeProgram;
@@ -23,14 +23,14 @@ interface Known {
   readonly fields: ReadonlyMap<string, Field | undefined>;
 }
 
-/** Roughly what an entry costs beside its texts. */
+/** Estimated size of a cache entry without its texts, in bytes. */
 const entryBytes = 2_000;
-/** Most fields of one program that are kept, so that asking for names that are not there fills no memory. */
+/** Limit on the cached fields of one program, so that requests for missing names cannot fill the memory. */
 const maxFields = 1_000;
 
 const noFields: ReadonlyMap<string, Field | undefined> = new Map();
 
-/** Puts a cache of so many bytes before the reads of single programs; lists are always read. */
+/** Adds a cache of `maxBytes` in front of the reads of single programs. Lists are always read from the database. */
 export function createProgramCache(programs: Programs, maxBytes: number): CachedPrograms {
   const { cache, read, fieldsOf, learnField, forget } = createMemory(maxBytes);
 
@@ -77,7 +77,7 @@ export function createProgramCache(programs: Programs, maxBytes: number): Cached
     async findWithItem(address, name, index) {
       const known = cache.get(address);
       const field = known?.fields.get(name);
-      // Of a large array the chunk with the item is found faster than the item in all of the array.
+      // In a large array, reading the chunk with the item is faster than finding the item in the full array.
       if (known?.fields.has(name) === true && (field?.value.length ?? 0) <= maxTextBytes) {
         return { record: known.record, field };
       }
@@ -97,12 +97,16 @@ export function createProgramCache(programs: Programs, maxBytes: number): Cached
   };
 }
 
-/** What is remembered, and how it comes and goes. */
+/** Creates the cache, with the functions that fill and invalidate it. */
 function createMemory(maxBytes: number) {
   const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
   const admission = createAdmissionPolicy();
 
-  /** @param learn what of it is kept; undefined for nothing. */
+  /**
+   * Reads a program and caches it if the admission policy permits.
+   *
+   * @param learn returns the parts to cache; undefined to cache nothing.
+   */
   async function read<T extends { readonly record: ProgramRecord }>(
     address: string,
     find: () => Promise<T | undefined>,
@@ -141,7 +145,10 @@ function createMemory(maxBytes: number) {
   return { cache, read, fieldsOf, learnField, forget };
 }
 
-/** Bytes of the texts, two for each UTF-16 unit at most. A whole document counts three times: its answers are kept as well. */
+/**
+ * Estimates the size of an entry: its texts, at two bytes for each UTF-16 code unit. A full document counts three
+ * times, because the responses built from it are cached as well.
+ */
 function sizeOf({ record, whole, names = [], fields }: Known): number {
   let units = (record.metadata?.length ?? 0) + 3 * (whole?.data?.length ?? 0);
   for (const name of names) {

@@ -1,4 +1,4 @@
-/** What the state tree holds of a program: what is hashed of it, by docs/proofs.md. */
+/** Hashes programs for the state tree, as docs/proofs.md specifies. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { ProgramRecordSchema } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { ProgramEncoding } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
@@ -10,23 +10,23 @@ import { toAccessControl } from "./access-control.js";
 import { eachField, maxTextBytes } from "../documents/document-parts.js";
 import { type ProgramRow, toRecord } from "./stored-program.js";
 
-/** A document as far as it is hashed. */
+/** Parts of a document that its hash covers. */
 export type DocumentParts =
   | { readonly kind: "nothing" }
   | { readonly kind: "text"; readonly text: string }
   | ({ readonly kind: "object" } & ObjectParts);
 
-/** The leaf of a program, deleted or not. */
+/** Returns the leaf of a program, deleted or not. */
 export function programLeaf(row: ProgramRow, document: DocumentParts): Leaf {
   return { key: stateHashes.programKey(row.address), valueHash: hashProgram(partsOf(row), document) };
 }
 
-/** What its leaf holds of a program. */
+/** Returns the hash that a program's leaf stores. */
 export function hashProgram(deps: Omit<ProgramParts, "documentHash">, document: DocumentParts): Uint8Array {
   return stateHashes.program({ ...deps, documentHash: hashDocument(document) });
 }
 
-/** Everything that is hashed of a program but its document. */
+/** Returns all hashed parts of a program except its document. */
 export function partsOf(row: ProgramRow): Omit<ProgramParts, "documentHash"> {
   const isDeleted = Boolean(row.deleted);
   return {
@@ -36,7 +36,7 @@ export function partsOf(row: ProgramRow): Omit<ProgramParts, "documentHash"> {
   };
 }
 
-/** An encoded ProgramRecord. */
+/** Encodes the ProgramRecord of a program. A deleted program has only its address and the time of the deletion. */
 function recordOf(row: ProgramRow): Uint8Array {
   const { address: storageAddress, updated_ms } = row;
   const updatedMs = BigInt(updated_ms);
@@ -74,21 +74,21 @@ export function hashDocument(document: DocumentParts): Uint8Array {
   }
 }
 
-/** Key of a field in the tree of its document's fields. */
+/** Returns the key of a field in the tree of its document's fields. */
 export function fieldKey(name: string): Uint8Array {
   return stateHashes.fieldKey(JSON.stringify(name));
 }
 
-/** Names whose keys are remembered, of a few hundred bytes each. */
+/** Limit on the cached keys of field names, of a few hundred bytes each. */
 const keptNames = 2_000;
 const longestKeptName = 64;
 const keysOfNames = createLruCache<Uint8Array>(keptNames);
 
-/** The same for a document of few fields: these are often named as those of others. */
+/** Returns the key of a field in a small document, from a cache. Small documents often share field names. */
 function keyOfCommonName(name: string): Uint8Array {
   let key = keysOfNames.get(name);
   if (key === undefined) {
-    // A copy: what it is part of is larger, and would be kept with it.
+    // A copy, because the hash is a view of a larger pooled buffer, which the cache would otherwise retain.
     key = new Uint8Array(fieldKey(name));
     if (name.length <= longestKeptName) {
       keysOfNames.set(name, key);
@@ -97,20 +97,20 @@ function keyOfCommonName(name: string): Uint8Array {
   return key;
 }
 
-/** The fields of an object, and what else is hashed of it. */
+/** Fields of an object as leaves, and the other hashed parts of the object. */
 export interface ObjectFields extends Omit<ObjectParts, "fieldsRoot"> {
   readonly leaves: readonly Leaf[];
-  /** Of the fields with these names, as far as there are any. */
+  /** Requested fields, by name. Names that the object does not have are left out. */
   readonly fields: ReadonlyMap<string, FieldParts>;
 }
 
-/** Fields that are hashed before the work stops. */
+/** Number of fields that are hashed before the generator yields. */
 const portionFields = 500;
 
 /**
- * The fields of an object. It stops now and then.
+ * Hashes the fields of an object. Yields after every {@link portionFields} fields.
  *
- * @param wanted names of those to give one by one.
+ * @param wanted names of the fields to return individually.
  */
 export function* fieldsOfObject(text: string, wanted: readonly string[] = []): Generator<void, ObjectFields> {
   const leaves: Leaf[] = [];

@@ -1,4 +1,4 @@
-/** Storage programs as they are stored: what is read of them, and what blocks change. */
+/** Interfaces of stored programs: reads for the services, and changes by blocks. */
 import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
 import type { AccessRule } from "./access.js";
@@ -9,12 +9,12 @@ import type { JsonType } from "../documents/json-text.js";
 import type { ListPage } from "../documents/paging.js";
 import type { Work } from "./work.js";
 
-/** A program, without its document. */
+/** Program without its document. */
 export interface ProgramRecord {
   readonly address: string;
   readonly name: string;
   readonly encoding: "json" | "binary";
-  /** Type of the document; binary when it is no JSON. */
+  /** Type of the document; binary if it is not JSON. */
   readonly type: JsonType | "binary";
   readonly access: AccessRule;
   /** JSON text of an object. */
@@ -24,13 +24,13 @@ export interface ProgramRecord {
   readonly updatedMs: number;
 }
 
-/** A program with its document's JSON text. */
+/** Program with its document's JSON text. */
 export interface WholeProgram {
   readonly record: ProgramRecord;
   readonly data: string | undefined;
 }
 
-/** A program in a list. */
+/** Program as an entry of a list. */
 export type ProgramEntry = Pick<
   ProgramRecord,
   "address" | "name" | "encoding" | "sizeBytes" | "createdMs" | "updatedMs"
@@ -38,63 +38,71 @@ export type ProgramEntry = Pick<
   readonly owner: string;
 };
 
-/** A top-level field. */
+/** Top-level field of a document. */
 export interface Field {
   readonly type: JsonType;
   /** JSON text of the value. */
   readonly value: string;
 }
 
-/** A top-level field for one of its items: of a large array just the chunk that holds the item. */
+/** Top-level field, read for one of its items: of a large array, only the chunk that holds the item. */
 export interface FieldPortion extends Field {
-  /** Which items `value` has, where it has not all of them. */
+  /** Index of the first item in `value`, and the length of the full array; undefined if `value` is the full value. */
   readonly chunk?: { readonly firstItem: number; readonly arrayItems: number };
 }
 
-/** Reads of stored programs; undefined for one that does not exist or was deleted. */
+/** Reads of stored programs. The result is undefined if the program does not exist or was deleted. */
 export interface Programs {
-  /** With the document's JSON text. */
+  /** Finds a program with the JSON text of its document. */
   findWithData(address: string): Promise<WholeProgram | undefined>;
-  /** With the names of the top-level fields, in the document's order. */
+  /** Finds a program with the names of its top-level fields, in the document's order. */
   findWithFieldNames(address: string): Promise<{ record: ProgramRecord; names: string[] } | undefined>;
-  /** With one top-level field. */
+  /** Finds a program with one top-level field. */
   findWithField(
     address: string,
     name: string,
   ): Promise<{ record: ProgramRecord; field: Field | undefined } | undefined>;
-  /** With what holds one item of a top-level field. */
+  /** Finds a program with the part of a top-level field that holds one item. */
   findWithItem(
     address: string,
     name: string,
     index: number,
   ): Promise<{ record: ProgramRecord; field: FieldPortion | undefined } | undefined>;
-  /** Programs of an owner that the caller may read, newest first. */
+  /** Lists the programs of an owner that the caller may read, latest first. */
   listByOwner(owner: string, identity: string | undefined, page: ListPage): Promise<ProgramEntry[]>;
-  /** Programs by name that the caller may read, newest first. */
+  /**
+   * Lists the programs with this name that the caller may read, latest first.
+   *
+   * @param exact true for equal names; false for names that contain the query, regardless of case. Queries of fewer
+   * than 3 characters search only the latest programs.
+   */
   search(query: string, exact: boolean, identity: string | undefined, page: ListPage): Promise<ProgramEntry[]>;
-  /** How many were ever made: those that were deleted, too. */
+  /** Counts all programs ever created, including deleted programs. */
   createdCount(): Promise<number>;
 }
 
-/** What a program holds: the text of a document, or base64 as a JSON string; undefined when it holds nothing. */
+/**
+ * Contents of a program: the text of a JSON document, or the base64 of a binary one as a JSON string; undefined if the
+ * program is empty.
+ */
 export type ProgramContent =
   | {
       readonly encoding: "json" | "binary";
-      /** Type of the document; binary when it is no JSON. */
+      /** Type of the document; binary if it is not JSON. */
       readonly type: JsonType | "binary";
       readonly text: string;
       readonly sizeBytes: number;
     }
   | undefined;
 
-/** Who may read and write a program, and what comes with each such rule. */
+/** New access rule of a program, with the blinding that accompanies each rule. */
 export interface NewAccess {
   readonly access: AccessRule;
-  /** 64 hex digits that only those can know who may read the transaction: see {@link ProgramParts.blinding}. */
+  /** 64 hex digits, known only to readers of the transaction: see {@link ProgramParts.blinding}. */
   readonly blinding: string;
 }
 
-/** A program that is made. */
+/** Program to create. */
 export interface NewProgram extends NewAccess {
   readonly address: string;
   readonly name: string;
@@ -103,49 +111,55 @@ export interface NewProgram extends NewAccess {
   readonly metadata: string | undefined;
 }
 
-/** A program that may be changed. */
+/** Program as an operation finds it before a change. */
 export type ChangeableProgram = Pick<ProgramRecord, "address" | "encoding" | "type" | "access" | "sizeBytes"> & {
-  /** Whether its document is kept in parts. */
+  /** True if the document is stored in parts. */
   readonly inParts: boolean;
 };
 
-/** A document that is an object, as its program's row tells of it. */
+/** State of an object document, as stored in its program's row. */
 export type DocumentState = Pick<ChangeableProgram, "sizeBytes" | "inParts">;
 
-/** An operation that will be executed, and by whom. */
+/** Operation that will be executed, with the sender and nonce of its transaction. */
 export interface ExpectedOperation {
   readonly operation: StorageOperation;
   readonly by: Pick<TransactionBody, "sender" | "nonce">;
 }
 
-/** What is hashed of an object, and the pages of the tree of its fields as texts, which go from thread to thread as they are. */
+/**
+ * Hashed parts of an object, and the pages of the tree of its fields. Pages are texts, so that threads can pass them on
+ * unchanged.
+ */
 export interface GrownDocument extends ObjectParts {
-  /** For saveTexts of the tree's page store. */
+  /** Texts for `saveTexts` of the tree's page store. */
   readonly pages: readonly string[];
 }
 
-/** Grows the tree of a document, which is the JSON text of an object, for the program at an address. */
+/** Builds the field tree of a program's document, which is the JSON text of an object. */
 export type GrowDocument = (address: string, text: string) => Promise<GrownDocument>;
 
-/** How leaves are read. */
+/** Options for computing the leaves. */
 export interface LeavesToRead {
-  /** Changes are in the database, as they are where this is left out; what is held of them in memory is looked at before. */
+  /**
+   * Resolves when all changes are in the database; by default they already are. Rows in the write buffer are read
+   * before that.
+   */
   readonly stored?: Promise<void>;
-  /** Here, where it is left out. */
+  /** Builds the field trees of documents; by default on the calling thread. */
   readonly grow?: GrowDocument;
 }
 
-/** Changes of stored programs, in the transaction of a block. Times are those of the block. */
+/** Changes of stored programs, in the transaction of a block. Times are block times. */
 export interface ProgramChanges {
-  /** Reads ahead what operations that come will look at; whatever it does not, is read when they do. */
+  /** Prefetches rows that the operations will read. Other rows are read on demand. */
   expect(operations: readonly ExpectedOperation[]): Promise<void>;
-  /** Undefined for one that does not exist or was deleted. */
+  /** Finds a program; undefined if it does not exist or was deleted. */
   find(address: string, work: Work): Promise<ChangeableProgram | undefined>;
-  /** Whether there is or was a program at an address. */
+  /** Returns true if a program exists or existed at this address. */
   wasMade(address: string): Promise<boolean>;
   insert(program: NewProgram, timeMs: number, work: Work): Promise<void>;
   replaceContent(program: ChangeableProgram, content: ProgramContent, timeMs: number, work: Work): Promise<void>;
-  /** Changes a document, whose rows these are, and stores what its program's row tells of it. */
+  /** Changes the rows of a document, and stores the resulting state in its program's row. */
   changeDocument(
     address: string,
     change: (rows: DocumentRows) => Promise<DocumentState>,
@@ -154,74 +168,77 @@ export interface ProgramChanges {
   ): Promise<void>;
   setAccess(address: string, access: NewAccess, timeMs: number, work: Work): Promise<void>;
   delete(program: ChangeableProgram, timeMs: number, work: Work): Promise<void>;
-  /** Leaves of the state tree for the programs that were touched, after all changes. */
+  /** Returns the state tree leaves of all programs that the block changed. Call it after all changes. */
   leaves(how?: LeavesToRead): Promise<LeafChange[]>;
 }
 
-/** What the row of a field holds beside its name. */
+/** Columns of a field's row other than its name. */
 export interface FieldColumns {
   readonly type: JsonType;
-  /** Text before the value; empty where the document is kept as one text. */
+  /** Text before the value; empty if the document is stored as one text. */
   readonly before: string;
-  /** The value, or what follows its chunks. */
+  /** Value, or the text after its last chunk. */
   readonly value: string;
-  /** Bytes of the whole value; 0 where the document is kept as one text. */
+  /** Size of the full value in bytes; 0 if the document is stored as one text. */
   readonly sizeBytes: number;
-  /** How many items the chunks of the value hold, 0 when it is no array; undefined for a value without chunks. */
+  /** Number of array items in the chunks, 0 if the value is not an array; undefined if the value has no chunks. */
   readonly items: number | undefined;
 }
 
-/** Row of a field. */
 export interface FieldRow extends FieldColumns {
-  /** Its place among the fields, which stays; a new field has the highest. */
+  /** Position among the fields, which never changes. A new field has the highest position. */
   readonly position: number;
   readonly name: string;
 }
 
-/** A row of a chunk, without its text. */
+/** Row of a chunk, without its text. */
 export interface ChunkEntry {
-  /** Its place among the chunks of its field; there is room between them. */
+  /** Position among the chunks of the field. Positions have gaps, for chunks that are inserted later. */
   readonly position: number;
   readonly items: number;
   readonly sizeBytes: number;
 }
 
-/** The rows of one document. What is done here is counted as work. */
+/** Rows of one document. Each access is counted as work. */
 export interface DocumentRows {
-  /** The whole document, however it is kept; undefined when there is none. */
+  /** Returns the full document, from one text or from its parts; undefined if there is no document. */
   whole(state: DocumentState): Promise<string | undefined>;
-  /** The document that is kept as one text, or what follows the last value of one in parts. */
+  /** Returns the document that is stored as one text; for a document in parts, the text after the last value. */
   text(): Promise<string>;
-  /** Stores either. */
+  /** Stores the text that {@link DocumentRows.text} returns. */
   saveText(text: string): Promise<void>;
   field(name: string): Promise<FieldRow | undefined>;
   fieldAfter(position: number): Promise<FieldRow | undefined>;
-  /** The highest one below `below`, or of all; undefined without fields. */
+  /** Returns the highest position of a field, or the highest below `below`; undefined if there is no such field. */
   lastPosition(below?: number): Promise<number | undefined>;
-  /** Inserts fields that have these positions and the ones after it. */
+  /** Inserts fields at consecutive positions, starting at `position`. */
   insertFields(position: number, fields: readonly (FieldColumns & { readonly name: string })[]): Promise<void>;
   saveField(field: FieldRow): Promise<void>;
   deleteField(field: Pick<FieldRow, "position" | "name">): Promise<void>;
-  /** The chunks of a field in their order. */
+  /** Returns the chunks of a field, in order. */
   chunks(field: number): Promise<ChunkEntry[]>;
   lastChunk(field: number): Promise<ChunkEntry>;
   chunkText(field: number, position: number): Promise<string>;
-  /** Text of all chunks of a field. */
+  /** Returns the concatenated text of all chunks of a field. */
   chunkTexts(field: number): Promise<string>;
   insertChunks(field: number, chunks: readonly (Chunk & { readonly position: number })[]): Promise<void>;
   saveChunk(field: number, position: number, chunk: Chunk): Promise<void>;
-  /** Puts text before or after that of a chunk, with so many items. */
+  /** Adds text and items before or after those of a chunk. */
   extendChunk(field: number, chunk: ChunkEntry, more: { readonly [side in "before" | "after"]?: Chunk }): Promise<void>;
   deleteChunk(field: number, position: number): Promise<void>;
-  /** Deletes all chunks of a field, whose value has so many bytes. */
+  /**
+   * Deletes all chunks of a field.
+   *
+   * @param sizeBytes size of the field's value, which is counted as work.
+   */
   deleteChunks(field: number, sizeBytes: number): Promise<void>;
-  /** Deletes all rows. */
+  /** Deletes all rows of the document. */
   clear(state: DocumentState): Promise<void>;
-  /** The rows of this whole document are stored. */
+  /** Called after all rows of a document in parts were stored from this text. */
   wrote(text: string): void;
 }
 
-/** A name in one case, so that every database engine finds the same. */
+/** Folds a name to lowercase. The database engines fold case differently, so the node does it. */
 export function foldName(name: string): string {
   return name.toLowerCase();
 }

@@ -1,11 +1,15 @@
-/** What a read of a program needs to find, and how it is refused where it does not. */
+/** Checks reads of programs, and rejects reads of programs and fields that are missing or not readable. */
 import { RpcError } from "../../rpc/errors.js";
 import type { Call } from "../../rpc/service.js";
 import { type AccessRule, canRead, isHidden } from "./access.js";
 import type { Field, ProgramRecord } from "./programs.js";
 import { noField, noFields } from "./refusals.js";
 
-/** A field that was asked for. Throws Failure FIELD_NOT_FOUND. */
+/**
+ * Returns the field.
+ *
+ * @throws RpcError FIELD_NOT_FOUND if there is none.
+ */
 export function requireField<T extends Field>(field: T | undefined, name: string): T {
   if (field === undefined) {
     throw new RpcError(...noField(name));
@@ -19,10 +23,10 @@ const howToSign =
   "Ed25519 over the lower-case hex SHA-256 of gatehouse-identity:<network>:<identity>:<timestamp>.";
 
 /**
- * Returns the program, where the caller may read it. One that he may not read is not there for him, so that names cannot be
- * guessed; a caller whom a public program keeps out is told so, as everybody else can see it.
+ * Returns the program if the caller may read it. A hidden program is reported as missing, so that callers cannot probe
+ * for names. A caller excluded from a public program gets PERMISSION_DENIED, since its existence is public.
  *
- * @throws Failure NOT_FOUND, PERMISSION_DENIED
+ * @throws RpcError NOT_FOUND, PERMISSION_DENIED
  */
 export function requireReadable<T extends { readonly record: ProgramRecord }>(
   found: T | undefined,
@@ -42,7 +46,11 @@ function noneFor(identity: string | undefined): string {
     : "There is no storage program at this address that this identity may read.";
 }
 
-/** Throws Failure PERMISSION_DENIED for a rule that does not let the caller read a program that is known to be there. */
+/**
+ * Checks that the caller may read a program whose existence the caller may know.
+ *
+ * @throws RpcError PERMISSION_DENIED
+ */
 export function checkReadable(rule: AccessRule, identity: string | undefined): void {
   if (!canRead(rule, identity)) {
     const message = `This storage program is not readable for anonymous callers. ${howToSign}`;
@@ -50,7 +58,11 @@ export function checkReadable(rule: AccessRule, identity: string | undefined): v
   }
 }
 
-/** Throws Failure INVALID_FIELD_TYPE for a program that is no object. */
+/**
+ * Checks that the document of a program is an object.
+ *
+ * @throws RpcError INVALID_FIELD_TYPE
+ */
 export function requireObject({ type }: ProgramRecord): void {
   if (type !== "object") {
     throw new RpcError(...noFields(type));

@@ -1,11 +1,11 @@
 /**
- * Why reads of programs are refused, as reason and sentence: for the node, and for whoever proves that it has to be so.
- * Nothing here needs Node.js.
+ * Reasons and messages for rejected reads of programs. Shared by the node and by clients that verify a rejection with a
+ * proof, so this module does not depend on Node.js.
  */
 import { addressForm } from "../../base/crypto/signing-payloads.js";
 import type { JsonType } from "../documents/json-text.js";
 
-/** As a failure takes it. */
+/** Reason and message of a rejection: the arguments of an RpcError. */
 export type Refusal = readonly [
   "NOT_FOUND" | "FIELD_NOT_FOUND" | "INVALID_FIELD_TYPE" | "INDEX_OUT_OF_BOUNDS" | "INVALID_REQUEST",
   string,
@@ -21,17 +21,17 @@ export function noField(name: string): Refusal {
   return ["FIELD_NOT_FOUND", `The program has no field ${JSON.stringify(name.slice(0, 100))}.`];
 }
 
-/** @param type what the program's document is. */
+/** @param type type of the program's document. */
 export function noFields(type: JsonType | "binary"): Refusal {
   return ["INVALID_FIELD_TYPE", `The program has no fields: its data is ${descriptions[type]}, not an object.`];
 }
 
-/** @param type what the field holds. */
+/** @param type type of the field's value. */
 export function noArray(type: JsonType): Refusal {
   return ["INVALID_FIELD_TYPE", `The field holds ${type === "object" ? "an" : "a"} ${type}, not an array.`];
 }
 
-/** @param length of the array. */
+/** @param length length of the array. */
 export function noItem(length: number): Refusal {
   return ["INDEX_OUT_OF_BOUNDS", `The array has ${length} items; an index starts at 0.`];
 }

@@ -1,6 +1,6 @@
 /**
- * Checks what the database holds of a program against the checksums that its rows were stored with, and puts documents
- * together that are kept in parts. A row that is missing shows as bytes or items that are missing.
+ * Checks stored programs against the checksums of their rows, and joins documents that are stored in parts. A missing
+ * row shows as missing bytes or items.
  */
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { yieldToEventLoop } from "../../base/async/yielding.js";
@@ -19,26 +19,24 @@ import type { AccessRule } from "./access.js";
 import type { JsonType } from "../documents/json-text.js";
 import type { ProgramRecord } from "./programs.js";
 
-/** What lists tell of a program, with its checksum. */
+/** Columns of a program's row that lists return, with their checksum. */
 export type EntryRow = ProgramEntryColumns & { readonly entry_hash: string };
 
-/** A program's own row. */
+/** Row of a program. */
 export type ProgramRow = EntryRow & ProgramRestColumns & { readonly rest_hash: string };
 
-/** Row of a field. */
 export type FieldRecord = FieldColumns & { readonly row_hash: string };
 
-/** Row of a chunk. */
 export type ChunkRecord = ChunkColumns & { readonly row_hash: string };
 
-/** Columns of a program's own row, for a query. */
+/** Columns of a program's row that a list query selects. */
 export const entryColumns = [
   ...["address", "owner", "name", "encoding", "mode", "size_bytes", "created_ms", "updated_ms", "deleted"],
   "entry_hash",
 ];
 export const programColumns = [...entryColumns, "type", "access", "metadata", "in_parts", "blinding", "rest_hash"];
 
-/** What of a program is damaged. */
+/** Part of a program that is corrupt. */
 export type ProgramPart = "row" | "document" | "field" | "chunk of a field";
 
 export function damaged(address: string, part: ProgramPart): CorruptionError {
@@ -47,7 +45,11 @@ export function damaged(address: string, part: ProgramPart): CorruptionError {
   );
 }
 
-/** Checks what lists tell of a program. Throws DamageError. */
+/**
+ * Checks the columns of a program's row that lists return.
+ *
+ * @throws CorruptionError
+ */
 export function checkEntry<Row extends EntryRow>(row: Row): Row {
   if (row.entry_hash !== hashProgramEntry(row)) {
     throw damaged(row.address, "row");
@@ -56,10 +58,10 @@ export function checkEntry<Row extends EntryRow>(row: Row): Row {
 }
 
 /**
- * Checks a program's own row.
+ * Checks a program's row.
  *
- * @param address what was asked for.
- * @throws DamageError
+ * @param address the requested address.
+ * @throws CorruptionError
  */
 export function checkProgram<Row extends ProgramRow>(address: string, row: Row): Row {
   if (row.address !== address || row.entry_hash !== hashProgramEntry(row) || row.rest_hash !== hashProgramRest(row)) {
@@ -68,7 +70,7 @@ export function checkProgram<Row extends ProgramRow>(address: string, row: Row):
   return row;
 }
 
-/** A row that was checked, as the services speak of it. */
+/** Converts a checked row to the form that the services use. */
 export function toRecord(row: ProgramRow): ProgramRecord {
   const { allowed, blacklisted, groups } = JSON.parse(row.access) as Omit<AccessRule, "owner" | "mode">;
   return {
@@ -84,16 +86,17 @@ export function toRecord(row: ProgramRow): ProgramRecord {
   };
 }
 
-/** The text that a document's row holds. */
+/** Text in the document's own row. */
 export interface TextRow {
   readonly data: string | null;
   readonly row_hash: string | null;
 }
 
 /**
- * Checks the text of a document, or what follows the last value of one in parts; undefined where there is no row.
+ * Checks the text in a document's row: the document, or the text after the last value of a document in parts. Returns
+ * undefined if there is no row.
  *
- * @throws DamageError
+ * @throws CorruptionError
  */
 export function checkText(address: string, { data, row_hash }: TextRow): string | undefined {
   if (data === null && row_hash === null) {
@@ -106,9 +109,9 @@ export function checkText(address: string, { data, row_hash }: TextRow): string 
 }
 
 /**
- * Checks the text of a document that is kept as one.
+ * Checks a document that is stored as one text.
  *
- * @throws DamageError also when there is none, and the program's row says that there is.
+ * @throws CorruptionError also if the document is missing although the program's row has a size or a type for it.
  */
 export function checkDocument(row: ProgramRow, text: TextRow): string | undefined {
   const data = checkText(row.address, text);
@@ -122,7 +125,11 @@ export function checkDocument(row: ProgramRow, text: TextRow): string | undefine
   return data;
 }
 
-/** Checks the row of a field. Throws DamageError. */
+/**
+ * Checks the row of a field.
+ *
+ * @throws CorruptionError
+ */
 export function checkField<Row extends FieldRecord>(address: string, row: Row): Row {
   if (row.address !== address || row.row_hash !== hashFieldRow(row)) {
     throw damaged(address, "field");
@@ -130,7 +137,11 @@ export function checkField<Row extends FieldRecord>(address: string, row: Row): 
   return row;
 }
 
-/** Checks the row of a chunk. Throws DamageError. */
+/**
+ * Checks the row of a chunk.
+ *
+ * @throws CorruptionError
+ */
 export function checkChunk<Row extends ChunkRecord>(address: string, row: Row): Row {
   if (row.address !== address || row.row_hash !== hashChunkRow(row)) {
     throw damaged(address, "chunk of a field");
@@ -138,7 +149,11 @@ export function checkChunk<Row extends ChunkRecord>(address: string, row: Row): 
   return row;
 }
 
-/** The chunks of {@link ChunkRecord}s that a query gives as JSON. Throws DamageError. */
+/**
+ * Reads and checks the chunks that a query returned as JSON.
+ *
+ * @throws CorruptionError
+ */
 export function readChunks(address: string, json: string): ChunkRecord[] {
   const rows = parse(address, json, "chunk of a field") as [number, number, number, number, string, string][];
   return rows.map(([field, position, items, size_bytes, text, row_hash]) =>
@@ -147,10 +162,10 @@ export function readChunks(address: string, json: string): ChunkRecord[] {
 }
 
 /**
- * The whole value of a field.
+ * Joins the full value of a field.
  *
- * @param chunks those of the field, in their order; none where the value is in its row.
- * @throws DamageError
+ * @param chunks chunks of the field, in order; ignored if the value is in the field's row.
+ * @throws CorruptionError if items or bytes are missing.
  */
 export function joinValue(address: string, field: FieldRecord, chunks: readonly ChunkRecord[]): string {
   if (field.items === null) {
@@ -164,21 +179,21 @@ export function joinValue(address: string, field: FieldRecord, chunks: readonly 
   return value;
 }
 
-/** What a document in parts is put together of. */
+/** Rows of a document in parts, as a query returns them. */
 export interface Deps extends TextRow {
-  /** JSON, in their order. */
+  /** JSON array of the fields, in order. */
   readonly fields: string;
   readonly chunks: string;
 }
 
-/** A document that was put together. */
+/** Document joined from its parts. */
 export interface JoinedParts {
   readonly text: string;
-  /** Of its fields, in its order. */
+  /** Names of the fields, in the document's order. */
   readonly names: readonly string[];
 }
 
-/** A {@link FieldRecord} as fieldsOf gives it. */
+/** {@link FieldRecord} as a list of column values, in the order that the query selects them. */
 type FieldValues = readonly [number, string, string, number | null, number, string, string, string];
 
 function readField(address: string, values: FieldValues): FieldRecord {
@@ -186,27 +201,31 @@ function readField(address: string, values: FieldValues): FieldRecord {
   return checkField(address, { address, position, name_json, type, items, size_bytes, text_before, value, row_hash });
 }
 
-/** The fields of {@link FieldRecord}s that a query gives as JSON. Throws DamageError. */
+/**
+ * Reads and checks the fields that a query returned as JSON.
+ *
+ * @throws CorruptionError
+ */
 export function readFields(address: string, json: string): FieldRecord[] {
   return (parse(address, json, "field") as FieldValues[]).map((values) => readField(address, values));
 }
 
-/** Rows that are checked before others have their turn. */
+/** Number of fields that are joined before yielding to the event loop. */
 const portionRows = 1_000;
 
-/** The rows of a document in parts, in their order; they were checked, or are when they are taken. */
+/** Rows of a document in parts, in order. They are already checked, or are checked during iteration. */
 export interface RowsInParts {
   readonly fields: Iterable<FieldRecord>;
   readonly chunks: readonly ChunkRecord[];
-  /** The text after the last value. */
+  /** Text after the last value. */
   readonly tail: string | undefined;
 }
 
 /**
- * Puts a document in parts together.
+ * Joins a document that is stored in parts.
  *
- * @param sizeBytes what it must have.
- * @throws DamageError
+ * @param sizeBytes expected size of the document.
+ * @throws CorruptionError if the size differs, or if chunks belong to no field.
  */
 export async function joinRows(
   address: string,
@@ -234,7 +253,7 @@ export async function joinRows(
   return { text, names };
 }
 
-/** The same of rows that a query gives as JSON. */
+/** Joins a document from rows that a query returned as JSON, and checks them. */
 export async function joinParts(address: string, deps: Deps, sizeBytes: number): Promise<JoinedParts> {
   const values = parse(address, deps.fields, "field") as FieldValues[];
   const rows = { chunks: readChunks(address, deps.chunks), tail: checkText(address, deps) };
@@ -247,7 +266,11 @@ function* checkEach(address: string, fields: readonly FieldValues[]): Generator<
   }
 }
 
-/** JSON that the database made of rows. Throws DamageError where it is none. */
+/**
+ * Parses JSON that the database built from rows.
+ *
+ * @throws CorruptionError if the text is not JSON.
+ */
 export function parse(address: string, json: string, part: ProgramPart): unknown {
   try {
     return JSON.parse(json) as unknown;
@@ -256,7 +279,6 @@ export function parse(address: string, json: string, part: ProgramPart): unknown
   }
 }
 
-/** A field as the services speak of it. */
 export function typeOf(field: FieldRecord): JsonType {
   return field.type as JsonType;
 }

@@ -1,28 +1,27 @@
 /**
- * What an operation costs: the bytes that it touches. Counted is
+ * Cost of an operation: the number of bytes that it touches. This counts
  *
- * - text that it reads, writes or takes away, in bytes of UTF-8, and
- * - {@link rowBytes} for each row that it reads, inserts, changes or deletes in the database.
+ * - text that it reads, writes or deletes, in bytes of UTF-8, and
+ * - {@link rowBytes} for each database row that it reads, inserts, changes or deletes.
  *
- * So an operation on a small document costs a few times the document, whose text is read and written as a whole; one on
- * a large document costs the fields and chunks that it meets. The number depends on what was done to the program before
- * and on nothing else: it is the same on every node, whatever its database.
+ * An operation on a small document costs a few times its size, because its text is read and written in full. An
+ * operation on a large document costs the fields and chunks that it touches. The cost depends only on the history of
+ * the program, so it is the same on every node and with every database.
  */
 
-/** What a row counts, beside its text. */
+/** Cost of a row without its text, in bytes. */
 export const rowBytes = 128;
 
-/** Counts. */
+/** Counter for the cost of one operation. */
 export interface Work {
-  /** So far. */
+  /** Cost counted until now, in bytes. */
   readonly bytes: number;
-  /** Text was touched: itself, or how many bytes it has. */
+  /** Counts a text that was touched, given as the text or as its size in bytes. */
   touch(text: string | number): void;
-  /** Rows were touched. */
+  /** Counts rows that were touched. */
   touchRows(count: number): void;
 }
 
-/** Begins to count. */
 export function createWork(): Work {
   let bytes = 0;
   return {

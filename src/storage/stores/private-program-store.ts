@@ -1,9 +1,9 @@
-/** Whether any program is kept from callers. */
+/** Detects programs that are not public. */
 import type { Queries } from "../../db/queries/database.js";
 
 /**
- * Returns true if there is a program that is not public, also one that was deleted: its history is still in blocks. Reads
- * all programs where all are public.
+ * Returns true if a program is not public. Deleted programs count, since blocks still contain their history. Scans all
+ * programs if every program is public.
  */
 export async function hasPrivatePrograms({ prepare }: Pick<Queries, "prepare">): Promise<boolean> {
   const find = prepare<{ readonly address: string }>(

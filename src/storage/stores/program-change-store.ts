@@ -1,4 +1,4 @@
-/** Changes of storage programs, by the rows that a block stages. */
+/** Changes storage programs, in the write buffer of a block. */
 import { targetAddress } from "../../base/program-address.js";
 import { hashProgramEntry, hashProgramRest } from "../../db/rows/row-hashes.js";
 import type { WriteBuffer } from "../../db/rows/write-buffer.js";
@@ -12,10 +12,10 @@ import { readLeaves } from "./program-state-store.js";
 import { createDirtyPrograms } from "../changes/dirty-programs.js";
 import type { Work } from "../programs/work.js";
 
-/** Documents of up to so many bytes are read ahead with all of their fields. */
+/** Size limit in bytes of documents whose fields are prefetched. */
 const maxBytesAhead = 2 * 1024;
 
-/** Builds the changes, inside the transaction of a block; they are stored with its other rows. */
+/** Creates the changes, inside the transaction of a block. They are stored with the block's other rows. */
 export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
   const tables = stageProgramTables(staged);
   const rows = createOwnRows(tables);
@@ -59,7 +59,7 @@ export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
         deleted: false,
       };
       tables.programs.insert({ ...row, name_folded: foldName(name), ...hashesOf(row) });
-      // None of them is there without a program.
+      // These tables have no rows for the address of a new program, so they need not be read.
       [tables.readers, tables.documents, tables.fields, tables.chunks].forEach((table) => table.isNew(address));
       insertReaders(tables, address, access, work);
       return content === undefined ? Promise.resolve() : writeContent(documentRows(address, work), content);
@@ -98,7 +98,7 @@ export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
   };
 }
 
-/** Reads ahead what operations will look at, as far as that is little. */
+/** Prefetches the rows that operations will read, as far as they are small. */
 async function expectRows(
   { programs, readers, documents, fields }: ProgramTables,
   expected: Parameters<ProgramChanges["expect"]>[0],
@@ -129,16 +129,16 @@ async function expectRows(
   await fields.prefetch(withFields);
 }
 
-/** Programs' own rows. */
+/** Reads and updates programs' own rows. */
 function createOwnRows({ programs }: ProgramTables) {
   return {
-    /** A program's own row; undefined for one that was deleted. */
+    /** Returns a program's own row; undefined if there is none or the program was deleted. */
     async find(address: string): Promise<ProgramTableRow | undefined> {
       const row = await programs.get(address);
       return row === undefined || Boolean(row.deleted) ? undefined : row;
     },
 
-    /** Changes a program's own row. */
+    /** Updates columns, the time and the checksums of a program's own row. */
     async update(address: string, columns: Partial<ProgramTableRow>, timeMs: number, work: Work): Promise<void> {
       work.touchRows(1);
       const row = { ...(await programs.get(address))!, ...columns, updated_ms: timeMs };
@@ -157,13 +157,13 @@ function insertReaders({ readers }: ProgramTables, address: string, rule: Access
   named.forEach((allowed, identity) => readers.insert({ address, identity, allowed }));
 }
 
-/** What a program's own row says of what it holds. */
+/** Returns the columns of a program's own row that describe its contents. */
 function contentColumns(content: ProgramContent) {
   const { encoding = "json", type = "null", sizeBytes = 0 } = content ?? {};
   return { encoding, type, size_bytes: sizeBytes, in_parts: isKeptInParts(content) };
 }
 
-/** What a program's own row says of who may read. */
+/** Returns the columns of a program's own row that describe its access rule. */
 function accessColumns({ mode, allowed, blacklisted, groups }: AccessRule) {
   return { mode, access: JSON.stringify({ allowed, blacklisted, groups }) };
 }

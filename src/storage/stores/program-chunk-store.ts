@@ -1,4 +1,4 @@
-/** The chunks of the large fields of one document: a row for each. */
+/** Chunks of the large fields of one document, one row for each chunk. */
 import { hashChunkRow } from "../../db/rows/row-hashes.js";
 import type { Chunk } from "../documents/document-parts.js";
 import type { DocumentPlace } from "./program-tables-store.js";
@@ -8,7 +8,6 @@ import type { ChunkRecord } from "../programs/stored-program.js";
 type ChunkReads = Pick<DocumentRows, "chunks" | "lastChunk" | "chunkText" | "chunkTexts">;
 type ChunkChanges = Pick<DocumentRows, "insertChunks" | "saveChunk" | "extendChunk" | "deleteChunk" | "deleteChunks">;
 
-/** Reads and changes them. */
 export function createChunkRows(place: DocumentPlace): ChunkReads & ChunkChanges {
   return { ...createChunkReads(place), ...createChunkChanges(place) };
 }
@@ -47,7 +46,6 @@ function createChunkReads(place: DocumentPlace): ChunkReads {
 function createChunkChanges(place: DocumentPlace): ChunkChanges {
   const { address, work } = place;
   const { chunks } = place.tables;
-  /** The row of a chunk. */
   const toRow = (field: number, position: number, { text, items }: Chunk): ChunkRecord => {
     const row = { address, field, position, items, size_bytes: Buffer.byteLength(text), text };
     return { ...row, row_hash: hashChunkRow(row) };
@@ -80,7 +78,7 @@ function createChunkChanges(place: DocumentPlace): ChunkChanges {
     async extendChunk(field, { position, sizeBytes }, { before, after }) {
       const bytesOf = (chunk: Chunk | undefined): number => Buffer.byteLength(chunk?.text ?? "");
       work.touch(sizeBytes + bytesOf(before) + bytesOf(after));
-      // Its checksum is over all of its text.
+      // The checksum covers the full text of the chunk, so the text must be read.
       const { text, items } = await readChunk(place, field, position);
       saveChunk(field, position, {
         text: (before?.text ?? "") + text + (after?.text ?? ""),

@@ -1,4 +1,4 @@
-/** The rows of one document. */
+/** Rows of one document. */
 import { hashDocumentRow } from "../../db/rows/row-hashes.js";
 import { createChunkRows } from "./program-chunk-store.js";
 import { createFieldRows } from "./program-field-store.js";
@@ -6,7 +6,6 @@ import type { DocumentPlace } from "./program-tables-store.js";
 import type { DocumentRows } from "../programs/programs.js";
 import { joinRows } from "../programs/stored-program.js";
 
-/** Builds the reads and changes, inside the transaction of a block. */
 export function createDocumentRows(place: DocumentPlace): DocumentRows {
   return { ...createTextRows(place), ...createFieldRows(place), ...createChunkRows(place) };
 }
@@ -55,7 +54,7 @@ function createTextRows({
       }
     },
 
-    // Whoever has to know hears of it in ./touched.ts.
+    // Only the wrapper in ../changes/dirty-programs.ts uses this call.
     wrote: () => undefined,
 
     async clear({ sizeBytes, inParts }) {

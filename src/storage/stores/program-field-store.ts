@@ -1,4 +1,4 @@
-/** The fields of one document: a row for each. */
+/** Fields of one document, one row for each field. */
 import { hashFieldRow } from "../../db/rows/row-hashes.js";
 import type { DocumentPlace } from "./program-tables-store.js";
 import type { DocumentRows, FieldColumns, FieldRow } from "../programs/programs.js";
@@ -7,7 +7,6 @@ import type { FieldRecord } from "../programs/stored-program.js";
 type FieldReads = Pick<DocumentRows, "field" | "fieldAfter" | "lastPosition">;
 type FieldChanges = Pick<DocumentRows, "insertFields" | "saveField" | "deleteField">;
 
-/** Reads and changes them. */
 export function createFieldRows(place: DocumentPlace): FieldReads & FieldChanges {
   return { ...createFieldReads(place), ...createFieldChanges(place) };
 }
@@ -42,7 +41,6 @@ function createFieldReads({ address, work, tables: { fields } }: DocumentPlace):
 }
 
 function createFieldChanges({ address, work, tables: { fields } }: DocumentPlace): FieldChanges {
-  /** The row of a field. */
   const toRow = (position: number, name: string, field: FieldColumns): FieldRecord => {
     const { type, before, value, sizeBytes: size_bytes, items = null } = field;
     const name_json = JSON.stringify(name);
@@ -68,7 +66,8 @@ function createFieldChanges({ address, work, tables: { fields } }: DocumentPlace
     saveField({ position, name, ...field }) {
       touch(field);
       if (field.items !== undefined) {
-        // Its chunks are read and hashed for the state tree, once in a block: an eighth of what writing them is.
+        // The field's chunks are read and hashed for the state tree, once in a block. That costs an eighth of writing
+        // them.
         work.touch(Math.ceil(field.sizeBytes / 8));
       }
       fields.put(toRow(position, name, field));

@@ -1,4 +1,4 @@
-/** Lists of storage programs in the database, of those that the caller may read. */
+/** Lists storage programs that the caller may read, from the database. */
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import type { Queries } from "../../db/queries/database.js";
@@ -7,22 +7,25 @@ import type { ListPage } from "../documents/paging.js";
 import { foldName, type ProgramEntry, type Programs } from "../programs/programs.js";
 import { checkEntry, entryColumns, type EntryRow } from "../programs/stored-program.js";
 
-/** From this many characters on the index of names helps. */
+/** Minimum length in characters of queries that the name index supports. */
 const indexedLength = 3;
-/** What is shorter is looked for among so many of the newest programs: a look at all of them would take too long. */
+/** Number of latest programs that a shorter query searches. Searching all programs would take too long. */
 const shortQueryPrograms = 50_000;
 
-/** Most entries of lists that are kept, of about 2 kB each with their texts, and the longest name of one. */
+/**
+ * Limit on the cached list entries, of about 2 kB each with their texts. Entries with a name longer than
+ * `keptNameUnits` UTF-16 code units are not cached.
+ */
 const keptEntries = 2_000;
 const keptNameUnits = 256;
 
-/** Builds the reads. */
 export function createProgramLists({
   dialect: { nameSearch },
   prepare,
 }: Queries): Pick<Programs, "listByOwner" | "search" | "createdCount"> {
   const { plain, indexed } = nameSearch;
-  // Programs are never removed, and their ids grow; PostgreSQL leaves some out after a crash.
+  // Programs are never removed and their ids increase, so only programs after the last counted id are counted. The ids
+  // themselves are no count: PostgreSQL skips some after a crash.
   const countAfter = prepare<{ readonly count: number; readonly id: number | null }>(
     "SELECT count(*) AS count, max(id) AS id FROM programs WHERE id > ?",
     "list",
@@ -32,7 +35,10 @@ export function createProgramLists({
   const idByAnybody = prepare<{ readonly id: number }>(idText("p.mode = 'public'"));
   const idByIdentity = prepare<{ readonly id: number }>(idText(readableByIdentity));
 
-  /** Where a page goes on. A program that the caller may not read is none: when it was made is not to be found out. */
+  /**
+   * Returns the id at which a page continues. Rejects programs that the caller may not read, since their position would
+   * reveal when they were created.
+   */
   async function idOf(address: string, identity: string | undefined): Promise<number> {
     const [row] =
       identity === undefined
@@ -46,7 +52,7 @@ export function createProgramLists({
 
   const readEntry = createEntryReader();
 
-  /** A list of the programs that the caller may read, newest first. */
+  /** Prepares a list of the programs that the caller may read, latest first. */
   function prepareList(where: string, from = "programs p", id = "p.id") {
     const text = (readable: string): string =>
       `SELECT ${entryColumns.map((name) => `p.${name}`).join(", ")}
@@ -84,7 +90,7 @@ export function createProgramLists({
 
     async search(query, exact, identity, page) {
       if (query.includes("\0")) {
-        // No name has one, and not every engine takes one.
+        // No name contains NUL, and some engines reject it in a parameter.
         return [];
       }
       if (exact) {
@@ -98,21 +104,24 @@ export function createProgramLists({
   };
 }
 
-/** Greater than every id. */
+/** Start value for the first page: greater than every id. */
 const aboveIds = 2 ** 31 - 1;
 const idText = (readable: string): string => `SELECT p.id AS id FROM programs p WHERE p.address = ? AND ${readable}`;
 
 const listed = (allowed: boolean): string =>
   `EXISTS (SELECT 1 FROM program_readers r WHERE r.address = p.address AND r.identity = ? AND r.allowed = ${allowed})`;
 
-/** The rule of canRead for many programs at once; it takes the caller's identity four times. */
+/**
+ * SQL condition equal to `canRead` for an identified caller, for many programs at once. Takes the caller's identity as
+ * four parameters.
+ */
 export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
   OR (p.mode = 'restricted' AND ${listed(true)} AND NOT ${listed(false)}))`;
 
 /**
- * Reads rows that were checked, as the services speak of them. Lists show the same programs again and again, and to check
- * a row costs more than all else about it: one that is what it was when it was checked is not checked again, and is told of
- * by the same object.
+ * Creates a function that checks rows and converts them to list entries. Lists often return the same programs, and the
+ * check is the most expensive step. A row that equals its last checked version is not checked again, and returns the
+ * same entry object.
  */
 function createEntryReader(): (row: EntryRow) => ProgramEntry {
   const known = createLruCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(keptEntries);

@@ -1,9 +1,9 @@
-/** The rows that a document is kept in, each list as one column, as SQL. What they hold is checked by stored-program.ts. */
+/** SQL for the rows of a document, with each list as one JSON column. stored-program.ts checks the contents. */
 import type { Queries } from "../../db/queries/database.js";
 import type { Dialect } from "../../db/queries/dialects.js";
 import { joinParts, type Deps } from "../programs/stored-program.js";
 
-/** The chunks of a field, as JSON. */
+/** Returns SQL for the chunks of a field, as a JSON array in their order. */
 export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, field: string): string {
   return jsonArray({
     item: jsonList(["c.field", "c.position", "c.items", "c.size_bytes", "c.text", "c.row_hash"]),
@@ -12,17 +12,22 @@ export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, fiel
   });
 }
 
-/** The columns of {@link Deps}, beside a document's own row, `d`. */
+/** Returns SQL for the columns of {@link Deps}. The query must select from the document's own row, `d`. */
 export function partsColumns(dialect: Dialect, address: string): string {
   return `d.data, d.row_hash, ${fieldsOf(dialect, address)} AS fields, ${allChunksOf(dialect, address)} AS chunks`;
 }
 
-/** The text of a document in parts, which has so many bytes. Throws DamageError. */
+/**
+ * Reads the text of a document in parts.
+ *
+ * @param sizeBytes expected size of the document.
+ * @throws CorruptionError
+ */
 export async function readWhole(db: Queries, address: string, sizeBytes: number): Promise<string> {
   return (await joinParts(address, await readParts(db, address), sizeBytes)).text;
 }
 
-/** A document in parts. */
+/** Reads the rows of a document in parts, without checking them. */
 export async function readParts(db: Queries, address: string): Promise<Deps> {
   const [parts] = await db.rows<Deps>((sql) =>
     sql.raw(`SELECT ${partsColumns(db.dialect, "d.address")} FROM program_documents d WHERE d.address = ?`, [address]),
@@ -30,7 +35,7 @@ export async function readParts(db: Queries, address: string): Promise<Deps> {
   return parts!;
 }
 
-/** The fields of a document in parts, as JSON. */
+/** Returns SQL for the fields of a document in parts, as a JSON array in their order. */
 function fieldsOf({ jsonArray, jsonList }: Dialect, address: string): string {
   const columns = ["f.position", "f.name_json", "f.type", "f.items", "f.size_bytes", "f.text_before", "f.value"];
   return jsonArray({
@@ -40,7 +45,7 @@ function fieldsOf({ jsonArray, jsonList }: Dialect, address: string): string {
   });
 }
 
-/** The chunks of all fields of a document, as JSON. */
+/** Returns SQL for the chunks of all fields of a document, as a JSON array in their order. */
 function allChunksOf({ jsonArray, jsonList }: Dialect, address: string): string {
   return jsonArray({
     item: jsonList(["c.field", "c.position", "c.items", "c.size_bytes", "c.text", "c.row_hash"]),

@@ -1,4 +1,4 @@
-/** What is proved of a program: its parts, as the database holds them now. */
+/** Reads programs for proofs, from the current state of the database. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   FieldProofSchema,
@@ -33,7 +33,7 @@ import {
   toRecord,
 } from "../programs/stored-program.js";
 
-/** What of a program is to be proved beside its record. */
+/** Parts of a program to prove in addition to its record. */
 export interface WantedParts {
   /** Names of top-level fields. */
   readonly fields: readonly string[];
@@ -43,14 +43,17 @@ export interface WantedParts {
 
 type ObjectState = MessageInitShape<typeof ObjectStateSchema>;
 
-/** A document: what is hashed of it, what is told of it, and its text where that is wanted. */
+/** Document as read for a proof: its hashed parts, the parts that the response contains, and its text if requested. */
 interface DocumentReading {
   readonly parts: DocumentParts;
   readonly told: MessageInitShape<typeof ProgramStateSchema>["document"];
   readonly text: string | undefined;
 }
 
-/** Builds the read of a program, deleted or not, for its proof; it finds undefined for one that was never made. */
+/**
+ * Creates a function that reads a program for its proof, deleted or not. The result is undefined if no program was ever
+ * created at the address.
+ */
 export function createProgramProofs(db: Queries) {
   const findProgram = prepareAnyProgram(db);
   return async (address: string, wanted: WantedParts) => {
@@ -69,7 +72,7 @@ async function toReading(db: Queries, row: ProgramRow & TextRow, wanted: WantedP
   const { access } = toRecord(row);
   const document = await readDocument(db, row, wanted);
   return {
-    // Of one that was deleted nothing is told.
+    // The proof of a deleted program reveals nothing, so every caller may read it.
     checkReadable: (identity: string | undefined): void => (row.deleted ? undefined : checkReadable(access, identity)),
     valueHash: hashProgram(parts, document.parts),
     state: {
@@ -102,7 +105,7 @@ async function readDocument(db: Queries, row: ProgramRow & TextRow, wanted: Want
   return objectReading(object, proofs, given);
 }
 
-/** Of a document in parts. */
+/** Reads a document that is stored in parts, with the proofs of its requested fields. */
 async function readParts(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts): Promise<DocumentReading> {
   const { address, size_bytes: sizeBytes } = row;
   const { load } = createPageStore(db, address);

@@ -1,26 +1,26 @@
-/** The queries of single programs: each gives, as one row, all that one read needs. Nothing is checked here. */
+/** Queries for single programs. Each returns everything that one read needs as one row. The callers check the rows. */
 import { type BatchOptions, prepareBatch } from "../../db/rows/batch.js";
 import type { Queries } from "../../db/queries/database.js";
 import { chunksOf, partsColumns } from "./program-parts-store.js";
 import { type Deps, programColumns, type TextRow } from "../programs/stored-program.js";
 
-/** A row as one column: a driver makes one long text of a row faster than many short ones. */
+/** Program row packed into one column. Drivers convert one long text faster than many short columns. */
 export interface PackedRow {
-  /** Where its key stands among those that were asked for. */
+  /** Index of the row's key among the keys of the batch. */
   readonly slot: number;
   /** JSON text of a {@link ProgramRow}. */
   readonly record: string;
 }
 
-/** A program and one of its fields. */
+/** Program with one of its fields. */
 export interface PackedField extends PackedRow {
-  /** JSON text of a {@link FieldRecord}; of nulls where there is none. */
+  /** JSON text of a {@link FieldRecord}; its values are null if there is no such field. */
   readonly field: string;
 }
 
-/** And the chunk of the field that has an item, or the last one. */
+/** Program with a field and the chunk of the field that holds an item, or the last chunk if none holds it. */
 export interface PackedItem extends PackedField {
-  /** JSON text of a {@link ChunkRecord}; of nulls where there is none. */
+  /** JSON text of a {@link ChunkRecord}; its values are null if there is no chunk. */
   readonly chunk: string;
   readonly first_item: number;
   readonly all_items: number | null;
@@ -32,20 +32,23 @@ const chunkColumns = ["address", "field", "position", "items", "size_bytes", "te
 const columnsOf = (table: string, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name) => [name, `${table}.${name}`]));
 
-/** Rows of programs, each with more that stands beside it. */
+/** Query for program rows with additional columns. */
 interface RecordQuery {
   readonly columns: string;
-  /** What the columns are of, beside the program, `p`. */
+  /** SQL joins for the additional columns; `p` is the program's row. */
   readonly join: string;
-  /** Whether those that were deleted are found as well. */
+  /** True to find deleted programs as well. */
   readonly withDeleted?: boolean;
   readonly batch?: BatchOptions;
 }
 
-/** What is put together of many rows takes its time, and may be 1 MiB: nobody who reads a small document waits for that. */
+/**
+ * Batch options for results of many rows, which take longer and can have 1 MiB. A lane of their own keeps them from
+ * delaying reads of small documents.
+ */
 const large: BatchOptions = { lane: "list", maxKeys: 16 };
 
-/** A program, and more, by a key: a list whose first item is the address. */
+/** Prepares a query for a program and additional columns. The key is a list whose first item is the address. */
 function prepareRecord<Extra>(db: Queries, { columns, join, withDeleted = false, batch }: RecordQuery) {
   return prepareBatch<PackedRow & Extra>(
     db,
@@ -58,12 +61,15 @@ function prepareRecord<Extra>(db: Queries, { columns, join, withDeleted = false,
 
 const text = { columns: "d.data, d.row_hash", join: "LEFT JOIN program_documents d ON d.address = p.address" };
 
-/** Prepares the query of a program, deleted or not, with the text of its document. The key is the address in a list. */
+/** Prepares the query of a program, deleted or not, with the text of its document. The key is a list of the address. */
 export function prepareAnyProgram(db: Queries): (key: readonly [string]) => Promise<(PackedRow & TextRow) | undefined> {
   return prepareRecord<TextRow>(db, { ...text, withDeleted: true });
 }
 
-/** Prepares them. The key of each is a list: the address, the name of a field as JSON, the index of an item. */
+/**
+ * Prepares the queries. Each key is a list: the address, then the field name as JSON, then the item's index, as far as
+ * the query uses them.
+ */
 export function prepareProgramQueries(db: Queries) {
   const { jsonObject } = db.dialect;
   const withData = prepareRecord<TextRow>(db, text);
@@ -88,16 +94,18 @@ export function prepareProgramQueries(db: Queries) {
   return { withData, withParts, withField, withChunks, withChunk, isHidden: prepareHidden(db) };
 }
 
-/** The queries. */
 export type ProgramQueries = ReturnType<typeof prepareProgramQueries>;
 
-/** Looks for what an index does not lead to any more, where nothing was found: in another order, in one moment. */
+/**
+ * Detects rows that a corrupt index no longer finds. Called after a lookup found nothing. Each check searches by
+ * another index, and compares both searches in one query.
+ */
 function prepareHidden({ prepare }: Queries) {
   const program = prepare(
     `SELECT 1 FROM program_documents d WHERE d.address = ?
       AND NOT EXISTS (SELECT 1 FROM programs p WHERE p.address = ? AND NOT p.deleted)`,
   );
-  // An expression is in no index of names.
+  // The expression `|| ''` prevents the use of the name index.
   const field = prepare(
     `SELECT 1 FROM program_fields f WHERE f.address = ? AND f.name_json || '' = ?
       AND NOT EXISTS (SELECT 1 FROM program_fields g WHERE g.address = ? AND g.name_json = ?) LIMIT 1`,
@@ -112,13 +120,13 @@ function prepareHidden({ prepare }: Queries) {
   };
 }
 
-/** How many items of a field `f` stand before a chunk. */
+/** Returns SQL for the number of items of field `f` in the chunks before a position. */
 function itemsBefore(position: string): string {
   return `(SELECT coalesce(sum(b.items), 0) FROM program_chunks b
     WHERE b.address = f.address AND b.field = f.position AND b.position < ${position})`;
 }
 
-/** Position of the chunk of a field `f` that has this item, of the last one when none has. */
+/** Returns SQL for the position of the chunk of field `f` that holds an item, or of the last chunk if none holds it. */
 function chunkWith(index: string): string {
   return `(SELECT max(s.position) FROM (SELECT b.position, sum(b.items) OVER (ORDER BY b.position) - b.items AS first_item
     FROM program_chunks b WHERE b.address = f.address AND b.field = f.position) s WHERE s.first_item <= ${index})`;

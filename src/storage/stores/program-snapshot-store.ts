@@ -1,4 +1,4 @@
-/** Storage programs as a snapshot has them: read out of one database, and put into another one. */
+/** Exports storage programs from a database to a snapshot, and imports them into another database. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   SnapshotLayoutSchema,
@@ -36,7 +36,7 @@ import {
   type TextRow,
 } from "../programs/stored-program.js";
 
-/** A program of a snapshot, and the leaf of the state tree that it hashes to. */
+/** Program in the format of a snapshot, with its leaf of the state tree. */
 export interface ProgramOfSnapshot {
   readonly leaf: Leaf;
   readonly program: MessageInitShape<typeof SnapshotProgramSchema>;
@@ -44,10 +44,10 @@ export interface ProgramOfSnapshot {
 
 type ExportedRow = ProgramRow & TextRow & { readonly id: number };
 
-/** Programs that are read at a time: each may hold a document of 16 KiB, or a text of 1 MiB. */
+/** Number of programs read by one query. Each may have a document of 16 KiB, or a text of 1 MiB. */
 const portionRows = 50;
 
-/** Reads all programs, in the order in which they were made. */
+/** Yields all programs in portions, in the order of their creation. */
 export async function* exportPrograms(db: Queries): AsyncGenerator<readonly ProgramOfSnapshot[], void> {
   let last = 0;
   let place = 0;
@@ -69,7 +69,7 @@ export async function* exportPrograms(db: Queries): AsyncGenerator<readonly Prog
   }
 }
 
-/** Roughly, how many bytes all programs are in a snapshot. */
+/** Estimates the size of all programs in a snapshot, in bytes. */
 export async function weighPrograms(db: Queries): Promise<number> {
   const [row] = await db.rows<{ bytes: number | null; programs: number }>((sql) =>
     sql("programs").sum({ bytes: "size_bytes" }).count({ programs: "*" }),
@@ -130,17 +130,20 @@ function layoutOf(address: string, deps: Deps): MessageInitShape<typeof Snapshot
   };
 }
 
-/** A program that was read, as its rows are to be stored; its leaf was compared with what the chunk should have. */
+/**
+ * Program decoded from a snapshot, with the leaf computed from it. The caller must have compared the leaf with the
+ * snapshot before the import.
+ */
 export interface CheckedProgram extends RestoredProgram {
   readonly leaf: Leaf;
-  /** Of the tree of its fields, where its document is in parts. */
+  /** Pages of the tree of its fields; empty unless the document is stored in parts. */
   readonly pages: ChangedTree["pages"];
 }
 
 /**
- * Reads a program of a snapshot, and works out its leaf.
+ * Decodes a program of a snapshot and computes its leaf.
  *
- * @throws WrongProgram where it is none.
+ * @throws WrongProgram if the program is invalid.
  */
 export async function checkRestored(given: SnapshotProgram): Promise<CheckedProgram> {
   const restored = readProgram(given);
@@ -153,9 +156,9 @@ export async function checkRestored(given: SnapshotProgram): Promise<CheckedProg
 }
 
 /**
- * Stores programs of a snapshot where there are none.
+ * Stores programs of a snapshot in the database.
  *
- * @throws WrongProgram where one is there already, or two have one place.
+ * @throws WrongProgram if a program already exists, or if two programs have the same address or the same position.
  */
 export async function importPrograms(db: Queries, programs: readonly CheckedProgram[]): Promise<void> {
   const inserted = await bulkInsert(db, "programs", programKinds, programs.map(programValues));
@@ -171,7 +174,7 @@ export async function importPrograms(db: Queries, programs: readonly CheckedProg
   }
 }
 
-/** Numbers of new programs go on after those that were stored. */
+/** Makes the database assign ids to new programs after those of the imported programs. */
 export async function endImport(db: Queries): Promise<void> {
   const { goOnNumbering } = db.dialect;
   if (goOnNumbering !== undefined) {
@@ -179,7 +182,10 @@ export async function endImport(db: Queries): Promise<void> {
   }
 }
 
-/** Whether there are so many programs, and each was made no earlier than those before it. */
+/**
+ * Returns true if there are exactly `count` programs, at positions 1 to `count`, and no program was created earlier
+ * than its predecessor.
+ */
 export async function arePlaced(db: Queries, count: number): Promise<boolean> {
   const [row] = await db.rows<{ rows: number; last: number | null }>((sql) =>
     sql("programs").count({ rows: "*" }).max({ last: "id" }),
@@ -193,7 +199,7 @@ export async function arePlaced(db: Queries, count: number): Promise<boolean> {
   return row!.rows === count && (row!.last ?? 0) === count && early === undefined;
 }
 
-/** Takes out all programs, and what is kept of them. */
+/** Deletes all programs with their documents, access entries and field trees. */
 export async function clearPrograms(db: Queries): Promise<void> {
   const tables = ["program_readers", "program_chunks", "program_fields", "program_documents", "programs"];
   const { forgetNames } = db.dialect;

@@ -1,4 +1,4 @@
-/** What the database holds of programs, as leaves of the state tree. */
+/** Reads programs from the database as leaves of the state tree. */
 import { atOnce, yieldToEventLoop } from "../../base/async/yielding.js";
 import { inChunks } from "../../db/rows/chunks.js";
 import type { Queries, QueryBuilder } from "../../db/queries/database.js";
@@ -25,10 +25,10 @@ import {
 } from "../programs/stored-program.js";
 import type { DirtyProgram } from "../changes/dirty-programs.js";
 
-/** Programs that are read at a time: each may hold a document of 16 KiB, or a text of 1 MiB. */
+/** Number of programs read by one query. Each may have a document of 16 KiB, or a text of 1 MiB. */
 const portionRows = 50;
 
-/** Leaves of the programs that were touched; none for one that was not made. */
+/** Computes the leaves of the programs that a block changed. Addresses without a program have no leaf. */
 export async function readLeaves(
   db: Queries,
   { programs, documents }: Pick<ProgramTables, "programs" | "documents">,
@@ -48,7 +48,7 @@ export async function readLeaves(
       } else if (row !== undefined) {
         leaves.push(programLeaf(row, row.deleted ? { kind: "nothing" } : documentOfText(row, checkDocument(row, row))));
       }
-      // The database may have stored something meanwhile, and waits for what comes next.
+      // Yields, so that the database driver can start its next statement once the last one has finished.
       await yieldToEventLoop();
     }
   }
@@ -65,19 +65,19 @@ export async function readLeaves(
   return leaves;
 }
 
-/** Whether there is or was a program at an address. */
+/** Returns true if a program exists or existed at this address. */
 export async function wasMade(db: Queries, address: string): Promise<boolean> {
   return (await db.first((sql) => sql("programs").where({ address }).select("id"))) !== undefined;
 }
 
-/** The rows of programs, `p`, deleted or not, with the texts of their documents. */
+/** Selects the rows of programs, `p`, deleted or not, with the texts of their documents. */
 export function selectPrograms(sql: QueryBuilder) {
   return sql("programs as p")
     .leftJoin("program_documents as d", "d.address", "p.address")
     .select([...programColumns.map((name) => `p.${name}`), "d.data", "d.row_hash"]);
 }
 
-/** What is hashed of a document that is kept as one text. */
+/** Returns the hashed parts of a document that is stored as one text. */
 export function documentOfText({ type }: ProgramRow, text: string | undefined): DocumentParts {
   if (text === undefined) {
     return { kind: "nothing" };
@@ -89,7 +89,7 @@ export function documentOfText({ type }: ProgramRow, text: string | undefined): 
   return { kind: "object", fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
 }
 
-/** Makes the tree of the fields of a document in parts. */
+/** Builds and stores the field tree of a document in parts. */
 async function writeFields(
   db: Queries,
   { address, size_bytes: sizeBytes }: ProgramRow,
@@ -102,7 +102,7 @@ async function writeFields(
   return object;
 }
 
-/** Changes the tree of the fields of a document in parts where these fields were touched. */
+/** Updates the field tree of a document in parts for the fields that changed. */
 async function changeFields(db: Queries, row: ProgramRow & TextRow, names: ReadonlySet<string>): Promise<ObjectParts> {
   const store = createPageStore(db, row.address);
   const changes: LeafChange[] = [];
@@ -115,7 +115,7 @@ async function changeFields(db: Queries, row: ProgramRow & TextRow, names: Reado
   return { fieldsRoot: root, ...(await readEnd(db, row)) };
 }
 
-/** What is hashed of the end of a document in parts. */
+/** Returns the hashed parts of the end of a document in parts: the key of its last field, and the hash of its tail. */
 export async function readEnd(
   db: Queries,
   row: ProgramRow & TextRow,
@@ -128,7 +128,7 @@ export async function readEnd(
   return { lastKey: await keyBefore(db, address, undefined), tailHash: stateHashes.text(tail) };
 }
 
-/** A field of a document in parts. */
+/** Reads the hashed parts of a field of a document in parts; undefined if there is no such field. */
 export async function readFieldParts(db: Queries, address: string, name: string): Promise<FieldParts | undefined> {
   const name_json = JSON.stringify(name);
   const [row] = await db.rows<FieldRecord & { readonly chunks: string }>((sql) =>
@@ -150,7 +150,7 @@ export async function readFieldParts(db: Queries, address: string, name: string)
   };
 }
 
-/** Key of the last field before a position, or of all. */
+/** Returns the key of the last field before a position, or of the document's last field. */
 async function keyBefore(db: Queries, address: string, position: number | undefined): Promise<Uint8Array> {
   const row = await db.first<{ name_json: string }>((sql) => {
     const fields = sql("program_fields").where({ address });

@@ -1,6 +1,6 @@
 /**
- * Reads of storage programs in the database. What each returns comes of one query, so that the rule a read is checked
- * against and what it returns are of the same moment; and was compared with the checksums that it was stored with.
+ * Reads storage programs from the database. Each result comes from one query, so that the access rule and the contents
+ * belong to the same snapshot. All rows are checked against their checksums.
  */
 import type { Queries } from "../../db/queries/database.js";
 import { membersOf } from "../documents/document.js";
@@ -31,15 +31,13 @@ import {
   typeOf,
 } from "../programs/stored-program.js";
 
-/** Builds the reads. */
 export function createProgramStore(db: Queries): Programs {
   const queries = prepareProgramQueries(db);
   return { ...createProgramLists(db), ...createDocumentReads(queries), ...createFieldReads(queries) };
 }
 
-/** Reads of documents. */
 function createDocumentReads(queries: ProgramQueries): Pick<Programs, "findWithData" | "findWithFieldNames"> {
-  /** A document in parts. */
+  /** Reads a program whose document is stored in parts. */
   async function readParts(address: string): Promise<{ record: ProgramRecord; joined: JoinedParts } | undefined> {
     const found = await recordOf(queries, address, await queries.withParts([address]));
     if (found === undefined) {
@@ -49,7 +47,7 @@ function createDocumentReads(queries: ProgramQueries): Pick<Programs, "findWithD
     return { record: toRecord(program), joined: await joinParts(address, row, program.size_bytes) };
   }
 
-  /** A document that is kept as one text, or undefined for one in parts. */
+  /** Reads a program whose document is stored as one text, or finds that the document is stored in parts. */
   async function readText(address: string) {
     const found = await recordOf(queries, address, await queries.withData([address]));
     if (found === undefined) {
@@ -62,7 +60,7 @@ function createDocumentReads(queries: ProgramQueries): Pick<Programs, "findWithD
   }
 
   return {
-    // Most documents are small, and the query of one text is all that is asked for them.
+    // Most documents are small, so the query for one text usually suffices.
     async findWithData(address) {
       const found = await readText(address);
       if (!found.isThere || !found.isInParts) {
@@ -83,9 +81,8 @@ function createDocumentReads(queries: ProgramQueries): Pick<Programs, "findWithD
   };
 }
 
-/** Reads of single fields. */
 function createFieldReads(queries: ProgramQueries): Pick<Programs, "findWithField" | "findWithItem"> {
-  /** A field as its row has it, whose value may be without its chunks. */
+  /** Reads a field's own row. The value of a large field is incomplete without its chunks. */
   async function findField(address: string, name: string) {
     return await fieldOf(address, name, await queries.withField([address, JSON.stringify(name)]));
   }
@@ -145,7 +142,11 @@ function createFieldReads(queries: ProgramQueries): Pick<Programs, "findWithFiel
   };
 }
 
-/** The row of a program that was asked for; undefined where there is none. */
+/**
+ * Checks and returns the row of the requested program; undefined if there is none.
+ *
+ * @throws CorruptionError also if an index does not lead to the program's row.
+ */
 async function recordOf<Row extends PackedRow>(
   { isHidden }: ProgramQueries,
   address: string,
@@ -168,7 +169,7 @@ function toField(field: FieldRecord | undefined): Field | undefined {
   return field && { type: typeOf(field), value: field.value };
 }
 
-/** The chunk with an item, or the last one. */
+/** Checks and returns the chunk that holds an item, or the last chunk. */
 function toPortion(address: string, field: FieldRecord, row: PackedItem): FieldPortion {
   const chunk = parse(address, row.chunk, "chunk of a field") as ChunkRecord | { readonly address: null };
   if (chunk.address === null || field.items === null || row.all_items !== field.items) {

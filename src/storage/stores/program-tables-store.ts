@@ -1,4 +1,4 @@
-/** The tables of storage programs as the transactions of a block see them. */
+/** Tables of storage programs, as buffered for the transactions of a block. */
 import type { WriteBuffer, BufferedTable } from "../../db/rows/write-buffer.js";
 import {
   checkChunk,
@@ -11,24 +11,24 @@ import {
 } from "../programs/stored-program.js";
 import type { Work } from "../programs/work.js";
 
-/** A program's own row, with what it is searched by. */
+/** Program's own row, with the folded name for searches. */
 export type ProgramTableRow = ProgramRow & { readonly name_folded: string };
 
-/** The row of a document's text, or of what follows the last value of one in parts. */
+/** Row of a document's text, or of the text after the last value of a document in parts. */
 export interface DocumentRecord {
   readonly address: string;
   readonly data: string;
   readonly row_hash: string;
 }
 
-/** Whom a program's rule lets in, or keeps out. */
+/** Identity that a program's rule allows or excludes. */
 export interface ReaderRow {
   readonly address: string;
   readonly identity: string;
   readonly allowed: boolean | number;
 }
 
-/** The tables; the rows of the others refer to those of programs. */
+/** Tables of storage programs. Rows of the other tables refer to rows of `programs`. */
 export interface ProgramTables {
   readonly programs: BufferedTable<ProgramTableRow>;
   readonly readers: BufferedTable<ReaderRow>;
@@ -37,14 +37,14 @@ export interface ProgramTables {
   readonly chunks: BufferedTable<ChunkRecord>;
 }
 
-/** Where the rows of a document are, and who counts what is done with them. */
+/** Context of one document: the tables, the program's address, and the counter of the operation's cost. */
 export interface DocumentPlace {
   readonly tables: ProgramTables;
   readonly address: string;
   readonly work: Work;
 }
 
-/** Begins to stage them. */
+/** Registers the tables with the write buffer of a block. */
 export function stageProgramTables(rows: WriteBuffer): ProgramTables {
   return {
     programs: rows.table<ProgramTableRow>({

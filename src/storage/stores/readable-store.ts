@@ -1,22 +1,24 @@
 /**
- * Which of many programs a caller may read, and whose they are, in one query: for what is told of programs elsewhere than
- * in their reads.
+ * Finds which of many programs a caller may read, and their owners, with one query each. Used by features other than
+ * the reads of programs.
  */
 import type { Queries } from "../../db/queries/database.js";
 import { readableByIdentity } from "./program-list-store.js";
 
-/** Says who may read programs now. */
+/** Current access to programs. */
 export interface ReadablePrograms {
   /**
-   * The addresses, of those that are given, of programs that the caller may read. One that was deleted is its owner's
-   * alone, whatever its rule was; one that never was is nobody's.
+   * Returns the addresses of the programs that the caller may read. A deleted program is readable only by its owner. An
+   * address without a program is never returned.
    */
   readableOf(addresses: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
-  /** The owners of those that were ever made, by their addresses. They never change, and are not for everybody to know. */
+  /**
+   * Returns the owners of all programs ever created at these addresses. Owners never change. They are not public, so do
+   * not return them to callers unchecked.
+   */
   ownersOf(addresses: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
-/** Builds the reads. */
 export function createReadablePrograms({ dialect: { list }, prepare }: Queries): ReadablePrograms {
   const text = (readable: string): string =>
     `SELECT p.address AS address FROM ${list.table} JOIN programs p ON p.address = ${list.text} WHERE ${readable}`;

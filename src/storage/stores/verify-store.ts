@@ -1,4 +1,4 @@
-/** Looks at every program again: its row, its document however it is kept, and what leads to it. */
+/** Verifies every stored program: its row, its document, its field tree and its index entries. */
 import { look, type Verification } from "../../base/errors/verification.js";
 import type { Queries } from "../../db/queries/database.js";
 import { namedReaders } from "../programs/access.js";
@@ -26,13 +26,13 @@ type VerifiedRow = ProgramRow &
   Deps & {
     readonly id: number;
     readonly name_folded: string;
-    /** Id of the program that its address leads to. */
+    /** Id of the program that the index on addresses finds. */
     readonly found_id: number | null;
-    /** JSON: identity and whether it is let in. */
+    /** JSON array of identities, each with true if allowed and false if excluded. */
     readonly readers: string;
   };
 
-/** What is read of one program: all of it in one query, so that it is of one moment. */
+/** Returns SQL that reads everything about the next program. A single query reads from one snapshot. */
 function programQuery({ dialect }: Queries): string {
   const readers = dialect.jsonArray({
     item: dialect.jsonList(["r.identity", "r.allowed"]),
@@ -46,7 +46,11 @@ function programQuery({ dialect }: Queries): string {
     WHERE p.id > ? ORDER BY p.id LIMIT 1`;
 }
 
-/** Walks over programs, in the order in which they were made. */
+/**
+ * Scans all programs in the order of their creation.
+ *
+ * @param checkState compares a program with its leaf in the state tree.
+ */
 export async function* verifyPrograms(db: Queries, checkState: (address: string) => Promise<void>): Verification {
   const next = db.prepare<VerifiedRow>(programQuery(db), "list");
   const count = await db.first<{ count: number }>((sql) => sql("programs").count({ count: "*" }));
@@ -70,7 +74,7 @@ export async function* verifyPrograms(db: Queries, checkState: (address: string)
   }
 }
 
-/** Looks at what one query gave of a program; gives the document where that is kept in parts. */
+/** Verifies the result of one query. Returns the document if it is stored in parts. */
 async function verifyProgram(row: VerifiedRow): Promise<string | undefined> {
   const { address } = row;
   checkProgram(address, row);
@@ -90,7 +94,10 @@ async function verifyProgram(row: VerifiedRow): Promise<string | undefined> {
   return undefined;
 }
 
-/** The tree of the fields of a document in parts has what its rows have; both are read anew where they may have changed. */
+/**
+ * Verifies that the field tree of a document in parts matches its rows. The tree is read separately, so a mismatch
+ * counts only if the program has not changed since its rows were read.
+ */
 async function verifyFields(
   db: Queries,
   { address, entry_hash: knownHash }: VerifiedRow,
@@ -111,7 +118,7 @@ async function verifyFields(
   }
 }
 
-/** A document that is kept as one text has the rows of its fields beside it. */
+/** Verifies a document that is stored as one text, and the rows of its fields. */
 function verifyText(row: VerifiedRow): void {
   const { address } = row;
   const text = checkDocument(row, row);
@@ -127,7 +134,7 @@ function verifyText(row: VerifiedRow): void {
   }
 }
 
-/** Lists go by rows of their own, which say what the rule says. */
+/** Verifies that the access entries, which lists use, match the program's access rule. */
 function verifyReaders(row: VerifiedRow): void {
   const stored = parse(row.address, row.readers, "row") as [string, boolean | number][];
   const named = row.deleted ? new Map<string, boolean>() : namedReaders(toRecord(row).access);
