@@ -1,13 +1,13 @@
 /**
- * Arithmetic in BN254's scalar field, compiled to WebAssembly: a hash is a fixed sequence of a few hundred field
+ * Arithmetic in BN254's scalar field, compiled to WebAssembly. A hash is a fixed sequence of a few hundred field
  * operations, and BigInt spends most of its time on allocating their results.
  *
- * A program is a list of operations on numbered registers. Numbers stand in Montgomery form with R = 2^261, as nine limbs
- * of 29 bits, each in 64 bits: then no sum of products overflows before it is reduced. What an operation gives is below
- * 2p and not always below p; only what leaves the program is brought below p.
+ * A program is a list of operations on numbered registers. Numbers are in Montgomery form with R = 2^261: nine limbs of 29
+ * bits, each stored in 64 bits, so that no sum of products overflows before its reduction. Intermediate results are below
+ * 2p, not always below p. Results that leave the program are reduced below p.
  */
 
-/** One operation; registers are given by number, the first one being where the result goes. */
+/** Field operation on registers. The first register receives the result. */
 export type Operation =
   /** out = a + b, where one of them is a constant. Only products may read it. */
   | { readonly kind: "add"; readonly registers: readonly [out: number, a: number, b: number] }
@@ -21,7 +21,7 @@ export type Operation =
   /** out = a · b + c */
   | { readonly kind: "multiplyAdd"; readonly registers: readonly [out: number, a: number, b: number, c: number] };
 
-/** A compiled program: sets registers, runs, and gives a register. */
+/** Compiled program. Sets the input registers, runs, and returns the output register. */
 export interface FieldProgram {
   run(inputs: ReadonlyMap<number, bigint>, output: number): bigint;
 }
@@ -35,7 +35,7 @@ const pageBytes = 65_536;
 /**
  * Compiles a program.
  *
- * @param order the field's order, below 2^254.
+ * @param order order of the field, below 2^254.
  * @param constants registers that hold the same number in every run.
  */
 export function compileFieldProgram(
@@ -76,7 +76,7 @@ export function compileFieldProgram(
   const [raw, square] = [scratch, scratch + 1];
   return {
     run(inputs, output) {
-      // Times R^2 and 1, over R: into Montgomery form and out of it.
+      // Multiplication by R^2 or 1, divided by R: converts to and from Montgomery form.
       write(square, (r * r) % order);
       for (const [register, value] of inputs) {
         write(raw, value);
@@ -90,7 +90,7 @@ export function compileFieldProgram(
   };
 }
 
-/** The instructions that are used, by their codes. */
+/** Opcodes of the instructions in use. */
 const code = {
   end: 0x0b,
   call: 0x10,
@@ -112,7 +112,7 @@ const i64 = 0x7e;
 
 type Bytes = number[];
 
-/** A number in LEB128, as WebAssembly writes all of its integers. */
+/** Encodes an integer in LEB128, the integer encoding of WebAssembly. */
 function unsigned(value: number): Bytes {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsigned(value >>> 7)];
 }
@@ -126,7 +126,7 @@ function signed(value: bigint): Bytes {
 const get = (local: number): Bytes => [code.localGet, ...unsigned(local)];
 const set = (local: number): Bytes => [code.localSet, ...unsigned(local)];
 const constant = (value: bigint): Bytes => [code.i64Const, ...signed(value)];
-/** A limb of the register whose address is in a local. */
+/** Limb of the register whose address a local holds. */
 const load = (pointer: number, limb: number): Bytes => [...get(pointer), code.i64Load, 3, ...unsigned(8 * limb)];
 const store = (pointer: number, limb: number, value: Bytes): Bytes => [
   ...get(pointer),
@@ -193,7 +193,7 @@ function assemble(order: bigint, operations: readonly Operation[]): Uint8Array<A
   ]);
 }
 
-/** Limb by limb, without carries: the limbs of the sum have 30 bits, which products take. */
+/** Adds limb by limb, without carries. The limbs of the sum have 30 bits, which products accept. */
 function addition(): WasmFunction {
   const [out, a, b] = [0, 1, 2];
   const body = Array.from({ length: limbs }, (_, i) => store(out, i, plus(load(a, i), load(b, i)))).flat();
@@ -201,9 +201,9 @@ function addition(): WasmFunction {
 }
 
 /**
- * A sum of products in Montgomery form, reduced once: limb by limb of the left factors, each time adding the multiple of
- * the order that makes the lowest limb vanish. With an addend, what is above 2^254 is taken away at the end, so that a
- * number that is added to again and again stays small.
+ * Computes a sum of products in Montgomery form, with one reduction. Each step handles one limb of the left factors, and
+ * adds the multiple of the order that clears the lowest limb. With an addend, bits above 2^254 are reduced at the end, so
+ * that an accumulator stays small.
  */
 function product(order: bigint, terms: number, hasAddend: boolean): WasmFunction {
   const parameters = 1 + 2 * terms + (hasAddend ? 1 : 0);
@@ -229,7 +229,7 @@ function product(order: bigint, terms: number, hasAddend: boolean): WasmFunction
     for (let j = 0; j < limbs; j++) {
       emit(plus(get(sums[j]!), times(get(multiple), constant(orderLimb(j)))), set(sums[j]!));
     }
-    // The lowest limb is gone but for its carry; its local becomes the highest limb.
+    // Only the carry of the lowest limb is left; its local becomes the highest limb.
     emit(plus(get(sums[1]!), high(get(sums[0]!))), set(sums[1]!), constant(0n), set(sums[0]!));
     sums.push(sums.shift()!);
   }
@@ -249,7 +249,7 @@ function product(order: bigint, terms: number, hasAddend: boolean): WasmFunction
   return { parameters, locals: next - parameters, body };
 }
 
-/** Brings all limbs but the highest below 2^29. */
+/** Propagates carries, so that all limbs but the highest are below 2^29. */
 function carry(sums: readonly number[], shift: 0x87 | 0x88): Bytes {
   return sums
     .slice(0, -1)
@@ -261,7 +261,7 @@ function carry(sums: readonly number[], shift: 0x87 | 0x88): Bytes {
     ]);
 }
 
-/** The inverse modulo 2^29 of an odd number. */
+/** Computes the inverse of an odd number modulo 2^29. */
 function invert(value: bigint): bigint {
   let inverse = 1n;
   for (let bits = 1; bits < limbBits; bits *= 2) {

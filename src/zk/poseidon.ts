@@ -1,16 +1,16 @@
 /**
- * The tree's hash: Poseidon with circomlib's parameters over BN254, two inputs. It gives what the definition gives, in a
- * fraction of the operations: the matrices of the partial rounds are factored into sparse ones and their constants moved
- * to the one element that the round is about (the Poseidon paper, appendix B).
+ * Hash of the commitment tree: Poseidon of two inputs over BN254, with circomlib's parameters. The matrices of the partial
+ * rounds are factored into sparse ones, and their constants moved to one element (appendix B of the Poseidon paper). The
+ * result equals the definition's, in a fraction of the operations.
  */
 import { bn254 } from "@noble/curves/bn254.js";
 import { grainGenConstants } from "@noble/curves/abstract/poseidon.js";
 import { compileFieldProgram, type FieldProgram, type Operation } from "./field-program.js";
 
-/** Depth of the tree: 2^20 leaves at most. */
+/** Depth of the tree, which has at most 2^20 leaves. */
 export const treeDepth = 20;
 
-/** The order of the field that hashes and leaves are elements of. */
+/** Order of the field that hashes and leaves belong to. */
 export const fieldOrder = bn254.fields.Fr.ORDER;
 
 const fullRounds = 8;
@@ -18,7 +18,7 @@ const partialRounds = 57;
 
 type Triple = [bigint, bigint, bigint];
 
-/** A sparse matrix: its first row, and below the first element of that its first column; ones on the diagonal. */
+/** Sparse matrix: the first row, the rest of the first column, and ones on the diagonal. */
 interface SparseRound {
   readonly constant: bigint;
   readonly row: Triple;
@@ -31,10 +31,10 @@ interface FullRound {
 }
 
 const [left, right] = [1, 2];
-/** Compiled when the first hash is wanted: most commands never want one. */
+/** Compiled at the first hash, since most commands compute none. */
 let program: FieldProgram | undefined;
 
-/** Hash of a node from its children. */
+/** Computes the hash of a node from its children. */
 export function hashPair(leftChild: bigint, rightChild: bigint): bigint {
   program ??= compileProgram();
   return program.run(
@@ -47,7 +47,7 @@ export function hashPair(leftChild: bigint, rightChild: bigint): bigint {
   );
 }
 
-/** The rounds as field operations. Registers 0 to 2 hold the state, those from 8 on the constants. */
+/** Compiles the rounds to field operations. Registers 0 to 2 hold the state; constants start at 8. */
 function compileProgram(): FieldProgram {
   const { before, partial, after } = factorRounds();
   const state = [0, left, right] as const;
@@ -101,8 +101,8 @@ function factorRounds() {
   }) as { roundConstants: Triple[]; mds: [Triple, Triple, Triple] };
   const half = fullRounds / 2;
 
-  // From the last partial round to the first: a matrix is a sparse one after one that leaves the first element alone,
-  // and the latter may as well be applied before the round's S-box, as part of the matrix of the round before.
+  // From the last partial round to the first: each matrix is the product of a sparse one and one that keeps the first
+  // element. The latter commutes with the round's S-box, and merges into the matrix of the preceding round.
   let [first, second, third] = mds;
   const sparse: Omit<SparseRound, "constant">[] = [];
   for (let round = 0; round < partialRounds; round++) {
@@ -118,7 +118,7 @@ function factorRounds() {
     [first, second, third] = [mds[0], combine(p, q), combine(r, s)];
   }
 
-  // A constant that a partial round adds to the other elements may as well be added after its matrix.
+  // Constants of a partial round for the other elements are added after its matrix instead.
   let carried = roundConstants[half]!;
   const constants = sparse.map((_, round) => {
     const [own, b, c] = carried;
@@ -139,7 +139,7 @@ function factorRounds() {
 
 let empty: readonly bigint[] | undefined;
 
-/** By level from the leaves (0) to the root (20): the node above nothing but empty leaves. */
+/** Returns the hashes of empty subtrees, by level from the leaves (0) to the root (20). */
 export function emptyNodes(): readonly bigint[] {
   if (empty === undefined) {
     const nodes = [0n];
@@ -151,7 +151,7 @@ export function emptyNodes(): readonly bigint[] {
   return empty;
 }
 
-/** A field element as 0x and 64 lower-case hex digits. */
+/** Formats a field element as 0x and 64 lower-case hex digits. */
 export function toHex(element: bigint): string {
   return `0x${element.toString(16).padStart(64, "0")}`;
 }

@@ -1,7 +1,7 @@
 import type { Queries, Query } from "../queries/database.js";
 
-/** Whether there is a table. */
+/** Returns true if the table exists. */
 export async function hasTable(db: Queries, name: string): Promise<boolean> {
-  // It says that it is a promise; it is a query like the others.
+  // Typed as a promise, but a query like the others.
   return (await db.run((sql) => sql.schema.hasTable(name) as unknown as Query)) === true;
 }

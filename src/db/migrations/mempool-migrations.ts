@@ -1,19 +1,19 @@
-/** The schema of the mempool, as the steps that lead to it; what holds for those of the chain holds for them. */
+/** Schema of the mempool, as steps. The rules of migrations.ts apply. */
 import type { Migration } from "./migration.js";
 
-/** All steps, oldest first. */
+/** Steps, oldest first. */
 export const mempoolMigrations: readonly Migration[] = [
   {
     name: "pending and rejected transactions",
     queries: (sql) => [
       sql.schema.createTable("pending_transactions", (table) => {
         table.string("hash", 66).primary();
-        // What is looked at again and again stands beside the bytes, so that they are read for a block alone.
+        // Columns for selection; the bytes are read for a block only.
         table.string("sender", 66).notNullable();
         table.bigInteger("nonce").notNullable();
-        // As its sender wrote it: any integer of 64 bits, in digits.
+        // As the sender wrote it: any 64-bit integer, in decimal digits.
         table.string("timestamp_ms", 20).notNullable();
-        // The address, or the range, that it came from; none when this node made it itself.
+        // Source address or range; null for a transaction of this node.
         table.string("origin", 50);
         table.integer("size_bytes").notNullable();
         table.bigInteger("received_ms").notNullable();
@@ -33,7 +33,7 @@ export const mempoolMigrations: readonly Migration[] = [
     name: "what pending transactions come after",
     queries: (sql) => [
       sql.schema.alterTable("pending_transactions", (table) => {
-        // Nonce of the sender's transaction before it, where whoever relayed it has said so.
+        // Nonce of the sender's preceding transaction, if the relaying node reported it.
         table.bigInteger("after_nonce");
       }),
     ],

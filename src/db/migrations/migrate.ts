@@ -17,7 +17,7 @@ const mainSteps: Steps = { table: "schema_migrations", first: firstStep, migrati
 const mempoolSteps: Steps = { table: "mempool_migrations", first: 1, migrations: mempoolMigrations };
 
 /**
- * Runs the migrations that the database has not had yet.
+ * Runs the steps that the database lacks.
  *
  * @throws DatabaseError if the database is of a newer version, or of an older format.
  */
@@ -52,7 +52,7 @@ async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
 /**
  * Checks that the database has this version's schema, for a node that must not change it.
  *
- * @throws DatabaseError when it has not.
+ * @throws DatabaseError if it has not.
  */
 export async function checkSchema(database: Database): Promise<void> {
   if (!(await isUpToDate(database, mainSteps)) || !(await isUpToDate(database.mempool, mempoolSteps))) {
@@ -63,7 +63,7 @@ export async function checkSchema(database: Database): Promise<void> {
 /**
  * Checks that the part that holds the chain has this version's schema.
  *
- * @throws DatabaseError when it has not.
+ * @throws DatabaseError if it has not.
  */
 export async function checkChainSchema(part: Pick<DatabasePart, "read">): Promise<void> {
   if (!(await isUpToDate(part, mainSteps))) {
@@ -71,7 +71,7 @@ export async function checkChainSchema(part: Pick<DatabasePart, "read">): Promis
   }
 }
 
-/** Whether any version has prepared a part of the database. */
+/** Returns true if any version has prepared a part of the database. */
 export async function isPrepared(database: Database): Promise<boolean> {
   return (
     (await hasTable(database.read, mainSteps.table)) || (await hasTable(database.mempool.read, mempoolSteps.table))
