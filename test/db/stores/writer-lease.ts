@@ -22,7 +22,8 @@ export const testWriterLease: StoreSuite = (engine, open) => {
     t.like(held, { epoch: 1, identity: "0xkey" });
     t.like(held.holder, { holder: "one", host: "a host", machine: "a machine", pid: 7 });
     t.true(held.leftMs > leaseMs / 2 && held.leftMs <= leaseMs);
-    t.is(held.untilMs - held.holder!.sinceMs, leaseMs);
+    // An engine may look at its clock for each of them.
+    t.true(Math.abs(held.untilMs - held.holder!.sinceMs - leaseMs) < 100);
     t.is(await store.take(free, { ...place, holder: "two" }), undefined, "it is not as it was seen");
 
     const one = { holder: "one", epoch: 1 };
