@@ -119,7 +119,8 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
           upstream.leftUntilMs = 0;
           return answer;
         } catch (error) {
-          refusal ??= judge(upstream, error);
+          const rejection = judge(upstream, error);
+          refusal ??= rejection;
         }
       }
       throw refusal ?? new NobodyProves("None of the nodes that this one asks answers with a proof; its log says why.");

@@ -183,6 +183,20 @@ test("two headers of one number are kept, and nothing is answered until the oper
   t.regex(await answerOf(restarted, path), /^200 /);
 });
 
+test("a refusal by one node does not hide the lies and the evidence of a fork of the next one", async (t) => {
+  const liar = await startLyingNode(t, node.port);
+  const { light, lines } = await start(t, [node.rpcUrl, liar.url]);
+  const path = `/storage-program/${secret}/all`;
+  liar.lie((_, asked) => forged(asked, {}, testKey(5)));
+  t.regex(await answerOf(light, path), /^403 .*PERMISSION_DENIED/);
+  t.is(lines.length, 1);
+  t.true(lines[0]!.startsWith(`${liar.url} lies: `), lines[0]);
+
+  const fork = await start(t, [node.rpcUrl, liar.url]);
+  liar.lie((_, asked) => forged(asked, { number: head }));
+  t.regex(await answerOf(fork.light, path), /^503 .*signed two blocks of one number/);
+});
+
 test("the command: a ready line, the log on stderr, Ctrl-C; and sentences for what is wrong", async (t) => {
   const dir = await temporaryDirectory(t);
   const args = ["light", node.rpcUrl, "--trust", testNetwork, "--port", "0", "--data-dir", join(dir, "light")];

@@ -16,7 +16,7 @@ import { type TestKey, testKey } from "../chain/keys.js";
 import type { Teardown } from "./teardown.js";
 import { testNetwork } from "../chain/transactions.js";
 
-/** What it answers in place of an answer; what is given is its own to change. */
+/** Replaces the response, which it may change; the response is empty if the node refuses the request. */
 export type Lie = (
   answer: GetProofResponse,
   asked: GetProofRequest,
@@ -37,7 +37,7 @@ const proofPath = "/gatehouse.state.v1.StateService/GetProof";
 
 /** Starts one in front of the node at a port. */
 export async function startLyingNode(t: Teardown, nodePort: number): Promise<LyingNode> {
-  let lie: Lie = (answer) => answer;
+  let lie: Lie | undefined;
   let asked = 0;
   const askNode = async (question: GetProofRequest): Promise<GetProofResponse> => {
     const body = Buffer.from(toBinary(GetProofRequestSchema, question));
@@ -49,17 +49,19 @@ export async function startLyingNode(t: Teardown, nodePort: number): Promise<Lyi
       const body = await buffer(request);
       const { "accept-encoding": _, host: __, ...headers } = request.headers;
       const answer = await exchange(nodePort, request.url!, request.method!, headers, body);
-      let { bytes } = answer;
+      let { status, bytes } = answer;
+      const { "content-length": ___, ...rest } = answer.headers;
       if (request.url === proofPath) {
         asked++;
-        if (answer.status === 200) {
+        if (lie !== undefined) {
           const question = fromBinary(GetProofRequestSchema, body);
-          const told = await lie(fromBinary(GetProofResponseSchema, bytes), question, askNode);
-          bytes = Buffer.from(toBinary(GetProofResponseSchema, told));
+          const given = status === 200 ? bytes : Buffer.alloc(0);
+          const told = await lie(fromBinary(GetProofResponseSchema, given), question, askNode);
+          [status, bytes] = [200, Buffer.from(toBinary(GetProofResponseSchema, told))];
+          rest["content-type"] = "application/proto";
         }
       }
-      const { "content-length": ___, ...rest } = answer.headers;
-      response.writeHead(answer.status, { ...rest, "content-length": bytes.length }).end(bytes);
+      response.writeHead(status, { ...rest, "content-length": bytes.length }).end(bytes);
     })().catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -71,14 +73,14 @@ export async function startLyingNode(t: Teardown, nodePort: number): Promise<Lyi
   return {
     url: `http://127.0.0.1:${port}`,
     port,
-    lie: (given = (answer) => answer) => (lie = given),
+    lie: (given) => (lie = given),
     get asked() {
       return asked;
     },
   };
 }
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
+type Headers = Record<string, string | string[] | undefined>;
 
 function exchange(port: number, path: string, method: string, headers: Headers, body: Buffer) {
   return new Promise<{ status: number; headers: Headers; bytes: Buffer }>((resolve, reject) => {
