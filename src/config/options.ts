@@ -37,7 +37,7 @@ export const optionsByKey = declareOptions({
     fallback: "::",
     description: "Address to listen on; :: is every address, IPv4 too.",
   },
-  rpcPort: { type: port, fallback: "53550", description: "Port of HTTP and gRPC for everybody." },
+  rpcPort: { type: port, fallback: "53550", description: "Port of HTTP and gRPC for all clients." },
   omniPort: { type: port, fallback: "53551", description: "Port of gRPC between nodes." },
   metricsEnabled: {
     type: toggle,

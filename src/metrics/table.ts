@@ -283,7 +283,7 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   ),
   gauge(
     "gatehouse_worker_cpu_seconds",
-    "Processor time of a worker since it began, which it does anew when it is replaced.",
+    "Processor time of a worker since its start; 0 again after a replacement.",
     ["worker"],
     ({ workers }) => each(workers?.state().vitals, ({ cpuSeconds }) => cpuSeconds),
   ),
