@@ -40,5 +40,5 @@ export async function sendReport(name: string, word: string, flags: ReportFlags)
 
 /** Converts a status. The node rejects an unknown one with its own message. */
 function readStatus(word: string): SubsystemStatus {
-  return word in statuses ? statuses[word as keyof typeof statuses] : SubsystemStatus.UNSPECIFIED;
+  return Object.hasOwn(statuses, word) ? statuses[word as keyof typeof statuses] : SubsystemStatus.UNSPECIFIED;
 }

@@ -96,6 +96,11 @@ test("reports that make no sense are refused with the reason", async (t) => {
     t.is(failure.reason, "INVALID_REQUEST");
     t.regex(failure.message, reason);
   }
+  for (const word of ["skipped", "toString"]) {
+    const { code, stderr } = await runCli(["report", "l2ps", word, "--data-dir", node.dir]);
+    t.is(code, 1);
+    t.regex(stderr, /status must be running, ready or failed/, word);
+  }
   t.is((await health(node)).subsystems["l2ps"]!.status, "skipped");
 });
 
