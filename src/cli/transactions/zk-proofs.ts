@@ -19,7 +19,11 @@ const savedProof = z.looseObject({
     pathIndices: z.array(z.union([z.literal(0), z.literal(1)])).length(treeDepth),
     root: hash,
     leaf: element,
-    leafIndex: z.number().int().min(0),
+    leafIndex: z
+      .number()
+      .int()
+      .min(0)
+      .max(2 ** treeDepth - 1),
   }),
 });
 

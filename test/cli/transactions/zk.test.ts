@@ -89,6 +89,7 @@ test("a saved proof with anything changed does not hold, and what is no proof sa
     [1, /another leaf/, ({ proof }) => (proof.leaf = element(1))],
     [1, /path is not that of its leaf index/, ({ proof }) => (proof.leafIndex = 1)],
     [1, /path is not that of its leaf index/, ({ proof }) => (proof.pathIndices[3] = 1)],
+    [2, /proof.leafIndex/, ({ proof }) => (proof.leafIndex = 2 ** 20)],
     [2, /proof.siblings/, ({ proof }) => proof.siblings.pop()],
     [2, /proof.siblings.0.0/, ({ proof }) => (proof.siblings[0] = [`0x${"f".repeat(64)}`])],
     [2, /commitment/, (saved) => (saved.commitment = "0x1")],
