@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { sha256 } from "../base/crypto/hash.js";
 import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { optionsByKey } from "../config/options.js";
-import { pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
+import { forgetNewNetwork, pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { print } from "./terminal/output.js";
 
@@ -78,6 +78,8 @@ async function beginNetwork(dataDir: string, { name, followers }: Pick<Flags, "n
     };
     const text = `${JSON.stringify(content, null, 2)}\n`;
     const genesisHash = sha256(text);
+    // A crash before the genesis was written leaves the marker of a genesis that does not exist.
+    await forgetNewNetwork(dataDir);
     await writeDataDirFile(dataDir, "newNetwork", `${genesisHash}\n`);
     await writeDataDirFile(dataDir, "genesis", text);
     return { genesisHash, publicKey, followers, genesis };

@@ -73,6 +73,17 @@ test("what is there is never overwritten", async (t) => {
   t.is(await readFile(join(dir, "genesis.json"), "utf8"), before);
 });
 
+test("a network is begun after a first attempt that was cut short", async (t) => {
+  const parent = await temporaryDirectory(t);
+  const one = join(parent, "one");
+  t.is((await runCli(["init", "--data-dir", one])).code, 0);
+  await rm(join(one, "genesis.json"));
+  const again = await runCli(["init", "--data-dir", one, "--json"]);
+  t.is(again.code, 0, again.stderr);
+  const { genesisHash } = JSON.parse(again.stdout) as { genesisHash: string };
+  t.is((await readFile(join(one, "new-network"), "utf8")).trim(), genesisHash);
+});
+
 test("a node joins the network that is meant, and no other one", async (t) => {
   const node = await startMember(t, { "allow-private-peers": true });
   await storeProgram(t, node, "notes", "{}");
