@@ -1,6 +1,6 @@
 /** `gatehouse health`: shows the health of a running node. */
 import type { Command } from "commander";
-import { askNode } from "./calls/ask-node.js";
+import { askHealth } from "./calls/ask-node.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { addNodeFlags, type NodeFlags } from "./usage/flags.js";
 import { duration, paint, print, table } from "./terminal/output.js";
@@ -51,7 +51,7 @@ export function addHealth(command: Command): void {
   addNodeFlags(command)
     .addHelpText("after", "\nExit codes: 0 ok, degraded or dormant; 1 failing; 3 not reached.")
     .action(async (flags: NodeFlags) => {
-      const { status, text } = await askNode(flags.node, "/health");
+      const { status, text } = await askHealth(flags.node);
       print(...(flags.json === true ? [text] : describe(JSON.parse(text) as HealthBody)));
       if (status !== 200) {
         throw new ExitError("", exitCodes.failed);

@@ -72,6 +72,25 @@ export async function askSuccessfully(node: string, path: string, request?: Node
   return text;
 }
 
+/**
+ * Requests the health of the node. The status is 503 if the node is failing.
+ *
+ * @throws ExitError with code 1 if the node rejects the request; code 3 as `askNode`, or if the response is no health.
+ */
+export async function askHealth(node: string, request?: NodeRequest): Promise<NodeAnswer> {
+  const answer = await askNode(node, "/health", request);
+  const { status, text } = answer;
+  if (!Object.hasOwn(Object(JSON.parse(text)) as object, "subsystems")) {
+    throw status >= 400
+      ? refusal(status, text)
+      : new ExitError(
+          `No node answers at ${node}: what answers there is not a node (status ${status}).`,
+          exitCodes.unreachable,
+        );
+  }
+  return answer;
+}
+
 /** Returns an error with the message of a rejection by the node, and code 1. */
 export function refusal(status: number, text: string): ExitError {
   const { error = `status ${status}`, errorCode } = readFailure(text);

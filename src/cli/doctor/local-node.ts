@@ -2,7 +2,7 @@
 import { hex32 } from "../../base/crypto/hash.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
-import { askNode, type NodeAnswer } from "../calls/ask-node.js";
+import { askHealth, askNode, type NodeAnswer, type NodeRequest } from "../calls/ask-node.js";
 import { ExitError } from "../usage/errors.js";
 
 /** Result of the query at the node's address. */
@@ -39,7 +39,7 @@ export async function findNode(
     if (typeof publicKey !== "string" || !hex32.test(publicKey)) {
       return { url, isThis: false, problem: `What answers at ${url} is no node` };
     }
-    const health = JSON.parse((await askOwn(url, "/health")).text) as HealthBody;
+    const health = JSON.parse((await askHealth(url, ofThisMachine)).text) as HealthBody;
     return { url, publicKey, health, isThis: key === undefined || key.publicKey === publicKey };
   } catch (error) {
     if (error instanceof ExitError) {
@@ -49,9 +49,12 @@ export async function findNode(
   }
 }
 
+/** Options of a request to a node on this machine: any certificate is accepted. */
+export const ofThisMachine: NodeRequest = { takesAnyCertificate: true };
+
 /** Requests a path from a node on this machine, with any certificate. */
 export async function askOwn(url: string, path: string): Promise<NodeAnswer> {
-  return await askNode(url, path, { takesAnyCertificate: true });
+  return await askNode(url, path, ofThisMachine);
 }
 
 function localUrl({ host, rpcPort, tlsCertFile }: Config): string {
