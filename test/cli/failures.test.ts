@@ -68,6 +68,33 @@ for (const [what, onRequest, said] of misbehaviours) {
   });
 }
 
+test("an error in place of the health is the reason of the node, and other JSON is no node", async (t) => {
+  const body = JSON.stringify({ error: "Too many requests.", errorCode: "RATE_LIMITED" });
+  const limited = await startListener(t, (socket) => socket.end(answer("429 Too Many Requests", body)));
+  const other = await startListener(t, (socket) => socket.end(answer("200 OK", "null")));
+  for (const args of [["health"], ["health", "--json"]]) {
+    const { code, stdout, stderr } = await runCli([...args, "--node", limited]);
+    t.like({ code, stdout }, { code: 1, stdout: "" });
+    t.regex(stderr, /The node refuses: Too many requests\. \(RATE_LIMITED\)/);
+    const wrong = await runCli([...args, "--node", other]);
+    t.like(wrong, { code: 3, stdout: "" });
+    t.regex(wrong.stderr, /what answers there is not a node \(status 200\)/);
+  }
+});
+
+test("the message of a refused stream is whole, however its bytes are cut", async (t) => {
+  const said = "Zurückgewiesen";
+  const bytes = Buffer.from(answer("400 Bad Request", JSON.stringify({ error: said, errorCode: "INVALID_REQUEST" })));
+  const inCharacter = bytes.indexOf(0xc3) + 1;
+  const url = await startListener(t, (socket) => {
+    socket.write(bytes.subarray(0, inCharacter));
+    setTimeout(() => socket.end(bytes.subarray(inCharacter)), 100);
+  });
+  const { code, stderr } = await runCliProcess(["watch", "--node", url]);
+  t.is(code, 1);
+  t.is(stderr, `gatehouse: The node refuses: ${said} (INVALID_REQUEST)\n`);
+});
+
 test("a command that waits for what can never come says so, and ends with code 1", async (t) => {
   const dir = await temporaryDirectory(t);
   const stub = join(dir, "stub.mjs");

@@ -98,8 +98,9 @@ class RefusedError extends Error {
 
 async function readWhole(response: IncomingMessage): Promise<string> {
   let text = "";
-  for await (const piece of response as AsyncIterable<Buffer>) {
-    text += piece.toString("utf8");
+  response.setEncoding("utf8");
+  for await (const piece of response as AsyncIterable<string>) {
+    text += piece;
     if (text.length > maxLineBytes) {
       break;
     }
