@@ -1,5 +1,6 @@
 /** Reader of the peer list of a running node. */
-import { askSuccessfully } from "./ask-node.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+import { askSuccessfully, type NodeRequest } from "./ask-node.js";
 
 /** Peer in the format of /peerlist. */
 export interface PeerBody {
@@ -10,15 +11,23 @@ export interface PeerBody {
   readonly status: { online: boolean; timestamp: number | null; ready: boolean };
 }
 
-/** Returns all known peers. A long list takes several requests. */
-export async function listPeers(node: string): Promise<PeerBody[]> {
+/** Limit on the number of requests for one list, so that a hostile node cannot respond forever. */
+const maxPages = 64;
+
+/**
+ * Returns all peers that the node knows. A long list takes several requests.
+ *
+ * @throws ExitError with code 1 if the node rejects a request or its list does not end; code 3 as `askNode`.
+ */
+export async function listPeers(node: string, request?: NodeRequest): Promise<PeerBody[]> {
   const peers: PeerBody[] = [];
-  for (;;) {
-    const text = await askSuccessfully(node, `/peerlist?offset=${peers.length}`);
+  for (let page = 0; page < maxPages; page++) {
+    const text = await askSuccessfully(node, `/peerlist?offset=${peers.length}`, request);
     const part = JSON.parse(text) as PeerBody[];
     if (part.length === 0) {
       return peers;
     }
     peers.push(...part);
   }
+  throw new ExitError(`The list of peers of ${node} does not end after ${maxPages} pages.`, exitCodes.failed);
 }

@@ -1,7 +1,8 @@
 /** Implementation of `gatehouse restore`. */
 import { join } from "node:path";
 import { type Restored, type RestoreDeps, restoreBackup } from "../../node/data/restore.js";
-import { askNode } from "../calls/ask-node.js";
+import { askSuccessfully } from "../calls/ask-node.js";
+import { listPeers } from "../calls/peer-list.js";
 import { describeWarnings, print } from "../terminal/output.js";
 import { startProgress } from "../terminal/progress.js";
 import { warningsOf } from "./run-backup.js";
@@ -49,9 +50,8 @@ interface PeerAnswer {
 /** Queries a peer; undefined if it does not respond. */
 async function askPeer(url: string, node: string | null): Promise<PeerAnswer | undefined> {
   try {
-    const [head, peers] = await Promise.all(["/chain/head", "/peerlist"].map((path) => askNode(url, path)));
-    const { number } = JSON.parse(head!.text) as { number: number };
-    const list = JSON.parse(peers!.text) as { identity: string; status: { online: boolean } }[];
+    const [head, list] = await Promise.all([askSuccessfully(url, "/chain/head"), listPeers(url)]);
+    const { number } = JSON.parse(head) as { number: number };
     return { url, head: number, knowsTwin: list.some(({ identity, status }) => identity === node && status.online) };
   } catch {
     return undefined;

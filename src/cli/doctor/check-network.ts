@@ -5,13 +5,13 @@ import { connect } from "node:tls";
 import { identityOfCertificate } from "../../base/crypto/certificate.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
-import { askNode, whyNot } from "../calls/ask-node.js";
+import { askNode, refusal, whyNot } from "../calls/ask-node.js";
 import { ExitError } from "../usage/errors.js";
-import type { PeerBody } from "../calls/peer-list.js";
+import { listPeers, type PeerBody } from "../calls/peer-list.js";
 import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 import { checkValidity } from "./check-certificate.js";
 import type { KnownGenesis } from "./check-database.js";
-import { askOwn, type LocalNode } from "./local-node.js";
+import { type LocalNode, ofThisMachine } from "./local-node.js";
 
 /** Results of the earlier checks. */
 export interface NetworkParts {
@@ -44,7 +44,7 @@ export async function checkNetwork(deps: NetworkParts): Promise<DoctorCheck[]> {
       ),
     ];
   }
-  const peers = JSON.parse((await askOwn(node.url, "/peerlist")).text) as PeerBody[];
+  const peers = await listPeers(node.url, ofThisMachine);
   const [reached, certificate, internal, views] = await Promise.all([
     checkPublicAddress(deps),
     checkPublicCertificate(deps),
@@ -192,10 +192,13 @@ interface PeerView {
 async function askPeer({ connection: { string: url } }: PeerBody, publicKey: string): Promise<PeerView> {
   try {
     const head = await askNode(url, "/chain/head");
+    if (head.status >= 400) {
+      throw refusal(head.status, head.text);
+    }
     // The header has whole seconds, so that half a second is the expected remainder.
     const aheadMs = head.dateMs + 500 - Date.now();
     const { genesisHash } = JSON.parse(head.text) as { readonly genesisHash: string };
-    const list = JSON.parse((await askNode(url, "/peerlist")).text) as PeerBody[];
+    const list = await listPeers(url);
     return { url, aheadMs, genesisHash, reachesUs: list.find(({ identity }) => identity === publicKey)?.status.online };
   } catch (error) {
     return { url, problem: error instanceof ExitError ? error.message : String(error) };

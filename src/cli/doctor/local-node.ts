@@ -2,7 +2,7 @@
 import { hex32 } from "../../base/crypto/hash.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
-import { askHealth, askNode, type NodeAnswer, type NodeRequest } from "../calls/ask-node.js";
+import { askHealth, askNode, type NodeRequest } from "../calls/ask-node.js";
 import { ExitError } from "../usage/errors.js";
 
 /** Result of the query at the node's address. */
@@ -35,7 +35,7 @@ export async function findNode(
 ): Promise<LocalNode> {
   const url = given ?? localUrl(config);
   try {
-    const publicKey = JSON.parse((await askOwn(url, "/publickey")).text) as unknown;
+    const publicKey = JSON.parse((await askNode(url, "/publickey", ofThisMachine)).text) as unknown;
     if (typeof publicKey !== "string" || !hex32.test(publicKey)) {
       return { url, isThis: false, problem: `What answers at ${url} is no node` };
     }
@@ -51,11 +51,6 @@ export async function findNode(
 
 /** Options of a request to a node on this machine: any certificate is accepted. */
 export const ofThisMachine: NodeRequest = { takesAnyCertificate: true };
-
-/** Requests a path from a node on this machine, with any certificate. */
-export async function askOwn(url: string, path: string): Promise<NodeAnswer> {
-  return await askNode(url, path, ofThisMachine);
-}
 
 function localUrl({ host, rpcPort, tlsCertFile }: Config): string {
   const name = host === "::" || host === "0.0.0.0" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;

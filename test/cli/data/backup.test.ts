@@ -5,6 +5,8 @@ import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -295,6 +297,36 @@ test.serial("a backup or a restore that is killed leaves nothing that is taken f
   t.deepEqual(await readdir(target), ["restoring"]);
   // What was left behind is no obstacle.
   t.like(await restore(folder, target), { head: { number: 2 } });
+});
+
+test.serial("a twin on any page of a peer's list is noticed, and a list without an end is given up", async (t) => {
+  const dir = await prepare(t);
+  let twinAt = 1;
+  let asked = 0;
+  const server = createServer(({ url: path }, response) => {
+    const { pathname, searchParams } = new URL(path!, "http://peer");
+    const offset = Number(searchParams.get("offset"));
+    asked++;
+    const identity = offset === twinAt ? authority.publicKey : stranger.publicKey;
+    const page = offset > twinAt ? [] : [{ identity, status: { online: true } }];
+    response.end(JSON.stringify(pathname === "/peerlist" ? page : { number: 2 }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const sqlite = openSqlite(t, join(dir, "gatehouse.sqlite"));
+  const peer = { endpoint: "https://127.0.0.1:9", connection_string: url, origin: "operator" };
+  await sqlite("peers").insert({ ...peer, failures: 0, next_try_ms: 0 });
+  await sqlite.destroy();
+  const home = await temporaryDirectory(t);
+  t.is((await backup(join(home, "backup"), "--data-dir", dir)).code, 0);
+  const { warnings } = await restore(join(home, "backup"), join(home, "one"));
+  t.true(warnings.join("\n").includes(`A node with this key runs: ${url} is in touch with it`), warnings.join("\n"));
+
+  twinAt = Infinity;
+  asked = 0;
+  await restore(join(home, "backup"), join(home, "two"));
+  t.true(asked > 2 && asked < 100, `${asked}`);
 });
 
 test.serial("a restored authority beside the original is noticed, and makes no block; alone it goes on", async (t) => {

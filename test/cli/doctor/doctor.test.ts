@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { chmod, open, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:tls";
 import { makeCertificate, startTlsNode } from "../../helpers/process/certificate.js";
 import { testKey, writeKey } from "../../helpers/chain/keys.js";
@@ -122,6 +123,32 @@ test("two nodes that know each other are well; what is wrong with one is found",
   await file.write(Buffer.alloc(2048, 0x5a), 0, 2048, 4096);
   await file.close();
   t.like((await examine(t, ...own)).database, { status: "fail" });
+});
+
+test("all peers of a long list are counted", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const count = 9_000;
+  const host = `${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}`;
+  const urls = Array.from({ length: count }, (_, i) => ({ url: `https://${host}.${i}.invalid:9` }));
+  await writeFile(join(dir, "peers.json"), JSON.stringify(urls));
+  const { port } = await startTestNode(t, { peers: "peers.json", "loop-interval": "3600" }, dir);
+  const own = ["--data-dir", dir, "--rpc-port", String(port), "--omni-port", "0", ...local];
+  t.regex((await examine(t, ...own)).peers!.found, new RegExp(`^0 of ${count} are online`));
+});
+
+test("a node that rejects the requests of the doctor is not reached, and its reason is told", async (t) => {
+  const server = createHttpServer(({ url }, response) => {
+    response.statusCode = url === "/publickey" ? 200 : 429;
+    const error = { error: "Too many requests.", errorCode: "RATE_LIMITED" };
+    response.end(JSON.stringify(url === "/publickey" ? testKey(1).publicKey : error));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => server.close());
+  const node = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const dir = await temporaryDirectory(t);
+  const { node: found } = await examine(t, "--data-dir", dir, "--rpc-port", "1", "--node", node, ...local);
+  t.like(found, { status: "warn" });
+  t.regex(found!.found, /The node refuses: Too many requests\. \(RATE_LIMITED\)\.$/);
 });
 
 test("private programs on an open network are found, and on a listed one they are in order", async (t) => {
