@@ -9,7 +9,7 @@ import { type Operation, type SignedTransaction, signTransaction } from "./trans
 export interface CallOptions {
   /** Aborts the call. */
   readonly signal?: AbortSignal | undefined;
-  /** Time limit in milliseconds, including all retries. */
+  /** Time limit in milliseconds, including all retries; 0 for no limit. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -52,17 +52,19 @@ export async function handIn(
  */
 export function createSubmit({ chain, lifetime, signer, network }: SubmitDeps) {
   let before: Promise<unknown> = Promise.resolve();
-  let lastNonce: bigint | undefined;
+  /** Nonce on the chain when this client submitted first. */
+  let chainNonce: bigint | undefined;
+  let lastNonce = 0n;
 
   /**
    * Returns the time in milliseconds, as other programs with the same key do, or the last nonce plus 1 if that is
    * larger.
    */
   async function nextNonce(options: CallOptions): Promise<bigint> {
-    lastNonce ??= (await chain.getSender({ address: signer.publicKey }, options)).nonce;
+    chainNonce ??= (await chain.getSender({ address: signer.publicKey }, options)).nonce;
+    const least = (chainNonce > lastNonce ? chainNonce : lastNonce) + 1n;
     const now = BigInt(Date.now());
-    lastNonce = now > lastNonce ? now : lastNonce + 1n;
-    return lastNonce;
+    return now > least ? now : least;
   }
 
   return async (operation: Operation, options: SubmitOptions = {}): Promise<Submitted> => {
@@ -74,6 +76,7 @@ export function createSubmit({ chain, lifetime, signer, network }: SubmitDeps) {
         const expiresMs = expiresInMs === undefined ? undefined : Date.now() + expiresInMs;
         const signed = await signTransaction(signer, { operation, network: await network(), nonce, expiresMs });
         own.throwIfAborted();
+        lastNonce = nonce > lastNonce ? nonce : lastNonce;
         return await handIn(chain, signed, call);
       }),
     );
