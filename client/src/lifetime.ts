@@ -35,17 +35,19 @@ export function createClientLifecycle(): ClientLifecycle {
     }
     caller?.throwIfAborted();
     const controller = new AbortController();
-    const abort = (): void => controller.abort(caller?.reason);
+    const end = (): void => {
+      caller?.removeEventListener("abort", abort);
+      controllers.delete(controller);
+    };
+    const abort = (): void => {
+      // A stream whose caller has left its loop never reports its end.
+      end();
+      controller.abort(caller?.reason);
+    };
     // Not AbortSignal.any: the signal of a caller may live long, and would retain the signals derived from it.
     caller?.addEventListener("abort", abort, { once: true });
     controllers.add(controller);
-    return {
-      signal: controller.signal,
-      end: () => {
-        caller?.removeEventListener("abort", abort);
-        controllers.delete(controller);
-      },
-    };
+    return { signal: controller.signal, end };
   }
 
   return {

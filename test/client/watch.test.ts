@@ -1,5 +1,5 @@
 /** What a client hears of a chain, over the loss of its node, and how it waits for a transaction. */
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import {
@@ -11,6 +11,7 @@ import {
   setField,
 } from "gatehouse-client";
 import { EventKind, EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
+import { heapBytes } from "../helpers/process/heap.js";
 import { startMember } from "../helpers/nodes/start-member.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
@@ -61,6 +62,31 @@ test("whoever leaves a loop leaves its stream, and a refusal ends it", async (t)
   }
   const refused = await t.throwsAsync(node.watch({ from: "x" }).next(), { instanceOf: GatehouseError });
   t.is(refused.reason, "INVALID_REQUEST");
+});
+
+test("a client keeps nothing of a stream that was left", async (t) => {
+  const { port } = await startMember(t);
+  const real = createConnectTransport({ httpVersion: "1.1", baseUrl: `http://127.0.0.1:${port}` });
+  const signals: WeakRef<AbortSignal>[] = [];
+  const transport: Transport = {
+    unary: (...args) => real.unary(...args),
+    stream: (method, signal, ...rest) => {
+      signals.push(new WeakRef(signal!));
+      return real.stream(method, signal, ...rest);
+    },
+  };
+  const node = connect(t, port, { transport });
+  for (let i = 0; i < 5; i++) {
+    for await (const { event } of node.event.watch({})) {
+      t.is(event.case, "progress");
+      break;
+    }
+  }
+  t.is(signals.length, 5);
+  await until(() => {
+    heapBytes();
+    return signals.every((signal) => signal.deref() === undefined);
+  });
 });
 
 test("waiting for many at once takes one stream, and none of a node that has no events", async (t) => {
