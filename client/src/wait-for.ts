@@ -69,11 +69,12 @@ export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
       const over = new AbortController();
       const told = createTold();
       void listen(hash, told, over.signal);
-      const endsAtMs = performance.now() + timeoutMs;
+      // As for calls, 0 means no limit.
+      const endsAtMs = timeoutMs > 0 ? performance.now() + timeoutMs : Infinity;
       let last: GatehouseError | undefined;
       try {
         for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, waitMs * 1.5)) {
-          const leftMs = Math.max(1, Math.floor(endsAtMs - performance.now()));
+          const leftMs = endsAtMs === Infinity ? undefined : Math.max(1, Math.floor(endsAtMs - performance.now()));
           const found = await look(chain, hash, { signal: own, timeoutMs: leftMs });
           if (!(found instanceof GatehouseError)) {
             return found;

@@ -277,6 +277,16 @@ test("it goes on above what the chain has seen of its key, whatever its clock sa
   t.true(Number(body!.expiresMs) <= Date.now() + 60_000);
 });
 
+test("it goes on above a nonce that was given", async (t) => {
+  const node = connectMember(t, { signer: keyOf(45) });
+  const made = await node.submit(createProgram({ name: "given", data: {} }));
+  const ahead = BigInt(Date.now()) + 86_400_000n;
+  await node.submit(setField(made.storageAddress, "a", 1), { nonce: ahead });
+  const last = await node.submit(setField(made.storageAddress, "b", 2));
+  t.is(last.nonce, ahead + 1n);
+  await node.waitFor(last.hash);
+});
+
 test("a wallet signs by a function, and is asked as seldom as can be", async (t) => {
   const asked: Uint8Array[] = [];
   const key = testKey(36);
@@ -340,6 +350,13 @@ test("a transaction that is turned away says why, and one that is nowhere says s
   });
   const unknown = await t.throwsAsync(node.waitFor(element(5), { timeoutMs: 1000 }), { instanceOf: GatehouseError });
   t.is(unknown.reason, "NOT_FOUND");
+  // 0 means no limit.
+  const operation = createProgram({ name: "late", data: {} });
+  const late = await signTransaction(keyOf(39), { operation, network: testNetwork, nonce: BigInt(Date.now()) + 9_000n });
+  const unlimited = node.waitFor(late.hash, { timeoutMs: 0 });
+  await t.throwsAsync(node.waitFor(late.hash, { timeoutMs: 500 }), { instanceOf: GatehouseError });
+  await node.submitSigned(late);
+  t.is((await unlimited).hash, late.hash);
   const signal = AbortSignal.abort(new Error("enough"));
   await t.throwsAsync(node.waitFor(element(5), { signal }), { message: "enough" });
   const controller = new AbortController();
