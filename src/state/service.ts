@@ -82,10 +82,12 @@ export function createStateService(deps: StateServiceDeps): Implementation<typeo
         }
         // No block was applied since the last attempt, so the stored state contradicts the signed root.
         if (deps.newest()?.number === before?.number && tried > 1) {
-          break;
+          throw new CorruptionError(
+            "What is in the state does not lead to the root that the header of its block names.",
+          );
         }
       }
-      throw new CorruptionError("What is in the state does not lead to the root that the header of its block names.");
+      throw new RpcError("OVERLOADED", "Blocks come faster than the state can be proved; try again in 1 s.", 1);
     },
   };
 }
