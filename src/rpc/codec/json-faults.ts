@@ -28,12 +28,62 @@ export function namesIn(json: Readonly<Record<string, JsonValue>>, { jsonName, n
   return [...new Set([jsonName, name])].filter((key) => Object.hasOwn(json, key) && json[key] !== null);
 }
 
-/** Returns the error for an unknown enum value; undefined if known. The library silently ignores unknown values. */
-export function findUnknownWord(field: DescField, json: JsonValue, name: string): RpcError | undefined {
-  const isUnknown = (value: JsonValue): boolean =>
-    typeof value === "string" && field.enum?.values.every((known) => known.name !== value) === true;
-  const unknown = [json].flat().find(isUnknown);
-  return unknown === undefined ? undefined : wrongValue(name, expected(field), unknown);
+/**
+ * Returns the error for the first unknown enum value, at any depth; undefined if all are known. The library silently
+ * ignores unknown values.
+ */
+export function findUnknownWord(desc: DescMessage, json: JsonValue, path = ""): RpcError | undefined {
+  if (!isObject(json)) {
+    return undefined;
+  }
+  for (const field of fieldsToEnums(desc)) {
+    for (const name of namesIn(json, field)) {
+      const fault = firstFault(valuesOf(field, json[name]!), (value) =>
+        field.message === undefined
+          ? unknownWord(field, value, `${path}${name}`)
+          : findUnknownWord(field.message, value, `${path}${name}.`),
+      );
+      if (fault !== undefined) {
+        return fault;
+      }
+    }
+  }
+  return undefined;
+}
+
+function unknownWord(field: DescField, value: JsonValue, name: string): RpcError | undefined {
+  const isUnknown = typeof value === "string" && field.enum!.values.every((known) => known.name !== value);
+  return isUnknown ? wrongValue(name, expected(field), value) : undefined;
+}
+
+const known = new WeakMap<DescMessage, readonly DescField[]>();
+
+/** Returns the fields of a message that are enums, or messages that contain enums. */
+function fieldsToEnums(desc: DescMessage): readonly DescField[] {
+  let fields = known.get(desc);
+  if (fields === undefined) {
+    fields = desc.fields.filter((field) => leadsToEnum(field, new Set()));
+    known.set(desc, fields);
+  }
+  return fields;
+}
+
+function leadsToEnum({ enum: words, message }: DescField, seen: Set<DescMessage>): boolean {
+  if (message === undefined || isWellKnown(message) || seen.has(message)) {
+    return words !== undefined;
+  }
+  seen.add(message);
+  return message.fields.some((field) => leadsToEnum(field, seen));
+}
+
+/** Returns true for a well-known type, which has a JSON format of its own. */
+function isWellKnown({ typeName }: DescMessage): boolean {
+  return typeName.startsWith("google.protobuf.");
+}
+
+/** Returns the items of a list, the values of a map, or the value itself. */
+function valuesOf({ fieldKind }: DescField, json: JsonValue): readonly JsonValue[] {
+  return fieldKind === "map" && isObject(json) ? Object.values(json) : Array.isArray(json) ? json : [json];
 }
 
 function faultOf(field: DescField, json: JsonValue, name: string): RpcError | undefined {
@@ -52,12 +102,11 @@ function faultOf(field: DescField, json: JsonValue, name: string): RpcError | un
 
 function itemFault(field: DescField, json: JsonValue, name: string): RpcError | undefined {
   if (field.message !== undefined) {
-    // Well-known types have JSON formats of their own.
-    return field.message.typeName.startsWith("google.protobuf.")
+    return isWellKnown(field.message)
       ? undefined
       : findFault(field.message, json, `${name}.`);
   }
-  return isTaken(field, json) ? findUnknownWord(field, json, name) : wrongValue(name, expected(field), json);
+  return isTaken(field, json) ? undefined : wrongValue(name, expected(field), json);
 }
 
 function expected(field: DescField): string {

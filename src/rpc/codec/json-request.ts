@@ -36,6 +36,10 @@ export function readJsonRequest(input: DescMessage, json: JsonValue): object {
 }
 
 function readMessage(input: DescMessage, json: JsonValue): object {
+  const unknown = findUnknownWord(input, json);
+  if (unknown !== undefined) {
+    throw unknown;
+  }
   try {
     return readJson(input, json);
   } catch {
@@ -43,23 +47,15 @@ function readMessage(input: DescMessage, json: JsonValue): object {
   }
 }
 
-/**
- * Replaces the word for the latest block by its number.
- *
- * @throws RpcError INVALID_REQUEST for an unknown enum value, which the library would treat as unset.
- */
+/** Replaces the word for the latest block by its number. */
 function withoutWords(input: DescMessage, json: JsonValue): JsonValue {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     return json;
   }
   const replaced: Record<string, JsonValue> = {};
   for (const field of input.fields) {
-    for (const name of field.enum === undefined && !getOption(field, latest) ? [] : namesIn(json, field)) {
-      const fault = findUnknownWord(field, json[name]!, name);
-      if (fault !== undefined) {
-        throw fault;
-      }
-      if (json[name] === latestWord && getOption(field, latest)) {
+    for (const name of getOption(field, latest) ? namesIn(json, field) : []) {
+      if (json[name] === latestWord) {
         replaced[name] = `${latestBlock}`;
       }
     }
