@@ -5,12 +5,12 @@
 import type { Block, SignedHead, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { isDatabaseError } from "../base/errors/database-error-kind.js";
 import { mapYielding } from "../base/async/yielding.js";
-import { RpcError } from "../rpc/errors.js";
 import { applyNext, type BlockParts, dryRunNext, type Made, type SealingKey } from "./writer/blocks.js";
 import { createBlockBuilder } from "./writer/block-builder.js";
 import { FencedError } from "./blocks/fenced-error.js";
 import { signHead } from "./writer/head-statements.js";
 import { checkLifetime, checkNonce } from "./writer/inclusion.js";
+import { noLatestBlock } from "./no-latest-block.js";
 import type { Mempool } from "./mempool/mempool.js";
 import type { Handed } from "./mempool/mempool-intake.js";
 import {
@@ -238,12 +238,7 @@ function createNewest(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onAppli
    */
   function need(): ChainHead {
     if (newest === undefined) {
-      throw new RpcError(
-        "STATE_NOT_READY",
-        deps.genesis === undefined
-          ? "The node has no chain yet; start it with --genesis FILE."
-          : "The node has no state yet: it takes in a snapshot.",
-      );
+      throw noLatestBlock(deps.genesis !== undefined);
     }
     return newest;
   }

@@ -11,6 +11,7 @@ import { defaultPageSize } from "../rpc/parameters.js";
 import { type BodyChecks, type Caller, type Implementation, withCacheLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { BlockRedactor } from "./blocks/block-redactor.js";
+import { noLatestBlock } from "./no-latest-block.js";
 import type { HeadStatements } from "./writer/head-statements.js";
 import { blockZero, checkRetained, createRetainedBlocks, noBlockYet } from "./blocks/retained-blocks.js";
 import type { Listings } from "./blocks/listings.js";
@@ -66,6 +67,7 @@ export function createChainBodyChecks(
  */
 export function createChainService(
   chain: Pick<Chain, "head"> & {
+    readonly hasGenesis: boolean;
     /** Submits a transaction from a client address and returns its hash. */
     submit(transaction: Transaction, address: string): Promise<string>;
   },
@@ -95,7 +97,7 @@ export function createChainService(
     getHead() {
       const head = chain.head();
       if (head === undefined) {
-        throw new RpcError("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
+        throw noLatestBlock(chain.hasGenesis, "genesis block");
       }
       return { ...head, head: heads.newestStatement(head.hash) };
     },

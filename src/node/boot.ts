@@ -280,15 +280,15 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "chain services",
-    needs: ["core", "watchedStore", "chain", "heads", "mempoolView", "readable", "network"],
+    needs: ["core", "watchedStore", "genesis", "chain", "heads", "mempoolView", "readable", "network"],
     provides: ["chainServices"],
-    run: ({ core, watchedStore: store, chain, heads, mempoolView, readable, network: { submit, mayFollow } }) => ({
+    run: ({ core, watchedStore: store, genesis, chain, heads, mempoolView, readable, network }) => ({
       chainServices: createChainServices({
-        chain: { head: () => chain.head(), submit },
+        chain: { head: () => chain.head(), hasGenesis: genesis !== undefined, submit: network.submit },
         heads,
         store: { ...store, ...mempoolView },
         readable,
-        mayFollow,
+        mayFollow: network.mayFollow,
         readershipBytes: core.memory.readershipBytes,
       }),
     }),

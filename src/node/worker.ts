@@ -252,7 +252,11 @@ interface WorkerServicesDeps extends Awaited<ReturnType<typeof readNodeData>> {
 function createWorkerServices(core: NodeCore, deps: WorkerServicesDeps): LaterImplementations {
   const { booted, genesis, store, data, heads, events, early, forward } = deps;
   const chainServices = createChainServices({
-    chain: { head: () => data.chain.head(), submit: () => Promise.reject(notHere()) },
+    chain: {
+      head: () => data.chain.head(),
+      hasGenesis: genesis !== undefined,
+      submit: () => Promise.reject(notHere()),
+    },
     heads,
     store,
     readable: data.readable,

@@ -131,6 +131,7 @@ for (const engine of engines.names) {
     const late = await startTestNode(t, { database, role: "reader" });
     for (const { port } of [early, late]) {
       t.regex((await ask(port, path)).text, /it takes in a snapshot/);
+      t.regex((await ask(port, "/chain/head")).text, /it takes in a snapshot/);
       t.is((await ask(port, "/readyz")).status, 503);
     }
     await endSync(opened.write);

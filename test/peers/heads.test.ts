@@ -224,11 +224,11 @@ function openHeads(t: ExecutionContext) {
     ...{ number: 1n, hash: sha256("block 1"), timestampMs: 15_000n, genesisHash },
     ...{ header: new Uint8Array(), signature: new Uint8Array(), lowestBlock: 1n },
   };
-  let [newer, now] = [0, 100_000];
+  let [newer, now, isHidden] = [0, 100_000, false];
   const contradictions: string[] = [];
   const heads: HeadStatements = createHeadStatements({
     ...{ authorities: [authority.publicKey, follower.publicKey], network: genesisHash },
-    head: () => head,
+    head: () => (isHidden ? undefined : head),
     nowMs: () => now,
     leastGapMs: 10_000,
     onNewer: () => newer++,
@@ -242,7 +242,10 @@ function openHeads(t: ExecutionContext) {
   const at = (ms: number): void => {
     now = ms;
   };
-  return { heads, head, said, has, at, contradictions };
+  const hide = (): void => {
+    isHidden = true;
+  };
+  return { heads, head, said, has, at, hide, contradictions };
 }
 
 test("a statement is passed on when it is newer by a while, whichever authority made it, and no further ahead than blocks are", (t) => {
@@ -294,4 +297,11 @@ test("a statement about another block in the place of the newest is told once", 
   heads.hear(said(20_000, two));
   t.deepEqual(contradictions, [one]);
   has(0, 0);
+});
+
+test("while a snapshot is taken in, no statement is taken, and the reason is said", (t) => {
+  const { heads, said, at, hide } = openHeads(t);
+  at(100_000);
+  hide();
+  t.throws(() => heads.take(said(20_000)), { message: /it takes in a snapshot/ });
 });

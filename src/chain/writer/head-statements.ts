@@ -15,11 +15,12 @@ import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buc
 import { RpcError } from "../../rpc/errors.js";
 import { maxAheadMs, type SealingKey } from "./blocks.js";
 import { headMessage } from "../transactions/signing.js";
+import { noLatestBlock } from "../no-latest-block.js";
 import type { ChainHead } from "../blocks/store.js";
 
 export interface HeadStatementsDeps {
   readonly authorities: readonly string[];
-  /** Hash of block 0. */
+  /** Hash of block 0; empty without a genesis. */
   readonly network: string;
   /** Returns the latest block. */
   readonly head: () => ChainHead | undefined;
@@ -68,7 +69,7 @@ const maxSenders = 4_096;
 const findInStatement = compileBounds(HeadStatementSchema, "head statement");
 
 export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
-  const { head, leastGapMs, onNewer, onContradiction } = deps;
+  const { head, network, leastGapMs, onNewer, onContradiction } = deps;
   const checks = createTokenBuckets(maxSenders);
   let newest: { readonly signed: SignedHead; readonly hash: string; readonly ms: number } | undefined;
   let contradicted = -1n;
@@ -112,7 +113,7 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
       const statement = readStatement(signed, deps);
       const at = head();
       if (at === undefined) {
-        throw new RpcError("STATE_NOT_READY", "The node has no chain yet; start it with --genesis FILE.");
+        throw noLatestBlock(network !== "");
       }
       if (statement.number !== at.number || statement.hash !== at.hash) {
         throw new RpcError("INVALID_REQUEST", `The newest block is another one: block ${at.number}, ${at.hash}.`);

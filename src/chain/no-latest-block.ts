@@ -1,0 +1,17 @@
+/** Error of requests that need the latest block, while the node has none. */
+import { RpcError } from "../rpc/errors.js";
+
+/**
+ * Creates the error.
+ *
+ * @param hasGenesis true if the node has a genesis: its state is then missing because a snapshot sync is running.
+ * @param missing what the node lacks without a genesis.
+ */
+export function noLatestBlock(hasGenesis: boolean, missing: "chain" | "genesis block" = "chain"): RpcError {
+  return new RpcError(
+    "STATE_NOT_READY",
+    hasGenesis
+      ? "The node has no state yet: it takes in a snapshot."
+      : `The node has no ${missing} yet; start it with --genesis FILE.`,
+  );
+}
