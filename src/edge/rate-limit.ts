@@ -37,6 +37,12 @@ export type Charges = readonly (readonly [network: string, requests: number])[];
 /** Number of bytes of a response or request body that cost as much as one request. */
 export const bytesPerRequest = 64 * 1024;
 
+/** Refills a bucket for the time until now, and charges it. A refill after the charge could undo the charge. */
+function charge(bucket: TokenBucket, requests: number): void {
+  bucket.drip();
+  bucket.content -= requests;
+}
+
 /**
  * Creates a limiter of requests per minute for each address; 0 disables the limit.
  *
@@ -79,9 +85,10 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
     const network = addressPrefixOf(address);
     const bucket = perMinute === 0 ? undefined : buckets.known(network);
     if (bucket !== undefined) {
+      const requests = Math.floor(bytes / bytesPerRequest);
       // The bucket may become negative, since the response is already built. The next request waits.
-      bucket.content -= Math.floor(bytes / bytesPerRequest);
-      remember(network, Math.floor(bytes / bytesPerRequest));
+      charge(bucket, requests);
+      remember(network, requests);
     }
   }
 
@@ -93,10 +100,7 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
 
   function hear(charges: Charges): void {
     for (const [network, requests] of perMinute === 0 ? [] : charges) {
-      const bucket = buckets.of(network, rate);
-      // Refill the bucket for the time until now before charging it.
-      bucket.drip();
-      bucket.content -= requests;
+      charge(buckets.of(network, rate), requests);
     }
   }
 

@@ -1,4 +1,5 @@
 import test from "ava";
+import { setTimeout as pause } from "node:timers/promises";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
@@ -6,7 +7,7 @@ import { ask } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import { connectTransport } from "../helpers/wire/transports.js";
-import { createRateLimit } from "../../src/edge/rate-limit.js";
+import { bytesPerRequest, createRateLimit } from "../../src/edge/rate-limit.js";
 import { RpcError } from "../../src/rpc/errors.js";
 
 test("an address may send its limit, then is told how long to wait", (t) => {
@@ -128,4 +129,14 @@ test("what cannot be decoded is counted and refused like all else, before its bo
     t.like(await refused.json(), { code: "resource_exhausted" });
   }
   t.is((await ask(port, path)).status, 429);
+});
+
+test("what a large body costs is charged to what was left, and not taken back by the time before it", async (t) => {
+  // One request a millisecond.
+  const limit = createRateLimit(60_000);
+  limit.count("192.0.2.1");
+  await pause(200);
+  limit.weigh("192.0.2.1", 100 * bytesPerRequest);
+  const left = Number(/r=(\d+);/.exec(limit.count("192.0.2.1")[3]!)![1]);
+  t.true(left < 59_990, String(left));
 });
