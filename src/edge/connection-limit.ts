@@ -77,6 +77,11 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
     }
   }
 
+  function remove(place: Place): void {
+    all.delete(place);
+    place.own.delete(place);
+  }
+
   function shutOutNow(network: string): void {
     shutOut.set(network, nowMs() + shutOutMs);
     byAddress.get(network)?.cutAll();
@@ -92,17 +97,23 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
       }
       const own = isProxy ? new ConnectionSet() : placesOf(network);
       const account = accounts.of(network);
-      if (
-        (!isProxy && !own.makeRoom(bounds.perAddress - account.elsewhere.connections)) ||
-        !all.makeRoom(bounds.total)
-      ) {
+      const isOwnFull = !isProxy && own.size >= bounds.perAddress - account.elsewhere.connections;
+      // One of the address makes room in total, too.
+      const full = isOwnFull ? own : all.size >= bounds.total ? all : undefined;
+      const evicted = full?.longestIdle();
+      if (full !== undefined && evicted === undefined) {
         forgetEmpty(network, own);
         return undefined;
       }
-      const place = { cut, held: 0, idleSinceMs: nowMs() };
+      const place: Place = { own, cut, held: 0, idleSinceMs: nowMs() };
       all.add(place);
       own.add(place);
       account.connections++;
+      if (evicted !== undefined) {
+        // Its slots are free before its socket has closed.
+        remove(evicted);
+        evicted.cut();
+      }
       return {
         remoteAddress: address,
         provenIdentity: undefined,
@@ -127,8 +138,7 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
         },
         end() {
           account.connections--;
-          all.delete(place);
-          own.delete(place);
+          remove(place);
           forgetEmpty(network, own);
         },
       };
@@ -141,6 +151,8 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
 }
 
 interface Place {
+  /** Connections of its address. */
+  readonly own: ConnectionSet;
   readonly cut: () => void;
   /** Requests and streams in flight. */
   held: number;
@@ -155,23 +167,15 @@ class ConnectionSet {
     return this.places.size;
   }
 
-  /** Returns true if there is a free slot. If not, closes the connection that has been idle longest. */
-  makeRoom(most: number): boolean {
-    if (this.places.size < most) {
-      return true;
-    }
+  /** Returns the connection that has been idle longest; undefined if all are in use. */
+  longestIdle(): Place | undefined {
     let longest: Place | undefined;
     for (const place of this.places) {
       if (place.held === 0 && place.idleSinceMs < (longest?.idleSinceMs ?? Infinity)) {
         longest = place;
       }
     }
-    if (longest === undefined) {
-      return false;
-    }
-    this.places.delete(longest);
-    longest.cut();
-    return true;
+    return longest;
   }
 
   add(place: Place): void {

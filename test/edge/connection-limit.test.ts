@@ -96,8 +96,7 @@ test("where all are busy, the next is closed without an answer, until one of the
 });
 
 /** Connections on a clock that stands still. */
-function create(bounds: Partial<ConnectionLimits> = {}) {
-  const clock = { nowMs: 0 };
+function create(bounds: Partial<ConnectionLimits> = {}, clock = { nowMs: 0 }) {
   const shutOut: string[] = [];
   const cut: string[] = [];
   const connections = createConnectionLimit({
@@ -193,6 +192,33 @@ test("connections: who makes room, and who has none", (t) => {
   t.truthy(connect("198.51.100.1", "four"));
   t.deepEqual(cut, ["one", "three", "proxy 1"]);
   t.is(connections.size, 4);
+});
+
+test("where both bounds are reached, one new connection closes one other", (t) => {
+  const cut: string[] = [];
+  const clock = { nowMs: 0 };
+  const { connections } = create({ total: 3, perAddress: 2 }, clock);
+  // What is cut ends later, as sockets do.
+  const connect = (address: string, name: string) => connections.connect(address, () => cut.push(name));
+  for (const [address, name] of [
+    ["a:1::", "other"],
+    ["a:2::", "one"],
+    ["a:2::", "two"],
+  ] as const) {
+    connect(address, name);
+    clock.nowMs++;
+  }
+  t.truthy(connect("a:2::", "three"));
+  t.deepEqual(cut, ["one"]);
+  t.is(connections.size, 3);
+  t.truthy(connect("a:3::", "of a third"));
+  t.deepEqual(cut, ["one", "other"]);
+  t.truthy(connect("a:1::", "other again"));
+  t.deepEqual(cut, ["one", "other", "two"]);
+  // What the bound in total has closed is none of the address any more.
+  t.truthy(connect("a:2::", "four"));
+  t.is(cut.length, 4);
+  t.deepEqual([cut[3], connections.size], ["three", 3]);
 });
 
 test("addresses without number that are turned away leave nothing behind", (t) => {
