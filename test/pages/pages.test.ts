@@ -1,6 +1,7 @@
 /** The pages for people, in a real browser where there is one; how they are served, in any case. */
 import test, { type ExecutionContext } from "ava";
-import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { syncBuiltinESMExports } from "node:module";
+import zlib, { brotliDecompressSync, gunzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createPageServer } from "../../src/rpc/http/pages.js";
@@ -111,6 +112,21 @@ test.serial("what a reader likes best is what it gets, and nobody is refused", a
     t.is(status, 200);
     t.is(headers["content-encoding"], coding, accepted);
   }
+});
+
+test.serial("a document that could not be compressed is compressed for the next who asks", async (t) => {
+  const pages = createPageServer({ "/a": { contentType: "text/plain", load: () => "text" } });
+  const header = (name: string) => (name === "accept-encoding" ? "gzip" : undefined);
+  const { gzip } = zlib;
+  zlib.gzip = ((_: unknown, done: (error: Error) => void) => done(new Error("no memory"))) as never;
+  syncBuiltinESMExports();
+  try {
+    await t.throwsAsync(pages.answer({ path: "/a", header }, []), { message: "no memory" });
+  } finally {
+    zlib.gzip = gzip;
+    syncBuiltinESMExports();
+  }
+  t.is((await pages.answer({ path: "/a", header }, [])).status, 200);
 });
 
 test("a document that has become another one has another tag", async (t) => {

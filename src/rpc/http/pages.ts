@@ -95,7 +95,10 @@ export function createPageServer(pages: Pages): PageServer {
   };
 }
 
-/** Returns a function that compresses the content once per coding. Concurrent requests wait for the same bytes. */
+/**
+ * Returns a function that compresses the content once per coding. Concurrent requests wait for the same bytes.
+ * After an error, the next request tries again.
+ */
 function representIn(content: Buffer): (coding: Coding) => Promise<Representation> {
   const hash = createHash("sha256").update(content).digest("base64url").slice(0, 22);
   const made = new Map<Coding, Promise<Representation>>();
@@ -107,6 +110,7 @@ function representIn(content: Buffer): (coding: Coding) => Promise<Representatio
           ? Promise.resolve({ body: content, etag: `"${hash}"` })
           : compress[coding](content).then((body) => ({ body, etag: `"${hash}-${coding}"` }));
       made.set(coding, representation);
+      representation.catch(() => made.delete(coding));
     }
     return representation;
   };
