@@ -32,7 +32,8 @@ export function createMount(deps: MountDeps): Mount {
   const { gate, nextRequestId, headersOf = (_, headers) => headers } = deps;
   const open = new Set<Exchange>();
   let isDraining = false;
-  let onClosed = (): void => undefined;
+  /** Called when the last exchange closes. */
+  const onEmpty: (() => void)[] = [];
 
   function admit(request: IncomingMessage, response: ServerResponse): Http1Exchange | RpcError {
     if (isDraining) {
@@ -48,7 +49,9 @@ export function createMount(deps: MountDeps): Mount {
     exchange.onClose(() => {
       open.delete(exchange);
       connection.end();
-      onClosed();
+      if (open.size === 0) {
+        onEmpty.forEach((call) => call());
+      }
     });
     return exchange;
   }
@@ -73,15 +76,9 @@ export function createMount(deps: MountDeps): Mount {
       if (open.size === 0) {
         return;
       }
-      await new Promise<void>((resolve) => {
-        const giveUp = setTimeout(() => open.forEach((exchange) => exchange.abort()), graceMs);
-        onClosed = () => {
-          if (open.size === 0) {
-            clearTimeout(giveUp);
-            resolve();
-          }
-        };
-      });
+      const giveUp = setTimeout(() => open.forEach((exchange) => exchange.abort()), graceMs);
+      await new Promise<void>((resolve) => onEmpty.push(resolve));
+      clearTimeout(giveUp);
     },
   };
 }

@@ -101,3 +101,15 @@ test("it has drained when the last answer is out", async (t) => {
   t.deepEqual((await Promise.all(answers)).map(({ text }) => text).sort(), ["1", "2"]);
   await drained;
 });
+
+test("whoever drains it while it drains is told, too", async (t) => {
+  const waiting: Exchange[] = [];
+  const { mount, handler } = mountOf((exchange) => void waiting.push(exchange));
+  const { port } = await listenApp(t, express().use(handler));
+  const answer = ask(port, "/");
+  await until(() => waiting.length === 1);
+  const drained = [mount.drain(60_000), mount.drain(60_000)];
+  waiting[0]!.send(jsonResponse("", 200, { body: "1" }));
+  t.is((await answer).status, 200);
+  await Promise.all(drained);
+});
