@@ -14,6 +14,7 @@ import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { RpcMedia } from "../rpc/exchange/media-type.js";
 import type { ServeRpc } from "../rpc/exchange/rpc-paths.js";
 import { serve } from "../rpc/exchange/serve.js";
+import { longTimeouts } from "../rpc/exchange/timeouts.js";
 import type { Permit, ProtocolDeps } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 
@@ -44,6 +45,7 @@ export function createConnectMiddleware(
           const passage = createPassage(exchange.requestId, served, media);
           valuesByRequest.set(request, valuesOf(call.caller, passage));
           await take(request, lease);
+          longTimeouts(exchange).forEach((name) => delete request.headers[name]);
           if (media.protocol !== "connect") {
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
           }

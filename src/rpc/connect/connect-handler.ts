@@ -19,6 +19,7 @@ import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
 import { errorResponse, methodNotAllowed } from "../exchange/responses.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
+import { parseConnectTimeout } from "../exchange/timeouts.js";
 import { respondInTurn } from "../exchange/pacing.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
@@ -137,7 +138,7 @@ function serveUnary(
 ): void {
   const { requestId } = exchange;
   const timeout = exchange.header("connect-timeout-ms");
-  const timeoutMs = timeout !== undefined && /^\d{1,9}$/.test(timeout) ? Number(timeout) : undefined;
+  const timeoutMs = timeout === undefined ? undefined : parseConnectTimeout(timeout);
   serve(
     exchange,
     {
@@ -146,7 +147,7 @@ function serveUnary(
       timeoutMs,
       respond(lease, call) {
         if (timeout !== undefined && timeoutMs === undefined) {
-          throw new RpcError("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
+          throw new RpcError("INVALID_REQUEST", "The header connect-timeout-ms is up to ten digits.");
         }
         const headers = ["Content-Type", form.contentType, "X-Request-Id", requestId, ...corsHeaders];
         const answerTold = ({ told, body }: Recalled): HttpResponse => {

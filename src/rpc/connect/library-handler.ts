@@ -12,6 +12,7 @@ import type { RpcMedia } from "../exchange/media-type.js";
 import { errorHeaders } from "../exchange/responses.js";
 import type { ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
+import { longTimeouts } from "../exchange/timeouts.js";
 import { writeCharged } from "../exchange/write-charged.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import { statusFields } from "../grpc-status.js";
@@ -63,6 +64,7 @@ function toRequest(
       // The library reads no header with a name or value that it cannot represent.
     }
   }
+  longTimeouts(exchange).forEach((name) => header.delete(name));
   if (protocol !== "connect") {
     header.set("content-type", `application/${protocol}+${format}`);
   }

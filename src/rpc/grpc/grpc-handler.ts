@@ -15,7 +15,7 @@ import type { ServedMethod } from "../service.js";
 import { firstPrefix, maxMessageBytes, prefixBytes, readOnlyMessage } from "../exchange/envelope.js";
 import { type Frame, frameEncoder } from "./frame.js";
 import { statusFields } from "../grpc-status.js";
-import { parseGrpcTimeout } from "./timeout.js";
+import { parseGrpcTimeout } from "../exchange/timeouts.js";
 
 const contentType = ["Content-Type", "application/grpc+proto"];
 const okHeaders = [...contentType, "grpc-accept-encoding", "identity,gzip,br"];

@@ -57,8 +57,10 @@ for (const name of names) {
       t.is(unary.status, 400, timeout);
       t.is((JSON.parse(unary.text) as { code: string }).code, "invalid_argument");
     }
-    const fine = await send({ "Content-Type": "application/json", "Connect-Timeout-Ms": "10000" }, "{}", getVersion);
-    t.is(fine.text, '{"version":"0.2.0"}');
+    for (const timeout of ["10000", "9999999999"]) {
+      const fine = await send({ "Content-Type": "application/json", "Connect-Timeout-Ms": timeout }, "{}", getVersion);
+      t.is(fine.text, '{"version":"0.2.0"}');
+    }
   });
 
   test(`grpc-timeout ends a stream of gRPC-Web with status 4, over ${name}`, async (t) => {
@@ -70,6 +72,23 @@ for (const name of names) {
       t.is(status, 200);
       const whole = type.endsWith("text") ? decodeText(text) : text;
       t.regex(whole, /grpc-status: *4\r\n/i, whole);
+    }
+  });
+
+  test(`a time that no timer takes is no time that is up, over ${name}`, async (t) => {
+    for (const [type, header, timeout, body] of [
+      ["application/connect+json", "Connect-Timeout-Ms", "9999999999", emptyJson],
+      ["application/grpc-web+proto", "Grpc-Timeout", "99999999H", empty],
+    ] as const) {
+      const client = connectTransport(name, targetOf(name));
+      const headers = { "Content-Type": type, [header]: timeout };
+      const asked = client.ask(watchHealth, { method: "POST", headers, body }).then(
+        () => "ended",
+        () => "cut",
+      );
+      const other = send({ "Content-Type": "application/connect+json", "Connect-Timeout-Ms": "1000" }, emptyJson);
+      t.is(await Promise.race([asked, other.then(() => "goes on")]), "goes on", type);
+      client.close();
     }
   });
 
