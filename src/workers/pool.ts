@@ -80,8 +80,8 @@ export interface ProcessPool<Their extends IpcHandlers> extends RpcListener {
 const maxSilentLooks = 10;
 const lookEveryMs = 1_000;
 /**
- * Lifetime in milliseconds below which a worker is replaced only after the first pause. The pause doubles with each
- * replacement that fails to start, up to the longest.
+ * Lifetime in milliseconds below which a worker is replaced only after a pause. The pause doubles with each replacement
+ * that dies as early or fails to start, up to the longest.
  */
 const soonMs = 10_000;
 const pausesMs = { first: 100, longest: 10_000 };
@@ -105,6 +105,8 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
   const running = new Map<number, Process<Their>>();
   /** Processes that do not serve yet. */
   const beginning = new Set<Process<Their>>();
+  /** Latest pause before the replacement of a worker in milliseconds, by number of the worker. */
+  const pauses = new Map<number, number>();
   let hasBooted = false;
   let restarts = 0;
   let isEnding = false;
@@ -172,21 +174,25 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
       log.error({ subsystem: "rpc", worker: one.name }, problem);
       restarts++;
       deps.onState(state(), problem);
-      void replace(one.name, livedMs < soonMs ? pausesMs.first : 0);
+      void replace(one.name, livedMs);
     }
   }
 
-  async function replace(name: number, pauseMs: number): Promise<void> {
+  /** Replaces a worker that lived so long; 0 if it did not start. */
+  async function replace(name: number, livedMs: number): Promise<void> {
+    const doubled = Math.min(pausesMs.longest, Math.max(pausesMs.first, 2 * (pauses.get(name) ?? 0)));
+    const pauseMs = livedMs < soonMs ? doubled : 0;
+    pauses.set(name, pauseMs);
     await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
     if (isEnding) {
       return;
     }
-    try {
-      await begin(name);
-    } catch (error) {
-      log.error({ subsystem: "rpc", worker: name }, `Worker ${name} could not be replaced: ${errorMessage(error)}`);
-      await replace(name, Math.min(pausesMs.longest, Math.max(pausesMs.first, 2 * pauseMs)));
-    }
+    await begin(name).catch(async (error: unknown) => {
+      if (!isEnding) {
+        log.error({ subsystem: "rpc", worker: name }, `Worker ${name} could not be replaced: ${errorMessage(error)}`);
+        await replace(name, 0);
+      }
+    });
   }
 
   return {

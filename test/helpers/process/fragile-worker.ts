@@ -1,0 +1,41 @@
+/** A worker process that says what it was told to, then dies, or never starts to listen. */
+import { appendFileSync } from "node:fs";
+import { openIpcChannel } from "../../../src/workers/ipc.js";
+import type { WorkerSide } from "../../../src/workers/pool.js";
+
+/** What it does, and the file in which it notes that it was started. */
+export interface Fate {
+  readonly file: string;
+  readonly then: "die" | "hang" | "serve";
+}
+
+const side: WorkerSide<Fate, undefined> = {
+  calls: {
+    async start({ start: { file, then } }) {
+      appendFileSync(file, `${then}\n`);
+      if (then === "hang") {
+        await new Promise(() => undefined);
+      } else if (then === "die") {
+        setTimeout(() => process.exit(3), 20);
+      }
+    },
+    serve: () => Promise.resolve(),
+    drain: () => process.exit(0),
+  },
+  streams: {},
+  tells: {},
+};
+
+const wire = openIpcChannel<{
+  readonly calls: object & Readonly<Record<never, never>>;
+  readonly streams: Readonly<Record<never, never>>;
+  readonly tells: { up(none: undefined): void };
+}>(
+  {
+    send: (message) => process.connected && process.send!(message, undefined, undefined, () => undefined),
+    onMessage: (listener) => void process.on("message", listener),
+  },
+  side,
+  () => undefined,
+);
+wire.tell("up", undefined);

@@ -1,0 +1,55 @@
+/** Worker processes that die soon, or have not started yet when all are to end. */
+import test, { type ExecutionContext } from "ava";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { createProcessPool, type WorkerSide } from "../../src/workers/pool.js";
+import type { Fate } from "../helpers/process/fragile-worker.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+
+async function open(t: ExecutionContext) {
+  const file = join(await temporaryDirectory(t), "starts");
+  await writeFile(file, "");
+  const fate: { then: Fate["then"] } = { then: "serve" };
+  const errors: string[] = [];
+  const error = (_: object, message: string): void => void errors.push(message);
+  const pool = createProcessPool<Fate, undefined, WorkerSide<Fate, undefined>>({
+    count: 1,
+    module: new URL("../helpers/process/fragile-worker.js", import.meta.url),
+    start: () => ({ file, then: fate.then }),
+    booted: () => undefined,
+    sideFor: () => ({ calls: {}, streams: {}, tells: {} }),
+    onJoin: () => undefined,
+    onLeave: () => undefined,
+    onState: () => undefined,
+    onInternalError: (thrown) => t.fail(String(thrown)),
+    log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error },
+  });
+  t.teardown(() => pool.drain(0));
+  const starts = async (): Promise<string[]> => (await readFile(file, "utf8")).split("\n").slice(0, -1);
+  const listen = () => pool.listen({ host: "127.0.0.1", port: 0 });
+  return { pool, fate, errors, starts, listen };
+}
+
+test.serial("a worker that dies again and again is replaced after pauses that double", async (t) => {
+  const { fate, starts, listen } = await open(t);
+  fate.then = "die";
+  await listen();
+  await pause(4_000);
+  const { length } = await starts();
+  // After 0.1, 0.2, 0.4, 0.8 and 1.6 s; with one length of pause there would be dozens.
+  t.true(length >= 3 && length <= 6, String(length));
+});
+
+test.serial("a pool that ends while a worker is replaced logs no error about it", async (t) => {
+  const { pool, fate, errors, starts, listen } = await open(t);
+  fate.then = "die";
+  await listen();
+  fate.then = "hang";
+  await until(async () => (await starts()).at(-1) === "hang");
+  t.deepEqual(errors, ["Worker 1 ended (code 3) and is replaced."]);
+  await pool.drain(0);
+  await pause(500);
+  t.is(errors.length, 1, errors.join());
+});
