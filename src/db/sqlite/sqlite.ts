@@ -296,9 +296,11 @@ function createReader({ path, mmapBytes, pulse }: ReaderDeps) {
       }
     },
     async close(): Promise<void> {
-      const opened = await connection;
+      // Errors of an attempt in progress go to the queries that wait for it.
+      const opened = await connection?.catch(() => undefined);
       if (opened !== undefined) {
-        (await Promise.all(statements.values())).forEach((statement) => statement.finalize());
+        const compiled = await Promise.allSettled(statements.values());
+        compiled.forEach((one) => one.status === "fulfilled" && one.value.finalize());
         await settled((done) => opened.close(done));
       }
     },
