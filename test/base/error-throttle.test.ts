@@ -87,3 +87,16 @@ test("what comes again after a long while has a line of its own", (t) => {
   t.deepEqual(lines, ["error It does not work", "info It works again", "error It does not work"]);
   t.truthy(fields[2]!.err);
 });
+
+test("what comes again after a long while has a line of its own, whatever was not counted of it before", (t) => {
+  const { lines, fields, clock, troubles } = setUp();
+  troubles.failed(refused());
+  troubles.failed(refused());
+  clock.nowMs = 3 * 3_600_000;
+  troubles.failed(refused());
+  t.deepEqual(lines, ["error It does not work", "error It does not work"]);
+  t.truthy(fields[1]!.err);
+  troubles.well();
+  t.is(lines.at(-1), "info It works again");
+  t.is(fields.at(-1)!.more, 1);
+});

@@ -44,10 +44,13 @@ export function createErrorThrottle(deps: TroubleLogDeps): ErrorThrottle {
   const kinds = new Map<string, Kind>();
   /** True if an error was logged since the last recovery. */
   let isTold = false;
+  /** Number of errors of forgotten kinds that no line has counted. */
+  let forgotten = 0;
 
   function forgetOld(now: number): void {
     for (const [name, { lastMs, more }] of kinds) {
-      if (now - lastMs >= forgetAfterMs && more === 0) {
+      if (now - lastMs >= forgetAfterMs) {
+        forgotten += more;
         kinds.delete(name);
       }
     }
@@ -79,7 +82,8 @@ export function createErrorThrottle(deps: TroubleLogDeps): ErrorThrottle {
     well() {
       if (isTold) {
         isTold = false;
-        const more = [...kinds.values()].reduce((sum, kind) => sum + kind.more, 0);
+        const more = [...kinds.values()].reduce((sum, kind) => sum + kind.more, forgotten);
+        forgotten = 0;
         kinds.forEach((kind) => (kind.more = 0));
         if (over !== undefined) {
           log.info({ ...deps.fields, ...(more > 0 && { more }) }, over);
