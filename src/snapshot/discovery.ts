@@ -17,16 +17,23 @@ export interface SnapshotOffer {
   readonly from: readonly string[];
 }
 
+/**
+ * Time in milliseconds for which a started snapshot that no peer offers is kept because peers that may have it do not
+ * respond.
+ */
+const maxMissingMs = 10 * 60_000;
+
 /** Dependencies of discovery. */
-interface Asker {
+export interface DiscoveryDeps {
   readonly peers: SnapshotPeers;
+  readonly nowMs: () => number;
   readonly target: Pick<SnapshotTarget, "state" | "check" | "isWorthIt" | "begin" | "abandon">;
 }
 
-/** Queries peers for their snapshots. Returns these by ID, and the number of peers that responded. */
-async function askAll({ peers, target }: Asker, signal: AbortSignal) {
+/** Queries peers for their snapshots. Returns these by ID, and the peers that responded and that did not. */
+async function askAll({ peers, target }: DiscoveryDeps, signal: AbortSignal) {
   const found = new Map<string, { readonly read: ReadSnapshot; readonly number: bigint; readonly from: string[] }>();
-  let answered = 0;
+  const answered = new Set<string>();
   const asked = peers.list().slice(0, mostAsked);
   await Promise.all(
     asked.map(async (endpoint) => {
@@ -40,43 +47,75 @@ async function askAll({ peers, target }: Asker, signal: AbortSignal) {
             known.from.push(endpoint);
           }
         }
-        answered++;
+        answered.add(endpoint);
       } catch (error) {
         blame(peers, endpoint, error, "It offers a snapshot that cannot be.");
       }
     }),
   );
-  return { found, answered };
+  return { found, asked, answered };
 }
 
-/**
- * Selects a snapshot and records it as started. A started snapshot is resumed; otherwise the latest one is selected. A
- * started snapshot is abandoned if peers respond, but none of them offers it. Returns undefined if no snapshot is
- * worthwhile, or if a snapshot was started and no peer responds.
- */
-export async function selectSnapshot(
-  asker: Asker,
-  signal: AbortSignal,
-): Promise<(SnapshotOffer & { readonly state: SyncState }) | undefined> {
-  const { target } = asker;
-  const begun = await target.state();
-  const { found, answered } = await askAll(asker, signal);
-  if (begun !== undefined) {
-    const id = sha256(begun.snapshot);
-    const known = found.get(id);
-    if (known !== undefined || answered === 0) {
-      return known && { ...known, state: begun };
+export interface SnapshotDiscovery {
+  /**
+   * Selects a snapshot and records it as started. A started snapshot is resumed; otherwise the latest one is selected.
+   * A started snapshot is abandoned if peers respond, but none of them offers it. While peers that may have it do not
+   * respond, it is kept for up to {@link maxMissingMs}. Returns undefined if no snapshot is worthwhile, or if the
+   * started one is kept although no peer offers it.
+   */
+  select(signal: AbortSignal): Promise<(SnapshotOffer & { readonly state: SyncState }) | undefined>;
+}
+
+export function createDiscovery(deps: DiscoveryDeps): SnapshotDiscovery {
+  const { target, nowMs } = deps;
+  /** Peers that offered the started snapshot most recently; empty after a restart. */
+  let sources: readonly string[] = [];
+  /** Time of the first response without the started snapshot since a peer offered it. */
+  let missingSinceMs: number | undefined;
+
+  /** Returns true if no peer has the started snapshot, as far as is known. */
+  function isGone(asked: readonly string[], answered: ReadonlySet<string>): boolean {
+    if (answered.size === 0) {
+      return false;
     }
-    await target.abandon();
+    missingSinceMs ??= nowMs();
+    const mayHaveIt = sources.length > 0 ? sources : asked;
+    return mayHaveIt.every((endpoint) => answered.has(endpoint)) || nowMs() - missingSinceMs >= maxMissingMs;
   }
-  const best = [...found.values()]
-    .filter(({ number }) => target.isWorthIt(number))
-    .sort(
-      (a, b) => Number(b.number - a.number) || b.from.length - a.from.length || (a.read.id < b.read.id ? -1 : 1),
-    )[0];
-  if (best === undefined) {
-    return undefined;
+
+  async function choose(signal: AbortSignal): Promise<(SnapshotOffer & { readonly state: SyncState }) | undefined> {
+    const begun = await target.state();
+    const { found, asked, answered } = await askAll(deps, signal);
+    if (begun !== undefined) {
+      const known = found.get(sha256(begun.snapshot));
+      if (known !== undefined) {
+        return { ...known, state: begun };
+      }
+      if (!isGone(asked, answered)) {
+        return undefined;
+      }
+      await target.abandon();
+    }
+    const best = [...found.values()]
+      .filter(({ number }) => target.isWorthIt(number))
+      .sort(
+        (a, b) => Number(b.number - a.number) || b.from.length - a.from.length || (a.read.id < b.read.id ? -1 : 1),
+      )[0];
+    if (best === undefined) {
+      return undefined;
+    }
+    await target.begin(best.read);
+    return { ...best, state: (await target.state())! };
   }
-  await target.begin(best.read);
-  return { ...best, state: (await target.state())! };
+
+  return {
+    async select(signal) {
+      const chosen = await choose(signal);
+      if (chosen !== undefined) {
+        sources = chosen.from;
+        missingSinceMs = undefined;
+      }
+      return chosen;
+    },
+  };
 }

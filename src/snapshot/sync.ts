@@ -3,7 +3,7 @@
  * parts from all peers that offer it. Each part is verified on arrival and stored in one transaction with the progress,
  * so an interrupted sync resumes after the last stored part. Peers that send invalid data are reported and dropped.
  */
-import { selectSnapshot } from "./discovery.js";
+import { createDiscovery } from "./discovery.js";
 import { fetchChunks, fetchHeaders, fetchLeaves, weigh } from "./download.js";
 import { WrongSnapshot } from "./format.js";
 import { createPace } from "./pace.js";
@@ -36,6 +36,7 @@ export interface JoinDeps {
 /** Creates a snapshot sync. */
 export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps) {
   const pace = createPace(nowMs);
+  const discovery = createDiscovery({ peers, target, nowMs });
   let progress: { readonly block: bigint; readonly totalBytes: number; doneBytes: number } | undefined;
 
   function advance(bytes: number, isNew: boolean): void {
@@ -57,7 +58,7 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps)
 
     /** Makes one attempt. Rejects with local errors only. */
     async attempt(signal: AbortSignal): Promise<SnapshotSyncOutcome> {
-      const chosen = await selectSnapshot({ peers, target }, signal);
+      const chosen = await discovery.select(signal);
       if (chosen === undefined) {
         return (await target.state()) === undefined ? "none" : "interrupted";
       }

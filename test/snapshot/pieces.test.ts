@@ -251,3 +251,48 @@ test("a description that cannot be is refused, and what it led to is taken out a
   t.is(outcome, "joined");
   t.is(await rootIn(database), stateRoot);
 });
+
+test("a snapshot that was begun is kept while those who have it do not answer, and no longer than ten minutes", async (t) => {
+  const clock = { nowMs: 0 };
+  const offers: Record<string, "all" | "nothing" | "no answer"> = { source: "all", other: "nothing" };
+  const peers: SnapshotPeers = {
+    ...peersOf({ source: {}, other: {} }, []),
+    list: () => Object.keys(offers),
+    async *snapshots(endpoint) {
+      await Promise.resolve();
+      if (offers[endpoint] === "no answer") {
+        throw gone;
+      }
+      yield* offers[endpoint] === "all" ? [description] : [];
+    },
+    // eslint-disable-next-line require-yield
+    async *chunk() {
+      await Promise.resolve();
+      throw gone;
+    },
+  };
+  const database = await openTarget(t, "sqlite");
+  const { transaction } = database;
+  const target = createJoinTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, leastBlock: 1n });
+  const start = () => createSnapshotSync({ peers, target, nowMs: () => clock.nowMs, onChosen: () => undefined });
+  const isKept = async (sync: ReturnType<typeof start>): Promise<boolean> => {
+    await sync.attempt(never);
+    return (await readSync(database.read)) !== undefined;
+  };
+  const first = start();
+  t.true(await isKept(first));
+  offers.source = "no answer";
+  t.true(await isKept(first));
+  t.true(await isKept(start()), "after a restart");
+  // It is not even asked any more, until it is there again.
+  delete offers.source;
+  clock.nowMs = 599_999;
+  t.true(await isKept(first));
+  clock.nowMs = 600_000;
+  t.false(await isKept(first));
+
+  offers.source = "all";
+  t.true(await isKept(first));
+  offers.source = "nothing";
+  t.false(await isKept(first), "whoever had it has answered");
+});
