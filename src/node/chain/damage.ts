@@ -4,7 +4,7 @@
  */
 import type { CorruptionMonitor } from "../../base/errors/corruption.js";
 import { CorruptionError } from "../../base/errors/corruption.js";
-import type { BlockName, ChainStore } from "../../chain/blocks/store.js";
+import type { ChainStore } from "../../chain/blocks/store.js";
 import type { Programs } from "../../storage/programs/programs.js";
 import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
 import type { MerkleTree } from "../../zk/merkle-tree.js";
@@ -41,7 +41,6 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
 
   /** Returns false: a block above the latest one does not exist, whatever else is corrupt. */
   const lacks = (): boolean => false;
-  const nameOf = (by: BlockName): string => ("hash" in by ? by.hash : String(by.number));
   return {
     ...store,
     head: () => damage.read("the newest block", () => store.head(), lacks),
@@ -51,7 +50,7 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
     weighBlock: (by) =>
       "hash" in by
         ? damage.read(`the number of block ${by.hash}`, () => store.weighBlock(by))
-        : damage.read(`the size of block ${nameOf(by)}`, () => needed(by.number, () => store.weighBlock(by)), lacks),
+        : damage.read(`the size of block ${by.number}`, () => needed(by.number, () => store.weighBlock(by)), lacks),
     recentBlocks: (...given) => damage.read("a list of blocks", () => store.recentBlocks(...given), always),
     transactionEntries: (...given) =>
       damage.read("a list of transactions", () => store.transactionEntries(...given), always),
