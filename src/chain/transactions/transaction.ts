@@ -187,7 +187,8 @@ async function verifySenders(transactions: readonly ReadTransaction[]): Promise<
   let areRight = true;
   const verifySome = async (): Promise<void> => {
     for (const transaction of left) {
-      areRight &&= await verifyEd25519OffThread(...signatureOf(transaction));
+      const isRight = await verifyEd25519OffThread(...signatureOf(transaction));
+      areRight &&= isRight;
       if (!areRight) {
         throw notSignedBySender();
       }

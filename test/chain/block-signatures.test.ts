@@ -1,0 +1,38 @@
+/** The signatures of a block's transactions, which are verified several at a time. */
+import test from "ava";
+import { setTimeout as pause } from "node:timers/promises";
+import { readTransaction, signBlock, verifyBlock } from "../../src/chain/transactions/transaction.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { anyRoots } from "../helpers/chain/seed.js";
+import { createPublic, rulesOf, signTransaction, testNetwork } from "../helpers/chain/transactions.js";
+
+const [authority, alice] = [testKey(1), testKey(2)];
+
+test("after one that does not hold no further ones are verified, though others still hold", async (t) => {
+  const transactions = Array.from({ length: 300 }, (_, i) => signTransaction(alice, i + 1, createPublic("a", "{}")));
+  const header = {
+    ...{ number: 1n, previousHash: testNetwork, timestampMs: 1n, proposer: authority.publicKey },
+    ...{ genesisHash: testNetwork, ...anyRoots },
+  };
+  const { signed } = signBlock(
+    header,
+    transactions.map((one) => readTransaction(one, rulesOf())),
+    (bytes) => authority.sign(bytes),
+  );
+  const rules = rulesOf();
+  signed.transactions[0]!.signature = new Uint8Array(64);
+  let reads = 0;
+  for (const one of signed.transactions) {
+    const { signature } = one;
+    Object.defineProperty(one, "signature", {
+      get() {
+        reads++;
+        return signature;
+      },
+    });
+  }
+  await t.throwsAsync(verifyBlock(signed, rules), { message: /not signed by its sender/ });
+  await pause(200);
+  // Each is read for the size of the block, and those for their signatures that were begun meanwhile.
+  t.true(reads < 300 + 100, String(reads));
+});
