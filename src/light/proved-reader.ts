@@ -36,19 +36,21 @@ export function createProvedReader(ask: AskNode, options: VerifyOptions): Proved
   let last: { readonly asked: GetProofRequest; readonly answer: GetProofResponse } | undefined;
   let block: ProvedBlock | undefined;
   const session = createProofSession(options);
-  const noting: AskNode = async (method, request) => {
-    const answer = await ask(method, request);
-    if (method.parent.typeName === StateService.typeName) {
-      const asked = create(GetProofRequestSchema, request as MessageInitShape<typeof GetProofRequestSchema>);
-      last = { asked, answer: answer as unknown as GetProofResponse };
-    }
-    return answer;
-  };
-  const source = session.sourceOf(noting);
+  const source = session.sourceOf(ask);
   const proving: ProofSource = {
     ...source,
     async prove(question) {
-      const state = await source.prove(question);
+      let unproved: typeof last;
+      const noting: AskNode = async (method, request) => {
+        const answer = await ask(method, request);
+        if (method.parent.typeName === StateService.typeName) {
+          const asked = create(GetProofRequestSchema, request as MessageInitShape<typeof GetProofRequestSchema>);
+          unproved = { asked, answer: answer as unknown as GetProofResponse };
+        }
+        return answer;
+      };
+      const state = await session.sourceOf(noting).prove(question);
+      last = unproved;
       block = state.block;
       return state;
     },

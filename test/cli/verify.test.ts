@@ -2,6 +2,10 @@
 import test from "ava";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ProofError } from "../../client/src/proof/proof-error.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { createProvedReader } from "../../src/light/proved-reader.js";
+import { askOver } from "../../src/light/upstream.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { kindsOfLies, type LyingNode, startLyingNode } from "../helpers/nodes/lying-node.js";
 import { ask } from "../helpers/wire/plain-client.js";
@@ -50,6 +54,22 @@ test.before(async () => {
   secret = await create("secret", "owner", '{"title": "Hidden"}');
   await output("zk", "commit", element(42), "--key", key);
   await output("zk", "nullify", element(7), "--key", join(node.dir, "identity.key"));
+});
+
+test("the proof that a reader keeps is the last one that held", async (t) => {
+  const faulty = await startLyingNode(t, node.port);
+  const reader = createProvedReader(askOver(faulty.url)(), { genesisHash: testNetwork });
+  const read = (storageAddress: string) => reader.read(StorageService.method.getProgramData, { storageAddress });
+  t.is(await reader.proofFile(), undefined);
+  await read(notes);
+  const proof = await reader.proofFile();
+  t.true(proof!.includes(notes));
+  faulty.lie((answer) => {
+    answer.program!.state = { case: undefined };
+    return answer;
+  });
+  await t.throwsAsync(read(other), { instanceOf: ProofError });
+  t.is(await reader.proofFile(), proof);
 });
 
 test("what is proved is printed as what is believed is, with the block on stderr", async (t) => {
