@@ -352,7 +352,11 @@ test("a transaction that is turned away says why, and one that is nowhere says s
   t.is(unknown.reason, "NOT_FOUND");
   // 0 means no limit.
   const operation = createProgram({ name: "late", data: {} });
-  const late = await signTransaction(keyOf(39), { operation, network: testNetwork, nonce: BigInt(Date.now()) + 9_000n });
+  const late = await signTransaction(keyOf(39), {
+    operation,
+    network: testNetwork,
+    nonce: BigInt(Date.now()) + 9_000n,
+  });
   const unlimited = node.waitFor(late.hash, { timeoutMs: 0 });
   await t.throwsAsync(node.waitFor(late.hash, { timeoutMs: 500 }), { instanceOf: GatehouseError });
   await node.submitSigned(late);
