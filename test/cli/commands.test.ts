@@ -55,7 +55,9 @@ test("a command loads what it needs, and no library of a node", async (t) => {
     // leven is 2 KB.
     t.deepEqual(packages, ["commander", "leven"], args.join(" "));
     t.deepEqual(
-      own.filter((path) => !/^src\/(main|cli\/([a-z]+\/)?[a-z-]+|base\/([a-z]+\/)?[a-z0-9-]+|config\/[a-z-]+)$/.test(path)),
+      own.filter(
+        (path) => !/^src\/(main|cli\/([a-z]+\/)?[a-z-]+|base\/([a-z]+\/)?[a-z0-9-]+|config\/[a-z-]+)$/.test(path),
+      ),
       [],
       args.join(" "),
     );
@@ -74,7 +76,11 @@ test("a command that signs, talks to the control service or opens a database loa
   const cases: readonly (readonly [args: readonly string[], packages: readonly string[], own: RegExp])[] = [
     [["storage", "create", "notes", ...signing], ["@noble/hashes"], /^src\/storage\/documents\/document-bounds$/],
     [["peers", "book", "--data-dir", dir], ["@connectrpc/connect", "@connectrpc/connect-node"], /^$/],
-    [["doctor", "--data-dir", dir], ["knex", "lru-cache", "zod"], /^src\/(chain|db|node|rpc\/errors|storage\/stores\/private)/],
+    [
+      ["doctor", "--data-dir", dir],
+      ["knex", "lru-cache", "zod"],
+      /^src\/(chain|db|node|rpc\/errors|storage\/stores\/private)/,
+    ],
     [
       ["verify-data", "--data-dir", dir],
       ["@noble/curves", "@noble/hashes", "knex", "lru-cache", "zod"],

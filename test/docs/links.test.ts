@@ -71,7 +71,7 @@ test("every alert leads to a document", async (t) => {
 test("a link that leads nowhere is seen", async (t) => {
   t.is(await whyBroken("README.md", "docs/none.md"), "leads to no file");
   t.is(await whyBroken("README.md", "docs/network.md#none"), "leads to no heading");
-  t.is(await whyBroken("docs/network.md", "#who-is-who"), undefined);
+  t.is(await whyBroken("docs/network.md", "#node-identities"), undefined);
   t.is(await whyBroken("docs/network.md", "../src/main.ts#L1"), undefined);
   t.is(await whyBroken("docs/network.md", "../src/main.ts#L9999"), "leads to no line");
   t.is(await whyBroken("docs/network.md", "../../elsewhere.md"), "leads out of the repository");
