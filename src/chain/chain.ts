@@ -10,7 +10,7 @@ import { createBlockBuilder } from "./writer/block-builder.js";
 import { FencedError } from "./blocks/fenced-error.js";
 import { signHead } from "./writer/head-statements.js";
 import { checkLifetime, checkNonce } from "./writer/inclusion.js";
-import { noLatestBlock } from "./no-latest-block.js";
+import { noLatestBlock } from "./blocks/no-latest-block.js";
 import type { Mempool } from "./mempool/mempool.js";
 import type { Handed } from "./mempool/mempool-intake.js";
 import {

@@ -11,7 +11,7 @@ import { defaultPageSize } from "../rpc/parameters.js";
 import { type BodyChecks, type Caller, type Implementation, withCacheLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { BlockRedactor } from "./blocks/block-redactor.js";
-import { noLatestBlock } from "./no-latest-block.js";
+import { noLatestBlock } from "./blocks/no-latest-block.js";
 import type { HeadStatements } from "./writer/head-statements.js";
 import { blockZero, checkRetained, createRetainedBlocks, noBlockYet } from "./blocks/retained-blocks.js";
 import type { Listings } from "./blocks/listings.js";

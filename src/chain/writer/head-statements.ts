@@ -15,7 +15,7 @@ import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buc
 import { RpcError } from "../../rpc/errors.js";
 import { maxAheadMs, type SealingKey } from "./blocks.js";
 import { headMessage } from "../transactions/signing.js";
-import { noLatestBlock } from "../no-latest-block.js";
+import { noLatestBlock } from "../blocks/no-latest-block.js";
 import type { ChainHead } from "../blocks/store.js";
 
 export interface HeadStatementsDeps {

@@ -1,5 +1,5 @@
 /** Error of requests that need the latest block, while the node has none. */
-import { RpcError } from "../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 
 /**
  * Creates the error.
