@@ -102,9 +102,7 @@ function faultOf(field: DescField, json: JsonValue, name: string): RpcError | un
 
 function itemFault(field: DescField, json: JsonValue, name: string): RpcError | undefined {
   if (field.message !== undefined) {
-    return isWellKnown(field.message)
-      ? undefined
-      : findFault(field.message, json, `${name}.`);
+    return isWellKnown(field.message) ? undefined : findFault(field.message, json, `${name}.`);
   }
   return isTaken(field, json) ? undefined : wrongValue(name, expected(field), json);
 }
