@@ -75,7 +75,7 @@ testPython("the Python client tells why a storage program cannot be read", async
   ] as const) {
     const answer = await run(t, `127.0.0.1:${port}`, "--address", address).ended;
     t.is(answer.code, 1);
-    t.regex(answer.stdout, /^program {3}failed: [A-Z]/m);
+    t.regex(answer.stdout, /^program {3}failed: [A-Za-z]/m);
     t.true(answer.stdout.endsWith(`\n  code    ${code}\n  reason  ${reason} (domain gatehouse)\n`), answer.stdout);
   }
 });
