@@ -3,7 +3,7 @@
  * a hung database delays a read by at most `timeoutMs`. A new query starts only after the last one finished or was
  * abandoned. Reads do not wait for a query that has timed out, but its late result still counts.
  */
-import { isDatabaseBusy } from "../base/errors/database-error-kind.js";
+import { isDatabaseBusy, isDatabaseError } from "../base/errors/database-error-kind.js";
 import { errorMessage } from "../base/errors/error-message.js";
 
 /** Number read from a database; null while the number is unavailable. */
@@ -31,9 +31,9 @@ export interface BoundedProbeDeps {
   readonly onChange: (problem: string | undefined) => void;
 }
 
-/** Returns the error code of the database, or the error message if there is no code. */
+/** Returns the error code of the database; "no connection" for one of its errors without a code. */
 function problemOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? errorMessage(error);
+  return (error as NodeJS.ErrnoException).code ?? (isDatabaseError(error) ? "no connection" : errorMessage(error));
 }
 
 /** Age at which a hung query is abandoned. A new query then replaces a connection that was lost without an error. */

@@ -104,7 +104,7 @@ test("while others are answered, whoever waits is told the last count, and of no
   markDatabaseError(busy, "busy");
   asked[2]!.fail(busy);
   t.is(await third, null, "nothing is known that could go on");
-  t.deepEqual(changes, ["no answer within 50 ms", "ECONNREFUSED", "too many wait"]);
+  t.deepEqual(changes, ["no answer within 50 ms", "ECONNREFUSED", "no connection"]);
 });
 
 test("a database that is busy is no problem", async (t) => {

@@ -18,6 +18,11 @@ const openWithinMs = 10_000;
  * detected after this time and ten more seconds.
  */
 const keepAliveAfterMs = 5_000;
+/**
+ * Time limit in milliseconds for a server to close a connection that this process has ended. A server that hangs never
+ * does, and the open socket would keep the process alive.
+ */
+const closeWithinMs = 1_000;
 
 /**
  * Returns the servers of a database, shared by all of its parts.
@@ -32,6 +37,7 @@ export async function findServers(urls: string, access: Access): Promise<Servers
     const client = new pg.Client({ ...settingsOf(url), connectionTimeoutMillis: withinMs, query_timeout: withinMs });
     client.on("error", () => undefined);
     await client.connect();
+    closeInTime(client);
     return client;
   };
   return createServers(splitUrls(urls), access, connect);
@@ -95,14 +101,20 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
       pool: {
         idleTimeoutMillis: 60_000,
         validate: (connection: object) => servers.isAdmitted(connection),
-        afterCreate: (connection: Parameters<Servers["admit"]>[0], done: (error: unknown, made: object) => void) => {
-          servers.admit(connection).then(
-            () => done(null, connection),
-            (error: unknown) => {
-              void connection.end();
-              done(error, connection);
-            },
-          );
+        afterCreate: (connection: Client, done: (error: unknown, made: object) => void) => {
+          closeInTime(connection);
+          // The check of a server that hangs would never end.
+          const timer = setTimeout(() => void connection.end(), openWithinMs);
+          servers
+            .admit(connection)
+            .finally(() => clearTimeout(timer))
+            .then(
+              () => done(null, connection),
+              (error: unknown) => {
+                void connection.end();
+                done(error, connection);
+              },
+            );
         },
       },
     },
@@ -112,6 +124,11 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
   });
   withinMs = connectWithinMs;
   return connections;
+}
+
+/** Closes the socket of a connection that has been ended, if the server does not. */
+function closeInTime({ connection: { stream } }: Client): void {
+  stream.once("finish", () => setTimeout(() => stream.destroy(), closeWithinMs).unref());
 }
 
 /**
@@ -124,10 +141,11 @@ function numberMarks(text: string): string {
 }
 
 /**
- * Codes, or messages of the driver without a code, that mean that a server is unreachable, starting, stopping,
- * recovering or out of resources. A wrong password, user, database or certificate does not match.
+ * Codes, or messages of the driver without a code, that mean that a server is unreachable, starting, stopping or
+ * recovering. A wrong password, user, database or certificate does not match.
  */
-const isAway = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|ENET|EPIPE|08|57P0|53)|timeout|terminated|no connection/i;
+const isUnreachable =
+  /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|ENET|EPIPE|08|57P0)|timeout|terminated|no connection|not queryable/i;
 
 /**
  * Returns the error for a database that cannot be used, with the reason and the remedy.
@@ -139,11 +157,11 @@ export function explainPostgresql(urls: string, error: unknown): DatabaseError {
   const { pathname } = new URL(url);
   const { code, message } = error as NodeJS.ErrnoException;
   const what = `The database ${nameServers(urls)}`;
+  if (isUnreachable.test(code ?? message)) {
+    const reason = code ?? "no answer";
+    return passing(`${what} cannot be reached (${reason}); check that PostgreSQL runs there.`, "unavailable");
+  }
   switch (code) {
-    case "ECONNREFUSED":
-    case "ENOTFOUND":
-    case "ETIMEDOUT":
-      return passing(`${what} cannot be reached (${code}); check that PostgreSQL runs there.`, "unavailable");
     case "28P01":
     case "28000":
       return new DatabaseError(`${what} refuses the user or the password in --database.`);
@@ -151,7 +169,7 @@ export function explainPostgresql(urls: string, error: unknown): DatabaseError {
       return new DatabaseError(`${what} does not exist; make it with: createdb ${pathname.slice(1)}`);
     default: {
       const sentence = `${what} cannot be opened: ${code ?? message}.`;
-      return isAway.test(code ?? message) ? passing(sentence, "unavailable") : new DatabaseError(sentence);
+      return code?.startsWith("53") === true ? passing(sentence, "unavailable") : new DatabaseError(sentence);
     }
   }
 }

@@ -34,7 +34,7 @@ const countMaxAgeMs = 900;
 const countTimeoutMs = 1_000;
 
 /** Matches problems that mean that the database does not respond: no connection, a lost connection, or a timeout. */
-const noAnswer = /^(E[A-Z]+|08...|57P..|no answer .*)$/;
+const noAnswer = /^(E[A-Z]+|08...|57P..|no answer .*|no connection)$/;
 
 function describeReads(problem: string): string {
   return `The database ${noAnswer.test(problem) ? "does not answer" : "cannot be read"} (${problem}).`;

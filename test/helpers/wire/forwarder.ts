@@ -11,6 +11,8 @@ export interface Forwarder {
   open(): Promise<void>;
   /** Cuts all connections, and takes no more. */
   close(): Promise<void>;
+  /** Keeps all connections, and takes new ones, but passes nothing on, as a server does whose processes are stopped. */
+  freeze(): void;
   /** How many connections there were. */
   readonly count: () => number;
 }
@@ -25,6 +27,7 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
   const sockets = new Set<Socket>();
   let server: Server | undefined;
   let count = 0;
+  let isFrozen = false;
   const close = async (): Promise<void> => {
     const closed = server && once(server, "close");
     server?.close();
@@ -38,6 +41,10 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
     async open() {
       server = createServer((near) => {
         count++;
+        if (isFrozen) {
+          sockets.add(near.on("error", () => undefined));
+          return;
+        }
         const far = connect(Number(target.port), target.hostname);
         for (const [one, other] of [
           [near, far],
@@ -56,6 +63,10 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
       await once(server, "listening");
     },
     close,
+    freeze() {
+      isFrozen = true;
+      sockets.forEach((socket) => socket.unpipe().pause());
+    },
     count: () => count,
   };
 }
