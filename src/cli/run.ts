@@ -1,5 +1,6 @@
 /** Entry point of the command line, with one format for all errors. */
 import { CommanderError } from "commander";
+import { explained } from "../base/errors/database-error-kind.js";
 import { InputError } from "../base/errors/start-error.js";
 import { readEnvironment, refuseUnknownVariables } from "../config/variables.js";
 import { optionsByKey } from "../config/options.js";
@@ -44,7 +45,8 @@ function wantsJson(args: readonly string[]): boolean {
   return args.slice(0, end === -1 ? args.length : end).includes("--json");
 }
 
-function toExitError(error: unknown): ExitError {
+function toExitError(thrown: unknown): ExitError {
+  const error = explained(thrown);
   if (error instanceof ExitError) {
     return error;
   }

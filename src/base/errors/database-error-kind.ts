@@ -39,3 +39,15 @@ export function isDatabaseBusy(thrown: unknown): boolean {
 export function isDatabaseCorruption(thrown: unknown): boolean {
   return databaseErrorKindOf(thrown) === "damaged";
 }
+
+const explanations = new WeakMap<object, () => Error>();
+
+/** Keeps the function that returns the error for the operator in place of a database error. */
+export function explainBy(error: object, explain: () => Error): void {
+  explanations.set(error, explain);
+}
+
+/** Returns the error for the operator in place of a database error; any other thrown value as it is. */
+export function explained(thrown: unknown): unknown {
+  return typeof thrown === "object" && thrown !== null ? (explanations.get(thrown)?.() ?? thrown) : thrown;
+}

@@ -1,6 +1,6 @@
 /** Checks of a node's database from outside. They read the database without changing it. */
 import { messageFor } from "../../base/errors/corruption.js";
-import { isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
+import { explained, isDatabaseCorruption, isDatabaseError } from "../../base/errors/database-error-kind.js";
 import { errorMessage } from "../../base/errors/error-message.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { type Genesis, parseGenesis } from "../../chain/blocks/genesis.js";
@@ -61,8 +61,12 @@ function describeUnusable(error: unknown, isNew: boolean): DoctorCheck {
   if (isDatabaseCorruption(error)) {
     return fail("database", messageFor(error, "it cannot be opened"), restore);
   }
-  const remedy = "Name the node's --data-dir or --database; a node makes its own at its first start.";
-  return fail("database", errorMessage(error), remedy);
+  const found = explained(error);
+  // The message of a database that is away says itself what to do.
+  const remedy = isDatabaseError(found)
+    ? "A node waits for it, for up to two minutes when it starts."
+    : "Name the node's --data-dir or --database; a node makes its own at its first start.";
+  return fail("database", errorMessage(found), remedy);
 }
 
 function describePages({ damage, mayBeLost, block }: DatabaseReport): DoctorCheck {

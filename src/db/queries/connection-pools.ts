@@ -1,5 +1,6 @@
 /** Creates the two pools of a part of a database, for any engine: connections for reads, and the one for writes. */
 import knex, { type Knex } from "knex";
+import { explainBy, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
 import { createLivenessMonitor, type LivenessMonitor } from "./liveness.js";
 import { type ConnectionWords, createQueries, createUses, type EngineWords, runTransaction } from "./queries.js";
@@ -51,7 +52,7 @@ export interface ConnectionPools extends DatabasePart {
  */
 export async function openConnectionPools(deps: ConnectionsDeps): Promise<ConnectionPools> {
   const {
-    words,
+    words: engine,
     pulse = createLivenessMonitor(),
     settings,
     readers,
@@ -76,6 +77,15 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
         },
       },
     });
+  const words: EngineWords = {
+    ...engine,
+    onTrouble(error) {
+      engine.onTrouble?.(error);
+      if (!isDatabaseCorruption(error)) {
+        explainBy(error as object, () => explain(error));
+      }
+    },
+  };
   let writing: never;
   const [reader, writer] = [open(readers, ignore), open(1, (made) => (writing = made))];
   const close = async (): Promise<void> => {

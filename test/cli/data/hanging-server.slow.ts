@@ -1,0 +1,40 @@
+/** Commands over a PostgreSQL that stops answering: they end, and say which database it is and what to do. */
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type PostgresServer, startPostgres } from "../../helpers/databases/postgres-server.js";
+import { runCliProcess } from "../../helpers/nodes/run-cli.js";
+import { authorityDirectory } from "../../helpers/nodes/start-member.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { eventually } from "../../helpers/nodes/until.js";
+import { testUnless } from "../../helpers/nodes/when.js";
+import { testKey } from "../../helpers/chain/keys.js";
+import { createForwarder } from "../../helpers/wire/forwarder.js";
+
+const started = await startPostgres();
+const testPostgres = testUnless(typeof started === "string" ? started : undefined);
+const postgres = started as PostgresServer;
+testPostgres.after(() => postgres.remove());
+
+for (const command of ["backup", "verify-data", "doctor"]) {
+  testPostgres.serial(`${command} ends when the server hangs`, async (t) => {
+    const dir = await authorityDirectory(t, testKey(1));
+    const url = await postgres.createDatabase();
+    await (await startTestNode(t, { database: url, genesis: "genesis.json" }, dir)).stop();
+    const database = await createForwarder(t, url);
+    await database.open();
+    const folder = command === "backup" ? [join(await temporaryDirectory(t), "saved")] : [];
+    const ending = runCliProcess([command, ...folder, "--data-dir", dir, "--database", database.url]);
+    await eventually("it has its first connections", () => Promise.resolve(database.count() >= 2));
+    database.freeze();
+    // The first connection may take 10 s.
+    const ended = await Promise.race([ending, sleep(25_000, undefined)]);
+    t.truthy(ended, "it ends");
+    const { code, stdout, stderr } = ended!;
+    t.true(code === 1 || code === 2, String(code));
+    const told = command === "doctor" ? stdout : stderr;
+    t.true(told.includes(`The database ${new URL(database.url).host}/`), told);
+    t.true(told.includes("check that PostgreSQL runs there"), told);
+    t.notRegex(told, /Knex|timeout expired|Connection terminated/);
+  });
+}
