@@ -5,7 +5,7 @@ import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { syncFile } from "../../base/files/sync-path.js";
 import { copyDatabase } from "./copy.js";
 import { fileOf, mempoolSuffix, withDatabase } from "../open.js";
-import { openSqliteForReading } from "../sqlite/sqlite.js";
+import { explainSqlite, openSqliteForReading } from "../sqlite/sqlite.js";
 
 /** Called with the progress of a backup. */
 export type OnSaved = (unit: "MiB" | "rows", done: number, total: number) => void;
@@ -47,6 +47,9 @@ async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<voi
     );
     try {
       await source.read.run((sql) => sql.raw("VACUUM INTO ?", [to]));
+    } catch (error) {
+      // The source is only read, so it is the other disk that is full.
+      throw (error as NodeJS.ErrnoException).code === "SQLITE_FULL" ? explainSqlite(to, error) : error;
     } finally {
       await looks.stop();
     }

@@ -326,7 +326,7 @@ function settled<T = void>(
   });
 }
 
-/** Returns the error for a file that cannot be opened, with the reason and the remedy. */
+/** Returns the error for a file that cannot be used, with the reason and the remedy. */
 export function explainSqlite(path: string, error: unknown): DatabaseError {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
@@ -340,9 +340,11 @@ export function explainSqlite(path: string, error: unknown): DatabaseError {
         `The file ${path} is locked by another process, such as a backup or a shell of sqlite3; end it (\`fuser ${path}\` names it), then start again.`,
         "locked",
       );
+    case "SQLITE_FULL":
+      return new DatabaseError(`The disk of ${path} is full (${code}); make room on it, then try again.`);
     default:
       return new DatabaseError(
-        `The database ${path} cannot be opened (${code ?? message}); check that the directory exists and may be written to.`,
+        `The database ${path} cannot be opened (${code ?? message}); check that the directory exists, may be written to and has room.`,
       );
   }
 }

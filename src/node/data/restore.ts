@@ -1,7 +1,7 @@
 /** Restores a data directory from a backup, once every file in the backup is verified. */
 import { existsSync } from "node:fs";
 import { copyFile, open, readdir, rename, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { loadNodeKey } from "../../base/crypto/node-key.js";
 import { claimDirectory, makePrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { StartError } from "../../base/errors/start-error.js";
@@ -79,8 +79,13 @@ async function copyFiles(
 ): Promise<void> {
   for (const [i, { name, sizeBytes, sha256 }] of files.entries()) {
     onCopied(i, files.length);
-    await copyPrivately(join(folder, name), join(staging, name)).catch(() => {
-      throw new StartError(`The backup is damaged: the file ${name} cannot be read. Take another backup.`);
+    await copyPrivately(join(folder, name), join(staging, name)).catch(async (error: NodeJS.ErrnoException) => {
+      await describeFile(folder, name).catch(() => {
+        throw new StartError(`The backup is damaged: the file ${name} cannot be read. Take another backup.`);
+      });
+      throw new StartError(
+        `The file ${name} cannot be written to ${dirname(staging)} (${error.code}); make room there, or name another --data-dir.`,
+      );
     });
     const found = await describeFile(staging, name);
     if (found.sizeBytes !== sizeBytes || found.sha256 !== sha256) {

@@ -1,0 +1,66 @@
+/** Commands whose target has no room left: each says which disk is full. Linux alone lets a test make such a disk. */
+import { execFile } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { testKey } from "../../helpers/chain/keys.js";
+import { cleanEnvironment, cliPath, runCliProcess } from "../../helpers/nodes/run-cli.js";
+import { authorityDirectory } from "../../helpers/nodes/start-member.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { testUnless } from "../../helpers/nodes/when.js";
+import { afterMounting, whyNotMounted } from "../../helpers/process/mounts.js";
+
+const testMounted = testUnless(whyNotMounted("mount -t tmpfs tmpfs /mnt"));
+
+/** Runs a command that finds a disk without room at this path. Gives what it says on stderr. */
+async function runOnFullDisk(disk: string, ...args: string[]): Promise<string> {
+  const mount = `mount -t tmpfs -o size=64k,mode=700 tmpfs ${disk}`;
+  const [command, ...rest] = [...afterMounting(mount), process.execPath, cliPath, ...args];
+  return await new Promise((resolve) => {
+    execFile(command!, rest, { env: cleanEnvironment() }, (_error, _stdout, stderr) => resolve(stderr));
+  });
+}
+
+/** Makes a node with a database, an empty folder for a disk, and a backup. */
+async function prepare(t: Teardown) {
+  const dir = await authorityDirectory(t, testKey(1));
+  await (await startTestNode(t, { genesis: "genesis.json" }, dir)).stop();
+  const parent = await temporaryDirectory(t);
+  const [disk, backup] = [join(parent, "disk"), join(parent, "backup")];
+  await mkdir(disk);
+  await runCliProcess(["backup", backup, "--data-dir", dir]);
+  return { dir, disk, backup };
+}
+
+testMounted("backup names the disk of its folder", async (t) => {
+  const { dir, disk } = await prepare(t);
+  t.regex(
+    await runOnFullDisk(disk, "backup", join(disk, "saved"), "--data-dir", dir),
+    new RegExp(`^gatehouse: The disk of ${disk}/\\S+ is full \\(SQLITE_FULL\\); make room on it, then try again\\.\n$`),
+  );
+});
+
+testMounted("restore blames no backup for the disk of the new directory", async (t) => {
+  const { disk, backup } = await prepare(t);
+  t.regex(
+    await runOnFullDisk(disk, "restore", backup, "--data-dir", disk),
+    new RegExp(`^gatehouse: The file \\S+ cannot be written to ${disk} \\(ENOSPC\\); make room there, or name another`),
+  );
+});
+
+testMounted("database copy names the disk of its target", async (t) => {
+  const { dir, disk } = await prepare(t);
+  t.regex(
+    await runOnFullDisk(disk, "database", "copy", join(dir, "gatehouse.sqlite"), join(disk, "copy.sqlite")),
+    new RegExp(`^(.*\n)?gatehouse: The (disk|database) (of )?${disk}/copy\\.sqlite\\S* (is full|cannot .* and has room)`),
+  );
+});
+
+testMounted("start names the disk of its database", async (t) => {
+  const { dir, disk } = await prepare(t);
+  const ports = ["--rpc-port", "0", "--omni-port", "0", "--host", "127.0.0.1", "--log-level", "fatal"];
+  t.regex(
+    await runOnFullDisk(disk, "start", "--data-dir", dir, "--database", `sqlite:${disk}/a.sqlite`, ...ports),
+    new RegExp(`^gatehouse: The (disk|database) (of )?${disk}/a\\.sqlite\\S* (is full|cannot .* and has room)`),
+  );
+});
