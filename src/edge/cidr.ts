@@ -39,31 +39,3 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
     return isIn;
   };
 }
-
-/** Normalizes an address: IPv4-mapped IPv6 becomes IPv4, and the zone is removed. */
-export function normalizeAddress(address: string): string {
-  const zone = address.indexOf("%");
-  const bare = zone < 0 ? address : address.slice(0, zone);
-  return bare.length > 7 && bare.slice(0, 7).toLowerCase() === "::ffff:" && isIPv4(bare.slice(7))
-    ? bare.slice(7)
-    : bare;
-}
-
-/** Returns the key of a caller's address space: an IPv4 address, or the /64 prefix of an IPv6 address. */
-export function addressPrefixOf(address: string): string {
-  if (!address.includes(":")) {
-    return address;
-  }
-  const [left = "", right] = address.toLowerCase().split("::");
-  const groups = left === "" ? [] : left.split(":");
-  if (right !== undefined) {
-    const after = right === "" ? [] : right.split(":");
-    // A dotted IPv4 tail stands for two groups.
-    const missing = 8 - groups.length - after.length - (right.includes(".") ? 1 : 0);
-    groups.push(...Array.from({ length: Math.max(0, missing) }, () => "0"), ...after);
-  }
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ""))
-    .join(":")}::/64`;
-}

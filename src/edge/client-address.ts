@@ -4,7 +4,8 @@
  * from the client and are not trusted.
  */
 import { isIP } from "node:net";
-import { type AddressSet, normalizeAddress } from "./cidr.js";
+import { normalizeAddress } from "../base/ip-address.js";
+import type { AddressSet } from "./cidr.js";
 
 /** Returns the client's address from the remote address of the socket and the request headers. */
 export type ClientAddress = (remoteAddress: string, header: (name: string) => string | undefined) => string;

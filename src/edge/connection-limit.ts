@@ -6,7 +6,8 @@ import { createLruCache } from "../base/caches/lru-cache.js";
 import { createTokenBuckets } from "../base/limits/token-buckets.js";
 import type { Connection } from "../rpc/gate.js";
 import type { UsageTracker } from "./address-usage.js";
-import { type AddressSet, addressPrefixOf, normalizeAddress } from "./cidr.js";
+import { addressPrefixOf, normalizeAddress } from "../base/ip-address.js";
+import type { AddressSet } from "./cidr.js";
 
 export interface ConnectionLimits {
   readonly total: number;

@@ -2,7 +2,7 @@
 import type { TokenBucket } from "limiter";
 import { createTokenBuckets } from "../base/limits/token-buckets.js";
 import { RpcError } from "../rpc/errors.js";
-import { addressPrefixOf } from "./cidr.js";
+import { addressPrefixOf } from "../base/ip-address.js";
 
 const windowMs = 60_000;
 const maxAddresses = 50_000;

@@ -1,5 +1,6 @@
 import test from "ava";
-import { createAddressSet, normalizeAddress } from "../../src/edge/cidr.js";
+import { normalizeAddress } from "../../src/base/ip-address.js";
+import { createAddressSet } from "../../src/edge/cidr.js";
 import { createClientAddress } from "../../src/edge/client-address.js";
 
 const trusted = createAddressSet(["10.0.0.0/8", "192.0.2.7", "2001:db8::/32"]);

@@ -16,7 +16,8 @@ const postgres = started as PostgresServer;
 testPostgres.after(() => postgres.remove());
 
 /** What docs/data.md says that the health says. */
-const documented = /^The database (does not answer|takes no writes) \((E[A-Z]+|no connection|no answer within 1000 ms)\)\.$/;
+const documented =
+  /^The database (does not answer|takes no writes) \((E[A-Z]+|no connection|no answer within 1000 ms)\)\.$/;
 
 testPostgres.serial("its health says it in the documented words, and SIGTERM ends it in time", async (t) => {
   const dir = await authorityDirectory(t, testKey(1));

@@ -14,7 +14,7 @@ import { createAnnounce } from "../../peers/handshake/announce.js";
 import { createPeerClient, type PeerClient } from "../../peers/handshake/client.js";
 import { createDialer, type Dialer } from "../../peers/handshake/dialer.js";
 import { resolveEndpoint } from "../../peers/address-book/endpoint.js";
-import { dialPrefixOf } from "../../peers/address-book/ip-address.js";
+import { addressPrefixOf } from "../../base/ip-address.js";
 import type { LoopTask } from "../../peers/sync/main-loop.js";
 import type { Self } from "../../peers/handshake/node-info.js";
 import { isOperators, provenIdentity } from "../../peers/address-book/peer.js";
@@ -62,7 +62,7 @@ export function connectPeers(
       const entry = book.get(endpoint);
       const isTrusted = entry !== undefined && isOperators(entry);
       const address = await resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
-      sites.set(endpoint, dialPrefixOf(address.ip));
+      sites.set(endpoint, addressPrefixOf(address.ip));
       if (!isTrusted) {
         pace.countConnection(address.ip, entry?.verifiedMs !== undefined);
       }

@@ -2,7 +2,8 @@
 import { isIP } from "node:net";
 import type { Origin } from "../../chain/mempool/mempool-admission.js";
 import type { Config } from "../../config/config.js";
-import { createAddressSet, addressPrefixOf } from "../../edge/cidr.js";
+import { addressPrefixOf } from "../../base/ip-address.js";
+import { createAddressSet } from "../../edge/cidr.js";
 
 /** Returns the source of transactions from an address. The mempool applies quotas and rates to each source. */
 export type OriginOf = (address: string) => Origin;

@@ -3,7 +3,7 @@
  * classified by these as well.
  */
 import { BlockList, isIPv6 } from "node:net";
-import { carriedAddresses, plainAddress } from "./ip-address.js";
+import { carriedAddresses, normalizeAddress } from "../../base/ip-address.js";
 
 /**
  * Permission to call an address: `public` is always permitted, `private` only if the operator allows it, `never` is
@@ -43,7 +43,7 @@ const globalIpv6 = listOf("2000::/3");
 
 /** Returns the permission to call an address: the strictest among the address itself and its embedded addresses. */
 export function reachOf(address: string): Reach {
-  const ip = plainAddress(address);
+  const ip = normalizeAddress(address);
   const all = [ip, ...carriedAddresses(ip)].map(reachOfOne);
   return (["never", "private"] as const).find((reach) => all.includes(reach)) ?? "public";
 }

@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import { CallError } from "../../rpc/channel.js";
 import { RpcError } from "../../rpc/errors.js";
 import { reachOf } from "./address-ranges.js";
-import { plainAddress } from "./ip-address.js";
+import { normalizeAddress } from "../../base/ip-address.js";
 
 /** Policy of the node for endpoints. */
 export interface EndpointPolicy {
@@ -109,7 +109,7 @@ function parseWebAddress(text: string): URL {
 
 /** Returns the host of an endpoint, without the brackets of IPv6, and with IPv4-mapped addresses as IPv4. */
 function hostOf(endpoint: string): string {
-  return plainAddress(new URL(endpoint).hostname.replace(/^\[|\]$/g, ""));
+  return normalizeAddress(new URL(endpoint).hostname.replace(/^\[|\]$/g, ""));
 }
 
 function portOf({ protocol, port }: URL): number {

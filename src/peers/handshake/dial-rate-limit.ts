@@ -5,7 +5,7 @@
  */
 import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { CallError } from "../../rpc/channel.js";
-import { dialPrefixOf } from "../address-book/ip-address.js";
+import { addressPrefixOf } from "../../base/ip-address.js";
 
 /** Rate limits of dials. */
 export interface DialRateLimit {
@@ -54,7 +54,7 @@ export function createDialRateLimit(intervalMs: number): DialRateLimit {
     takeTurn: (endpoint) => turns.take(endpoint),
     takeDialBack: (endpoint) => turns.has(endpoint) && atOnce.take("all"),
     countConnection(ip, isVerified) {
-      if (!(isVerified ? verified : strangers).take(dialPrefixOf(ip))) {
+      if (!(isVerified ? verified : strangers).take(addressPrefixOf(ip))) {
         throw new DialRateLimited();
       }
     },

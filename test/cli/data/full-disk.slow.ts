@@ -52,7 +52,9 @@ testMounted("database copy names the disk of its target", async (t) => {
   const { dir, disk } = await prepare(t);
   t.regex(
     await runOnFullDisk(disk, "database", "copy", join(dir, "gatehouse.sqlite"), join(disk, "copy.sqlite")),
-    new RegExp(`^(.*\n)?gatehouse: The (disk|database) (of )?${disk}/copy\\.sqlite\\S* (is full|cannot .* and has room)`),
+    new RegExp(
+      `^(.*\n)?gatehouse: The (disk|database) (of )?${disk}/copy\\.sqlite\\S* (is full|cannot .* and has room)`,
+    ),
   );
 });
 

@@ -6,18 +6,30 @@ import { isIPv6 } from "node:net";
 
 /** Parses an IPv6 address without a zone into its eight groups. */
 function groupsOf(ip: string): number[] {
-  const [left = [], right] = ip.split("::").map((side) => side.split(":").flatMap(groupsOfPart));
-  const missing = right === undefined ? 0 : 8 - left.length - right.length;
-  return [...left, ...Array.from({ length: missing }, () => 0), ...(right ?? [])];
+  const [left = "", right] = ip.split("::", 2);
+  const groups = partsOf(left);
+  if (right !== undefined) {
+    const last = partsOf(right);
+    while (groups.length + last.length < 8) {
+      groups.push(0);
+    }
+    groups.push(...last);
+  }
+  return groups;
 }
 
-/** Parses one part of an IPv6 address: one group, or two if the part is an IPv4 address. */
-function groupsOfPart(text: string): number[] {
-  if (text === "") {
-    return [];
+/** Parses groups between colons. An IPv4 address at the end is two groups. */
+function partsOf(text: string): number[] {
+  const groups: number[] = [];
+  for (const part of text === "" ? [] : text.split(":")) {
+    if (part.includes(".")) {
+      const [a, b, c, d] = part.split(".").map(Number) as [number, number, number, number];
+      groups.push(a * 256 + b, c * 256 + d);
+    } else {
+      groups.push(parseInt(part, 16));
+    }
   }
-  const bytes = text.split(".").map(Number);
-  return bytes.length === 4 ? [bytes[0]! * 256 + bytes[1]!, bytes[2]! * 256 + bytes[3]!] : [parseInt(text, 16)];
+  return groups;
 }
 
 /** Formats two groups as an IPv4 address. */
@@ -25,15 +37,35 @@ function toIpv4(high: number, low: number): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
 }
 
-/** Normalizes an address: removes the zone, and converts IPv4-mapped addresses (::ffff:0:0/96) to IPv4. */
-export function plainAddress(address: string): string {
-  const ip = address.replace(/%.*$/, "");
+/** Returns the IPv4 address that the groups of an IPv4-mapped address (::ffff:0:0/96) contain. */
+function mappedIpv4(groups: readonly number[]): string | undefined {
+  const isMapped = groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
+  return isMapped ? toIpv4(groups[6]!, groups[7]!) : undefined;
+}
+
+const withoutZone = (address: string): string => (address.includes("%") ? address.replace(/%.*$/, "") : address);
+
+/** Normalizes an address: removes the zone, and converts IPv4-mapped addresses to IPv4. */
+export function normalizeAddress(address: string): string {
+  if (!address.includes(":")) {
+    return address;
+  }
+  const ip = withoutZone(address);
+  return (isIPv6(ip) ? mappedIpv4(groupsOf(ip)) : undefined) ?? ip;
+}
+
+/** Returns the prefix that one host or site controls: the IPv4 address, or the /64 of an IPv6 address. */
+export function addressPrefixOf(address: string): string {
+  if (!address.includes(":")) {
+    return address;
+  }
+  const ip = withoutZone(address);
   if (!isIPv6(ip)) {
     return ip;
   }
   const groups = groupsOf(ip);
-  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
-  return isMapped ? toIpv4(groups[6]!, groups[7]!) : ip;
+  const hex = (i: number): string => groups[i]!.toString(16);
+  return mappedIpv4(groups) ?? `${hex(0)}:${hex(1)}:${hex(2)}:${hex(3)}::/64`;
 }
 
 /** Returns the IPv4 addresses that packets to an IPv6 address may reach, because the address embeds them. */
@@ -78,10 +110,4 @@ function translated(g: readonly number[]): string[] {
     toIpv4(((g[3]! & 0xff) << 8) | (g[4]! & 0xff), g[5]!),
     toIpv4(((g[4]! & 0xff) << 8) | (g[5]! >> 8), ((g[5]! & 0xff) << 8) | (g[6]! >> 8)),
   ].filter((ip) => !ip.startsWith("0."));
-}
-
-/** Returns the prefix that one host or site controls, as a key: the IPv4 address, or the /64 of an IPv6 address. */
-export function dialPrefixOf(address: string): string {
-  const ip = plainAddress(address);
-  return isIPv6(ip) ? groupsOf(ip).slice(0, 4).join(":") : ip;
 }
