@@ -20,7 +20,7 @@ import type { NodeCore } from "./lifecycle/core.js";
 import { createNodeEdge } from "./serving/edge.js";
 import { watchStore } from "./chain/damage.js";
 import { loadIdentity, openNodeDatabase } from "./data/database.js";
-import { DatabaseAwayError, untilDatabaseAnswers } from "./data/database-wait.js";
+import { DatabaseAwayError, untilDatabaseAnswers } from "./lifecycle/database-wait.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { watchForks } from "./network/forks.js";
 import { startHeadSigner } from "./chain/head-signer.js";

@@ -38,7 +38,7 @@ import { boundsOf, createPublicEdge, startTraces } from "./serving/edge.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { createNodeEvents } from "./serving/event-service.js";
 import { startHeadSigner } from "./chain/head-signer.js";
-import { untilDatabaseAnswers } from "./data/database-wait.js";
+import { untilDatabaseAnswers } from "./lifecycle/database-wait.js";
 import { createNodeHistory } from "./serving/history.js";
 import { createSnapshotSyncStatus } from "./chain/snapshot-sync-status.js";
 import { createPublicServer, drainedOnce } from "./serving/listeners.js";

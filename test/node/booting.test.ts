@@ -203,7 +203,7 @@ testPostgres("a reader waits as well, and one server of several is enough", asyn
 
 test("the limit ends the start, with what to do", async (t) => {
   const { createNodeCore } = await import("../../src/node/lifecycle/core.js");
-  const { DatabaseAwayError, untilDatabaseAnswers } = await import("../../src/node/data/database-wait.js");
+  const { DatabaseAwayError, untilDatabaseAnswers } = await import("../../src/node/lifecycle/database-wait.js");
   const { createProcessErrors } = await import("../../src/health/process-errors.js");
   const { loadConfig } = await import("../../src/config/config.js");
   const { openDatabase } = await import("../../src/db/open.js");

@@ -1,14 +1,15 @@
-/** A node whose PostgreSQL is there and answers nothing: what it says of it, and how long its stop takes. */
+/** A node whose PostgreSQL hangs while it runs, or goes away in the midst of its start. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { testKey } from "../helpers/chain/keys.js";
 import { type PostgresServer, startPostgres } from "../helpers/databases/postgres-server.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
 import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { eventually } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import type { HealthBody } from "../helpers/process/health-shape.js";
 import { createForwarder } from "../helpers/wire/forwarder.js";
-import { askJson } from "../helpers/wire/plain-client.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
 
 const started = await startPostgres();
 const testPostgres = testUnless(typeof started === "string" ? started : undefined);
@@ -43,4 +44,30 @@ testPostgres.serial("its health says it in the documented words, and SIGTERM end
   t.is(await node.ended, 1);
   const tookMs = Date.now() - killedMs;
   t.true(tookMs < 10_000, `${tookMs} ms`);
+});
+
+testPostgres.serial("a start waits for a database that goes away at any of its steps", async (t) => {
+  const dir = await authorityDirectory(t, testKey(1));
+  const database = await createForwarder(t, await postgres.createDatabase());
+  const flags = ["--genesis", join(dir, "genesis.json"), "--database", database.url];
+  const start = () => startNodeProcess(t, dir, flags);
+  await database.open();
+  const stop = async ({ child, ended, stderr }: Awaited<ReturnType<typeof start>>): Promise<void> => {
+    child.kill("SIGTERM");
+    t.is(await ended, 0, stderr());
+  };
+  await stop(await start());
+  // The first start has made the tables. From the 64th or so on, the node has started.
+  for (let packets = 16; packets <= 64; packets += 6) {
+    const closed = database.closeAfter(packets);
+    const starting = start();
+    starting.catch(() => undefined);
+    await Promise.race([closed, starting]);
+    await database.close();
+    await sleep(500);
+    await database.open();
+    await t.notThrowsAsync(starting, `${packets}`);
+    await eventually("it is well", async () => (await ask((await starting).port, "/health")).status === 200);
+    await stop(await starting);
+  }
 });

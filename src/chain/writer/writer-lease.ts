@@ -57,9 +57,14 @@ export async function takeIfFree(
   const machine = await nameMachine();
   const holder = randomBytes(16).toString("hex");
   ownHolders.add(holder);
-  const epoch = await store.take(lease, { holder, host: hostname(), machine, pid: process.pid, identity });
-  if (epoch === undefined) {
-    ownHolders.delete(holder);
+  let epoch: number | undefined;
+  try {
+    epoch = await store.take(lease, { holder, host: hostname(), machine, pid: process.pid, identity });
+  } finally {
+    // After an error the lease may be stored nevertheless; this process then takes it again at once.
+    if (epoch === undefined) {
+      ownHolders.delete(holder);
+    }
   }
   return epoch === undefined ? undefined : { holder, epoch };
 }

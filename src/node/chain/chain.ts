@@ -12,6 +12,7 @@ import { monitorWrites } from "../../chain/writer/write-monitor.js";
 import { readWritersFile } from "../../config/writers-file.js";
 import type { Database } from "../../db/queries/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../../health/shared-subsystem.js";
+import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { watchNullifiers, watchPrograms, watchReadable, watchTree } from "./damage.js";
 import { type SnapshotSyncStatus, whenSynced } from "./snapshot-sync-status.js";
@@ -170,10 +171,11 @@ async function createWriterChain(
 
 /** Opens the mempool, and periodically removes expired transactions from it. */
 async function openNodeMempool(
-  { bus, clock, config, log, onShutdown: onStop }: NodeCore,
+  core: NodeCore,
   store: ChainStore<State>,
   genesis: Genesis | undefined,
 ): Promise<Mempool> {
+  const { bus, clock, config, log, onShutdown: onStop } = core;
   const troubles = createErrorThrottle({
     log,
     level: "warn",
@@ -186,19 +188,22 @@ async function openNodeMempool(
     await store.mempool.settle(settled);
     troubles.well();
   };
-  const mempool = await openMempool({
-    store: { ...store, mempool: { ...store.mempool, settle } },
-    rates: {
-      bytes: config.senderBytesPerMinute,
-      programs: config.senderProgramsPerMinute,
-      leaves: config.senderLeavesPerMinute,
-    },
-    mayWrite: await readWriters(config, genesis),
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
-    onRejected: (rejection) => bus.emit("transactionRejected", rejection),
-    onError,
-  });
+  const mayWrite = await readWriters(config, genesis);
+  const open = (): Promise<Mempool> =>
+    openMempool({
+      store: { ...store, mempool: { ...store.mempool, settle } },
+      rates: {
+        bytes: config.senderBytesPerMinute,
+        programs: config.senderProgramsPerMinute,
+        leaves: config.senderLeavesPerMinute,
+      },
+      mayWrite,
+      nowMs: Date.now,
+      monotonicMs: () => performance.now(),
+      onRejected: (rejection) => bus.emit("transactionRejected", rejection),
+      onError,
+    });
+  const mempool = await untilDatabaseAnswers(core, open);
   // With a clock that is ahead, transactions would expire too early.
   const sweep = async (): Promise<void> => (clock.whyAhead() === undefined ? mempool.sweep() : undefined);
   const sweeps = startPeriodicTask(sweep, sweepEveryMs, onError);

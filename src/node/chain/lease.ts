@@ -8,6 +8,7 @@ import { createWriterLeaseStore, type HeldLease, leaseMs } from "../../chain/wri
 import { migrate } from "../../db/migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Interval in milliseconds at which a lease is renewed. */
@@ -44,17 +45,19 @@ export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<No
   const store = createWriterLeaseStore(database);
   const held =
     deps.taken ??
-    (await takeLease({
-      store,
-      identity: key.publicKey,
-      isAlone: database.files !== undefined,
-      onWaiting: (lease) =>
-        log.info(
-          { subsystem: "chain" },
-          `${describeHolder(lease)} had the database and is silent; its lease runs out in ${Math.max(0, Math.ceil(lease.leftMs / 1_000))} s`,
-        ),
-      signal: lifecycle.signal,
-    }));
+    (await untilDatabaseAnswers(core, () =>
+      takeLease({
+        store,
+        identity: key.publicKey,
+        isAlone: database.files !== undefined,
+        onWaiting: (lease) =>
+          log.info(
+            { subsystem: "chain" },
+            `${describeHolder(lease)} had the database and is silent; its lease runs out in ${Math.max(0, Math.ceil(lease.leftMs / 1_000))} s`,
+          ),
+        signal: lifecycle.signal,
+      }),
+    ));
   onStop("the lease of the database", async () => {
     forgetHolder(held);
     await store.release(held);
@@ -64,12 +67,12 @@ export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<No
   });
   const hold = (): Promise<void> => database.transaction((db) => lease.fence.blocks(db, () => Promise.resolve()));
   try {
-    await hold();
+    await untilDatabaseAnswers(core, hold);
   } catch (error) {
     throw error instanceof FencedError ? new StartError(error.message, { cause: error }) : error;
   }
   lease.renewBy(hold);
-  await migrate(database);
+  await untilDatabaseAnswers(core, () => migrate(database));
   return lease;
 }
 

@@ -10,7 +10,7 @@ import type { Database } from "../../db/queries/database.js";
 import { openDatabase } from "../../db/open.js";
 import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
 import type { Config } from "../../config/config.js";
-import { untilDatabaseAnswers } from "./database-wait.js";
+import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /**

@@ -11,6 +11,7 @@ import type { ChainStore } from "../../chain/blocks/store.js";
 import { describeHeader } from "../../chain/transactions/transaction.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Dependencies of the fork detection besides the core. */
@@ -37,11 +38,12 @@ export interface Forks {
 }
 
 /** Starts the fork detection with the stored evidence. `--recover` marks that evidence as resolved. */
-export async function watchForks({ config, log }: NodeCore, deps: ForksDeps): Promise<Forks> {
+export async function watchForks(core: NodeCore, deps: ForksDeps): Promise<Forks> {
+  const { config, log } = core;
   const { database, store, genesis, key, chainHealth } = deps;
   const evidenceStore = createEvidenceStore(database);
   const book = createEvidenceBook({
-    stored: await evidenceStore.load(),
+    stored: await untilDatabaseAnswers(core, () => evidenceStore.load()),
     nowMs: Date.now,
     onFound(evidence) {
       log.error({ subsystem: "chain" }, describeFork(evidence));
@@ -68,7 +70,7 @@ export async function watchForks({ config, log }: NodeCore, deps: ForksDeps): Pr
   if (config.recover && book.open().length > 0) {
     log.warn({ subsystem: "chain" }, "Evidence of forks is taken as dealt with, by the operator's word");
     book.settle();
-    await save();
+    await untilDatabaseAnswers(core, save);
   }
   show();
 

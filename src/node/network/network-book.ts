@@ -12,6 +12,7 @@ import { checkHost, type EndpointPolicy, parseEndpoint } from "../../peers/addre
 import { createPeerBook, type PeerBook } from "../../peers/address-book/peer-book.js";
 import { createBookSaver, createPeerStore } from "../../peers/address-book/peer-store.js";
 import { RpcError } from "../../rpc/errors.js";
+import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Number of peers that one peer is queried for at a time. */
@@ -32,13 +33,14 @@ export interface NodeBook {
 
 /** Opens the address book. A standby has an empty one, because another node with its key is in the network. */
 export async function openBook(
-  { config }: NodeCore,
+  core: NodeCore,
   { database, ownIdentity }: { readonly database: Database; readonly ownIdentity: string },
 ): Promise<NodeBook> {
+  const { config } = core;
   const policy: EndpointPolicy = { tls: config.omniTls, allowPrivate: config.allowPrivatePeers };
   const store = createPeerStore(database);
   const isNobody = config.role === "standby";
-  const stored = isNobody ? [] : await store.load();
+  const stored = isNobody ? [] : await untilDatabaseAnswers(core, () => store.load());
   const file = isNobody ? undefined : findFile(config.dataDir, config.peersFile, "peers");
   const named = file === undefined ? [] : await readPeersFile(file);
   const book = createPeerBook({

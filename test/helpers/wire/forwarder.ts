@@ -13,6 +13,8 @@ export interface Forwarder {
   close(): Promise<void>;
   /** Keeps all connections, and takes new ones, but passes nothing on, as a server does whose processes are stopped. */
   freeze(): void;
+  /** Closes once so many more packets have come for the server, unless it is opened anew before. Resolves when it has. */
+  closeAfter(packets: number): Promise<void>;
   /** How many connections there were. */
   readonly count: () => number;
 }
@@ -28,6 +30,7 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
   let server: Server | undefined;
   let count = 0;
   let isFrozen = false;
+  let onSent = (): void => undefined;
   const close = async (): Promise<void> => {
     const closed = server && once(server, "close");
     server?.close();
@@ -39,6 +42,7 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
   return {
     url: url.href,
     async open() {
+      onSent = () => undefined;
       server = createServer((near) => {
         count++;
         if (isFrozen) {
@@ -58,6 +62,7 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
           });
           one.pipe(other);
         }
+        near.on("data", () => onSent());
       });
       server.listen(port, "127.0.0.1");
       await once(server, "listening");
@@ -67,6 +72,15 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
       isFrozen = true;
       sockets.forEach((socket) => socket.unpipe().pause());
     },
+    closeAfter: (packets) =>
+      new Promise((resolve) => {
+        let left = packets;
+        onSent = () => {
+          if (--left === 0) {
+            resolve(close());
+          }
+        };
+      }),
     count: () => count,
   };
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { databaseErrorKindOf } from "../../base/errors/database-error-kind.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { explainTrouble } from "../../db/open.js";
-import type { NodeCore } from "../lifecycle/core.js";
+import type { NodeCore } from "./core.js";
 
 /** Error for a database that was still unavailable at the limit. */
 export class DatabaseAwayError extends StartError {}
