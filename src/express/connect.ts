@@ -45,7 +45,7 @@ export function createConnectMiddleware(
           const passage = createPassage(exchange.requestId, served, media);
           valuesByRequest.set(request, valuesOf(call.caller, passage));
           await take(request, lease);
-          longTimeouts(exchange).forEach((name) => delete request.headers[name]);
+          longTimeouts(exchange).forEach((name) => Reflect.deleteProperty(request.headers, name));
           if (media.protocol !== "connect") {
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
           }

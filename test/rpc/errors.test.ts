@@ -51,9 +51,9 @@ test("the errors that comments of the contract speak of are reasons", async (t) 
   t.deepEqual(words.filter(isUnknown), []);
 });
 
-test("the failures that comments of functions speak of have reasons", async (t) => {
+test("the errors that comments of functions name are reasons", async (t) => {
   const words = wordsOf(
-    (await textsOf("src", ".ts")).flatMap((text) => text.match(/\bFailure [A-Z_]+(, [A-Z_]+)*/g) ?? []),
+    (await textsOf("src", ".ts")).flatMap((text) => text.match(/\bRpcError [A-Z_]+(, [A-Z_]+)*/g) ?? []),
   );
   t.true(words.length >= 30, String(words.length));
   t.deepEqual(words.filter(isUnknown), []);

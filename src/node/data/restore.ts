@@ -79,12 +79,12 @@ async function copyFiles(
 ): Promise<void> {
   for (const [i, { name, sizeBytes, sha256 }] of files.entries()) {
     onCopied(i, files.length);
-    await copyPrivately(join(folder, name), join(staging, name)).catch(async (error: NodeJS.ErrnoException) => {
+    await copyPrivately(join(folder, name), join(staging, name)).catch(async (error: unknown) => {
       await describeFile(folder, name).catch(() => {
         throw new StartError(`The backup is damaged: the file ${name} cannot be read. Take another backup.`);
       });
       throw new StartError(
-        `The file ${name} cannot be written to ${dirname(staging)} (${error.code}); make room there, or name another --data-dir.`,
+        `The file ${name} cannot be written to ${dirname(staging)} (${(error as NodeJS.ErrnoException).code}); make room there, or name another --data-dir.`,
       );
     });
     const found = await describeFile(staging, name);

@@ -165,11 +165,10 @@ function createNodePool(
   });
   return {
     ...pool,
-    async listen(address) {
-      const port = await pool.listen(address);
+    async serve() {
+      await pool.serve();
       // The boot step has ended by then, and has changed the status once more.
       setImmediate(show);
-      return port;
     },
   };
 

@@ -1,7 +1,7 @@
 /** A worker process that says what it was told to, then dies, or never starts to listen. */
 import { appendFileSync } from "node:fs";
-import { openIpcChannel } from "../../../src/workers/ipc.js";
-import type { WorkerSide } from "../../../src/workers/pool.js";
+import { openIpcChannel, type IpcHandlers } from "../../../src/workers/ipc.js";
+import type { PoolSide, WorkerSide } from "../../../src/workers/pool.js";
 
 /** What it does, and the file in which it notes that it was started. */
 export interface Fate {
@@ -26,11 +26,7 @@ const side: WorkerSide<Fate, undefined> = {
   tells: {},
 };
 
-const wire = openIpcChannel<{
-  readonly calls: object & Readonly<Record<never, never>>;
-  readonly streams: Readonly<Record<never, never>>;
-  readonly tells: { up(none: undefined): void };
-}>(
+const wire = openIpcChannel<IpcHandlers & PoolSide>(
   {
     send: (message) => process.connected && process.send!(message, undefined, undefined, () => undefined),
     onMessage: (listener) => void process.on("message", listener),
