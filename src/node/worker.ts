@@ -75,7 +75,7 @@ export async function startWorker(
   wire: IpcChannel<NodeSide>,
 ): Promise<RunningWorker> {
   const core = createWorkerCore(start, wire);
-  const { bus, shutdownHooks: stops, lifecycle, onShutdown: onStop, config } = core;
+  const { bus, shutdownHooks: stops, lifecycle, onShutdown, config } = core;
   const tls = await openTls(core);
   const facts = createPublicFacts(core);
   const requests = config.metricsEnabled
@@ -89,7 +89,7 @@ export async function startWorker(
   const history = createNodeHistory(core);
   const server = drainedOnce(createPublicServer(core, { services, edge, tls, facts, history }, connectionAgeMs));
   await server.listen(address);
-  onStop("the listener", () => server.drain(lifecycle.drainLeftMs()));
+  onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
   tellNode(core, edge, wire);
   let hearHead: (signed: Uint8Array) => void = () => undefined;
 
@@ -102,8 +102,8 @@ export async function startWorker(
         hearHead = takeHeads(core, read.heads, booted.headStatement);
         facts.know({ ...read, chain: read.data.chain });
         provide(createWorkerServices(core, { ...read, early, forward, booted }));
-        onStop("the listener", () => server.drain(lifecycle.drainLeftMs()));
-        onStop("those who watch", () => read.events.close());
+        onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
+        onShutdown("those who watch", () => read.events.close());
       },
       async drain(graceMs) {
         lifecycle.stop(graceMs);
@@ -287,7 +287,7 @@ function notHere(): RpcError {
 }
 
 /** Periodically reports the usage of this process by clients, and its own use of resources, to the node. */
-function tellNode({ onShutdown: onStop }: NodeCore, edge: Edge, wire: IpcChannel<NodeSide>): void {
+function tellNode({ onShutdown }: NodeCore, edge: Edge, wire: IpcChannel<NodeSide>): void {
   const shares = setInterval(() => {
     const usage = edge.takeUsage();
     if (usage.places.length + usage.charges.length + usage.shutOut.length > 0) {
@@ -301,7 +301,7 @@ function tellNode({ onShutdown: onStop }: NodeCore, edge: Edge, wire: IpcChannel
   };
   tellVitals();
   const looks = setInterval(tellVitals, vitalsEveryMs);
-  onStop("what is told to the node", () => {
+  onShutdown("what is told to the node", () => {
     clearInterval(shares);
     clearInterval(looks);
   });

@@ -58,7 +58,7 @@ export function makeBlocks(core: NodeCore, deps: SealingDeps): void {
 }
 
 function sealAlone(core: NodeCore, deps: SealingDeps): void {
-  const { log, onShutdown: onStop, subsystems } = core;
+  const { log, onShutdown, subsystems } = core;
   const { chain, key, chainHealth, isSynced, whyUnknown, whyStopped, showClock } = deps;
   const word = createHeadSigner(core, deps);
   let waitsFor: string | undefined;
@@ -110,7 +110,7 @@ function sealAlone(core: NodeCore, deps: SealingDeps): void {
     onError: (error) => troubles.failed(error),
     onStuck: (trouble) => chainHealth.tell("block making", trouble),
   });
-  onStop("the making of blocks", () => sealer.stop());
+  onShutdown("the making of blocks", () => sealer.stop());
 }
 
 /** Returns the message that no node produces blocks, because the genesis names several authorities. */

@@ -121,7 +121,7 @@ async function createWriterChain(
   deps: NodeChainDeps,
   cached: CachedData,
 ): Promise<Pick<NodeChain, "chain" | "written" | "mempool" | "mempoolView">> {
-  const { bus, log, memory, onShutdown: onStop } = core;
+  const { bus, log, memory, onShutdown } = core;
   const { database, store, genesis, head, headers } = deps;
   const watched = monitorWrites({
     store,
@@ -130,9 +130,9 @@ async function createWriterChain(
     nowMs: () => performance.now(),
     onChange: (trouble) => bus.emit("writesChanged", { trouble: trouble === undefined ? undefined : codeOf(trouble) }),
   });
-  onStop("the watch over writes", () => watched.stop());
+  onShutdown("the watch over writes", () => watched.stop());
   const workerPool = createZkThreads(memory.proofThreads);
-  onStop("the threads of proofs", () => workerPool.stop());
+  onShutdown("the threads of proofs", () => workerPool.stop());
   const zk = createZkChanges({
     newest: newestIn(database.read),
     workerPool,
@@ -141,9 +141,9 @@ async function createWriterChain(
   });
   const mempool = await openNodeMempool(core, watched.store, genesis);
   const checks = createCheckThreads(memory.checks);
-  onStop("the threads of checks", () => checks.stop());
+  onShutdown("the threads of checks", () => checks.stop());
   const documents = createDocumentThread(memory.documentHeapMib);
-  onStop("the thread of large documents", () => documents.stop());
+  onShutdown("the thread of large documents", () => documents.stop());
   const chain = createChain({
     checkAside: checks.check,
     store: watched.store,
@@ -175,7 +175,7 @@ async function openNodeMempool(
   store: ChainStore<State>,
   genesis: Genesis | undefined,
 ): Promise<Mempool> {
-  const { bus, clock, config, log, onShutdown: onStop } = core;
+  const { bus, clock, config, log, onShutdown } = core;
   const troubles = createErrorThrottle({
     log,
     level: "warn",
@@ -207,7 +207,7 @@ async function openNodeMempool(
   // With a clock that is ahead, transactions would expire too early.
   const sweep = async (): Promise<void> => (clock.whyAhead() === undefined ? mempool.sweep() : undefined);
   const sweeps = startPeriodicTask(sweep, sweepEveryMs, onError);
-  onStop("the sweeping of the mempool", () => sweeps.stop());
+  onShutdown("the sweeping of the mempool", () => sweeps.stop());
   return mempool;
 }
 
@@ -228,7 +228,7 @@ async function readWriters(
 }
 
 function createReaderChain(
-  { bus, log, onShutdown: onStop }: NodeCore,
+  { bus, log, onShutdown }: NodeCore,
   { store, head, joining }: FollowedChainDeps,
   cached: CachedData,
 ): Chain {
@@ -255,7 +255,7 @@ function createReaderChain(
     onError: (error) => troubles.failed(error),
   });
   bus.on("blockTold", () => reader.now());
-  onStop("the look for new blocks", () => reader.stop());
+  onShutdown("the look for new blocks", () => reader.stop());
   return reader;
 }
 

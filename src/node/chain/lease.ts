@@ -40,7 +40,7 @@ export interface NodeLeaseDeps {
  * @throws StartError if another node holds the lease.
  */
 export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<NodeLease> {
-  const { log, onShutdown: onStop, lifecycle } = core;
+  const { log, onShutdown, lifecycle } = core;
   const { database, key } = deps;
   const store = createWriterLeaseStore(database);
   const held =
@@ -58,7 +58,7 @@ export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<No
         signal: lifecycle.signal,
       }),
     ));
-  onStop("the lease of the database", async () => {
+  onShutdown("the lease of the database", async () => {
     forgetHolder(held);
     await store.release(held);
   });
@@ -78,7 +78,7 @@ export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<No
 
 /** Renews a lease periodically, and reports when the renewal fails. */
 function keepLease(
-  { log, onShutdown: onStop }: NodeCore,
+  { log, onShutdown }: NodeCore,
   { database, chainHealth }: Pick<NodeLeaseDeps, "database" | "chainHealth">,
   held: HeldLease,
   tellHolder: () => Promise<void>,
@@ -123,7 +123,7 @@ function keepLease(
     },
   });
   const timer = setInterval(look, renewEveryMs);
-  onStop("the renewal of the lease", async () => {
+  onShutdown("the renewal of the lease", async () => {
     clearInterval(timer);
     await underWay;
   });

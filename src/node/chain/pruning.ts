@@ -19,7 +19,7 @@ export interface PruningDeps {
  * Removes the transactions of old blocks now and after each new block. Does nothing if the configuration retains all
  * blocks.
  */
-export function pruneAsBlocksCome({ config, bus, log, onShutdown: onStop }: NodeCore, deps: PruningDeps): void {
+export function pruneAsBlocksCome({ config, bus, log, onShutdown }: NodeCore, deps: PruningDeps): void {
   const { database, fence, chain } = deps;
   const retained = BigInt(config.retainBlocks);
   if (retained === 0n) {
@@ -57,7 +57,7 @@ export function pruneAsBlocksCome({ config, bus, log, onShutdown: onStop }: Node
   }
 
   bus.on("blockApplied", look);
-  onStop("the removal of old transactions", async () => {
+  onShutdown("the removal of old transactions", async () => {
     isStopped = true;
     await underWay;
   });

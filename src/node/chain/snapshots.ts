@@ -41,7 +41,7 @@ export interface Snapshots {
 }
 
 export async function openSnapshots(
-  { config, log, onShutdown: onStop }: NodeCore,
+  { config, log, onShutdown }: NodeCore,
   { store }: { readonly store: Pick<ChainStore, "header"> },
 ): Promise<Snapshots> {
   const every = BigInt(config.snapshotEvery);
@@ -71,7 +71,7 @@ export async function openSnapshots(
   let database: ReadableDatabase | undefined;
   let underWay: Promise<void> | undefined;
   let peerBlock: () => bigint | undefined = () => undefined;
-  onStop("the making of snapshots", async () => {
+  onShutdown("the making of snapshots", async () => {
     stopped.abort();
     await underWay;
     await database?.close();

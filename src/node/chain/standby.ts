@@ -27,7 +27,7 @@ export interface Standby {
  * @throws StartError if the node could not write to the database.
  */
 export async function standBy(
-  { log, onShutdown: onStop, subsystems }: NodeCore,
+  { log, onShutdown, subsystems }: NodeCore,
   { database, key }: { readonly database: Database; readonly key: NodeKey },
 ): Promise<Standby> {
   const store = createWriterLeaseStore(database);
@@ -63,7 +63,7 @@ export async function standBy(
     renewEveryMs,
     (error) => log.warn({ subsystem: "chain", err: error }, "The lease of the database cannot be renewed"),
   );
-  onStop("the watch over the lease", async () => {
+  onShutdown("the watch over the lease", async () => {
     await Promise.all([looks.stop(), renewals.stop()]);
     end(held);
   });

@@ -40,7 +40,7 @@ export interface DataVerifier {
 
 /** Starts the repeated verification, which pauses while a snapshot sync is running. */
 export function startDataVerifier(
-  { damage, log, onShutdown: onStop }: NodeCore,
+  { damage, log, onShutdown }: NodeCore,
   deps: VerifyDataDeps & { readonly joining: Pick<SnapshotSyncStatus, "isRunning"> },
 ): DataVerifier {
   const { joining } = deps;
@@ -120,7 +120,7 @@ export function startDataVerifier(
   }
 
   const ended = go().catch(() => undefined);
-  onStop("the walk over what is stored", async () => {
+  onShutdown("the walk over what is stored", async () => {
     stopped.abort();
     await ended;
   });

@@ -20,7 +20,7 @@ import type { NodeCore } from "../lifecycle/core.js";
  * @throws StartError, DatabaseError
  */
 export async function openNodeDatabase(core: NodeCore): Promise<Database> {
-  const { config, log, onShutdown: onStop, warn } = core;
+  const { config, log, onShutdown, warn } = core;
   if (await claimDirectory(config.dataDir)) {
     log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
   }
@@ -36,7 +36,7 @@ export async function openNodeDatabase(core: NodeCore): Promise<Database> {
       throw error;
     }
   });
-  onStop("the database", () => database.close());
+  onShutdown("the database", () => database.close());
   warnings.forEach((sentence) => warn("chain", sentence));
   return database;
 }

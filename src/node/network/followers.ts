@@ -60,7 +60,7 @@ export const openToAll = {
 
 /** Warns if there are private programs on an open network. Does not delay the start. */
 export function warnWhereOpen(
-  { config, log, warn, onShutdown: onStop }: Pick<NodeCore, "config" | "log" | "warn" | "onShutdown">,
+  { config, log, warn, onShutdown }: Pick<NodeCore, "config" | "log" | "warn" | "onShutdown">,
   { genesis, reads }: { readonly genesis: Genesis | undefined; readonly reads: Pick<Queries, "prepare"> },
 ): void {
   if (followersOf(config, genesis) === "listed") {
@@ -70,7 +70,7 @@ export function warnWhereOpen(
     (isSo) => isSo && warn("omni", `${openToAll.found} ${openToAll.remedy}`),
     (error: unknown) => log.warn({ err: error }, "Private programs could not be looked for"),
   );
-  onStop("the search for private programs", async () => {
+  onShutdown("the search for private programs", async () => {
     await warned;
   });
 }

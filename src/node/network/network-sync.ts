@@ -49,7 +49,7 @@ export interface NodeClient {
  * private addresses.
  */
 export function connectPeers(
-  { config, onShutdown: onStop }: NodeCore,
+  { config, onShutdown }: NodeCore,
   key: NodeKey,
   { book, policy, pace }: NodeBook,
 ): NodeClient {
@@ -69,7 +69,7 @@ export function connectPeers(
       return address;
     },
   });
-  onStop("the calls to peers", () => client.close());
+  onShutdown("the calls to peers", () => client.close());
   return { client, siteOf: (endpoint) => sites.get(endpoint) ?? endpoint };
 }
 

@@ -57,7 +57,7 @@ const lookEveryMs = 2_000;
  * to call with the endpoint of another process that uses this node's key.
  */
 export function watchKeys(
-  { log, onShutdown: onStop }: NodeCore,
+  { log, onShutdown }: NodeCore,
   deps: WatchDeps & { readonly self: Self; readonly client: PeerClient; readonly doubles: DuplicateIdentities },
 ): (endpoint: string) => void {
   const { self, client, book, genesis, chainHealth, doubles } = deps;
@@ -106,6 +106,6 @@ export function watchKeys(
   const looks = startPeriodicTask(look, lookEveryMs, (error) =>
     log.warn({ subsystem: "omni", err: error }, "A look at keys failed"),
   );
-  onStop("the watch over keys", () => looks.stop());
+  onShutdown("the watch over keys", () => looks.stop());
   return (endpoint) => keys.met(endpoint);
 }

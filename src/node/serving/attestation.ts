@@ -14,13 +14,7 @@ export interface NodeAttestation {
 }
 
 /** Creates the service. Attestations are verified only after `start`. */
-export function createNodeAttestation({
-  config,
-  subsystems,
-  log,
-  warn,
-  onShutdown: onStop,
-}: NodeCore): NodeAttestation {
+export function createNodeAttestation({ config, subsystems, log, warn, onShutdown }: NodeCore): NodeAttestation {
   let verifier: AttestationVerifier | undefined;
   let notary: WatchedNotary | undefined;
   return {
@@ -51,7 +45,7 @@ export function createNodeAttestation({
         },
       });
       verifier = started;
-      onStop("the verifier", () => started.stop());
+      onShutdown("the verifier", () => started.stop());
       if (config.notaryUrl !== undefined) {
         const watched = watchNotary(config.notaryUrl, ({ answers }) =>
           log[answers ? "info" : "warn"](
@@ -60,7 +54,7 @@ export function createNodeAttestation({
           ),
         );
         notary = watched;
-        onStop("the watch over the notary", () => watched.stop());
+        onShutdown("the watch over the notary", () => watched.stop());
       }
       await started.started;
       if (started.state.status === "failed") {

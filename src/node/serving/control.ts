@@ -44,7 +44,7 @@ export async function openControl(
   core: NodeCore,
   { network, chain, heads, chainServices }: NodeControlDeps,
 ): Promise<number | undefined> {
-  const { log, onShutdown: onStop, wake } = core;
+  const { log, onShutdown, wake } = core;
   const control = createControl({
     nowMs: Date.now,
     reportableNames,
@@ -62,7 +62,7 @@ export async function openControl(
     removePeer: (endpoint) => network.removePeer(endpoint),
     listBook: () => network.book.entries().map(showEntry),
   });
-  onStop("the control service", () => control.stop());
+  onShutdown("the control service", () => control.stop());
   const services = listControlServices({
     control: control.service,
     consensus: createConsensusService(chain, heads),

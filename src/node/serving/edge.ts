@@ -107,7 +107,7 @@ export function createPublicEdge(
   { facts, requests, traces }: PublicEdgeDeps,
   bounds: ReturnType<typeof boundsOf>,
 ): Edge {
-  const { config, log, warn, onShutdown: onStop } = core;
+  const { config, log, warn, onShutdown } = core;
   const edge = createEdge({
     trustedProxies: config.trustedProxies,
     identityMode: config.identityMode,
@@ -136,7 +136,7 @@ export function createPublicEdge(
         "Requests are forwarded from this machine, but --trusted-proxies names no proxy: callers share its address.",
       ),
   });
-  onStop("the edge", () => edge.stop());
+  onShutdown("the edge", () => edge.stop());
   return edge;
 }
 
@@ -186,7 +186,7 @@ export function boundsOf(
 
 /** Starts the traces if an endpoint is configured. Their library is loaded only then. */
 export async function startTraces(
-  { config, onShutdown: onStop }: NodeCore,
+  { config, onShutdown }: NodeCore,
   { publicKey }: Pick<NodeKey, "publicKey">,
 ): Promise<Traces | undefined> {
   if (config.otlpEndpoint === undefined) {
@@ -194,6 +194,6 @@ export async function startTraces(
   }
   const { createTraces } = await import("../../metrics/traces.js");
   const started = createTraces({ endpoint: config.otlpEndpoint, version, publicKey });
-  onStop("the traces", () => started.stop());
+  onShutdown("the traces", () => started.stop());
   return started;
 }

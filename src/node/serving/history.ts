@@ -34,11 +34,7 @@ export function createNodeHistory({ config }: Pick<NodeCore, "config">): NodeHis
 }
 
 /** Adds points to the history until the node stops. */
-export function keepHistory(
-  { bus, log, onShutdown: onStop }: NodeCore,
-  { history }: NodeHistory,
-  deps: NodeHistoryDeps,
-): void {
+export function keepHistory({ bus, log, onShutdown }: NodeCore, { history }: NodeHistory, deps: NodeHistoryDeps): void {
   const failures = createErrorThrottle({
     log,
     level: "warn",
@@ -55,7 +51,7 @@ export function keepHistory(
     (error) => failures.failed(error),
     firstAfterMs,
   );
-  onStop("the history", () => looks.stop());
+  onShutdown("the history", () => looks.stop());
 }
 
 async function takePoint({ health, chain, network }: NodeHistoryDeps): Promise<HistoryPoint> {

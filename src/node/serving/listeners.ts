@@ -143,7 +143,7 @@ interface Internal {
 
 /** Binds the port for other nodes. With TLS, both ends of a connection prove their keys. */
 export async function openInternalPort(core: NodeCore, { services, key, genesis }: Internal): Promise<number> {
-  const { config, onInternalError, onShutdown: onStop } = core;
+  const { config, onInternalError, onShutdown } = core;
   const gate = createEdge({
     trustedProxies: [],
     identityMode: "signed",
@@ -155,7 +155,7 @@ export async function openInternalPort(core: NodeCore, { services, key, genesis 
     onAccess: () => undefined,
     onUntrustedForwarding: () => undefined,
   });
-  onStop("the edge between nodes", () => gate.stop());
+  onShutdown("the edge between nodes", () => gate.stop());
   const server = createGrpcOnlyServer(
     { services, gate, onInternalError },
     config.omniTls ? key.tlsCredentials() : undefined,
@@ -182,8 +182,8 @@ async function open(
 }
 
 /** Adds a shutdown hook that drains a listener in the time that is left. */
-export function drainOnStop({ lifecycle, onShutdown: onStop }: NodeCore, name: string, listener: RpcListener): void {
-  onStop(name, () => listener.drain(lifecycle.drainLeftMs()));
+export function drainOnStop({ lifecycle, onShutdown }: NodeCore, name: string, listener: RpcListener): void {
+  onShutdown(name, () => listener.drain(lifecycle.drainLeftMs()));
 }
 
 /** Returns the host, in the form of a URL, under which this machine reaches a listener. */

@@ -39,7 +39,7 @@ const subsystem = "rpc";
  * @throws StartError if they do not hold a certificate and its key.
  */
 export async function openTls(core: NodeCore): Promise<NodeTls> {
-  const { config, log, bus, warn, onShutdown: onStop } = core;
+  const { config, log, bus, warn, onShutdown } = core;
   const paths = tlsPaths(config);
   if (paths === undefined) {
     bus.on("reloadAsked", () => log.info({}, "There is nothing to read again: no --tls-cert is given"));
@@ -72,7 +72,7 @@ export async function openTls(core: NodeCore): Promise<NodeTls> {
     () => undefined,
   );
   bus.on("reloadAsked", () => void followed.look("asked"));
-  onStop("the watch over the certificate", () => {
+  onShutdown("the watch over the certificate", () => {
     followed.stop();
     // Not awaited: a file system that hangs must not delay the shutdown.
     void looks.stop();

@@ -57,14 +57,14 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
   if (count === 0) {
     return undefined;
   }
-  const { onShutdown: onStop } = core;
+  const { onShutdown } = core;
   const sharing = createUsageSharing();
   const vitals = new Map<number, WorkerVitals>();
   let pool: ProcessPool<WorkerSide> | undefined;
   let publicKey = "";
   const running = (): readonly PoolWorker<WorkerSide>[] => pool?.workers() ?? [];
   const shares = setInterval(() => sharing.share(), shareEveryMs);
-  onStop("what workers share", () => clearInterval(shares));
+  onShutdown("what workers share", () => clearInterval(shares));
 
   return {
     listener(parts) {
@@ -88,7 +88,7 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
       const party: UsageParty = { hear: (usage) => edge.hearUsage(usage) };
       sharing.join(party);
       const looks = setInterval(() => sharing.take(party, edge.takeUsage()), shareEveryMs);
-      onStop("what the edge shares", () => clearInterval(looks));
+      onShutdown("what the edge shares", () => clearInterval(looks));
     },
   };
 }
