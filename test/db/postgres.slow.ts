@@ -9,6 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
+import { createFence } from "../../src/chain/writer/fence-store.js";
+import { createWriterLeaseStore, leaseMs } from "../../src/chain/writer/writer-lease-store.js";
 import { acquireWithinMs } from "../../src/db/queries/connection-pools.js";
 import { DatabaseError } from "../../src/db/queries/database.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
@@ -50,6 +52,23 @@ testPostgres.serial("a missing database and a wrong password are told of", async
   });
   url.password = "wrong";
   await t.throwsAsync(startTestNode(t, { database: url.href }), { message: /refuses the user or the password/ });
+});
+
+testPostgres.serial("a block that computes for longer than its transaction may be idle is stored", async (t) => {
+  const database = await openDatabase(await postgres.createDatabase());
+  t.teardown(() => database.close());
+  await migrate(database);
+  const lease = createWriterLeaseStore(database);
+  const by = { holder: "one", host: "a host", machine: "a machine", pid: 7, identity: authority.publicKey };
+  const held = { holder: by.holder, epoch: (await lease.take(await lease.read(), by))! };
+  const fence = createFence({ held, files: undefined, onOutcome: () => undefined });
+  await database.transaction((db) =>
+    fence.blocks(db, async () => {
+      await sleep(1.2 * leaseMs);
+      await db.run((sql) => sql("writer_lease").update({ host: "another host" }));
+    }),
+  );
+  t.is((await lease.read()).holder?.host, "another host");
 });
 
 testPostgres.serial("nodes that start at once prepare an empty database once, and all of them start", async (t) => {

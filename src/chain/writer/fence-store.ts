@@ -4,7 +4,7 @@
  */
 import type { Database, DatabasePart, DatabaseTransaction, Queries } from "../../db/queries/database.js";
 import { FencedError } from "../blocks/fenced-error.js";
-import { type HeldLease, holdLease, leaseMs, readEpoch, shareLease } from "./writer-lease-store.js";
+import { boundTransaction, type HeldLease, holdLease, leaseMs, readEpoch, shareLease } from "./writer-lease-store.js";
 
 /** Wraps the work of database transactions and decides whether their changes may be stored. */
 export interface Fence {
@@ -86,6 +86,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
         const begunMs = performance.now();
         await checkLease(db, holdLease(db, held));
         holder = db;
+        const heartbeat = keepOpen(db);
         try {
           const result = await work();
           if (performance.now() - begunMs > renewAfterMs) {
@@ -95,6 +96,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
           onOutcome(undefined);
           return result;
         } finally {
+          clearInterval(heartbeat);
           holder = undefined;
         }
       }),
@@ -110,6 +112,19 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
       }),
     isHolding: () => holder !== undefined && holder.stalledMs() < leaseMs,
   };
+}
+
+/**
+ * Sends a statement now and then while no query of the transaction is in flight. The server ends a transaction that is
+ * idle for 10 s, because its process may hang; a block whose documents take longer to compute needs more time.
+ */
+function keepOpen(db: DatabaseTransaction): NodeJS.Timeout {
+  return setInterval(() => {
+    if (db.stalledMs() === 0) {
+      // An error ends the transaction, so the next query of the work reports it.
+      boundTransaction(db).catch(() => undefined);
+    }
+  }, renewAfterMs);
 }
 
 /** Wraps the transactions of a part of the database in a fence. */

@@ -80,7 +80,7 @@ export function createWriterLeaseStore({
     take: (seen, { holder, host, machine, pid, identity }) =>
       transaction(async (db) => {
         const { lockFree, nowMs } = db.dialect;
-        await beginBounded(db);
+        await boundTransaction(db);
         const free = await db.rows((sql) =>
           sql.raw(`SELECT epoch FROM ${table} WHERE epoch = ? AND until_ms = ?${lockFree}`, [seen.epoch, seen.untilMs]),
         );
@@ -124,11 +124,11 @@ export async function readEpoch(db: Queries): Promise<number> {
   return (await db.first<{ epoch: number }>((sql) => sql(table).select("epoch")))!.epoch;
 }
 
-/** Makes the server end this transaction if the process hangs in the middle of it. */
-async function beginBounded(db: Queries): Promise<void> {
-  const { boundTransaction } = db.dialect;
-  if (boundTransaction !== undefined) {
-    await db.run((sql) => sql.raw(boundTransaction));
+/** Makes the server end this transaction if the process hangs in the middle of it. Repeating it restarts the wait. */
+export async function boundTransaction(db: Queries): Promise<void> {
+  const { boundTransaction: statement } = db.dialect;
+  if (statement !== undefined) {
+    await db.run((sql) => sql.raw(statement));
   }
 }
 
@@ -138,7 +138,7 @@ async function beginBounded(db: Queries): Promise<void> {
  * @returns true if this node holds the lease.
  */
 export async function holdLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
-  await beginBounded(db);
+  await boundTransaction(db);
   const untilMs = `${db.dialect.nowMs} + ${leaseMs}`;
   const found = await db.run((sql) =>
     sql(table)
@@ -155,6 +155,6 @@ export async function holdLease(db: Queries, { holder, epoch }: HeldLease): Prom
  * @returns true if this node holds the lease.
  */
 export async function shareLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
-  await beginBounded(db);
+  await boundTransaction(db);
   return (await db.first((sql) => sql(table).where({ holder, epoch }).forKeyShare().select("epoch"))) !== undefined;
 }
