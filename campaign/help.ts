@@ -39,7 +39,7 @@ hit is up to the machine.
 
 Examples:
   npm run campaign
-  npm run campaign -- --minutes 60 --report docs/campaigns/hour.md
+  npm run campaign -- --minutes 60 --report data/hour.md
   npm run campaign -- --seed 7 --faults kill,power --json
   npm run campaign -- --database postgresql --faults server
 `;
