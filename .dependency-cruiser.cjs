@@ -1,6 +1,6 @@
 /**
  * The rooms of src/ and which way they may see each other, as a list of what is allowed: an import that no line names
- * is refused, whoever it is between. docs/architecture.md shows the rooms; test/architecture plants imports that must
+ * is refused, whoever it is between. docs/internals/architecture.md lists them; test/architecture plants imports that must
  * be refused.
  *
  *   main → cli → node → features → rpc, db, tree, base        node → express → transcoding → rpc        cli → light → rpc        cli, light → client → some files of tree, storage, base

@@ -1,4 +1,4 @@
-/** Figures that are kept: docs/benchmarks.json holds those of the newest release, and a run is set beside them. */
+/** Stored figures: docs/internals/benchmarks.json holds those of the latest release, and a run is compared with them. */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import type { Row, SuiteRow } from "./row.js";

@@ -1,4 +1,4 @@
-/** The tables of docs/benchmarks.md and the README: figures of docs/benchmarks.json, the run of the newest release. */
+/** The tables of docs/internals/benchmarks.md and the README, from benchmarks.json next to it, the run of the latest release. */
 import { readFileSync } from "node:fs";
 import { type KeptRun, parseRun } from "../../bench/benchmarks.js";
 import { formatFigure } from "../../bench/print.js";
@@ -6,7 +6,7 @@ import { code, plain, table } from "./markdown.js";
 
 type KeptRow = KeptRun["rows"][number];
 
-const path = "docs/benchmarks.json";
+const path = "docs/internals/benchmarks.json";
 const readKept = (): KeptRun => parseRun(readFileSync(path, "utf8"), path);
 
 /** Everything that was measured, suite by suite. */

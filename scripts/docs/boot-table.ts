@@ -1,4 +1,4 @@
-/** The table of the boot, for docs/architecture.md. */
+/** The table of the boot, for docs/internals/architecture.md. */
 import { bootTable } from "../../src/node/boot.js";
 import type { Row } from "../../src/node/lifecycle/boot-table.js";
 import { code, table } from "./markdown.js";

@@ -24,11 +24,11 @@ interface Generated {
 }
 
 const generated: readonly Generated[] = [
-  { path: "docs/architecture.md", part: "boot", text: bootRows },
+  { path: "docs/internals/architecture.md", part: "boot", text: bootRows },
   { path: "docs/options.md", part: "options", text: optionsTable },
   { path: "docs/config.schema.json", text: configSchema },
   { path: "docs/errors.md", part: "reasons", text: reasonsTable },
-  { path: "docs/benchmarks.md", part: "benchmarks", text: benchmarkTables },
+  { path: "docs/internals/benchmarks.md", part: "benchmarks", text: benchmarkTables },
   { path: "README.md", part: "highlights", text: benchmarkHighlights },
   { path: "docs/metrics.md", part: "metrics", text: metricsTable },
   { path: "examples/vectors/keys.json", text: keyVectors },

@@ -3,7 +3,7 @@ import test from "ava";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 
-const page = await readFile("docs/architecture.md", "utf8");
+const page = await readFile("docs/internals/architecture.md", "utf8");
 
 /** Returns true if a source file declares a name: as a function, value or type, or as a member of one. */
 function declares(source: string, name: string): boolean {
@@ -16,7 +16,7 @@ test("each function that a walk names is declared where its link leads", async (
   const links = [...page.matchAll(/\[`(\w+)`\]\(([^)#]+\.ts)\)/g)];
   t.true(links.length > 30);
   for (const [, name, target] of links) {
-    const path = normalize(join("docs", target!));
+    const path = normalize(join("docs/internals", target!));
     t.true(declares(await readFile(path, "utf8"), name!), `${name} is not declared in ${path}`);
   }
 });
