@@ -84,19 +84,19 @@ const client = [
  * transaction does in words.
  */
 const explorer = [
-  { from: { path: "^pages/explore/" }, to: { path: "^pages/explore/" } },
+  { from: { path: "^src/pages/explore/" }, to: { path: "^src/pages/explore/" } },
   {
-    from: { path: "^pages/explore/" },
+    from: { path: "^src/pages/explore/" },
     to: { path: "^client/src/(bytes|identity|keys|proof/(check|headers|json|network|proof-error))\\.ts$" },
   },
   {
-    from: { path: "^pages/explore/" },
+    from: { path: "^src/pages/explore/" },
     to: {
       path: "^src/(base/(describe-operation|crypto/signing-payloads)|storage/documents/(document|document-parts|json-text))\\.ts$",
     },
   },
   {
-    from: { path: "^pages/explore/" },
+    from: { path: "^src/pages/explore/" },
     to: { path: "^node_modules/(@bufbuild/protobuf/dist/esm/wire|poseidon-lite)/" },
   },
 ];

@@ -2,8 +2,8 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compareWithKept, formatChanges, readRun } from "../../bench/benchmarks.js";
-import { ratioOfRounds } from "../../bench/statistics.js";
+import { compareWithKept, formatChanges, readRun } from "../../tools/bench/benchmarks.js";
+import { ratioOfRounds } from "../../tools/bench/statistics.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 const machine = { node: "v20.19.0", cpu: "a processor", cores: 2 };

@@ -1,9 +1,9 @@
 /** A short campaign: a fault of each of these kinds on a real network, and nothing is lost. CAMPAIGN_SEED repeats one. */
 import test from "ava";
 import { randomInt } from "node:crypto";
-import { runCampaign } from "../../campaign/campaign.js";
-import { writeReport } from "../../campaign/report.js";
-import type { FaultKind } from "../../campaign/settings.js";
+import { runCampaign } from "../../tools/campaign/campaign.js";
+import { writeReport } from "../../tools/campaign/report.js";
+import type { FaultKind } from "../../tools/campaign/settings.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 /** Where one of them cannot be made, it is left out, and the log says why. */

@@ -7,7 +7,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import knex from "knex";
-import { type Disk, type Fullness, watchDisks } from "../../campaign/disk/disk.js";
+import { type Disk, type Fullness, watchDisks } from "../../tools/campaign/disk/disk.js";
 import type { Chance } from "../helpers/wire/hostile-values.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";

@@ -1,7 +1,7 @@
 /** The model, told of networks that went wrong: it must find each fault, and none where all was well. */
 import test from "ava";
-import type { Answer, Change, Column, Fate, SentTransaction } from "../../campaign/model/history.js";
-import { createModel, type Model } from "../../campaign/model/model.js";
+import type { Answer, Change, Column, Fate, SentTransaction } from "../../tools/campaign/model/history.js";
+import { createModel, type Model } from "../../tools/campaign/model/model.js";
 
 const names = ["authority", "follower 1", "follower 2"];
 const genesisHash = "genesis";

@@ -1,9 +1,9 @@
 /** A seed gives the same faults and the same load, whatever the nodes do. */
 import test from "ava";
-import { createOperations } from "../../campaign/load/operations.js";
-import { createProgramStates } from "../../campaign/model/programs.js";
-import { planRound } from "../../campaign/schedule.js";
-import { type FaultKind, faultKinds } from "../../campaign/settings.js";
+import { createOperations } from "../../tools/campaign/load/operations.js";
+import { createProgramStates } from "../../tools/campaign/model/programs.js";
+import { planRound } from "../../tools/campaign/schedule.js";
+import { type FaultKind, faultKinds } from "../../tools/campaign/settings.js";
 import { createChance } from "../helpers/wire/hostile-values.js";
 import { testKey } from "../helpers/chain/keys.js";
 

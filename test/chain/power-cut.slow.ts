@@ -7,7 +7,7 @@ import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { watchDisks } from "../../campaign/disk/disk.js";
+import { watchDisks } from "../../tools/campaign/disk/disk.js";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { openDatabase } from "../../src/db/open.js";

@@ -27,8 +27,8 @@ import {
   nowMs,
   spent,
   unspent,
-} from "../../scripts/docs/vectors/proof-world.js";
-import { createProver } from "../../scripts/docs/vectors/state.js";
+} from "../../tools/docs/vectors/proof-world.js";
+import { createProver } from "../../tools/docs/vectors/state.js";
 
 interface Vector {
   readonly name: string;

@@ -31,7 +31,7 @@ import { type GetProofRequest, type GetProofResponse, StateService } from "../..
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import { createProver, signHead, signHeader } from "../../scripts/docs/vectors/state.js";
+import { createProver, signHead, signHeader } from "../../tools/docs/vectors/state.js";
 import { emptyNodes, hashPair, toHex } from "../../src/zk/poseidon.js";
 import { emptyCommitmentRoot } from "../../client/src/proof/zk-reads.js";
 import { testKey } from "../helpers/chain/keys.js";

@@ -36,7 +36,7 @@ export interface Answered {
 /** Examples by the full name of their rpc. */
 export type Examples = Readonly<Record<string, Example>>;
 
-const file = "pages/examples.json";
+const file = "src/pages/examples.json";
 
 /** The ones that the node shows. */
 export async function readExamples(): Promise<Examples> {

@@ -1,7 +1,7 @@
 /** What of the documents is generated, as it is committed; `npm run docs` puts it right. */
 import test from "ava";
 import { readFile } from "node:fs/promises";
-import { generateDocs } from "../../scripts/docs/generated.js";
+import { generateDocs } from "../../tools/docs/generated.js";
 import { options } from "../../src/config/options.js";
 
 /** The content of a file without its layout: the white space of JSON, and the padding of tables. */

@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
-const places = ["*.md", "docs", "deploy", "examples", "bench", "pages", "client", "src/cli"];
+const places = ["*.md", "docs", "deploy", "examples", "tools/bench", "src/pages", "client", "src/cli"];
 /** Compiled, or data: proofs that are refused are there, too. The changelog tells of versions that are over. */
 const leftOut = /\.(png|svg|ico|wasm|binpb)$|^examples\/vectors\/.*\.json$|^CHANGELOG\.md$|_pb2?\b/;
 

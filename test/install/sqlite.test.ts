@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
-const script = resolve("scripts/install/sqlite.mjs");
+const script = resolve("tools/install/sqlite.mjs");
 
 test("it says nothing where SQLite can be loaded", (t) => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: "utf8" });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { BlockHeaderSchema, HeadStatementSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { GetProofResponseSchema, ProgramRecordSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
-import { messageTablesPlugin } from "../../scripts/pages/explorer.js";
+import { messageTablesPlugin } from "../../tools/pages/explorer.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { createRandom } from "../helpers/wire/random-message.js";
 

@@ -11,7 +11,7 @@ import {
   type ObjectState,
   type ProgramState,
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import { createProver, signHead, signHeader } from "../../../scripts/docs/vectors/state.js";
+import { createProver, signHead, signHeader } from "../../../tools/docs/vectors/state.js";
 import { type TestKey, testKey } from "../chain/keys.js";
 import type { Teardown } from "./teardown.js";
 import { testNetwork } from "../chain/transactions.js";

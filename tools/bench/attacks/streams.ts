@@ -1,0 +1,132 @@
+/** Streams of HTTP/2 that are held open, or whose answers nobody reads. */
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Settings } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import { grpcMessage } from "../../../test/helpers/wire/http2-frames.js";
+import { type Attacks, attackerAddress, type Deeds, openSocket } from "./attack.js";
+import { type Call, callOf, headersOf, readProgram } from "./calls.js";
+
+/** Streams to be held. */
+interface Holding {
+  readonly connections: number;
+  readonly streamsEach: number;
+  /** The calls, in turns. */
+  readonly calls: readonly Call[];
+  readonly settings?: Settings;
+  /** How many addresses the connections come from. */
+  readonly addresses?: number;
+  /** Reads what comes. */
+  readonly reads: boolean;
+}
+
+/** Most streams that are opened at a time, and how often, so that opening itself is no flood. */
+const [openAtOnce, openEveryMs] = [100, 20];
+
+/** One connection with its streams; opened again when it was closed. */
+interface Connection {
+  readonly session: ClientHttp2Session;
+  readonly open: Set<ClientHttp2Stream>;
+}
+
+/** Holds so many streams until the signal, and opens those again that were ended. */
+async function holdStreams(port: number, signal: AbortSignal, holding: Holding): Promise<Deeds> {
+  const { connections, streamsEach, calls, settings = {}, addresses = 1, reads } = holding;
+  const answered = new WeakSet<ClientHttp2Stream>();
+  const held: Connection[] = [];
+  let [opened, ended, cut] = [0, 0, 0];
+  const connectAs = (i: number): Connection => {
+    const localAddress = addresses === 1 ? undefined : attackerAddress(i % addresses);
+    const createConnection = () => openSocket(port, localAddress);
+    const session = connect("http://127.0.0.1", { createConnection, settings }).on("error", () => undefined);
+    session.once("close", () => cut++);
+    return { session, open: new Set() };
+  };
+  const openStream = ({ session, open }: Connection): void => {
+    const call = calls[opened++ % calls.length]!;
+    const stream = session.request(headersOf(call)).on("error", () => undefined);
+    open.add(stream);
+    stream.once("response", ({ ":status": status, "grpc-status": failed }) => {
+      if (String(status) === "200" && failed === undefined) {
+        answered.add(stream);
+      }
+    });
+    stream.once("close", () => {
+      ended++;
+      open.delete(stream);
+    });
+    if (reads) {
+      stream.resume();
+    }
+    // Not ended: a stream of requests goes on, and of other methods the one message is there.
+    stream.write(call.body);
+    if (!call.path.includes("reflection")) {
+      stream.end();
+    }
+  };
+  while (!signal.aborted) {
+    let left = openAtOnce;
+    for (let i = 0; i < connections && left > 0; i++) {
+      if (held[i] === undefined || held[i]!.session.destroyed || held[i]!.session.closed) {
+        held[i] = connectAs(i);
+        left -= 5;
+      }
+      for (; held[i]!.open.size < streamsEach && left > 0; left--) {
+        openStream(held[i]!);
+      }
+    }
+    await sleep(openEveryMs);
+  }
+  const open = held.flatMap((connection) => [...connection.open]);
+  return {
+    "streams held": open.filter((stream) => answered.has(stream)).length,
+    "streams ended": ended,
+    "connections cut": cut,
+  };
+}
+
+const watches = [
+  { path: "/grpc.health.v1.Health/Watch", body: grpcMessage(Buffer.alloc(0)) },
+  callOf(HealthService.method.watchHealth, {}),
+  callOf(ServerReflection.method.serverReflectionInfo, { messageRequest: { case: "listServices", value: "*" } }),
+];
+
+function heldStreams(count: number, connections: number): Attacks[string] {
+  const holding = { connections, streamsEach: count / connections, calls: watches, reads: true };
+  return { harm: ({ port }, signal) => holdStreams(port, signal, holding) };
+}
+
+export const streamAttacks: Attacks = {
+  "2,000 held streams": heldStreams(2_000, 20),
+  "10,000 held streams": heldStreams(10_000, 100),
+  "1,000 slow readers, gRPC, window 0": {
+    harm: ({ port, program }, signal) =>
+      holdStreams(port, signal, {
+        connections: 4,
+        streamsEach: 250,
+        calls: [readProgram(program)],
+        settings: { initialWindowSize: 0 },
+        reads: false,
+      }),
+  },
+  "1,000 slow readers, gRPC, 20 addresses": {
+    harm: ({ port, program }, signal) =>
+      holdStreams(port, signal, {
+        connections: 20,
+        streamsEach: 50,
+        calls: [readProgram(program)],
+        addresses: 20,
+        reads: false,
+      }),
+  },
+  "150 slow readers of ListBlocks": {
+    harm: ({ port }, signal) =>
+      holdStreams(port, signal, {
+        connections: 2,
+        streamsEach: 75,
+        calls: [callOf(ChainService.method.listBlocks, { fromNumber: 1n })],
+        reads: false,
+      }),
+  },
+};

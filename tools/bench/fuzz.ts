@@ -1,0 +1,202 @@
+/** Hostile transactions against two nodes, one on SQLite and one on PostgreSQL: they must end with equal chains and states. */
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { nodeKeyPath } from "../../src/base/crypto/node-key.js";
+import { cannotBeApplied } from "../../src/chain/writer/blocks.js";
+import { openDatabase } from "../../src/db/open.js";
+import { verificationKeyJson } from "../../test/helpers/chain/groth16.js";
+import { createHostileTransactions, type HostileTransactions } from "../../test/helpers/chain/hostile-transactions.js";
+import { createChance } from "../../test/helpers/wire/hostile-values.js";
+import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
+import { startPostgres } from "../../test/helpers/databases/postgres-server.js";
+import { readState } from "../../test/helpers/chain/state-digest.js";
+import type { OwnNodeBench, Row } from "./row.js";
+import { type NodeProcess, startGatehouse } from "./server-process.js";
+
+/** What the benchmark takes. */
+export interface FuzzBench extends Pick<OwnNodeBench, "directory" | "say"> {
+  readonly minutes: number;
+  /** What all transactions follow from; and who makes the blocks. */
+  readonly seed: number;
+}
+
+/** Each has a chain of its own, and the nodes change their parts. */
+const roundCount = 4;
+const atOnce = 8;
+/** How long a node may take to include what was taken, and another one to follow. */
+const settleMs = 120_000;
+const [authority, follower] = [testKey(1), testKey(2)];
+
+/** Runs it. */
+export async function benchFuzz({ directory, minutes, seed, say }: FuzzBench): Promise<Row[]> {
+  const postgres = await startPostgres();
+  if (typeof postgres === "string") {
+    return [{ name: "fuzz", figures: {}, note: `PostgreSQL does not start: ${postgres}` }];
+  }
+  const rows: Row[] = [];
+  try {
+    for (let round = 0; round < roundCount; round++) {
+      const roundSeed = seed + round;
+      say(`hostile transactions, seed ${roundSeed}`);
+      const dir = join(directory, `fuzz-${roundSeed}`);
+      const urls = [`sqlite:${join(dir, "a.sqlite")}`, await postgres.createDatabase()] as const;
+      rows.push(await runRound({ dir, urls, seed: roundSeed, ms: (minutes * 60_000) / roundCount }));
+    }
+  } finally {
+    await postgres.remove();
+  }
+  return rows;
+}
+
+interface Round {
+  readonly dir: string;
+  /** Of databases: SQLite, PostgreSQL. */
+  readonly urls: readonly [string, string];
+  readonly seed: number;
+  readonly ms: number;
+}
+
+async function runRound({ dir, urls, seed, ms }: Round): Promise<Row> {
+  const hasProofs = seed % 4 >= 2;
+  const zk = hasProofs ? { verificationKey: verificationKeyJson } : undefined;
+  const genesis = JSON.stringify({ name: "fuzz", authorities: [authority.publicKey], zk });
+  const [first, second] = seed % 2 === 0 ? urls : ([urls[1], urls[0]] as const);
+  await mkdir(dir, { recursive: true });
+  await writeFile(join(dir, "genesis.json"), genesis);
+  const start = async (name: string, key: typeof authority, database: string, peer: string): Promise<NodeProcess> => {
+    const [dataDir, peers] = [join(dir, name), join(dir, `${name}-peers.json`)];
+    await mkdir(dataDir);
+    await writeKey(nodeKeyPath(dataDir), key);
+    await writeFile(peers, JSON.stringify([{ url: peer }]));
+    const flags = ["--genesis", join(dir, "genesis.json"), "--peers", peers, "--allow-private-peers"];
+    const where = ["--data-dir", dataDir, "--database", database, "--loop-interval", "1"];
+    return await startGatehouse([...flags, ...where], { hidesLog: true });
+  };
+  const network = sha256(genesis);
+  const hostile = createHostileTransactions({ seed, network, authority, nowMs: Date.now, hasProofs });
+  const nodes: NodeProcess[] = [];
+  try {
+    // Of the peers that it is given none is there.
+    nodes.push(await start("authority", authority, first, "https://127.0.0.1:9"));
+    nodes.push(await start("follower", follower, second, `https://127.0.0.1:${nodes[0]!.omniPort}`));
+    const sent = await send(hostile, nodes, createChance(seed), ms);
+    const head = await settle(hostile, nodes);
+    await Promise.all(nodes.map((node) => node.stop()));
+    const [ours, theirs] = await Promise.all([first, second].map((url) => readDatabase(url, hostile)));
+    const unlike = ours!.lines.find((line, i) => line !== theirs!.lines[i]);
+    const notes = [
+      ...sent.faults,
+      ...(isDeepStrictEqual(ours, theirs) ? [] : [`The states differ: ${unlike?.slice(0, 500) ?? "in length"}`]),
+      ...(ours!.unexpected + theirs!.unexpected === 0 ? [] : ["A transaction was rejected for an error of no rule."]),
+    ];
+    if (notes.length > 0) {
+      throw new Error(`Seed ${seed}: ${notes.join(" ")}`);
+    }
+    const { taken, refused } = sent;
+    const logLines = nodes.reduce((sum, node) => sum + node.logLines(), 0);
+    return {
+      name: `seed ${seed}, authority on ${first.split(":")[0]!}`,
+      figures: { taken, refused, blocks: head, "log lines": logLines },
+    };
+  } finally {
+    await Promise.all(nodes.map((node) => node.stop()));
+  }
+}
+
+/** Sends transactions to one node or the other; what is answered must be a refusal, or nothing is wrong with it. */
+async function send(
+  hostile: HostileTransactions,
+  nodes: readonly NodeProcess[],
+  chance: ReturnType<typeof createChance>,
+  ms: number,
+): Promise<{ taken: number; refused: number; faults: readonly string[] }> {
+  const clients = nodes.map(clientOf);
+  const faults: string[] = [];
+  const endMs = performance.now() + ms;
+  let [taken, refused] = [0, 0];
+  const sendOne = async (transaction: Transaction): Promise<void> => {
+    try {
+      await chance.pick(clients).submitTransaction({ transaction });
+      hostile.learnTaken(transaction);
+      taken++;
+    } catch (error) {
+      refused++;
+      const { code, rawMessage } = ConnectError.from(error);
+      if (code === Code.Internal || code === Code.Unknown) {
+        faults.push(`${rawMessage} for ${Buffer.from(transaction.body).toString("base64").slice(0, 2_000)}.`);
+      } else if (code === Code.Unavailable || code === Code.ResourceExhausted) {
+        await sleep(1_000);
+      }
+    }
+  };
+  const work = async (): Promise<void> => {
+    while (performance.now() < endMs && faults.length < 10) {
+      await sendOne(hostile.next());
+    }
+  };
+  const watch = async (): Promise<void> => {
+    while (performance.now() < endMs) {
+      const { rootHash } = await ask<{ rootHash?: string }>(nodes[0]!, "/zk/merkle-root");
+      // It may have refused to answer just now.
+      if (rootHash !== undefined) {
+        hostile.learnRoot(rootHash);
+      }
+      await sleep(1_000);
+    }
+  };
+  await Promise.all([watch(), ...Array.from({ length: atOnce }, work)]);
+  return { taken, refused, faults };
+}
+
+/** Waits until an honest transaction is in a block on both nodes, whose heads are equal then; gives the head's number. */
+async function settle(hostile: HostileTransactions, nodes: readonly NodeProcess[]): Promise<number> {
+  const endMs = performance.now() + settleMs;
+  const honest = hostile.honest();
+  const { hash } = await clientOf(nodes[1]!).submitTransaction({ transaction: honest });
+  for (;;) {
+    const fates = await Promise.all(
+      nodes.map((node) => ask<{ status?: string }>(node, `/chain/transactions/${hash}`).catch(() => ({ status: "" }))),
+    );
+    const heads = await Promise.all(nodes.map((node) => ask<{ number: number; hash: string }>(node, "/chain/head")));
+    const pending = await ask<{ mempool_size: number }>(nodes[0]!, "/health");
+    const isIncluded = fates.every(({ status }) => status === "included");
+    if (isIncluded && heads[0]!.hash === heads[1]!.hash && pending.mempool_size === 0) {
+      return heads[0]!.number;
+    }
+    if (performance.now() > endMs) {
+      const seen = { fates, heads, pending: pending.mempool_size };
+      throw new Error(`The chain takes no honest transaction, or the nodes differ: ${JSON.stringify(seen)}`);
+    }
+    await sleep(500);
+  }
+}
+
+async function readDatabase(url: string, hostile: HostileTransactions) {
+  const database = await openDatabase(url);
+  try {
+    const lines = await readState(database, hostile);
+    const rejected = await database.mempool.read.rows((sql) =>
+      sql("rejected_transactions").where({ reason: cannotBeApplied }),
+    );
+    return { lines, unexpected: rejected.length };
+  } finally {
+    await database.close();
+  }
+}
+
+function clientOf({ port }: NodeProcess) {
+  return createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
+}
+
+/** By a connection of its own: one that is kept may be closed by the node at the very moment that it is used. */
+async function ask<T>({ port }: NodeProcess, path: string): Promise<T> {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { Connection: "close" } });
+  return (await answer.json()) as T;
+}

@@ -1,0 +1,217 @@
+/** Measures a node against bare baselines in one run, and prints ratios: `npm run bench`, `npm run bench -- --help`. */
+import { Command, InvalidArgumentError } from "commander";
+import { execFileSync } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { availableParallelism, cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { errorMessage } from "../../src/base/errors/error-message.js";
+import { benchAttestation } from "./attestation.js";
+import { compareWithKept, formatChanges, readRun } from "./benchmarks.js";
+import { benchBoot } from "./boot.js";
+import { benchCaching } from "./caching.js";
+import { benchCodecs } from "./codecs.js";
+import { benchDurability } from "./durability.js";
+import { benchFuzz } from "./fuzz.js";
+import { benchFronts } from "./fronts.js";
+import { benchHostile } from "./hostile.js";
+import { benchNetwork } from "./network.js";
+import { formatRows } from "./print.js";
+import type { BenchContext, OwnNodeBench, Row, SuiteRow } from "./row.js";
+import { benchSizes } from "./sizes.js";
+import { benchSnapshot } from "./snapshot.js";
+import { benchState } from "./state.js";
+import { benchStore } from "./store.js";
+import { type ServerProcess, startGatehouse } from "./server-process.js";
+import { benchSwitchovers } from "./switchovers.js";
+import { benchTree } from "./tree.js";
+import { benchTransports } from "./transports.js";
+import { benchWatchers } from "./watchers.js";
+import { benchWorkers } from "./workers.js";
+
+const suites = [
+  ...([
+    "transports",
+    "fronts",
+    "caching",
+    "codecs",
+    "boot",
+    "hostile",
+    "store",
+    "state",
+    "durability",
+    "tree",
+    "attestation",
+    "network",
+  ] as const),
+  ...(["snapshot", "switchovers", "fuzz", "sizes", "watchers", "workers"] as const),
+] as const;
+type Suite = (typeof suites)[number];
+
+const genesis = fileURLToPath(new URL("../../../examples/genesis.json", import.meta.url));
+
+const { args, opts } = (() => {
+  const command = new Command("bench")
+    .description(
+      "Measures a node as it is shipped against bare baselines, in turns in one run. A ratio of 1 is as fast as the " +
+        "baseline, by processor time of the server for one request; requests a second depend on the load generator too.",
+    )
+    .argument("[suites...]", `what to measure: ${suites.join(", ")}`, suites)
+    .option("--rounds <NUMBER>", "how often to repeat each measurement; medians are shown", positive, 5)
+    .option("--seconds <NUMBER>", "length of one measurement", positive, 2)
+    .option("--programs <NUMBER>", "programs that the suites store and state load", positive, 100_000)
+    .option("--leaves <NUMBER>", "leaves that the suite tree loads", positive, 100_000)
+    .option("--blocks <NUMBER>", "blocks that the suite network follows", positive, 1_000)
+    .option(
+      "--against <FOLDER>",
+      "another clone, built: the suites transports and caching measure it beside this one, before and after",
+    )
+    .option("--transactions <NUMBER>", "transactions of the chain that the suite snapshot joins", positive, 20_000)
+    .option("--changes <NUMBER>", "how often the servers change places in the suite switchovers", positive, 100)
+    .option("--only <TEXT>", "of the suite hostile, the attacks whose names contain this")
+    .option("--minutes <NUMBER>", "how long the suite fuzz sends hostile transactions", positive, 1)
+    .option("--seed <NUMBER>", "what the suite fuzz makes them from", positive)
+    .option(
+      "--compare <FILE>",
+      "set the ratios beside those of a run that was printed with --json; 1 where one has fallen",
+    )
+    .option("--json", "print the result as JSON")
+    .parse();
+  return {
+    args: command.processedArgs[0] as string[],
+    opts: command.opts<{
+      rounds: number;
+      seconds: number;
+      programs: number;
+      leaves: number;
+      blocks: number;
+      transactions: number;
+      changes: number;
+      against?: string;
+      compare?: string;
+      only?: string;
+      minutes: number;
+      seed?: number;
+      json?: boolean;
+    }>(),
+  };
+})();
+
+const chosen = args.map((name): Suite => {
+  const suite = suites.find((known) => known === name);
+  if (suite === undefined) {
+    process.stderr.write(`There is no suite "${name}"; there are ${suites.join(", ")}.\n`);
+    process.exit(2);
+  }
+  return suite;
+});
+const kept = opts.compare === undefined ? undefined : await readRun(opts.compare);
+const directory = await mkdtemp(join(tmpdir(), "gatehouse-bench-"));
+try {
+  const rows = await run();
+  print(rows);
+  if (kept !== undefined) {
+    const changes = compareWithKept(rows, kept);
+    process.stderr.write(`\n${formatChanges(changes, kept)}`);
+    process.exitCode = changes.some(({ hasFallen }) => hasFallen) ? 1 : (process.exitCode ?? 0);
+  }
+} finally {
+  await rm(directory, { recursive: true, force: true });
+}
+
+/** Measures suite by suite; one that fails does not take away what the others have measured. */
+async function run(): Promise<SuiteRow[]> {
+  const peers = join(directory, "peers.json");
+  // A peer that refuses: the main loop runs, and nothing else takes part in the measurement.
+  await writeFile(peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
+  const benches = benchesOf(["--genesis", genesis, "--peers", peers, "--data-dir", join(directory, "data")]);
+  const rows: SuiteRow[] = [];
+  for (const suite of suites.filter((each) => chosen.includes(each))) {
+    try {
+      rows.push(...(await benches[suite]()).map((row) => ({ suite, ...row })));
+    } catch (error) {
+      process.exitCode = 1;
+      rows.push({ suite, name: suite, figures: {}, note: `It failed: ${errorMessage(error)}` });
+    }
+  }
+  return rows;
+}
+
+/** What measures each suite; `flags` start a node that has nothing. */
+function benchesOf(flags: readonly string[]): Readonly<Record<Suite, () => Promise<Row[]>>> {
+  const { rounds, seconds, programs, leaves, blocks, transactions, changes, against, only, minutes, seed } = opts;
+  const own: OwnNodeBench = { directory, rounds, seconds, say };
+  return {
+    transports: () => benchRunning(flags, benchTransports),
+    fronts: () => benchFronts(own),
+    caching: () => benchCaching({ ...own, against }),
+    codecs: () => benchRunning(flags, benchCodecs),
+    boot: () => benchBoot(flags, rounds, say),
+    hostile: () => benchHostile({ directory, seconds, say, only }),
+    store: () => benchStore({ ...own, programs }),
+    state: () => benchState({ ...own, programs }),
+    durability: () => benchDurability(own),
+    tree: () => benchTree({ ...own, leaves }),
+    attestation: () => benchAttestation(own),
+    network: () => benchNetwork({ ...own, blocks }),
+    snapshot: () => benchSnapshot({ ...own, transactions }),
+    switchovers: () => benchSwitchovers({ directory, changes, say }),
+    fuzz: () => benchFuzz({ directory, minutes, seed: seed ?? randomInt(1, 2 ** 31), say }),
+    sizes: () => benchSizes(own),
+    watchers: () => benchWatchers(own),
+    workers: () => benchWorkers([...flags, "--allow-private-peers"], own),
+  };
+}
+
+/** Measures a node that does nothing else; where there is another build, that one as well. */
+async function benchRunning(
+  flags: readonly string[],
+  bench: (context: BenchContext & { readonly before: ServerProcess | undefined }) => Promise<Row[]>,
+): Promise<Row[]> {
+  const { rounds, seconds, against } = opts;
+  const start = async (name: string, build?: string): Promise<ServerProcess> =>
+    await startGatehouse([...flags, "--allow-private-peers", "--data-dir", join(directory, name)], { build });
+  const node = await start("data");
+  try {
+    const before = against === undefined ? undefined : await start("data-before", against);
+    try {
+      return await bench({ node, before, rounds, seconds, say });
+    } finally {
+      await before?.stop();
+    }
+  } finally {
+    await node.stop();
+  }
+}
+
+function print(rows: readonly SuiteRow[]): void {
+  const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: availableParallelism() };
+  if (opts.json === true) {
+    const { rounds, seconds } = opts;
+    process.stdout.write(`${JSON.stringify({ commit: commitOf(), machine, rounds, seconds, rows }, null, 2)}\n`);
+    return;
+  }
+  process.stdout.write(`Node ${machine.node}, ${machine.cores} cores, ${machine.cpu}; medians of ${opts.rounds}\n\n`);
+  process.stdout.write(formatRows(rows, process.stdout.columns));
+}
+
+/** What is measured, as git calls it. */
+function commitOf(): string {
+  return execFileSync("git", ["describe", "--always", "--dirty"], { encoding: "utf8" }).trim();
+}
+
+function say(what: string): void {
+  process.stderr.write(process.stderr.isTTY ? `\r\u001b[K${what}` : `${what}\n`);
+  if (process.stderr.isTTY && what === "") {
+    process.stderr.write("\r");
+  }
+}
+
+function positive(text: string): number {
+  const number = Number(text);
+  if (!(number > 0)) {
+    throw new InvalidArgumentError("It must be a number above 0.");
+  }
+  return number;
+}

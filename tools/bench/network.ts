@@ -1,0 +1,160 @@
+/** How fast a node follows another one, beside applying the same blocks by itself; and what a tick costs. */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { makeBlocks, makeSource, withChain } from "./blocks.js";
+import type { OwnNodeBench, Row } from "./row.js";
+import { startGatehouse } from "./server-process.js";
+import { median, ratioOfRounds } from "./statistics.js";
+
+/** What the benchmark takes. */
+export interface NetworkBench extends OwnNodeBench {
+  /** How many blocks a node catches up with. */
+  readonly blocks: number;
+}
+
+const peerCounts = [1, 100, 1_000];
+const tickS = 1;
+
+/** Runs it. */
+export async function benchNetwork({ directory, blocks, rounds, seconds, say }: NetworkBench): Promise<Row[]> {
+  const home = join(directory, "network");
+  await mkdir(home);
+  const rows: Row[] = [];
+  for (const transactions of [1, 50]) {
+    rows.push(await benchSync(join(home, String(transactions)), blocks, transactions, rounds, say));
+  }
+  for (const count of peerCounts) {
+    say(`${count} peers`);
+    rows.push(await benchTicks(join(home, `peers-${count}`), count, Math.max(10, 5 * seconds)));
+  }
+  return rows;
+}
+
+async function benchSync(
+  home: string,
+  blockCount: number,
+  transactions: number,
+  rounds: number,
+  say: (what: string) => void,
+): Promise<Row> {
+  const { key, genesis, genesisFile, dataDir, database } = await makeSource(home);
+  say(`making ${blockCount} blocks of ${transactions}`);
+  const blocks: Block[] = [];
+  await withChain(database, genesis, key, (chain) =>
+    makeBlocks(chain, key, { count: blockCount, transactions, onBlock: (block) => blocks.push(block) }),
+  );
+  const source = await startGatehouse(["--genesis", genesisFile, "--data-dir", dataDir, "--allow-private-peers"]);
+  const peers = join(home, "peers.json");
+  await writeFile(peers, JSON.stringify([{ url: `https://127.0.0.1:${source.omniPort}` }]));
+  const [applied, followed]: [number[], number[]] = [[], []];
+  try {
+    for (let round = 0; round < rounds; round++) {
+      say(`applying, round ${round + 1}`);
+      applied.push(
+        await withChain(join(home, `apply-${round}.sqlite`), genesis, key, async (chain) => {
+          const startMs = performance.now();
+          for (const block of blocks) {
+            await chain.apply(block);
+          }
+          return blockCount / ((performance.now() - startMs) / 1000);
+        }),
+      );
+      say(`following, round ${round + 1}`);
+      const followerDir = join(home, `follow-${round}`);
+      const flags = ["--genesis", genesisFile, "--peers", peers, "--allow-private-peers", "--loop-interval", "1"];
+      const follower = await startGatehouse([...flags, "--data-dir", followerDir]);
+      followed.push(await timeSync(follower.port, blockCount));
+      await follower.stop();
+    }
+  } finally {
+    await source.stop();
+  }
+  return {
+    name: `following, blocks of ${transactions}`,
+    baseline: "bare local apply",
+    ...ratioOfRounds(followed, applied),
+    figures: {
+      "blocks/s": median(followed),
+      "transactions/s": median(followed) * transactions,
+      "bare blocks/s": median(applied),
+    },
+  };
+}
+
+/** Blocks a second between the first look and the last block. */
+async function timeSync(port: number, target: number): Promise<number> {
+  let first: { readonly number: number; readonly ms: number } | undefined;
+  for (;;) {
+    const { number } = (await (await fetch(`http://127.0.0.1:${port}/chain/head`)).json()) as { number: number };
+    const ms = performance.now();
+    if (first === undefined && number > 0) {
+      first = { number, ms };
+    }
+    if (number === target && first !== undefined) {
+      return (number - first.number) / ((ms - first.ms) / 1000);
+    }
+    await sleep(10);
+  }
+}
+
+/** What a tick costs the node, with peers that answer. */
+async function benchTicks(home: string, count: number, seconds: number): Promise<Row> {
+  await mkdir(home, { recursive: true });
+  const genesis = JSON.stringify({ name: "bench" });
+  const genesisFile = join(home, "genesis.json");
+  await writeFile(genesisFile, genesis);
+  const child = fork(fileURLToPath(new URL("many-peers.js", import.meta.url)), {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  child.send({ count, genesisHash: sha256(genesis) });
+  const [{ endpoints }] = (await once(child, "message")) as [{ readonly endpoints: string[] }];
+  const peers = join(home, "peers.json");
+  await writeFile(peers, JSON.stringify(endpoints.map((url) => ({ url }))));
+  const node = await startGatehouse([
+    ...["--genesis", genesisFile, "--data-dir", join(home, "data"), "--peers", peers],
+    ...["--allow-private-peers", "--loop-interval", String(tickS)],
+  ]);
+  try {
+    await untilVerified(node.port, count);
+    const [before, ticksBefore] = [await node.usage(), await ticksOf(node.port)];
+    await sleep(seconds * 1000);
+    const [after, ticksAfter] = [await node.usage(), await ticksOf(node.port)];
+    const ticks = ticksAfter - ticksBefore;
+    return {
+      name: `a tick with ${count} peer${count === 1 ? "" : "s"}`,
+      figures: {
+        "processor ms": (after.cpuUs - before.cpuUs) / 1000 / ticks,
+        "of one core %": (after.cpuUs - before.cpuUs) / 10_000 / seconds,
+        "memory MiB": after.rssBytes / 1024 ** 2,
+      },
+    };
+  } finally {
+    await node.stop();
+    child.kill();
+  }
+}
+
+async function untilVerified(port: number, count: number): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`http://127.0.0.1:${port}/peerlist`);
+    const peers = (await answer.json()) as readonly { readonly verification: { readonly status: boolean } }[];
+    // A machine that has much to do refuses for a while.
+    if (answer.ok && peers.filter(({ verification }) => verification.status).length === count) {
+      return;
+    }
+    await sleep(200);
+  }
+}
+
+async function ticksOf(port: number): Promise<number> {
+  const health = (await (await fetch(`http://127.0.0.1:${port}/health`)).json()) as {
+    main_loop: { iterations_total: number };
+  };
+  return health.main_loop.iterations_total;
+}

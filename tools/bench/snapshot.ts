@@ -1,0 +1,103 @@
+/** How fast a node joins from a snapshot, beside one that applies every block, both of the same source in one run. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createBlockStore } from "../../src/chain/blocks/block-store.js";
+import { describeHeader } from "../../src/chain/transactions/transaction.js";
+import { openForReading } from "../../src/db/open.js";
+import { writeSnapshot } from "../../src/node/chain/snapshots.js";
+import { startProgress } from "../../src/cli/terminal/progress.js";
+import { programAddress } from "../../src/storage/changes/write.js";
+import { makeBlocks, makeSource, type OperationOf, programOf, withChain } from "./blocks.js";
+import type { OwnNodeBench, Row } from "./row.js";
+import { startGatehouse } from "./server-process.js";
+
+/** What the benchmark takes. */
+export interface SnapshotBench extends OwnNodeBench {
+  /** How many transactions there are, of which one in ten makes a program. */
+  readonly transactions: number;
+}
+
+const blockTransactions = 100;
+
+/** Makes a chain and a snapshot of it, and has nodes join. */
+export async function benchSnapshot({ directory, transactions, say }: SnapshotBench): Promise<Row[]> {
+  const home = join(directory, "snapshot");
+  const { dataDir, key, genesis, genesisFile, database: file } = await makeSource(home);
+  const count = Math.ceil(transactions / blockTransactions);
+  const progress = startProgress("blocks", count);
+  let made = 0;
+  await withChain(file, genesis, key, (chain) =>
+    makeBlocks(chain, key, {
+      ...{ count, transactions: blockTransactions, operationOf: operations(key.publicKey) },
+      onBlock: () => progress.update(++made),
+    }),
+  );
+  progress.end();
+
+  say("making a snapshot");
+  const database = await openForReading(`sqlite:${file}`);
+  const head = (await createBlockStore(database.read).head())!;
+  const begunMs = performance.now();
+  const folder = join(dataDir, "snapshots", "of-the-bench");
+  const { signal } = new AbortController();
+  await database.ofOneMoment((db) => writeSnapshot(db, head, { folder, signal }));
+  const madeS = (performance.now() - begunMs) / 1_000;
+  await database.close();
+
+  const source = await startGatehouse(["--genesis", genesisFile, "--data-dir", dataDir, "--allow-private-peers"]);
+  const peers = join(home, "peers.json");
+  await writeFile(peers, JSON.stringify([{ url: `https://127.0.0.1:${source.omniPort}` }]));
+  const flags = ["--genesis", genesisFile, "--peers", peers, "--allow-private-peers", "--loop-interval", "0.1"];
+  const times: Record<string, number> = {};
+  try {
+    for (const how of ["snapshot", "blocks"]) {
+      say(`joining: ${how}`);
+      const node = await startGatehouse([...flags, "--data-dir", join(home, how), "--sync", how]);
+      const sinceMs = performance.now();
+      await reaches(node.port, count);
+      times[how] = (performance.now() - sinceMs) / 1_000;
+      await node.stop();
+      const joined = await openForReading(`sqlite:${join(home, how, "gatehouse.sqlite")}`);
+      const there = await createBlockStore(joined.read).head();
+      await joined.close();
+      if (describeHeader(there!.header).stateRoot !== describeHeader(head.header).stateRoot) {
+        throw new Error("The state that was joined is another one.");
+      }
+    }
+  } finally {
+    await source.stop();
+  }
+  const { snapshot = NaN, blocks = NaN } = times;
+  return [
+    {
+      name: `joining, ${(count * blockTransactions).toLocaleString("en")} transactions`,
+      baseline: "applying every block",
+      ratio: blocks / snapshot,
+      figures: { "s from a snapshot": snapshot, "s from blocks": blocks, "s to make the snapshot": madeS },
+    },
+  ];
+}
+
+/** One of ten makes a program, the others change one of those in turn. */
+function operations(owner: string): OperationOf {
+  const addresses: string[] = [];
+  return (nonce) => {
+    if (nonce % 10n === 1n) {
+      addresses.push(programAddress(owner, `program ${nonce}`, nonce, ""));
+      return programOf(nonce, `{"name":"program ${nonce}","n":0}`);
+    }
+    const storageAddress = addresses[Number((nonce * 7_919n) % BigInt(addresses.length))]!;
+    return { case: "setField", value: { storageAddress, field: "n", value: String(nonce) } };
+  };
+}
+
+async function reaches(port: number, number: number): Promise<void> {
+  for (;;) {
+    const response = await fetch(`http://127.0.0.1:${port}/chain/head`);
+    if (response.ok && ((await response.json()) as { number: number }).number >= number) {
+      return;
+    }
+    await sleep(20);
+  }
+}

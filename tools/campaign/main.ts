@@ -1,0 +1,145 @@
+/** Faults against a real network, and what comes of them: `npm run campaign`, `npm run campaign -- --help`. */
+import { Command, InvalidArgumentError, Option } from "commander";
+import { execFileSync } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { availableParallelism, cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { errorMessage } from "../../src/base/errors/error-message.js";
+import { runCampaign } from "./campaign.js";
+import { createClosing } from "./closing.js";
+import { help } from "./help.js";
+import { type Circumstances, writeReport } from "./report.js";
+import type { CampaignResult } from "./result.js";
+import { type CampaignEngine, type FaultKind, faultKinds } from "./settings.js";
+import { cellsOf, tableOf, toMarkdown } from "./table.js";
+
+const opts = new Command("campaign")
+  .description(
+    "Runs an authority and two followers as real processes over wires that break, loads them with transactions, makes one " +
+      "fault after the other, and says what was lost, doubled, torn, out of order, stuck, served wrong, or crashed.",
+  )
+  .option("--minutes <NUMBER>", "how long faults are made", positive, 2)
+  .option("--seed <NUMBER>", "what faults and load follow from; drawn and shown when left out", whole)
+  .addOption(
+    new Option("--database <ENGINE>", "database of the nodes").choices(["sqlite", "postgresql"]).default("sqlite"),
+  )
+  .option("--faults <KINDS>", "kinds of faults, with commas; all that can be made when left out", kindsOf)
+  .option("--rate <NUMBER>", "transactions a second", positive, 20)
+  .option("--rest <SECONDS>", "how long the network may take to come to rest, beside what it catches up", positive, 90)
+  .option("--rounds <NUMBER>", "most rounds, whatever the time", whole)
+  .option("--json", "print the result as JSON")
+  .option("--report <FILE>", "write the report there, in Markdown")
+  .option("--keep", "leave the data directories of the nodes where they are, and say where")
+  .addHelpText("after", help)
+  .parse()
+  .opts<{
+    minutes: number;
+    seed?: number;
+    database: CampaignEngine;
+    faults?: readonly FaultKind[];
+    rate: number;
+    rest: number;
+    rounds?: number;
+    json?: boolean;
+    report?: string;
+    keep?: boolean;
+  }>();
+
+const seed = opts.seed ?? randomInt(1, 1_000_000);
+const directory = await mkdtemp(join(tmpdir(), "gatehouse-campaign-"));
+const closing = createClosing();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => void finish(2));
+}
+say(`seed ${seed}, ${opts.database}, ${opts.minutes} minutes`);
+try {
+  const result = await runCampaign(closing, {
+    ...{ seed, directory, say, engine: opts.database, minutes: opts.minutes, rate: opts.rate },
+    ...{ kinds: opts.faults ?? faultKinds, restMs: opts.rest * 1_000 },
+    ...(opts.rounds !== undefined && { rounds: opts.rounds }),
+  });
+  await tell(result);
+  await finish(result.findings.length > 0 || result.endedEarly !== undefined ? 1 : 0);
+} catch (error) {
+  say(`The campaign cannot go on: ${errorMessage(error)}`);
+  await finish(2);
+}
+
+async function tell(result: CampaignResult): Promise<void> {
+  if (opts.report !== undefined) {
+    await writeFile(opts.report, writeReport(result, circumstances()));
+  }
+  if (opts.json === true) {
+    process.stdout.write(`${JSON.stringify({ ...circumstances(), ...result, table: tableOf(result) }, null, 2)}\n`);
+    return;
+  }
+  process.stdout.write(`\n${toMarkdown(cellsOf(tableOf(result)))}\n\n`);
+  for (const { column, sentence, round } of result.findings) {
+    process.stdout.write(`${column}, round ${round}: ${sentence}\n`);
+  }
+  const { p50Ms, p99Ms } = result.calm;
+  process.stdout.write(`/health outside of faults: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms\n`);
+  process.stdout.write(`Seed ${seed}; repeated by: ${circumstances().command}\n`);
+}
+
+function circumstances(): Circumstances {
+  const git = (...args: readonly string[]): string => {
+    try {
+      return execFileSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+    } catch {
+      return "";
+    }
+  };
+  const changes = git("status", "--porcelain", "--untracked-files=no") === "" ? "" : ", with changes";
+  const more = opts.faults === undefined ? "" : ` --faults ${opts.faults.join(",")}`;
+  const { minutes, database, rate } = opts;
+  return {
+    commit: `${git("rev-parse", "--short=12", "HEAD") || "unknown"}${changes}`,
+    date: new Date().toISOString().slice(0, 10),
+    node: process.version,
+    cpu: cpus()[0]?.model ?? "unknown",
+    cores: availableParallelism(),
+    command: `npm run campaign -- --minutes ${minutes} --seed ${seed} --database ${database} --rate ${rate}${more}`,
+  };
+}
+
+async function finish(code: number): Promise<never> {
+  await closing.close();
+  if (opts.keep === true) {
+    say(`The data directories are in ${directory}.`);
+  } else {
+    await rm(directory, { recursive: true, force: true });
+  }
+  process.exit(code);
+}
+
+function say(what: string): void {
+  process.stderr.write(`${what}\n`);
+}
+
+function kindsOf(text: string): FaultKind[] {
+  return text.split(",").map((name) => {
+    const kind = faultKinds.find((known) => known === name.trim());
+    if (kind === undefined) {
+      throw new InvalidArgumentError(`There is no fault "${name}"; there are ${faultKinds.join(", ")}.`);
+    }
+    return kind;
+  });
+}
+
+function positive(text: string): number {
+  const number = Number(text);
+  if (!(number > 0)) {
+    throw new InvalidArgumentError("It must be a number above 0.");
+  }
+  return number;
+}
+
+function whole(text: string): number {
+  const number = positive(text);
+  if (!Number.isInteger(number)) {
+    throw new InvalidArgumentError("It must be a whole number above 0.");
+  }
+  return number;
+}

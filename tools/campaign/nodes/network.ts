@@ -1,0 +1,90 @@
+/** The network of the campaign: an authority and two followers, over wires that it controls. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import { freePort } from "../../../test/helpers/nodes/free-port.js";
+import { genesisOf } from "../../../test/helpers/chain/genesis.js";
+import { testKey, writeKey } from "../../../test/helpers/chain/keys.js";
+import type { Teardown } from "../../../test/helpers/nodes/teardown.js";
+import type { Disk } from "../disk/disk.js";
+import { addressOf, layLinks, type Links } from "./links.js";
+import { type CampaignNode, createNode, type NodePlan } from "./node.js";
+import type { Databases } from "./databases.js";
+
+/** A network. */
+export interface CampaignNetwork {
+  readonly nodes: readonly CampaignNode[];
+  readonly links: Links;
+  readonly databases: Databases;
+  readonly disk: Disk;
+  /** Hash of its genesis. */
+  readonly genesisHash: string;
+}
+
+/** The nodes; the first one makes the blocks. */
+export const nodeNames = ["authority", "follower 1", "follower 2"] as const;
+
+/** The data directory of a node. */
+export function homeOf(directory: string, name: string): string {
+  return join(directory, name.replace(" ", "-"));
+}
+
+/** What a network is made of. */
+export interface NetworkPlan {
+  readonly directory: string;
+  readonly databases: Databases;
+  readonly disk: Disk;
+  readonly onEnd: NodePlan["onEnd"];
+}
+
+/** Prepares a network, without starting its nodes. */
+export async function prepareNetwork(
+  t: Teardown,
+  { directory, databases, disk, onEnd }: NetworkPlan,
+): Promise<CampaignNetwork> {
+  const genesis = genesisOf(testKey(1));
+  const ports = await Promise.all(nodeNames.map(async () => ({ rpc: await freePort(), omni: await freePort() })));
+  const links = await layLinks(
+    t,
+    ports.map(
+      ({ omni }) =>
+        () =>
+          omni,
+    ),
+  );
+  const endpoint = (index: number): string => `https://127.0.0.1:${links.ports[index]}`;
+  const nodes = await Promise.all(
+    nodeNames.map(async (name, index) => {
+      const home = homeOf(directory, name);
+      const [genesisFile, peers] = [join(home, "genesis.json"), join(home, "peers.json")];
+      await mkdir(home, { recursive: true });
+      await writeFile(genesisFile, genesis);
+      await writeKey(join(home, "identity.key"), testKey(1 + index));
+      const others = nodeNames.flatMap((_, other) => (other === index ? [] : [{ url: endpoint(other) }]));
+      await writeFile(peers, JSON.stringify(others));
+      const { rpc, omni } = ports[index]!;
+      return createNode(t, {
+        ...{ index, name, home, onEnd, port: rpc },
+        flags: [
+          ...["--data-dir", home, "--genesis", genesisFile, "--peers", peers, "--database", databases.urlOf(index)],
+          ...["--host", "127.0.0.1", "--rpc-port", String(rpc), "--omni-port", String(omni), "--port-drift", "deny"],
+          ...["--omni-url", endpoint(index), "--allow-private-peers", "--loop-interval", "0.5"],
+          // The load comes from one address, which has no limit.
+          ...["--rate-limit", "0", "--log-level", "warn"],
+        ],
+        env: {
+          CAMPAIGN_FROM: process.platform === "linux" ? addressOf(index) : "127.0.0.1",
+          CAMPAIGN_WIRES: links.ports.join(","),
+          ...(await disk.environmentOf(home)),
+        },
+      });
+    }),
+  );
+  return { nodes, links, databases, disk, genesisHash: sha256(genesis) };
+}
+
+/** Takes a node's database away, so that it joins anew; it must not run. */
+export async function forget({ databases, disk }: CampaignNetwork, node: CampaignNode): Promise<void> {
+  await databases.empty(node.index);
+  await disk.forget(node.home);
+}

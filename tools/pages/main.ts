@@ -1,0 +1,23 @@
+/**
+ * Puts what pages are made of beside the compiled code: files as they are, and the script that is built; and a hash of that
+ * code, by which builds are told apart.
+ */
+import { createHash } from "node:crypto";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buildExplorer } from "./explorer.js";
+
+await cp("src/pages", "dist/assets", { recursive: true, filter: (path) => !/^src\/pages\/explore$/.test(path) });
+await writeFile("dist/assets/explore.js", await buildExplorer());
+await writeFile("dist/assets/build", await hashOfCode(["dist/gen", "dist/src"]));
+
+async function hashOfCode(folders: readonly string[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const folder of folders) {
+    const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".js"));
+    for (const file of files.sort()) {
+      hash.update(`${file}\n`).update(await readFile(join(folder, file)));
+    }
+  }
+  return hash.digest("hex").slice(0, 16);
+}
