@@ -1,4 +1,4 @@
-/** Who may read a program, in words. */
+/** Describes who may read a program. */
 import type { AccessRule } from "./answers.js";
 import { h } from "./dom.js";
 import { ownerLink } from "./parts.js";
@@ -9,7 +9,7 @@ const modes: Readonly<Record<string, string>> = {
   restricted: "Its owner may read it, and whom the rule allows.",
 };
 
-/** A rule, with all whom it names. */
+/** Returns a rule with all keys that it names. */
 export function accessParts({ mode, allowed, blacklisted, groups }: AccessRule): HTMLElement {
   return h(
     "div",

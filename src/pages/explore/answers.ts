@@ -1,4 +1,4 @@
-/** What the node answers over plain HTTP, as far as it is shown; proto/gatehouse says what each field is. */
+/** Responses of the node over plain HTTP, as far as they are shown. proto/gatehouse documents each field. */
 
 export interface HeadAnswer {
   readonly number: number;
@@ -17,7 +17,7 @@ export interface BlockSummary {
   readonly hash: string;
   readonly timestamp: number;
   readonly proposer: string;
-  /** Null where its transactions are not kept. */
+  /** Null if the node does not store its transactions. */
   readonly transactionCount: number | null;
 }
 
@@ -41,7 +41,7 @@ export interface BlockAnswer {
   readonly transactionHashes: readonly string[];
 }
 
-/** An operation is an object of one member, whose name says which one it is. */
+/** Operation of a transaction: an object with one member, named after the operation. */
 export interface TransactionBody {
   readonly sender: string;
   readonly nonce: number;
@@ -157,7 +157,7 @@ export interface InfoAnswer {
   readonly peerlist: readonly PeerAnswer[];
 }
 
-/** Of one kind; which one, kind says. */
+/** Result of one kind; `kind` names it. */
 export interface SearchResult {
   readonly kind: string;
   readonly block?: BlockSummary;

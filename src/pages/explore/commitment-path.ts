@@ -1,24 +1,24 @@
-/** The path from a commitment to the root of its tree: computed anew, and drawn. */
+/** Computes the path from a commitment to the root of its tree, and draws it. */
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import type { MerkleProofAnswer } from "./answers.js";
 import { draw, h } from "./dom.js";
 import { code, table } from "./parts.js";
 
-/** A level of a path, from the leaf up. */
+/** Level of a path, from the leaf up. */
 export interface Level {
-  /** The node of the path: 0x and 64 lower-case hex digits. */
+  /** Node of the path: 0x and 64 lowercase hex digits. */
   readonly node: string;
-  /** The one beside it; undefined for the root. */
+  /** Sibling of the node; undefined for the root. */
   readonly sibling: string | undefined;
-  /** Where the path's node stands. */
+  /** Position of the node below its parent. */
   readonly side: "left" | "right";
-  /** Nothing was added below the one beside it yet. */
+  /** True if no commitment was added below the sibling yet. */
   readonly isEmpty: boolean;
 }
 
 const toHex = (element: bigint): string => `0x${element.toString(16).padStart(64, "0")}`;
 
-/** Hashes a path upwards, whatever root the node says that it leads to. Throws for what is no path. */
+/** Hashes a path upwards, whatever root the node claims. Throws for an invalid path. */
 export function climb({ leaf, siblings, pathIndices }: MerkleProofAnswer["proof"]): Level[] {
   let node = BigInt(leaf);
   let empty = 0n;
@@ -41,7 +41,7 @@ export function climb({ leaf, siblings, pathIndices }: MerkleProofAnswer["proof"
 const [width, rowHeight, boxWidth, boxHeight] = [340, 36, 128, 22];
 const columns = { left: 80, right: 260 } as const;
 
-/** The root above, the leaf below, beside each node of the path the one that it is hashed with. */
+/** Draws the root at the top and the leaf at the bottom, with each node's sibling next to it. */
 export function drawPath(levels: readonly Level[], leafIndex: number): SVGElement {
   const height = rowHeight * levels.length;
   const yOf = (level: number): number => height - rowHeight * (level + 0.5);
@@ -81,7 +81,7 @@ function box(x: number, y: number, text: string, className: string): SVGElement 
   );
 }
 
-/** The same for who does not see it, and to copy from. */
+/** Returns the same as a table, for screen readers and for copying. */
 export function pathTable(levels: readonly Level[]): HTMLElement {
   const rows = levels
     .slice(0, -1)

@@ -1,16 +1,16 @@
-/** JSON texts as trees that open and close: numbers as they were written, members in their order. */
+/** Shows JSON texts as trees that open and close, with numbers and the order of members as written. */
 import { eachMember, itemsOf } from "../../storage/documents/document.js";
 import { typeOfJson } from "../../storage/documents/json-text.js";
 import { h } from "./dom.js";
 import { counted } from "./words.js";
 
-/** A part of a document under its name or index. */
+/** Part of a document, with its name or index. */
 export interface Part {
   readonly name: string;
   readonly text: string;
 }
 
-/** The parts of an object or an array; none of any other value. */
+/** Returns the parts of an object or an array; none for any other value. */
 export function partsOf(text: string): Part[] {
   switch (typeOfJson(text)) {
     case "object":
@@ -25,12 +25,12 @@ export function partsOf(text: string): Part[] {
   }
 }
 
-/** How many parts are shown at first, and with each press for more. */
+/** Number of parts shown at first, and added with each press for more. */
 const shownAtOnce = 100;
-/** Longer texts are cut, until they are asked for. */
+/** Length in characters above which a text is shortened until it is opened. */
 const maxShownLength = 2_000;
 
-/** A value with all that is in it. What is in it is made when it is opened. */
+/** Returns a value as a tree. Its parts are created when it is opened. */
 export function documentTree(text: string, isOpen = true): HTMLElement {
   const type = typeOfJson(text);
   if (type !== "object" && type !== "array") {
@@ -72,7 +72,7 @@ function showParts(list: HTMLElement, parts: readonly Part[], from: number): voi
   }
 }
 
-/** As it was written. */
+/** Returns a scalar as written. */
 function scalar(text: string, type: string): HTMLElement {
   if (text.length <= maxShownLength) {
     return h("code", { class: type }, text);

@@ -1,12 +1,12 @@
-/** Elements. Whatever comes from a node becomes text, and never markup. */
+/** Creates elements. Data of a node becomes text, and never markup. */
 
-/** What stands in an element. */
+/** Content of an element. */
 export type Content = Node | string | number | undefined;
 
-/** Attributes by name; one that is undefined or false is left out, true is there without a value. */
+/** Attributes by name. Undefined or false leaves one out, true sets it without a value. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** An element with its attributes and what stands in it. */
+/** Creates an element with attributes and content. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   kind: K,
   attributes: Attributes = {},
@@ -15,7 +15,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(kind), attributes, contents);
 }
 
-/** The same of a drawing. */
+/** Creates an SVG element with attributes and content. */
 export function draw<K extends keyof SVGElementTagNameMap>(
   kind: K,
   attributes: Attributes = {},
@@ -38,19 +38,19 @@ function toNode(content: Node | string | number): Node | string {
   return typeof content === "number" ? String(content) : content;
 }
 
-/** An element of the page's own markup. */
+/** Returns an element of the page's own markup. */
 export function at(id: string): HTMLElement {
   return document.getElementById(id)!;
 }
 
-/** A button that does something. */
+/** Creates a button. */
 export function button(label: string, attributes: Attributes, press: () => unknown): HTMLButtonElement {
   const made = h("button", { type: "button", ...attributes }, label);
   made.addEventListener("click", () => void press());
   return made;
 }
 
-/** Changes a text where it is another one: who listens to the page is told of changes alone. */
+/** Sets a text if it differs, so that screen readers announce only changes. */
 export function say(element: Element, text: string): void {
   if (element.textContent !== text) {
     element.textContent = text;

@@ -1,19 +1,19 @@
-/** Hearing of new blocks. How that is done stands here alone. */
+/** Notifies about new blocks. No other file knows the transport. */
 import type { HeadAnswer } from "./answers.js";
 import type { ExploredNode } from "./node.js";
 
-/** Who is told. */
+/** Callbacks of a subscription. */
 export interface BlockListener {
-  /** The newest block has another number than before. */
+  /** Called when the latest block has another number than before. */
   readonly onBlock: (number: number) => void;
-  /** Why nothing comes for now; undefined when it comes again. */
+  /** Called with the reason when updates stop, and with undefined when they resume. */
   readonly onTrouble: (error: unknown) => void;
 }
 
 const askEveryMs = 2_000;
 const lost = new Error("The node does not answer.");
 
-/** Tells of new blocks until the signal aborts: as the node tells of them, or, where it has no stream for one more, by asking. */
+/** Watches new blocks until the signal aborts: by a stream, or by polling if the node has no stream left. */
 export function watchBlocks(node: ExploredNode, signal: AbortSignal, { onBlock, onTrouble }: BlockListener): void {
   let newest = -1;
   const hear = (number: number): void => {
@@ -32,7 +32,7 @@ export function watchBlocks(node: ExploredNode, signal: AbortSignal, { onBlock, 
   });
 }
 
-/** @param onLost is told whether the connection is given up; otherwise the browser makes it anew. */
+/** @param onLost called with true if the connection is closed for good; otherwise the browser reconnects. */
 function listen(
   node: ExploredNode,
   signal: AbortSignal,
@@ -49,7 +49,7 @@ function listen(
   signal.addEventListener("abort", () => source.close());
 }
 
-/** Asks seldom while nobody looks. */
+/** Polls, less often while the page is hidden. */
 async function poll(
   node: ExploredNode,
   signal: AbortSignal,

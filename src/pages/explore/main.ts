@@ -1,4 +1,4 @@
-/** The explorer: shows what the address names, and asks for it again when who looks has changed. */
+/** Shows the view that the address names, and loads it again when the reader signs in or out. */
 import { at, h } from "./dom.js";
 import { createNode } from "./node.js";
 import { messageOf, note, renewTimes, tell } from "./parts.js";
@@ -47,7 +47,7 @@ async function viewOf(looking: Looking, route: Route | undefined): Promise<View>
   }
 }
 
-/** @param isMove what is shown is another thing: a screen reader reads its title, and the keyboard begins there. */
+/** @param isMove true for another view: its title is announced and focused. */
 async function show(isMove: boolean): Promise<void> {
   shown.abort();
   const { signal } = (shown = new AbortController());

@@ -1,33 +1,33 @@
-/** The node that the page comes from, asked over plain HTTP. */
+/** Requests data over plain HTTP from the node that served the page. */
 import type { HeadAnswer } from "./answers.js";
 import { createSession, type Session } from "./session.js";
 
-/** Why the node did not give what it was asked for: its sentence, and its reason where it has one. */
+/** Error of a request: the node's message, and its reason if it has one. */
 export class NodeError extends Error {
   override readonly name = "NodeError";
   constructor(
     message: string,
-    /** As docs/errors.md has it; UNREACHABLE where nobody answers. */
+    /** Reason as in docs/errors.md; UNREACHABLE if no node responds. */
     readonly reason: string,
   ) {
     super(message);
   }
 }
 
-/** The node. */
+/** Node that served the page. */
 export interface ExploredNode {
   readonly session: Session;
-  /** What it answers, as JSON. Rejects with NodeError. */
+  /** Returns a response as JSON. Rejects with NodeError. */
   ask<Answer>(path: string, signal?: AbortSignal): Promise<Answer>;
-  /** The same, letter by letter. */
+  /** Returns a response as text, character for character. */
   askText(path: string, signal?: AbortSignal): Promise<string>;
-  /** Where a path of it is. */
+  /** Returns the URL of a path of the node. */
   urlOf(path: string): string;
 }
 
 const timeoutMs = 15_000;
 
-/** @param page address of this page, beside which the node's paths are. */
+/** @param page location of this page, to which the paths of the node are relative. */
 export function createNode(page: Location): ExploredNode {
   const base = new URL(page.pathname.replace(/\/+$/, ""), page.origin);
   const urlOf = (path: string): string => new URL(path, base).href;
@@ -73,7 +73,7 @@ function failureOf(status: number, text: string): NodeError {
   return new NodeError(`The node, or what stands before it, answers with status ${status}.`, "UNSPECIFIED");
 }
 
-/** A path with a query; what is undefined is left out, a list comes once for each of its items. */
+/** Returns a path with a query. Undefined values are left out; a list adds one parameter per item. */
 export function withQuery(
   path: string,
   query: Readonly<Record<string, string | readonly string[] | undefined>>,

@@ -1,4 +1,4 @@
-/** What a transaction does, in words, and all that it says of it. */
+/** Describes the operation of a transaction. */
 import { sha256Hex } from "../../../client/src/bytes.js";
 import { type OperationTarget, readOperation } from "../../base/describe-operation.js";
 import type { AccessRule, TransactionBody } from "./answers.js";
@@ -8,12 +8,12 @@ import { documentTree } from "./document-tree.js";
 import { code, facts, link, programLink } from "./parts.js";
 import { short } from "./words.js";
 
-/** What a change of a program's history did, by the name that the node gives it: `set_field`. */
+/** Describes a change of a program's history by the name that the node uses, such as `set_field`. */
 export function changeWords(kind: string): string {
   return kind.replace(/^./, (first) => first.toUpperCase()).replaceAll("_", " ");
 }
 
-/** In a line; `Not shown to you` where the program that it is on may not be read. */
+/** Returns a description in one line; `Not shown to you` if the program may not be read. */
 export function operationLine(body: TransactionBody | undefined): HTMLElement {
   const operation = body && readOperation(body, sha256Hex);
   return operation === undefined
@@ -32,7 +32,7 @@ function targetLink({ kind, name }: OperationTarget): Content {
   }
 }
 
-/** All that it says. */
+/** Returns all parts of an operation. */
 export function operationParts(body: TransactionBody): HTMLElement {
   const operation = readOperation(body, sha256Hex);
   if (operation === undefined) {
@@ -58,7 +58,7 @@ const labels: Readonly<Record<string, string>> = {
   proof: "Proof",
 };
 
-/** Texts of JSON are shown as documents. */
+/** Members whose JSON text is shown as a document. */
 const jsonTexts = new Set(["value", "metadata"]);
 
 function show(name: string, value: unknown): Content {

@@ -1,9 +1,9 @@
-/** What views are made of: links, facts, tables, lists that go on. */
+/** Parts of views: links, facts, tables, lists with pages. */
 import { at, button, type Content, h, say } from "./dom.js";
 import { linkTo, type Route } from "./routes.js";
 import { ago, short, timeOf } from "./words.js";
 
-/** A link to what can be shown. */
+/** Returns a link to a view. */
 export function link(route: Route, text: string, attributes: { readonly class?: string } = {}): HTMLElement {
   return h("a", { href: linkTo(route), ...attributes }, text);
 }
@@ -24,12 +24,12 @@ export function ownerLink(key: string): HTMLElement {
   return codeLink({ kind: "owner", key }, key);
 }
 
-/** The whole name is in its title, and where it leads. */
+/** Returns a link with a shortened name; the title has the full name. */
 function codeLink(route: Route, name: string): HTMLElement {
   return h("a", { href: linkTo(route), title: name }, code(short(name)));
 }
 
-/** The same link with all digits of the name. */
+/** Returns the link with all digits of the name. */
 export function wholeLink(link: HTMLElement, name: string): HTMLElement {
   link.replaceChildren(code(name));
   return link;
@@ -39,27 +39,27 @@ export function code(text: string): HTMLElement {
   return h("code", {}, text);
 }
 
-/** When it was, and how long ago; the latter is kept true. */
+/** Returns a time and its age. The age is updated. */
 export function timeAgo(ms: number): HTMLElement {
   const made = h("time", { datetime: new Date(ms).toISOString(), title: timeOf(ms) }, ago(ms));
   made.dataset["ms"] = String(ms);
   return made;
 }
 
-/** Says of all times that are shown how long ago they are by now. */
+/** Updates the ages of all shown times. */
 export function renewTimes(): void {
   for (const time of document.querySelectorAll<HTMLElement>("time[data-ms]")) {
     say(time, ago(Number(time.dataset["ms"])));
   }
 }
 
-/** Names and what they are; those that are undefined are left out. */
+/** Returns a list of names and values, without undefined values. */
 export function facts(entries: Readonly<Record<string, Content>>): HTMLElement {
   const shown = Object.entries(entries).filter(([, value]) => value !== undefined);
   return h("dl", {}, ...shown.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
 
-/** A part of a view under a heading, by whose name it is known. */
+/** Returns a part of a view under a heading, which names it for screen readers. */
 export function section(title: string, ...contents: readonly Content[]): HTMLElement {
   const heading = h("h2", {}, title);
   const made = h("section", {}, heading, ...contents);
@@ -72,12 +72,12 @@ export function note(text: string): HTMLElement {
 }
 
 /**
- * Rows of cells. Where the window is narrow each row is a card, on which `columns` name what is not the first: hence the
- * roles, which a table that is shown otherwise loses.
+ * Table. In a narrow window each row is a card, on which `columns` label all cells but the first. The roles are explicit,
+ * since a table with another display loses them.
  */
 export interface Table {
   readonly element: HTMLElement;
-  /** Adds rows, at the begin or the end. */
+  /** Adds rows at the beginning or the end. */
   readonly add: (rows: readonly (readonly Content[])[], where?: "first" | "last") => void;
   readonly body: HTMLElement;
 }
@@ -110,17 +110,17 @@ export function table(label: string, columns: readonly string[], rows: readonly 
   return made;
 }
 
-/** A page of a list. */
+/** Page of a list. */
 export interface Page {
   readonly rows: readonly (readonly Content[])[];
-  /** Gives the page after it; undefined for the last one. */
+  /** Returns the next page; undefined for the last page. */
   readonly next?: (() => Promise<Page>) | undefined;
 }
 
 /**
- * A table that a button makes longer.
+ * Returns a table with a button for the next page.
  *
- * @param empty what is said where there is nothing.
+ * @param empty text for a list without rows.
  */
 export function pagedTable(label: string, columns: readonly string[], first: Page, empty: string): HTMLElement {
   if (first.rows.length === 0) {
@@ -149,7 +149,7 @@ export function pagedTable(label: string, columns: readonly string[], first: Pag
   return h("div", {}, element, more);
 }
 
-/** A part of a view that may fail by itself: then it is the sentence that says why. */
+/** Returns a part of a view; if it fails, its error message. */
 export async function orWhyNot(part: Promise<HTMLElement>, signal: AbortSignal): Promise<HTMLElement> {
   try {
     return await part;
@@ -159,7 +159,7 @@ export async function orWhyNot(part: Promise<HTMLElement>, signal: AbortSignal):
   }
 }
 
-/** Says something at the top of the page, and to who listens to it; undefined takes it away. */
+/** Shows a message at the top of the page and announces it; undefined removes it. */
 export function tell(text: string | undefined): void {
   at("notice").hidden = text === undefined;
   say(at("notice"), text ?? "");

@@ -1,4 +1,4 @@
-/** Programs in a table. */
+/** Shows programs in a table. */
 import type { ProgramSummary } from "./answers.js";
 import type { Content } from "./dom.js";
 import { link, ownerLink, timeAgo } from "./parts.js";

@@ -1,4 +1,4 @@
-/** Proofs, checked in this page: headers that authorities signed are believed, and nothing that the node only says. */
+/** Checks proofs in this page. Only headers signed by authorities are trusted, never a claim of the node. */
 import { checkProof, type ProofQuestion, type ProvedState } from "../../../client/src/proof/check.js";
 import { readProofJson } from "../../../client/src/proof/json.js";
 import { type ProofNetwork, readProofNetwork } from "../../../client/src/proof/network.js";
@@ -7,26 +7,26 @@ import { readHeader } from "../../../client/src/proof/headers.js";
 import type { HeadAnswer } from "./answers.js";
 import { type ExploredNode, withQuery } from "./node.js";
 
-/** What is proved, and by whom. */
+/** Proved state and its signer. */
 export interface Verified {
   readonly state: ProvedState;
-  /** Who signed the header: 0x and 64 lower-case hex digits; undefined for block 0. */
+  /** Signer of the header: 0x and 64 lowercase hex digits; undefined for block 0. */
   readonly signer: string | undefined;
   readonly genesisHash: string;
 }
 
 /** Checks proofs for one network. */
 export interface Proofs {
-  /** Hash of the genesis that the reader trusts; the node's own while he has named none. */
+  /** Hash of the genesis that the reader trusts; the node's own until the reader names one. */
   trusted: string | undefined;
-  /** Asks for a proof and checks it. Rejects with ProofError, or NodeError. */
+  /** Requests a proof and checks it. Rejects with ProofError or NodeError. */
   verify(question: ProofQuestion): Promise<Verified>;
 }
 
-/** An authority must have said so lately that a block is the newest; it does every 30 seconds. */
+/** Maximum age in seconds of an authority's statement about the latest block. They sign one every 30 s. */
 const maxAgeS = 120;
 
-/** For the node that the page comes from. */
+/** Creates the checks for the node that served the page. */
 export function createProofs({ ask, askText }: Pick<ExploredNode, "ask" | "askText">): Proofs {
   let known: ProofNetwork | undefined;
   let seen: SignedHeader | undefined;

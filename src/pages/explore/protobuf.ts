@@ -1,17 +1,17 @@
 /**
- * What of @bufbuild/protobuf a proof is read with, in its place: reflection over descriptors is ten times as long as all
- * that is read here. The tables are made of the same descriptors when the script is built (tools/pages/message-tables.ts), the
- * bytes are read by the library's own reader, and tests compare both.
+ * Replaces the part of @bufbuild/protobuf that proofs need. The library's reflection is ten times as long as this file. The
+ * build creates the tables from the same descriptors (tools/pages/message-tables.ts). The library's own reader reads the
+ * bytes, and tests compare both.
  */
 import { base64Decode, BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
-/** What is read in one piece. */
+/** Type of a value that is read in one piece. */
 type Scalar = "string" | "bytes" | "bool" | "int32" | "uint32" | "int64" | "uint64";
 
-/** How often a field is there. */
+/** Presence and cardinality of a field. */
 type Presence = "implicit" | "optional" | "list" | "oneof";
 
-/** A field: number, name, name in JSON, what it holds, how often, and the name of the oneof that it is a case of. */
+/** Field: number, name, name in JSON, type, presence, and the name of its oneof. */
 export type FieldRow = readonly [
   no: number,
   name: string,
@@ -21,28 +21,28 @@ export type FieldRow = readonly [
   oneof?: string,
 ];
 
-/** A message's fields. */
+/** Fields of a message. */
 export interface Table {
   readonly typeName: string;
-  /** A function, since messages hold one another. */
+  /** A function, since messages contain one another. */
   readonly fields: () => readonly FieldRow[];
 }
 
 type Message = Record<string, unknown>;
 
-/** A message as a literal has it. Its messages are whole ones. */
+/** Creates a message from an object. Nested messages must be complete. */
 export function create(table: Table, init: Message = {}): Message {
   const given = Object.entries(init).filter(([, value]) => value !== undefined);
   return Object.assign(blank(table), Object.fromEntries(given));
 }
 
-/** A message from its bytes. Throws for bytes that are none. */
+/** Decodes a message. Throws for invalid bytes. */
 export function fromBinary(table: Table, bytes: Uint8Array): Message {
   const reader = new BinaryReader(bytes);
   return readFields(reader, table, blank(table), bytes.length);
 }
 
-/** A message from JSON, with what is not known of it left out. Throws for JSON that is none. */
+/** Reads a message from JSON, ignoring unknown members. Throws for invalid JSON. */
 export function fromJson(table: Table, json: unknown): Message {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     throw new TypeError(`${table.typeName} is no object.`);
@@ -117,7 +117,7 @@ function readFields(reader: BinaryReader, table: Table, message: Message, end: n
   return message;
 }
 
-/** A message whose field comes twice is both of them together. */
+/** Returns the value so far: a message field that occurs twice is merged. */
 function sofar(message: Message, [, name, , , , oneof]: FieldRow): unknown {
   if (oneof === undefined) {
     return message[name];

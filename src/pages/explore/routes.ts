@@ -1,9 +1,9 @@
-/** What is shown, as the part of the address behind #, so that links can be shared, and no server is told what is looked at. */
+/** Routes: the part of the address behind #. Links can be shared, and no server sees the route. */
 
-/** What can be shown. */
+/** View with its parameters. */
 export type Route =
   | { readonly kind: "overview" }
-  /** By its number, its hash, or `latest`. */
+  /** By number, by hash, or `latest`. */
   | { readonly kind: "block"; readonly name: string }
   | { readonly kind: "transaction"; readonly hash: string }
   | { readonly kind: "program"; readonly address: string }
@@ -13,7 +13,7 @@ export type Route =
   | { readonly kind: "peers" }
   | { readonly kind: "search"; readonly text: string };
 
-/** The address of what is shown. */
+/** Returns the address of a view. */
 export function linkTo(route: Route): string {
   return `#/${partsOf(route).map(encodeURIComponent).join("/")}`;
 }
@@ -41,7 +41,7 @@ function partsOf(route: Route): string[] {
   }
 }
 
-/** What an address says is to be shown; undefined where it says nothing that there is. */
+/** Returns the view that an address names; undefined if there is none. */
 export function readRoute(hash: string): Route | undefined {
   const parts = decode(hash.replace(/^#?\/?/, "").split("/"));
   if (parts === undefined || parts.length > 2) {

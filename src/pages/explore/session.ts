@@ -1,18 +1,18 @@
-/** Who looks. A key is kept in a variable of this page, and nowhere else: it is gone when the page is. */
+/** Identity of the reader. The key is stored in a variable of this page only, and lost with the page. */
 import { createIdentity, type IdentityHeaders } from "../../../client/src/identity.js";
 import { keyFromPem, keyFromSeed } from "../../../client/src/keys.js";
 
-/** Whoever has signed in, if anybody has. */
+/** Session of the reader. */
 export interface Session {
-  /** 0x and 64 lower-case hex digits; undefined for nobody. */
+  /** Public key, 0x and 64 lowercase hex digits; undefined if signed out. */
   readonly publicKey: string | undefined;
-  /** Headers that prove who asks, none for nobody. */
+  /** Returns the identity headers; none if signed out. */
   headers(): Promise<Partial<IdentityHeaders>>;
   /**
    * Signs in.
    *
-   * @param key the text of a PEM file, or the 64 hex digits of a seed.
-   * @throws TypeError for a text that is neither.
+   * @param key text of a PEM file, or the 64 hex digits of a seed.
+   * @throws TypeError for any other text.
    */
   signIn(key: string): void;
   signOut(): void;
@@ -24,9 +24,9 @@ interface Identity {
 }
 
 /**
- * Begins without anybody.
+ * Creates a session that is signed out.
  *
- * @param network gives the hash of the genesis that is signed for.
+ * @param network returns the hash of the genesis to sign for.
  */
 export function createSession(network: () => Promise<string>): Session {
   let identity: Identity | undefined;

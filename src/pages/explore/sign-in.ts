@@ -1,13 +1,13 @@
-/** The dialog in which a key is given, and the corner that says who has signed in. */
+/** The dialog for a key, and the corner that shows the signed-in key. */
 import { at, button, h } from "./dom.js";
 import { messageOf, ownerLink } from "./parts.js";
 import type { Session } from "./session.js";
 
 /**
- * Lays it.
+ * Adds the dialog and the corner to the page.
  *
- * @param onChange is called when somebody has signed in or out.
- * @returns opens the dialog.
+ * @param onChange called after the reader signed in or out.
+ * @returns a function that opens the dialog.
  */
 export function layOutSignIn(session: Session, onChange: () => void): () => void {
   const dialog = at("sign-in") as HTMLDialogElement;

@@ -1,10 +1,10 @@
-/** Whom proofs are believed by: a genesis, by its hash. */
+/** Sets the trusted genesis, by its hash. */
 import { h } from "./dom.js";
 import type { ExploredNode } from "./node.js";
 import type { Proofs } from "./proofs.js";
 import type { HeadAnswer } from "./answers.js";
 
-/** Lets a reader say which network he trusts; until he does it is the one that the node names. */
+/** Returns the form for the trusted network; the default is the node's own network. */
 export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTMLElement {
   const input = h("input", { type: "text", id: "trusted", spellcheck: "false", autocomplete: "off" });
   const said = h("p", { role: "status" });

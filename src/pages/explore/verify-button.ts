@@ -1,4 +1,4 @@
-/** A button that checks a proof in this page, and the words for what came of it. */
+/** A button that checks a proof in this page, and the description of the result. */
 import type { ProofQuestion } from "../../../client/src/proof/check.js";
 import { ProofError } from "../../../client/src/proof/proof-error.js";
 import { button, type Content, h } from "./dom.js";
@@ -6,17 +6,17 @@ import { blockLink, code, messageOf, ownerLink } from "./parts.js";
 import type { Proofs, Verified } from "./proofs.js";
 import { ago, short } from "./words.js";
 
-/** What is to be verified. */
+/** Claim to be verified. */
 export interface Claim {
-  /** On the button, and what a screen reader says for it. */
+  /** Label of the button, for screen readers as well. */
   readonly label: string;
   readonly name: string;
   readonly question: ProofQuestion;
-  /** What is proved, in words; or why it is not what is shown, thrown as Error. */
+  /** Describes the proved value; throws an Error with the reason if it differs from the shown one. */
   readonly conclude: (verified: Verified) => readonly Content[];
 }
 
-/** The button, and the place where its result is told, to be put where there is room. */
+/** The button, and the element for its result, which may be placed elsewhere. */
 export interface Verifier {
   readonly button: HTMLButtonElement;
   readonly result: HTMLElement;
@@ -49,7 +49,7 @@ export function createVerifier(proofs: Proofs, { label, name, question, conclude
 
 const toText = (content: Content): Node | string => (content instanceof Node ? content : String(content ?? ""));
 
-/** What it is proved by. */
+/** Describes the basis of a proof: block, signer, genesis. */
 function basis({ state, signer, genesisHash }: Verified): HTMLElement {
   const { number, saidMs } = state.block;
   return h(

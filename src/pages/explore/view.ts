@@ -1,18 +1,18 @@
-/** What a view gets and gives. */
+/** Input and output of views. */
 import type { ExploredNode } from "./node.js";
 import type { Proofs } from "./proofs.js";
 
-/** What a view is made with. */
+/** Dependencies of a view. */
 export interface Looking {
   readonly node: ExploredNode;
   readonly proofs: Proofs;
-  /** Aborted when something else is shown. */
+  /** Aborted when another view is shown. */
   readonly signal: AbortSignal;
-  /** Opens the dialog in which a key is given; what is shown is then asked for again. */
+  /** Opens the dialog for a key; the view is then loaded again. */
   readonly signIn: () => void;
 }
 
-/** A view. */
+/** View: a title and its elements. */
 export interface View {
   readonly title: string;
   readonly contents: readonly Node[];

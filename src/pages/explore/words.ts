@@ -1,6 +1,6 @@
-/** Times, sizes and long names in words for people. */
+/** Formats times, sizes and long names. */
 
-/** The first and last digits of a hash or key. */
+/** Returns the first and last digits of a hash or key. */
 export function short(name: string): string {
   return name.length <= 20 ? name : `${name.slice(0, name.startsWith("stor-") ? 11 : 10)}…${name.slice(-4)}`;
 }
@@ -12,7 +12,7 @@ const units = [
   ["s", 1],
 ] as const;
 
-/** How long ago, in one unit. */
+/** Returns an age in one unit. */
 export function ago(ms: number, nowMs = Date.now()): string {
   const seconds = Math.round((nowMs - ms) / 1000);
   if (seconds < 1) {
@@ -22,7 +22,7 @@ export function ago(ms: number, nowMs = Date.now()): string {
   return `${Math.floor(seconds / size)} ${unit} ago`;
 }
 
-/** A time by the reader's clock, with its zone. */
+/** Returns a time in the reader's time zone, with the zone. */
 export function timeOf(ms: number): string {
   return new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 }
@@ -31,7 +31,7 @@ export function sizeOf(bytes: number): string {
   return bytes < 1000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(bytes < 100_000 ? 1 : 0)} kB`;
 }
 
-/** `one block`, `2 blocks`. */
+/** Returns a count with its noun: `one block`, `2 blocks`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }

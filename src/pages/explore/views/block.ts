@@ -1,4 +1,4 @@
-/** A block. */
+/** Shows a block. */
 import type { BlockAnswer, TransactionsAnswer } from "../answers.js";
 import { type Content, h } from "../dom.js";
 import { withQuery } from "../node.js";

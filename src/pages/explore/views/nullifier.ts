@@ -1,4 +1,4 @@
-/** A nullifier: whether it is spent, and the proof of that. */
+/** Shows if a nullifier is spent, with its proof. */
 import type { NullifierAnswer } from "../answers.js";
 import { h } from "../dom.js";
 import { blockLink, code, facts, transactionLink } from "../parts.js";

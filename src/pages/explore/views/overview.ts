@@ -1,4 +1,4 @@
-/** The newest blocks as they come, and where the network stands. */
+/** Shows the latest blocks as they arrive, and the state of the network. */
 import type { BlocksAnswer, BlockSummary, HeadAnswer, HealthAnswer, RootAnswer } from "../answers.js";
 import { button, type Content, h, say } from "../dom.js";
 import { watchBlocks } from "../live.js";
@@ -55,7 +55,7 @@ function rowOf({ number, timestamp, transactionCount, hash, proposer }: BlockSum
   ];
 }
 
-/** Whoever reads a list that grows can have it stand still. */
+/** Returns the list of blocks, with a button that pauses its updates. */
 function blockList(node: ExploredNode, first: BlocksAnswer, signal: AbortSignal, newestShown: Element): HTMLElement[] {
   const { element, add } = table(
     "Newest blocks",

@@ -1,4 +1,4 @@
-/** A key: its programs, and the transactions that it signed. */
+/** Shows a key: its programs, and the transactions that it signed. */
 import type { ProgramsAnswer, SenderAnswer, TransactionsAnswer } from "../answers.js";
 import { type Content } from "../dom.js";
 import { withQuery } from "../node.js";

@@ -1,11 +1,11 @@
-/** The nodes that this one knows, as a graph around it. */
+/** Shows the peers of this node, as a graph around it. */
 import type { InfoAnswer, PeerAnswer } from "../answers.js";
 import { draw, h } from "../dom.js";
 import { code, facts, note, section, table, timeAgo } from "../parts.js";
 import type { Looking, View } from "../view.js";
 import { counted, short } from "../words.js";
 
-/** More than that would be drawn over one another; the table has all. */
+/** Maximum number of drawn peers. More would overlap; the table has all. */
 const mostDrawn = 24;
 
 export async function viewPeers({ node, signal }: Looking): Promise<View> {

@@ -1,4 +1,4 @@
-/** A storage program: what it holds, who may read it, how it became so, and the proof of it. */
+/** Shows a storage program: data, access, history, proof. */
 import { eachField } from "../../../storage/documents/document-parts.js";
 import { typeOfJson } from "../../../storage/documents/json-text.js";
 import { accessParts } from "../access.js";
@@ -74,7 +74,7 @@ function privateParts({ node, signIn }: Looking, address: string): HTMLElement[]
   return [facts({ Address: code(address) }), h("p", {}, who), h("p", {}, button("Sign in with a key", {}, signIn))];
 }
 
-/** Fields, each with a button that verifies it; of what is no object, the whole. */
+/** Returns the fields, each with a button that verifies it; for other documents the whole. */
 function documentParts(
   proofs: Proofs,
   { storageAddress, encoding, sizeBytes }: ProgramAnswer,

@@ -1,4 +1,4 @@
-/** What the node finds by a number, a hash, an address, a key or a name. */
+/** Shows the results for a number, a hash, an address, a key or a name. */
 import type { SearchAnswer, SearchResult } from "../answers.js";
 import { h } from "../dom.js";
 import { withQuery } from "../node.js";
@@ -7,7 +7,7 @@ import { linkTo, type Route } from "../routes.js";
 import type { Looking, View } from "../view.js";
 import { short } from "../words.js";
 
-/** What is found alone is shown at once, and the search is none of the places that one comes back to. */
+/** Shows the results. A single result opens at once and replaces the search in the history. */
 export async function viewSearch({ node, signal }: Looking, text: string): Promise<View> {
   const { results } = await node.ask<SearchAnswer>(withQuery("search", { q: text }), signal);
   const found = results.map(foundOf).filter((one) => one !== undefined);
@@ -40,7 +40,7 @@ interface Found {
   readonly route: Route;
 }
 
-/** Where a result leads; undefined for one of a kind that is newer than this page. */
+/** Returns the view of a result; undefined for a kind that is newer than this page. */
 function foundOf({ block, transaction, identity, commitment, nullifier, program }: SearchResult): Found | undefined {
   if (block !== undefined) {
     const name = String(block.number);

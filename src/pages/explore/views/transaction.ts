@@ -1,4 +1,4 @@
-/** A transaction, decoded. */
+/** Shows a decoded transaction. */
 import type { TransactionAnswer } from "../answers.js";
 import { button, type Content, h } from "../dom.js";
 import { operationParts } from "../operation-words.js";

@@ -1,4 +1,4 @@
-/** The commitment tree, and the proof that a commitment is in it. */
+/** Shows the commitment tree, and the proof that a commitment is in it. */
 import type { MerkleProofAnswer, RootAnswer } from "../answers.js";
 import { climb, drawPath, pathTable } from "../commitment-path.js";
 import { h } from "../dom.js";
