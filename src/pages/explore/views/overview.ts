@@ -69,7 +69,7 @@ function blockList(node: ExploredNode, first: BlocksAnswer, signal: AbortSignal,
   const come = async (): Promise<void> => {
     const { blocks } = await askBlocks(node, undefined, signal);
     const unknown = blocks.filter(({ number }) => number > newest);
-    // Where more came than a page holds there would be a gap: the list begins anew.
+    // Where more came than a page holds there would be a gap: the list begins again.
     if (unknown.length === blocks.length) {
       element.querySelector("tbody")!.replaceChildren();
       oldest = undefined;
