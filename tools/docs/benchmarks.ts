@@ -9,24 +9,20 @@ type KeptRow = KeptRun["rows"][number];
 const path = "docs/internals/benchmarks.json";
 const readKept = (): KeptRun => parseRun(readFileSync(path, "utf8"), path);
 
-/** Everything that was measured, suite by suite. */
+/** Returns all results, in the order of the suites. */
 export function benchmarkTables(): string {
   const { commit, machine, rounds, seconds, rows } = readKept();
-  const suites = [...new Set(rows.map(({ suite }) => suite))];
   const of = `Commit ${code(commit)}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores (${plain(machine.cpu)}); medians of ${rounds} rounds of ${seconds} s.`;
-  const parts = suites.map((suite) => {
-    const cells = rows.filter((row) => row.suite === suite).map(cellsOf);
-    return `### ${suite}\n\n${table(["Measured", "Ratio", "Of a round", "Beside", "Figures"], cells)}`;
-  });
-  return [of, ...parts].join("\n\n");
+  return [of, table(["Suite", "Measured", "Ratio", "Rounds", "Baseline", "Figures"], rows.map(cellsOf))].join("\n\n");
 }
 
-function cellsOf({ name, ratio, spread, baseline = "", figures, note }: KeptRow): string[] {
+function cellsOf({ suite, name, ratio, spread, baseline = "", figures, note }: KeptRow): string[] {
   const range = spread === undefined ? "" : `${spread.low.toFixed(2)}–${spread.high.toFixed(2)}`;
   const shown = Object.entries(figures).map(
     ([unit, figure]) => `${unit} ${figure === null ? "–" : formatFigure(figure)}`,
   );
   return [
+    suite,
     plain(name),
     ratio?.toFixed(2) ?? "",
     range,
@@ -37,15 +33,15 @@ function cellsOf({ name, ratio, spread, baseline = "", figures, note }: KeptRow)
 
 /** What matters most, by the row that has it: a ratio, or figures by their units. */
 const highlights: readonly (readonly [label: string, suite: string, name: string, units?: readonly string[]])[] = [
-  ["`GET /health`, beside a bare server of HTTP that answers the same bytes", "transports", "GET /health"],
-  ["gRPC `GetVersion`, beside a bare server of HTTP/2", "transports", "gRPC GetVersion"],
-  ["a storage program that is read often", "store", "program, hot"],
-  ["one that is read for the first time", "store", "program, cold"],
+  ["`GET /health`, compared with a bare HTTP server that sends the same bytes", "transports", "GET /health"],
+  ["gRPC `GetVersion`, compared with a bare HTTP/2 server", "transports", "gRPC GetVersion"],
+  ["a storage program, read often", "store", "program, hot"],
+  ["a storage program, read for the first time", "store", "program, cold"],
   ["a page of 50 programs of an owner", "store", "owner page of 50"],
-  ["a Merkle proof that is read often", "tree", "proof, hot"],
-  ["following another node, beside applying its blocks", "network", "following, blocks of 50"],
-  ["verifying attestations, beside the library alone", "attestation", "verify, 750 bytes"],
-  ["boot to the first answer", "boot", "boot to first 200", ["ms"]],
+  ["a Merkle proof, read often", "tree", "proof, hot"],
+  ["following another node, compared with applying its blocks", "network", "following, blocks of 50"],
+  ["verifying attestations, compared with the library alone", "attestation", "verify, 750 bytes"],
+  ["boot to the first response", "boot", "boot to first 200", ["ms"]],
   ["memory, idle and after load", "boot", "resident memory", ["idle MiB", "after load MiB"]],
 ];
 

@@ -16,5 +16,5 @@ const kinds: Readonly<Record<Row["kind"], string>> = {
 
 function cells({ name, kind, needs, provides, whenDormant }: Row): string[] {
   const list = (names: readonly string[]): string => names.map(code).join(", ");
-  return [name, kinds[kind], list(needs), list(provides), whenDormant === "wait" ? "waits" : "is taken"];
+  return [name, kinds[kind], list(needs), list(provides), whenDormant === "wait" ? "waits" : "runs"];
 }
