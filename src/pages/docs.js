@@ -90,7 +90,7 @@ async function attempt(form) {
   body.textContent = text;
   body.tabIndex = 0;
   body.setAttribute("role", "region");
-  body.setAttribute("aria-label", `The answer to ${form.getAttribute("aria-label")}`);
+  body.setAttribute("aria-label", `Response: ${form.getAttribute("aria-label")}`);
   answer.replaceChildren(line, ...(text === "" ? [] : [body]));
 }
 

@@ -331,7 +331,9 @@ testBrowser.serial("the page of the interface lists operations by a short summar
   // Search: all of the words, in whatever is said of an operation.
   await page.getByRole("searchbox", { name: "Search" }).fill("programs /storage-program/owner");
   await page.getByText(`1 of ${listed.length} operations`).waitFor();
-  t.deepEqual(await page.locator(".operation:visible h3 .summary").allTextContents(), ["The programs of an owner"]);
+  t.deepEqual(await page.locator(".operation:visible h3 .summary").allTextContents(), [
+    "Returns the programs of an owner",
+  ]);
   t.deepEqual(await page.locator(".area:visible h2").allTextContents(), ["storage"]);
   await page.getByRole("searchbox").fill("wombat");
   await page.getByText(`0 of ${listed.length} operations`).waitFor();
@@ -351,9 +353,9 @@ testBrowser.serial("the page of the interface lists operations by a short summar
     .filter({ visible: true })
     .fill("a b");
   const answered = page.waitForResponse(`${node.rpcUrl}/storage-program/stor%2F1/field/a%20b`);
-  await page.getByRole("button", { name: "Try: The value of a top-level field" }).click();
+  await page.getByRole("button", { name: "Try: Returns the value of a top-level field" }).click();
   t.is((await answered).status(), 400);
-  await page.getByRole("region", { name: "The answer to The value of a top-level field" }).waitFor();
+  await page.getByRole("region", { name: "Response: Returns the value of a top-level field" }).waitFor();
   await page.getByText(/^400 .*after \d+ ms$/).waitFor();
 
   // With everything open, examples too: what is closed or not found is looked at by nobody.
@@ -380,10 +382,10 @@ testBrowser.serial("what a caller signs goes with a try, and a query with what w
   await page.getByText("Who calls").click();
   await page.getByLabel("signature").fill("0x00");
   await page.getByRole("link", { name: "storage" }).click();
-  await page.getByText("The programs with a matching name", { exact: true }).click();
+  await page.getByText("Returns the programs with a matching name", { exact: true }).click();
   await page.locator("[id='storage.searchPrograms-q']").fill("a&b");
   const asked = page.waitForRequest(`${node.rpcUrl}/storage-program/search?q=a%26b`);
-  await page.getByRole("button", { name: "Try: The programs with a matching name" }).click();
+  await page.getByRole("button", { name: "Try: Returns the programs with a matching name" }).click();
   t.is((await asked).headers()["signature"], "0x00");
   await page
     .getByText(/INVALID_SIGNATURE/)
@@ -395,8 +397,8 @@ testBrowser.serial("what a caller signs goes with a try, and a query with what w
 testBrowser.serial("the page of the interface is all there without a script", async (t) => {
   const { page, go } = await open(t, "/docs", { javaScriptEnabled: false });
   await go();
-  await page.getByText("The whole health snapshot", { exact: true }).click();
-  await page.getByText("Subsystem by name: chain, rpc").filter({ visible: true }).first().waitFor();
+  await page.getByText("Returns the complete health snapshot", { exact: true }).click();
+  await page.getByText("Subsystems by name: chain, rpc").filter({ visible: true }).first().waitFor();
   t.true(await page.locator("noscript p").isVisible());
 });
 

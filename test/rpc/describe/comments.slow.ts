@@ -79,6 +79,6 @@ for (const [title, putImage] of [
 test("the image is there: documents have the contract's comments, and nobody is told", async (t) => {
   const { node } = await startCopy(t, (path) => copyFile("gen/contract.binpb", path));
   const { paths } = JSON.parse((await readDocuments(node.port)).openApi.text) as Described;
-  t.like(paths["/version"]?.get, { summary: "The node version", description: "The node version." });
+  t.like(paths["/version"]?.get, { summary: "Returns the node version", description: "Returns the node version." });
   t.false(`${node.stdout()}${node.stderr()}`.includes(warning));
 });

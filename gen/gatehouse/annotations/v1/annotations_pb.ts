@@ -2,9 +2,9 @@
 // @generated from file gatehouse/annotations/v1/annotations.proto (package gatehouse.annotations.v1, syntax proto3)
 /* eslint-disable */
 
-// Options that say how a message looks as plain JSON, and how an rpc behaves
-// at the edge. Everything else about the JSON follows from the types; the
-// rules are in docs/json-profile.md.
+// Options that set the plain JSON form of a message, and the behavior of an rpc
+// at the edge. The rest of the JSON follows from the types;
+// docs/json-profile.md has the rules.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -19,28 +19,28 @@ export const file_gatehouse_annotations_v1_annotations: GenFile = /*@__PURE__*/
   fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLMAgoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQESEAoDbWluGAcgASgESAaIAQESGwoObWluX2NoYXJhY3RlcnMYCCABKA1IB4gBARIbCg5tYXhfY2hhcmFjdGVycxgJIAEoDUgIiAEBQgwKCl9tYXhfYnl0ZXNCDAoKX21pbl9ieXRlc0IMCgpfbWF4X2l0ZW1zQgYKBF9tYXhCCgoIX3BhdHRlcm5CBwoFX2Zvcm1CBgoEX21pbkIRCg9fbWluX2NoYXJhY3RlcnNCEQoPX21heF9jaGFyYWN0ZXJzKo8BCghUZXh0Rm9ybRIZChVURVhUX0ZPUk1fVU5TUEVDSUZJRUQQABIYChRURVhUX0ZPUk1fUFVCTElDX0tFWRABEhIKDlRFWFRfRk9STV9IQVNIEAISGwoXVEVYVF9GT1JNX0ZJRUxEX0VMRU1FTlQQAxIdChlURVhUX0ZPUk1fUFJPR1JBTV9BRERSRVNTEAQqbgoHQ2FjaGluZxIXChNDQUNISU5HX1VOU1BFQ0lGSUVEEAASEwoPQ0FDSElOR19ORVRXT1JLEAESEQoNQ0FDSElOR19TVEFURRACEhAKDENBQ0hJTkdfSEVBRBADEhAKDENBQ0hJTkdfSEFTSBAEOjoKCHJhd19qc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiuogMgASgIUgdyYXdKc29uOkcKD29taXRfd2hlbl91bnNldBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYr6IDIAEoCFINb21pdFdoZW5VbnNldDpZCgZib3VuZHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLCiAyABKAsyIC5nYXRlaG91c2UuYW5ub3RhdGlvbnMudjEuQm91bmRzUgZib3VuZHM6NwoGY3Vyc29yEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxixogMgASgIUgZjdXJzb3I6NwoGbGF0ZXN0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiyogMgASgIUgZsYXRlc3Q6VwoEZm9ybRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYs6IDIAEoDjIiLmdhdGVob3VzZS5hbm5vdGF0aW9ucy52MS5UZXh0Rm9ybVIEZm9ybTo5CgZ1bndyYXASHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYrqIDIAEoCFIGdW53cmFwOjYKBXByb2JlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYrqIDIAEoCFIFcHJvYmU6XQoHY2FjaGluZxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLCiAyABKA4yIS5nYXRlaG91c2UuYW5ub3RhdGlvbnMudjEuQ2FjaGluZ1IHY2FjaGluZzpNChFpZGVudGlmaWVzX2NhbGxlchIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLGiAyABKAhSEGlkZW50aWZpZXNDYWxsZXJCOVo3Z2F0ZWhvdXNlLmV4YW1wbGUvY29udHJhY3QvYW5ub3RhdGlvbnMvdjE7YW5ub3RhdGlvbnN2MWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
- * What a field may hold.
+ * Limits on a field.
  *
  * @generated from message gatehouse.annotations.v1.Bounds
  */
 export type Bounds = Message<"gatehouse.annotations.v1.Bounds"> & {
   /**
-   * Most bytes of a text in UTF-8 or of bytes; of each text of a list, and of
-   * each key of a map.
+   * Maximum size in bytes of a bytes field or of UTF-8 text. Applies to each
+   * text of a list, and to each key of a map.
    *
    * @generated from field: optional uint32 max_bytes = 1;
    */
   maxBytes?: number | undefined;
 
   /**
-   * Least bytes; 0 when unset.
+   * Minimum size in bytes; 0 when unset.
    *
    * @generated from field: optional uint32 min_bytes = 2;
    */
   minBytes?: number | undefined;
 
   /**
-   * Most items of a list or a map.
+   * Maximum number of items of a list or a map.
    *
    * @generated from field: optional uint32 max_items = 3;
    */
@@ -54,28 +54,28 @@ export type Bounds = Message<"gatehouse.annotations.v1.Bounds"> & {
   max?: bigint | undefined;
 
   /**
-   * What a text looks like: a regular expression (RE2) that fits all of it.
+   * Regular expression (RE2) that must match the complete text.
    *
    * @generated from field: optional string pattern = 5;
    */
   pattern?: string | undefined;
 
   /**
-   * The same in words, for people.
+   * Description of the pattern, for error messages.
    *
    * @generated from field: optional string form = 6;
    */
   form?: string | undefined;
 
   /**
-   * Least value of a number; 0 when unset.
+   * Smallest value of a number; 0 when unset.
    *
    * @generated from field: optional uint64 min = 7;
    */
   min?: bigint | undefined;
 
   /**
-   * Least and most characters of a text.
+   * Minimum and maximum number of characters of a text.
    *
    * @generated from field: optional uint32 min_characters = 8;
    */
@@ -95,7 +95,7 @@ export const BoundsSchema: GenMessage<Bounds> = /*@__PURE__*/
   messageDesc(file_gatehouse_annotations_v1_annotations, 0);
 
 /**
- * What a text is, and how it may be spelled.
+ * Forms of a text, and their spellings.
  *
  * @generated from enum gatehouse.annotations.v1.TextForm
  */
@@ -108,25 +108,25 @@ export enum TextForm {
   UNSPECIFIED = 0,
 
   /**
-   * An Ed25519 public key, as an identity has it: 64 hex digits in either case,
-   * with or without ed25519: and 0x before them. Answers have 0x and 64
-   * lower-case hex digits.
+   * An Ed25519 public key: 64 hex digits in upper or lower case; ed25519: and
+   * 0x before them are optional. Responses have 0x and 64 lower-case hex
+   * digits.
    *
    * @generated from enum value: TEXT_FORM_PUBLIC_KEY = 1;
    */
   PUBLIC_KEY = 1,
 
   /**
-   * The hash of a block or a transaction: 64 hex digits in either case, with or
-   * without 0x. Answers have 0x and 64 lower-case hex digits.
+   * The hash of a block or a transaction: 64 hex digits in upper or lower case;
+   * 0x before them is optional. Responses have 0x and 64 lower-case hex digits.
    *
    * @generated from enum value: TEXT_FORM_HASH = 2;
    */
   HASH = 2,
 
   /**
-   * A commitment, a nullifier or a root: 0x and 64 hex digits in either case.
-   * Answers have lower-case ones.
+   * A commitment, a nullifier or a root: 0x and 64 hex digits in upper or lower
+   * case. Responses have lower-case digits.
    *
    * @generated from enum value: TEXT_FORM_FIELD_ELEMENT = 3;
    */
@@ -147,43 +147,43 @@ export const TextFormSchema: GenEnum<TextForm> = /*@__PURE__*/
   enumDesc(file_gatehouse_annotations_v1_annotations, 0);
 
 /**
- * What answers are made of.
+ * The data that a response depends on.
  *
  * @generated from enum gatehouse.annotations.v1.Caching
  */
 export enum Caching {
   /**
-   * Of the moment: nobody keeps them.
+   * Valid at this moment only; not cacheable.
    *
    * @generated from enum value: CACHING_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Of the network's beginning: they are kept, and asked about each time.
+   * Fixed when the network starts: cacheable, with revalidation on each use.
    *
    * @generated from enum value: CACHING_NETWORK = 1;
    */
   NETWORK = 1,
 
   /**
-   * Of what blocks change: they are kept, and asked about each time.
+   * Changes with blocks: cacheable, with revalidation on each use.
    *
    * @generated from enum value: CACHING_STATE = 2;
    */
   STATE = 2,
 
   /**
-   * The same, with what authorities say of the newest block.
+   * As CACHING_STATE, and changes with the statements of authorities about the
+   * latest block.
    *
    * @generated from enum value: CACHING_HEAD = 3;
    */
   HEAD = 3,
 
   /**
-   * Of something that is named by its hash. An answer that nothing can change
-   * any more is kept for a year, and not asked about; any other is as with
-   * CACHING_STATE.
+   * Named by its hash. A response that can never change is cacheable for a year
+   * without revalidation; any other is as with CACHING_STATE.
    *
    * @generated from enum value: CACHING_HASH = 4;
    */
@@ -197,8 +197,8 @@ export const CachingSchema: GenEnum<Caching> = /*@__PURE__*/
   enumDesc(file_gatehouse_annotations_v1_annotations, 1);
 
 /**
- * The string field holds JSON text. The plain JSON interface writes the text
- * itself, untouched, where any other string would be quoted.
+ * The string field holds JSON text. Plain JSON contains this text unchanged;
+ * any other string would be quoted.
  *
  * @generated from extension: bool raw_json = 53550;
  */
@@ -206,8 +206,8 @@ export const raw_json: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 0);
 
 /**
- * An unset field is left out of the plain JSON. Without this option it is
- * written as null.
+ * Plain JSON omits the field while it is unset. Without this option, an unset
+ * field is null.
  *
  * @generated from extension: bool omit_when_unset = 53551;
  */
@@ -215,10 +215,10 @@ export const omit_when_unset: GenExtension<FieldOptions, boolean> = /*@__PURE__*
   extDesc(file_gatehouse_annotations_v1_annotations, 1);
 
 /**
- * What the field may hold. A transaction or a block that is outside of its
- * bounds, or holds a field that its reader does not know, is refused by every
- * node before it changes anything. A request that is outside of them is
- * refused with INVALID_REQUEST, over every protocol by the same sentence.
+ * Limits on the value of the field. Every node rejects a transaction or a
+ * block that violates them, or that has an unknown field, before it changes
+ * anything. A request that violates them is rejected with INVALID_REQUEST and
+ * the same message over every protocol.
  *
  * @generated from extension: gatehouse.annotations.v1.Bounds bounds = 53552;
  */
@@ -226,9 +226,9 @@ export const bounds: GenExtension<FieldOptions, Bounds> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 2);
 
 /**
- * The string field says where in its stream a message is; in the request of
- * a stream, after which message the stream goes on. Over plain HTTP it is
- * the id of the event, and a Last-Event-ID is such a request.
+ * The string field is the position of a message in its stream; in a request,
+ * the position after which the stream resumes. Over plain HTTP it is the
+ * event id, and Last-Event-ID sets it in the request.
  *
  * @generated from extension: bool cursor = 53553;
  */
@@ -236,9 +236,9 @@ export const cursor: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 3);
 
 /**
- * The uint64 field is the number of a block. The largest number there is,
- * 18446744073709551615, stands for the newest block; in a path, a query and
- * the JSON of a request the word latest does, too.
+ * The uint64 field is a block number. The largest uint64,
+ * 18446744073709551615, means the latest block. In a path, a query and the
+ * JSON of a request, so does the word latest.
  *
  * @generated from extension: bool latest = 53554;
  */
@@ -246,8 +246,8 @@ export const latest: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 4);
 
 /**
- * What the string field of a request looks like. A node reads each of the
- * spellings that the form has, and answers with one of them.
+ * Form of the string field of a request. A node accepts each spelling of the
+ * form, and responds with one of them.
  *
  * @generated from extension: gatehouse.annotations.v1.TextForm form = 53555;
  */
@@ -255,8 +255,8 @@ export const form: GenExtension<FieldOptions, TextForm> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 5);
 
 /**
- * The message has one field, and its plain JSON is that field's JSON alone:
- * the way to write a list of lists.
+ * The message has one field, and its plain JSON is the JSON of that field
+ * alone. This allows a list of lists.
  *
  * @generated from extension: bool unwrap = 53550;
  */
@@ -264,8 +264,8 @@ export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 6);
 
 /**
- * The rpc serves probes. It is never rate limited and is answered under
- * overload.
+ * The rpc serves probes. It is never rate limited, and the node responds to
+ * it under overload.
  *
  * @generated from extension: bool probe = 53550;
  */
@@ -273,9 +273,9 @@ export const probe: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 7);
 
 /**
- * What the answers of a read are made of, which says what caches may do with
- * those that were given to nobody in particular. Callers with an identity,
- * and failures, are always answered for themselves alone.
+ * The data that the response of a read depends on, which sets the cache
+ * directives of responses to anonymous callers. Responses to callers with an
+ * identity, and errors, are never shared.
  *
  * @generated from extension: gatehouse.annotations.v1.Caching caching = 53552;
  */
@@ -283,9 +283,9 @@ export const caching: GenExtension<MethodOptions, Caching> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 8);
 
 /**
- * The rpc answers by who calls: a node reads the headers that prove an
- * identity, and refuses those that are wrong with INVALID_SIGNATURE. Any other
- * rpc does not read them, and is answered as without.
+ * The response depends on the caller. The node reads the identity headers,
+ * and rejects invalid ones with INVALID_SIGNATURE. Other rpcs ignore these
+ * headers.
  *
  * @generated from extension: bool identifies_caller = 53553;
  */

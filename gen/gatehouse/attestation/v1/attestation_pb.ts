@@ -2,8 +2,8 @@
 // @generated from file gatehouse/attestation/v1/attestation.proto (package gatehouse.attestation.v1, syntax proto3)
 /* eslint-disable */
 
-// Verification of TLSNotary attestations. The service is there only when the
-// node is configured with TLSNOTARY_ENABLED=true.
+// Verification of TLSNotary attestations. The node serves this service only if
+// TLSNOTARY_ENABLED=true.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_gatehouse_attestation_v1_attestation: GenFile = /*@__PURE__*/
   fileDesc("CipnYXRlaG91c2UvYXR0ZXN0YXRpb24vdjEvYXR0ZXN0YXRpb24ucHJvdG8SGGdhdGVob3VzZS5hdHRlc3RhdGlvbi52MSIdChtHZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QivQEKHEdldEF0dGVzdGF0aW9uSGVhbHRoUmVzcG9uc2USOwoGc3RhdHVzGAEgASgOMisuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkF0dGVzdGF0aW9uU3RhdHVzEg8KB3NlcnZpY2UYAiABKAkSEwoLaW5pdGlhbGl6ZWQYAyABKAgSFgoOc2VydmVyX3J1bm5pbmcYBCABKAgSGAoFZXJyb3IYBSABKAlCBPiSGgFIAIgBAUIICgZfZXJyb3IiGwoZR2V0QXR0ZXN0YXRpb25JbmZvUmVxdWVzdCLPAgoaR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2USDwoHZW5hYmxlZBgBIAEoCBIRCgRwb3J0GAIgASgNSACIAQESFwoKcHVibGljX2tleRgDIAEoCUgBiAEBEg8KB3J1bm5pbmcYBCABKAgSIQoObm90YXJ5X2Fuc3dlcnMYBSABKAhCBPiSGgFIAogBARIdCgpub3RhcnlfdXJsGAYgASgJQgT4khoBSAOIAQESHAoJcHJveHlfdXJsGAcgASgJQgT4khoBSASIAQESGgoHdmVyc2lvbhgIIAEoCUIE+JIaAUgFiAEBEhMKC25vdGFyeV9rZXlzGAkgAygJQgcKBV9wb3J0Qg0KC19wdWJsaWNfa2V5QhEKD19ub3RhcnlfYW5zd2Vyc0INCgtfbm90YXJ5X3VybEIMCgpfcHJveHlfdXJsQgoKCF92ZXJzaW9uIjQKGFZlcmlmeUF0dGVzdGF0aW9uUmVxdWVzdBIYCgthdHRlc3RhdGlvbhgBIAEoCUID4EECIsUCChlWZXJpZnlBdHRlc3RhdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSGAoLc2VydmVyX25hbWUYAiABKAlIAIgBARIpChFjb25uZWN0aW9uX3RpbWVfcxgDIAEoBFIOY29ubmVjdGlvblRpbWUSEwoLc2VudF9sZW5ndGgYBCABKA0SEwoLcmVjdl9sZW5ndGgYBSABKA0SEgoKbm90YXJ5X2tleRgGIAEoCRIWCg5hdHRlc3RhdGlvbl9pZBgHIAEoCRI1CgRzZW50GAggAygLMicuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLlJldmVhbGVkUmFuZ2USNQoEcmVjdhgJIAMoCzInLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5SZXZlYWxlZFJhbmdlQg4KDF9zZXJ2ZXJfbmFtZSI5Cg1SZXZlYWxlZFJhbmdlEg0KBXN0YXJ0GAEgASgNEgsKA2VuZBgCIAEoDRIMCgR0ZXh0GAMgASgJKpoBChFBdHRlc3RhdGlvblN0YXR1cxIiCh5BVFRFU1RBVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIeChpBVFRFU1RBVElPTl9TVEFUVVNfSEVBTFRIWRABEiAKHEFUVEVTVEFUSU9OX1NUQVRVU19VTkhFQUxUSFkQAhIfChtBVFRFU1RBVElPTl9TVEFUVVNfRElTQUJMRUQQAzKABAoSQXR0ZXN0YXRpb25TZXJ2aWNlEqMBChRHZXRBdHRlc3RhdGlvbkhlYWx0aBI1LmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5HZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QaNi5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25IZWFsdGhSZXNwb25zZSIckAIBgtPkkwITEhEvdGxzbm90YXJ5L2hlYWx0aBKbAQoSR2V0QXR0ZXN0YXRpb25JbmZvEjMuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkdldEF0dGVzdGF0aW9uSW5mb1JlcXVlc3QaNC5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2UiGpACAYLT5JMCERIPL3Rsc25vdGFyeS9pbmZvEqUBChFWZXJpZnlBdHRlc3RhdGlvbhIyLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5WZXJpZnlBdHRlc3RhdGlvblJlcXVlc3QaMy5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuVmVyaWZ5QXR0ZXN0YXRpb25SZXNwb25zZSInkAIB+pIaBAQPFhWC0+STAhY6ASoiES90bHNub3RhcnkvdmVyaWZ5QjlaN2dhdGVob3VzZS5leGFtcGxlL2NvbnRyYWN0L2F0dGVzdGF0aW9uL3YxO2F0dGVzdGF0aW9udjFiBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior]);
 
 /**
- * Asks for the health of the service.
+ * Request for the health of the service.
  *
  * @generated from message gatehouse.attestation.v1.GetAttestationHealthRequest
  */
@@ -41,7 +41,7 @@ export const GetAttestationHealthRequestSchema: GenMessage<GetAttestationHealthR
  */
 export type GetAttestationHealthResponse = Message<"gatehouse.attestation.v1.GetAttestationHealthResponse"> & {
   /**
-   * The state.
+   * State of the service.
    *
    * @generated from field: gatehouse.attestation.v1.AttestationStatus status = 1;
    */
@@ -62,7 +62,7 @@ export type GetAttestationHealthResponse = Message<"gatehouse.attestation.v1.Get
   initialized: boolean;
 
   /**
-   * The verifier answers.
+   * The verifier responds.
    *
    * @generated from field: bool server_running = 4;
    */
@@ -84,7 +84,7 @@ export const GetAttestationHealthResponseSchema: GenMessage<GetAttestationHealth
   messageDesc(file_gatehouse_attestation_v1_attestation, 1);
 
 /**
- * Asks what the service is.
+ * Request for the configuration of the service.
  *
  * @generated from message gatehouse.attestation.v1.GetAttestationInfoRequest
  */
@@ -99,7 +99,7 @@ export const GetAttestationInfoRequestSchema: GenMessage<GetAttestationInfoReque
   messageDesc(file_gatehouse_attestation_v1_attestation, 2);
 
 /**
- * What the service is. Fields may be added.
+ * Configuration and state of the service. Fields may be added.
  *
  * @generated from message gatehouse.attestation.v1.GetAttestationInfoResponse
  */
@@ -112,61 +112,61 @@ export type GetAttestationInfoResponse = Message<"gatehouse.attestation.v1.GetAt
   enabled: boolean;
 
   /**
-   * Port of the node's own notary; unset when it has none. The service itself
-   * is at the port of everything else.
+   * Port of the node's own notary; unset if there is none. The service itself
+   * uses the public port.
    *
    * @generated from field: optional uint32 port = 2;
    */
   port?: number | undefined;
 
   /**
-   * Public key of the node's own notary, as notary keys are configured; unset
-   * until that has told it. Without an own notary, the first of notary_keys;
-   * unset when there is none.
+   * Public key of the node's own notary, in the form of the configuration;
+   * unset until the notary reports it. Without an own notary, the first of
+   * notary_keys; unset if that is empty.
    *
    * @generated from field: optional string public_key = 3;
    */
   publicKey?: string | undefined;
 
   /**
-   * The verifier answers.
+   * The verifier responds.
    *
    * @generated from field: bool running = 4;
    */
   running: boolean;
 
   /**
-   * The node's own notary answers; absent when it has none.
+   * The node's own notary responds; absent if there is none.
    *
    * @generated from field: optional bool notary_answers = 5;
    */
   notaryAnswers?: boolean | undefined;
 
   /**
-   * Where clients reach the node's own notary; absent unless configured.
+   * URL at which clients reach the node's own notary; absent unless configured.
    *
    * @generated from field: optional string notary_url = 6;
    */
   notaryUrl?: string | undefined;
 
   /**
-   * The WebSocket proxy by which browsers reach servers; absent unless
-   * configured.
+   * URL of the WebSocket proxy through which browsers reach servers; absent
+   * unless configured.
    *
    * @generated from field: optional string proxy_url = 7;
    */
   proxyUrl?: string | undefined;
 
   /**
-   * Version of the notary's program; absent until it has told it.
+   * Version of the notary's program; absent until the notary reports it.
    *
    * @generated from field: optional string version = 8;
    */
   version?: string | undefined;
 
   /**
-   * Keys of the notaries whose attestations are believed (--notary-keys).
-   * Without one, no attestation is.
+   * Public keys of the trusted notaries (--notary-keys). If empty, every
+   * attestation is rejected.
    *
    * @generated from field: repeated string notary_keys = 9;
    */
@@ -181,14 +181,14 @@ export const GetAttestationInfoResponseSchema: GenMessage<GetAttestationInfoResp
   messageDesc(file_gatehouse_attestation_v1_attestation, 3);
 
 /**
- * Asks to verify an attestation.
+ * Request for the verification of an attestation.
  *
  * @generated from message gatehouse.attestation.v1.VerifyAttestationRequest
  */
 export type VerifyAttestationRequest = Message<"gatehouse.attestation.v1.VerifyAttestationRequest"> & {
   /**
-   * The attestation: base64 of the presentation in bincode, base64 of the JSON
-   * that browser clients make of it, that JSON itself, or hex.
+   * The attestation: the presentation in bincode as base64 or hex, or the JSON
+   * that browser clients create from it, as such or as base64.
    *
    * @generated from field: string attestation = 1;
    */
@@ -203,20 +203,20 @@ export const VerifyAttestationRequestSchema: GenMessage<VerifyAttestationRequest
   messageDesc(file_gatehouse_attestation_v1_attestation, 4);
 
 /**
- * What a verified attestation proves.
+ * The facts that a verified attestation proves.
  *
  * @generated from message gatehouse.attestation.v1.VerifyAttestationResponse
  */
 export type VerifyAttestationResponse = Message<"gatehouse.attestation.v1.VerifyAttestationResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
   success: boolean;
 
   /**
-   * Name of the server, proved by its certificate; unset when the attestation
+   * Name of the server, proven by its certificate; unset if the attestation
    * carries no server identity.
    *
    * @generated from field: optional string server_name = 2;
@@ -259,14 +259,14 @@ export type VerifyAttestationResponse = Message<"gatehouse.attestation.v1.Verify
   attestationId: string;
 
   /**
-   * Revealed parts of what was sent, in order, never joined across a gap.
+   * Revealed parts of the sent bytes, in order, never joined across a gap.
    *
    * @generated from field: repeated gatehouse.attestation.v1.RevealedRange sent = 8;
    */
   sent: RevealedRange[];
 
   /**
-   * Revealed parts of what was received, in order, never joined across a gap.
+   * Revealed parts of the received bytes, in order, never joined across a gap.
    *
    * @generated from field: repeated gatehouse.attestation.v1.RevealedRange recv = 9;
    */
@@ -287,21 +287,21 @@ export const VerifyAttestationResponseSchema: GenMessage<VerifyAttestationRespon
  */
 export type RevealedRange = Message<"gatehouse.attestation.v1.RevealedRange"> & {
   /**
-   * First byte, from 0.
+   * Position of the first byte, from 0.
    *
    * @generated from field: uint32 start = 1;
    */
   start: number;
 
   /**
-   * First byte after it.
+   * Position after the last byte.
    *
    * @generated from field: uint32 end = 2;
    */
   end: number;
 
   /**
-   * The bytes as UTF-8 text; what is not UTF-8 is replaced by U+FFFD.
+   * The bytes as UTF-8 text; invalid sequences are replaced by U+FFFD.
    *
    * @generated from field: string text = 3;
    */
@@ -329,22 +329,22 @@ export enum AttestationStatus {
   UNSPECIFIED = 0,
 
   /**
-   * It verifies, and believes at least one notary.
+   * The service verifies attestations, and trusts at least one notary.
    *
    * @generated from enum value: ATTESTATION_STATUS_HEALTHY = 1;
    */
   HEALTHY = 1,
 
   /**
-   * It cannot verify, no notary is trusted (--notary-keys), or the node's own
-   * notary does not answer.
+   * The service cannot verify, no notary is trusted (--notary-keys), or the
+   * node's own notary does not respond.
    *
    * @generated from enum value: ATTESTATION_STATUS_UNHEALTHY = 2;
    */
   UNHEALTHY = 2,
 
   /**
-   * The node skipped it.
+   * The node skipped the service.
    *
    * @generated from enum value: ATTESTATION_STATUS_DISABLED = 3;
    */
@@ -364,7 +364,7 @@ export const AttestationStatusSchema: GenEnum<AttestationStatus> = /*@__PURE__*/
  */
 export const AttestationService: GenService<{
   /**
-   * Health of the service.
+   * Returns the health of the attestation service.
    *
    * Plain HTTP: 503 when unhealthy, 200 otherwise.
    *
@@ -376,7 +376,8 @@ export const AttestationService: GenService<{
     output: typeof GetAttestationHealthResponseSchema;
   },
   /**
-   * What the service is.
+   * Returns the attestation configuration. It has the notary keys, and the
+   * state of the verifier and of the node's own notary.
    *
    * @generated from rpc gatehouse.attestation.v1.AttestationService.GetAttestationInfo
    */
@@ -390,8 +391,8 @@ export const AttestationService: GenService<{
    *
    * Errors: INVALID_REQUEST for a missing attestation; INVALID_ATTESTATION for
    * one that does not verify, whose notary is not trusted, or that the node's
-   * policy rejects; PAYLOAD_TOO_LARGE above 512 KiB; BUSY when too many wait or
-   * it takes too long; VERIFIER_NOT_RUNNING.
+   * policy rejects; PAYLOAD_TOO_LARGE above 512 KiB; BUSY if too many
+   * attestations wait, or verification takes too long; VERIFIER_NOT_RUNNING.
    *
    * @generated from rpc gatehouse.attestation.v1.AttestationService.VerifyAttestation
    */

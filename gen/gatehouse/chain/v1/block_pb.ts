@@ -2,11 +2,12 @@
 // @generated from file gatehouse/chain/v1/block.proto (package gatehouse.chain.v1, syntax proto3)
 /* eslint-disable */
 
-// Transactions, format 2, and blocks, format 3. Both travel as the bytes that were signed,
-// and their hash is SHA-256 of those bytes, so that it never matters how a
-// message is encoded. Signatures are Ed25519 over a prefix and the bytes: the
-// prefix says what is signed, so that no signature fits anything else. Keys of
-// small order, and keys that are not encoded canonically, sign nothing.
+// Transactions (format 2) and blocks (format 3). Both are transferred as the
+// bytes that were signed, and their hash is SHA-256 of those bytes, so that the
+// encoding of a message does not matter. Signatures are Ed25519 over a prefix
+// and the bytes. The prefix names what is signed, so that a signature is valid
+// for nothing else. Signatures by keys of small order, and by keys in a
+// non-canonical encoding, are invalid.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -45,10 +46,10 @@ export type Transaction = Message<"gatehouse.chain.v1.Transaction"> & {
   signature: Uint8Array;
 
   /**
-   * The transaction's hash, 0x and 64 lower-case hex digits, in place of body
-   * and signature: the caller may not read the program that it changes, as its
-   * access rule is now. It is enough to check a block with. Set in answers
-   * only; refused in what is handed in.
+   * Hash of the transaction, 0x and 64 lower-case hex digits, instead of body
+   * and signature. Set if the current access rule of the program does not let
+   * the caller read the transaction; the hash suffices to verify the block. Set
+   * in responses only; rejected in a submission.
    *
    * @generated from field: optional string withheld_hash = 3;
    */
@@ -63,52 +64,52 @@ export const TransactionSchema: GenMessage<Transaction> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_block, 0);
 
 /**
- * What a transaction says: on which network, until when, and what to do.
+ * Signed content of a transaction: its network, its expiry and its operation.
  *
  * @generated from message gatehouse.chain.v1.TransactionBody
  */
 export type TransactionBody = Message<"gatehouse.chain.v1.TransactionBody"> & {
   /**
-   * Public key of who signs: 0x and 64 lower-case hex digits.
+   * Public key of the signer: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string sender = 1;
    */
   sender: string;
 
   /**
-   * Larger than every nonce of this sender in a block; gaps are fine, so the
-   * time in milliseconds serves. At most 2^53 - 1.
+   * Larger than every nonce of this sender in a block. Gaps are allowed, so the
+   * time in milliseconds can serve as the nonce. At most 2^53 - 1.
    *
    * @generated from field: uint64 nonce = 2;
    */
   nonce: bigint;
 
   /**
-   * Milliseconds since the epoch when it was made, for people.
+   * Creation time in milliseconds since the epoch; informational.
    *
    * @generated from field: int64 timestamp_ms = 3;
    */
   timestampMs: bigint;
 
   /**
-   * The network that it is for: hash of its genesis, 0x and 64 lower-case hex
-   * digits, as GetHead gives it.
+   * Network of the transaction: the genesis hash, 0x and 64 lower-case hex
+   * digits, as returned by GetHead.
    *
    * @generated from field: string network = 4;
    */
   network: string;
 
   /**
-   * Milliseconds since the epoch: no block with a later time holds it. A node
-   * takes it at most an hour ahead, and remembers until then that it was
-   * rejected.
+   * Expiry in milliseconds since the epoch; no later block includes the
+   * transaction. A node accepts an expiry up to one hour ahead, and remembers a
+   * rejection until then.
    *
    * @generated from field: int64 expires_ms = 5;
    */
   expiresMs: bigint;
 
   /**
-   * What to do; must be set.
+   * The operation; must be set.
    *
    * @generated from oneof gatehouse.chain.v1.TransactionBody.operation
    */
@@ -160,7 +161,7 @@ export type Block = Message<"gatehouse.chain.v1.Block"> & {
   signature: Uint8Array;
 
   /**
-   * Its transactions, in the order in which they are applied.
+   * Transactions in the order of execution.
    *
    * @generated from field: repeated gatehouse.chain.v1.Transaction transactions = 3;
    */
@@ -175,28 +176,28 @@ export const BlockSchema: GenMessage<Block> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_block, 2);
 
 /**
- * What a block's signature covers.
+ * The part of a block that its signature covers.
  *
  * @generated from message gatehouse.chain.v1.BlockHeader
  */
 export type BlockHeader = Message<"gatehouse.chain.v1.BlockHeader"> & {
   /**
-   * Number; one more than that of the block before.
+   * Number of the block; one more than that of the previous block.
    *
    * @generated from field: uint64 number = 1;
    */
   number: bigint;
 
   /**
-   * Hash of the block before: 0x and 64 lower-case hex digits.
+   * Hash of the previous block: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string previous_hash = 2;
    */
   previousHash: string;
 
   /**
-   * Milliseconds since the epoch; not before the block before, and what the
-   * changes in it are dated with.
+   * Time of the block in milliseconds since the epoch, and of all changes in
+   * it; not before the previous block's.
    *
    * @generated from field: int64 timestamp_ms = 3 [json_name = "timestamp"];
    */
@@ -211,7 +212,7 @@ export type BlockHeader = Message<"gatehouse.chain.v1.BlockHeader"> & {
   transactionsHash: string;
 
   /**
-   * Public key of who signs, one of the genesis's authorities: 0x and 64
+   * Public key of the signer, one of the genesis's authorities: 0x and 64
    * lower-case hex digits.
    *
    * @generated from field: string proposer = 5;
@@ -220,14 +221,15 @@ export type BlockHeader = Message<"gatehouse.chain.v1.BlockHeader"> & {
 
   /**
    * Root of the commitment tree after this block: 0x and 64 lower-case hex
-   * digits; unset where the block adds no commitments.
+   * digits. Unset if the block adds no commitments.
    *
    * @generated from field: optional string commitment_root = 6;
    */
   commitmentRoot?: string | undefined;
 
   /**
-   * Hash of block 0, which names the network: 0x and 64 lower-case hex digits.
+   * Hash of block 0, which identifies the network: 0x and 64 lower-case hex
+   * digits.
    *
    * @generated from field: string genesis_hash = 7;
    */
@@ -235,7 +237,7 @@ export type BlockHeader = Message<"gatehouse.chain.v1.BlockHeader"> & {
 
   /**
    * Root of the state tree after this block: 0x and 64 lower-case hex digits.
-   * docs/proofs.md says what is in it.
+   * docs/proofs.md describes the tree.
    *
    * @generated from field: string state_root = 8;
    */
@@ -250,9 +252,9 @@ export const BlockHeaderSchema: GenMessage<BlockHeader> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_block, 3);
 
 /**
- * An authority's word that a block is its newest one. Where it makes no block
- * it says so anew every 30 s, so that a head that is fresh and one that was
- * held back can be told apart.
+ * An authority's statement that a block is its latest. While it creates no
+ * blocks, the authority signs a new statement every 30 s, so that clients can
+ * tell a current head from a withheld one.
  *
  * @generated from message gatehouse.chain.v1.SignedHead
  */
@@ -281,7 +283,7 @@ export const SignedHeadSchema: GenMessage<SignedHead> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_block, 4);
 
 /**
- * What it covers.
+ * Signed content of a head.
  *
  * @generated from message gatehouse.chain.v1.HeadStatement
  */
@@ -301,14 +303,14 @@ export type HeadStatement = Message<"gatehouse.chain.v1.HeadStatement"> & {
   hash: string;
 
   /**
-   * Milliseconds since the epoch when it was said.
+   * Time of the statement in milliseconds since the epoch.
    *
    * @generated from field: int64 timestamp_ms = 3 [json_name = "timestamp"];
    */
   timestampMs: bigint;
 
   /**
-   * Public key of who says so, one of the genesis's authorities: 0x and 64
+   * Public key of the signer, one of the genesis's authorities: 0x and 64
    * lower-case hex digits.
    *
    * @generated from field: string proposer = 4;
@@ -316,7 +318,8 @@ export type HeadStatement = Message<"gatehouse.chain.v1.HeadStatement"> & {
   proposer: string;
 
   /**
-   * Hash of block 0, which names the network: 0x and 64 lower-case hex digits.
+   * Hash of block 0, which identifies the network: 0x and 64 lower-case hex
+   * digits.
    *
    * @generated from field: string genesis_hash = 5;
    */

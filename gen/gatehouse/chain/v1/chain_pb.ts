@@ -21,7 +21,7 @@ export const file_gatehouse_chain_v1_chain: GenFile = /*@__PURE__*/
   fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvY2hhaW4ucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIQCg5HZXRIZWFkUmVxdWVzdCLhAQoPR2V0SGVhZFJlc3BvbnNlEg4KBm51bWJlchgBIAEoBBIMCgRoYXNoGAIgASgJEh8KDHRpbWVzdGFtcF9tcxgDIAEoA1IJdGltZXN0YW1wEhQKDGdlbmVzaXNfaGFzaBgEIAEoCRIOCgZoZWFkZXIYBSABKAwSEQoJc2lnbmF0dXJlGAYgASgMEjcKBGhlYWQYByABKAsyHi5nYXRlaG91c2UuY2hhaW4udjEuU2lnbmVkSGVhZEIE+JIaAUgAiAEBEhQKDGxvd2VzdF9ibG9jaxgIIAEoBEIHCgVfaGVhZCIqCg9HZXRCbG9ja1JlcXVlc3QSFwoGbnVtYmVyGAEgASgEQgfgQQKQkxoBIpcBChBHZXRCbG9ja1Jlc3BvbnNlEgwKBGhhc2gYASABKAkSLwoGaGVhZGVyGAIgASgLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrSGVhZGVyEhoKEnRyYW5zYWN0aW9uX2hhc2hlcxgDIAMoCRIoCgVibG9jaxgEIAEoCzIZLmdhdGVob3VzZS5jaGFpbi52MS5CbG9jayIuChVHZXRCbG9ja0J5SGFzaFJlcXVlc3QSFQoEaGFzaBgBIAEoCUIH4EECmJMaAiJNChZHZXRCbG9ja0J5SGFzaFJlc3BvbnNlEjMKBWJsb2NrGAEgASgLMiQuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrUmVzcG9uc2UiLgoRTGlzdEJsb2Nrc1JlcXVlc3QSGQoLZnJvbV9udW1iZXIYASABKARCBJCTGgEiPgoSTGlzdEJsb2Nrc1Jlc3BvbnNlEigKBWJsb2NrGAEgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrInIKF0xpc3RSZWNlbnRCbG9ja3NSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoDUIJgpMaBSDIATgBSACIAQESFwoKcGFnZV90b2tlbhgCIAEoCUgBiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ihAEKGExpc3RSZWNlbnRCbG9ja3NSZXNwb25zZRIwCgZibG9ja3MYASADKAsyIC5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2tTdW1tYXJ5EiIKD25leHRfcGFnZV90b2tlbhgCIAEoCUIE+JIaAUgAiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ilQEKDEJsb2NrU3VtbWFyeRIOCgZudW1iZXIYASABKAQSDAoEaGFzaBgCIAEoCRIfCgx0aW1lc3RhbXBfbXMYAyABKANSCXRpbWVzdGFtcBIQCghwcm9wb3NlchgEIAEoCRIeChF0cmFuc2FjdGlvbl9jb3VudBgFIAEoDUgAiAEBQhQKEl90cmFuc2FjdGlvbl9jb3VudCLKAQoXTGlzdFRyYW5zYWN0aW9uc1JlcXVlc3QSIQoJcGFnZV9zaXplGAEgASgNQgmCkxoFIMgBOAFIAIgBARIXCgpwYWdlX3Rva2VuGAIgASgJSAGIAQESHwoMYmxvY2tfbnVtYmVyGAMgASgEQgSQkxoBSAKIAQESGQoGc2VuZGVyGAQgASgJQgSYkxoBSAOIAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbkIPCg1fYmxvY2tfbnVtYmVyQgkKB19zZW5kZXIipAEKGExpc3RUcmFuc2FjdGlvbnNSZXNwb25zZRI8Cgx0cmFuc2FjdGlvbnMYASADKAsyJi5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb25TdW1tYXJ5EiIKD25leHRfcGFnZV90b2tlbhgCIAEoCUIE+JIaAUgAiAEBEhIKCmZyb21fYmxvY2sYAyABKARCEgoQX25leHRfcGFnZV90b2tlbiKvAQoSVHJhbnNhY3Rpb25TdW1tYXJ5EgwKBGhhc2gYASABKAkSFAoMYmxvY2tfbnVtYmVyGAIgASgEEg0KBWluZGV4GAMgASgNEh8KDHRpbWVzdGFtcF9tcxgEIAEoA1IJdGltZXN0YW1wEjwKBGJvZHkYBSABKAsyIy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb25Cb2R5QgT4khoBSACIAQFCBwoFX2JvZHkiVQoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EjkKC3RyYW5zYWN0aW9uGAEgASgLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uQgPgQQIiKQoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIMCgRoYXNoGAEgASgJIkkKHkxpc3RQZW5kaW5nVHJhbnNhY3Rpb25zUmVxdWVzdBIdCgVsaW1pdBgBIAEoDUIJgpMaBSDIATgBSACIAQFCCAoGX2xpbWl0Il8KH0xpc3RQZW5kaW5nVHJhbnNhY3Rpb25zUmVzcG9uc2USPAoMdHJhbnNhY3Rpb25zGAEgAygLMiYuZ2F0ZWhvdXNlLmNoYWluLnYxLlBlbmRpbmdUcmFuc2FjdGlvbiJiChJQZW5kaW5nVHJhbnNhY3Rpb24SDAoEaGFzaBgBIAEoCRIOCgZzZW5kZXIYAiABKAkSDQoFbm9uY2UYAyABKAQSHwoMdGltZXN0YW1wX21zGAQgASgDUgl0aW1lc3RhbXAiQQoVR2V0VHJhbnNhY3Rpb25SZXF1ZXN0EhUKBGhhc2gYASABKAlCB+BBApiTGgISEQoJd2l0aF9ib2R5GAIgASgIIvABChZHZXRUcmFuc2FjdGlvblJlc3BvbnNlEgwKBGhhc2gYASABKAkSNQoGc3RhdHVzGAIgASgOMiUuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uU3RhdHVzEhkKDGJsb2NrX251bWJlchgDIAEoBEgAiAEBEhMKBnJlYXNvbhgEIAEoCUgBiAEBEjwKBGJvZHkYBSABKAsyIy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb25Cb2R5QgT4khoBSAKIAQFCDwoNX2Jsb2NrX251bWJlckIJCgdfcmVhc29uQgcKBV9ib2R5IiwKEEdldFNlbmRlclJlcXVlc3QSGAoHYWRkcmVzcxgBIAEoCUIH4EECmJMaASIzChFHZXRTZW5kZXJSZXNwb25zZRIPCgdhZGRyZXNzGAEgASgJEg0KBW5vbmNlGAIgASgEIj0KEUFwcGx5QmxvY2tSZXF1ZXN0EigKBWJsb2NrGAEgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrIiIKEkFwcGx5QmxvY2tSZXNwb25zZRIMCgRoYXNoGAEgASgJImEKEkRyeVJ1bkJsb2NrUmVxdWVzdBIUCgx0aW1lc3RhbXBfbXMYASABKAMSNQoMdHJhbnNhY3Rpb25zGAIgAygLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uIkYKE0RyeVJ1bkJsb2NrUmVzcG9uc2USLwoGaGVhZGVyGAEgASgLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrSGVhZGVyIkEKEVJlcG9ydEhlYWRSZXF1ZXN0EiwKBGhlYWQYASABKAsyHi5nYXRlaG91c2UuY2hhaW4udjEuU2lnbmVkSGVhZCIUChJSZXBvcnRIZWFkUmVzcG9uc2UqmQEKEVRyYW5zYWN0aW9uU3RhdHVzEiIKHlRSQU5TQUNUSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEh4KGlRSQU5TQUNUSU9OX1NUQVRVU19QRU5ESU5HEAESHwobVFJBTlNBQ1RJT05fU1RBVFVTX0lOQ0xVREVEEAISHwobVFJBTlNBQ1RJT05fU1RBVFVTX1JFSkVDVEVEEAMyqgsKDENoYWluU2VydmljZRJzCgdHZXRIZWFkEiIuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEhlYWRSZXF1ZXN0GiMuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEhlYWRSZXNwb25zZSIfkAIB+pIaAROAkxoDgtPkkwINEgsvY2hhaW4vaGVhZBKHAQoIR2V0QmxvY2sSIy5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tSZXF1ZXN0GiQuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrUmVzcG9uc2UiMJACAfqSGgMJHhuAkxoCiJMaAYLT5JMCGBIWL2NoYWluL2Jsb2Nrcy97bnVtYmVyfRKLAQoQTGlzdFJlY2VudEJsb2NrcxIrLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0UmVjZW50QmxvY2tzUmVxdWVzdBosLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0UmVjZW50QmxvY2tzUmVzcG9uc2UiHJACAYCTGgKC0+STAg8SDS9jaGFpbi9ibG9ja3MSowEKDkdldEJsb2NrQnlIYXNoEikuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrQnlIYXNoUmVxdWVzdBoqLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja0J5SGFzaFJlc3BvbnNlIjqQAgH6khoDCR4bgJMaBIiTGgGC0+STAiJiBWJsb2NrEhkvY2hhaW4vYmxvY2tzL2hhc2gve2hhc2h9EmsKCkxpc3RCbG9ja3MSJS5nYXRlaG91c2UuY2hhaW4udjEuTGlzdEJsb2Nrc1JlcXVlc3QaJi5nYXRlaG91c2UuY2hhaW4udjEuTGlzdEJsb2Nrc1Jlc3BvbnNlIgyQAgH6khoBHoiTGgEwARKYAQoRU3VibWl0VHJhbnNhY3Rpb24SLC5nYXRlaG91c2UuY2hhaW4udjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0Gi0uZ2F0ZWhvdXNlLmNoYWluLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2UiJvqSGgQHCBMUgtPkkwIYOgEqIhMvY2hhaW4vdHJhbnNhY3Rpb25zEp0BChdMaXN0UGVuZGluZ1RyYW5zYWN0aW9ucxIyLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0UGVuZGluZ1RyYW5zYWN0aW9uc1JlcXVlc3QaMy5nYXRlaG91c2UuY2hhaW4udjEuTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXNwb25zZSIZkAIBgtPkkwIQEg4vY2hhaW4vcGVuZGluZxKbAQoOR2V0VHJhbnNhY3Rpb24SKS5nYXRlaG91c2UuY2hhaW4udjEuR2V0VHJhbnNhY3Rpb25SZXF1ZXN0GiouZ2F0ZWhvdXNlLmNoYWluLnYxLkdldFRyYW5zYWN0aW9uUmVzcG9uc2UiMpACAfqSGgEJgJMaBIiTGgGC0+STAhwSGi9jaGFpbi90cmFuc2FjdGlvbnMve2hhc2h9EpwBChBMaXN0VHJhbnNhY3Rpb25zEisuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RUcmFuc2FjdGlvbnNSZXF1ZXN0GiwuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RUcmFuc2FjdGlvbnNSZXNwb25zZSItkAIB+pIaAwkeG4CTGgKIkxoBgtPkkwIVEhMvY2hhaW4vdHJhbnNhY3Rpb25zEoEBCglHZXRTZW5kZXISJC5nYXRlaG91c2UuY2hhaW4udjEuR2V0U2VuZGVyUmVxdWVzdBolLmdhdGVob3VzZS5jaGFpbi52MS5HZXRTZW5kZXJSZXNwb25zZSInkAIBgJMaAoLT5JMCGhIYL2NoYWluL3NlbmRlcnMve2FkZHJlc3N9MqwCChBDb25zZW5zdXNTZXJ2aWNlElsKCkFwcGx5QmxvY2sSJS5nYXRlaG91c2UuY2hhaW4udjEuQXBwbHlCbG9ja1JlcXVlc3QaJi5nYXRlaG91c2UuY2hhaW4udjEuQXBwbHlCbG9ja1Jlc3BvbnNlEl4KC0RyeVJ1bkJsb2NrEiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkRyeVJ1bkJsb2NrUmVxdWVzdBonLmdhdGVob3VzZS5jaGFpbi52MS5EcnlSdW5CbG9ja1Jlc3BvbnNlElsKClJlcG9ydEhlYWQSJS5nYXRlaG91c2UuY2hhaW4udjEuUmVwb3J0SGVhZFJlcXVlc3QaJi5nYXRlaG91c2UuY2hhaW4udjEuUmVwb3J0SGVhZFJlc3BvbnNlQi1aK2dhdGVob3VzZS5leGFtcGxlL2NvbnRyYWN0L2NoYWluL3YxO2NoYWludjFiBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_gatehouse_chain_v1_block, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior]);
 
 /**
- * Asks for the newest block.
+ * Request for the latest block.
  *
  * @generated from message gatehouse.chain.v1.GetHeadRequest
  */
@@ -36,49 +36,49 @@ export const GetHeadRequestSchema: GenMessage<GetHeadRequest> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_chain, 0);
 
 /**
- * The newest block.
+ * The latest block.
  *
  * @generated from message gatehouse.chain.v1.GetHeadResponse
  */
 export type GetHeadResponse = Message<"gatehouse.chain.v1.GetHeadResponse"> & {
   /**
-   * Its number; the genesis block is 0.
+   * Number of the block; the genesis block is 0.
    *
    * @generated from field: uint64 number = 1;
    */
   number: bigint;
 
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the block: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 2;
    */
   hash: string;
 
   /**
-   * Milliseconds since the epoch when it was made.
+   * Time of the block in milliseconds since the epoch.
    *
    * @generated from field: int64 timestamp_ms = 3 [json_name = "timestamp"];
    */
   timestampMs: bigint;
 
   /**
-   * Hash of block 0, which names the network: 0x and 64 lower-case hex digits.
+   * Hash of block 0, which identifies the network: 0x and 64 lower-case hex
+   * digits.
    *
    * @generated from field: string genesis_hash = 4;
    */
   genesisHash: string;
 
   /**
-   * Its header, as its proposer signed it: an encoded BlockHeader. Empty for
-   * block 0.
+   * Encoded BlockHeader, as its proposer signed it. Empty for block 0.
    *
    * @generated from field: bytes header = 5;
    */
   header: Uint8Array;
 
   /**
-   * Ed25519 signature of its proposer, 64 bytes, over "gatehouse block v3", a
+   * Ed25519 signature of the proposer, 64 bytes, over "gatehouse block v3", a
    * zero byte, and header. Empty for block 0.
    *
    * @generated from field: bytes signature = 6;
@@ -86,16 +86,17 @@ export type GetHeadResponse = Message<"gatehouse.chain.v1.GetHeadResponse"> & {
   signature: Uint8Array;
 
   /**
-   * The newest word of an authority that this is its newest block. Where none
-   * makes blocks for a while, it says so anew every 30 s. Absent where the node
-   * has heard of none.
+   * The newest statement of an authority that this is its latest block. While
+   * authorities create no blocks, they sign a new one every 30 s. Absent if the
+   * node has none.
    *
    * @generated from field: optional gatehouse.chain.v1.SignedHead head = 7;
    */
   head?: SignedHead | undefined;
 
   /**
-   * Number of the oldest block whose transactions are kept here; 1 where all are.
+   * Number of the oldest block whose transactions this node keeps; 1 if it
+   * keeps all.
    *
    * @generated from field: uint64 lowest_block = 8;
    */
@@ -110,14 +111,14 @@ export const GetHeadResponseSchema: GenMessage<GetHeadResponse> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_chain, 1);
 
 /**
- * Asks for a block.
+ * Request for a block.
  *
  * @generated from message gatehouse.chain.v1.GetBlockRequest
  */
 export type GetBlockRequest = Message<"gatehouse.chain.v1.GetBlockRequest"> & {
   /**
-   * Its number; 18446744073709551615, or the word latest, for the newest one.
-   * Block 0 is the genesis, and is not found.
+   * Number of the block; 18446744073709551615, or the word latest, for the
+   * latest one. Block 0 is the genesis, and is not found.
    *
    * @generated from field: uint64 number = 1;
    */
@@ -138,29 +139,29 @@ export const GetBlockRequestSchema: GenMessage<GetBlockRequest> = /*@__PURE__*/
  */
 export type GetBlockResponse = Message<"gatehouse.chain.v1.GetBlockResponse"> & {
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the block: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 1;
    */
   hash: string;
 
   /**
-   * Its header, in words.
+   * Decoded header.
    *
    * @generated from field: gatehouse.chain.v1.BlockHeader header = 2;
    */
   header?: BlockHeader | undefined;
 
   /**
-   * Hashes of its transactions, in order.
+   * Hashes of the transactions, in order.
    *
    * @generated from field: repeated string transaction_hashes = 3;
    */
   transactionHashes: string[];
 
   /**
-   * The block, with hashes in place of the transactions that the caller may
-   * not read.
+   * The block, with hashes instead of the transactions that the caller may not
+   * read.
    *
    * @generated from field: gatehouse.chain.v1.Block block = 4;
    */
@@ -175,13 +176,13 @@ export const GetBlockResponseSchema: GenMessage<GetBlockResponse> = /*@__PURE__*
   messageDesc(file_gatehouse_chain_v1_chain, 3);
 
 /**
- * Names a block.
+ * Request for a block by its hash.
  *
  * @generated from message gatehouse.chain.v1.GetBlockByHashRequest
  */
 export type GetBlockByHashRequest = Message<"gatehouse.chain.v1.GetBlockByHashRequest"> & {
   /**
-   * 64 hex digits, 0x optional.
+   * Hash of the block: 64 hex digits, 0x optional.
    *
    * @generated from field: string hash = 1;
    */
@@ -202,7 +203,7 @@ export const GetBlockByHashRequestSchema: GenMessage<GetBlockByHashRequest> = /*
  */
 export type GetBlockByHashResponse = Message<"gatehouse.chain.v1.GetBlockByHashResponse"> & {
   /**
-   * As GetBlock gives it.
+   * The block, as in GetBlock.
    *
    * @generated from field: gatehouse.chain.v1.GetBlockResponse block = 1;
    */
@@ -217,14 +218,14 @@ export const GetBlockByHashResponseSchema: GenMessage<GetBlockByHashResponse> = 
   messageDesc(file_gatehouse_chain_v1_chain, 5);
 
 /**
- * Asks for blocks.
+ * Request for a stream of blocks.
  *
  * @generated from message gatehouse.chain.v1.ListBlocksRequest
  */
 export type ListBlocksRequest = Message<"gatehouse.chain.v1.ListBlocksRequest"> & {
   /**
-   * Number of the first block, where 0 is as 1; 18446744073709551615, or the
-   * word latest, for the newest one.
+   * Number of the first block; 0 means 1. 18446744073709551615, or the word
+   * latest, means the latest one.
    *
    * @generated from field: uint64 from_number = 1;
    */
@@ -245,7 +246,7 @@ export const ListBlocksRequestSchema: GenMessage<ListBlocksRequest> = /*@__PURE_
  */
 export type ListBlocksResponse = Message<"gatehouse.chain.v1.ListBlocksResponse"> & {
   /**
-   * The block, as GetBlock gives it.
+   * The block, as in GetBlock.
    *
    * @generated from field: gatehouse.chain.v1.Block block = 1;
    */
@@ -260,20 +261,20 @@ export const ListBlocksResponseSchema: GenMessage<ListBlocksResponse> = /*@__PUR
   messageDesc(file_gatehouse_chain_v1_chain, 7);
 
 /**
- * Asks for a page of blocks.
+ * Request for a page of blocks.
  *
  * @generated from message gatehouse.chain.v1.ListRecentBlocksRequest
  */
 export type ListRecentBlocksRequest = Message<"gatehouse.chain.v1.ListRecentBlocksRequest"> & {
   /**
-   * Most blocks to return, 1 to 200; 50 when unset.
+   * Maximum number of blocks to return, 1 to 200; 50 when unset.
    *
    * @generated from field: optional uint32 page_size = 1;
    */
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; the first page when unset.
+   * The next_page_token of the previous page; the first page when unset.
    *
    * @generated from field: optional string page_token = 2;
    */
@@ -294,14 +295,14 @@ export const ListRecentBlocksRequestSchema: GenMessage<ListRecentBlocksRequest> 
  */
 export type ListRecentBlocksResponse = Message<"gatehouse.chain.v1.ListRecentBlocksResponse"> & {
   /**
-   * The newest first.
+   * Blocks, latest first.
    *
    * @generated from field: repeated gatehouse.chain.v1.BlockSummary blocks = 1;
    */
   blocks: BlockSummary[];
 
   /**
-   * What the next page is asked for with; absent where there is none.
+   * Token for the next page. Absent on the last page.
    *
    * @generated from field: optional string next_page_token = 2;
    */
@@ -322,35 +323,35 @@ export const ListRecentBlocksResponseSchema: GenMessage<ListRecentBlocksResponse
  */
 export type BlockSummary = Message<"gatehouse.chain.v1.BlockSummary"> & {
   /**
-   * Its number, from 1.
+   * Number of the block, from 1.
    *
    * @generated from field: uint64 number = 1;
    */
   number: bigint;
 
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the block: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 2;
    */
   hash: string;
 
   /**
-   * Milliseconds since the epoch when it was made.
+   * Time of the block in milliseconds since the epoch.
    *
    * @generated from field: int64 timestamp_ms = 3 [json_name = "timestamp"];
    */
   timestampMs: bigint;
 
   /**
-   * Public key of who signed it: 0x and 64 lower-case hex digits.
+   * Public key of the signer: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string proposer = 4;
    */
   proposer: string;
 
   /**
-   * How many transactions it has; unset where they are not kept here.
+   * Number of transactions; unset if this node does not keep them.
    *
    * @generated from field: optional uint32 transaction_count = 5;
    */
@@ -365,21 +366,21 @@ export const BlockSummarySchema: GenMessage<BlockSummary> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_chain, 10);
 
 /**
- * Asks for a page of transactions.
+ * Request for a page of transactions.
  *
  * @generated from message gatehouse.chain.v1.ListTransactionsRequest
  */
 export type ListTransactionsRequest = Message<"gatehouse.chain.v1.ListTransactionsRequest"> & {
   /**
-   * Most transactions to return, 1 to 200; 50 when unset. A page has fewer where
-   * they are large.
+   * Maximum number of transactions to return, 1 to 200; 50 when unset. A page
+   * of large transactions has fewer.
    *
    * @generated from field: optional uint32 page_size = 1;
    */
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before, with the same block_number and
+   * The next_page_token of the previous page, with the same block_number and
    * sender; the first page when unset.
    *
    * @generated from field: optional string page_token = 2;
@@ -387,16 +388,16 @@ export type ListTransactionsRequest = Message<"gatehouse.chain.v1.ListTransactio
   pageToken?: string | undefined;
 
   /**
-   * Those of this block alone; 18446744073709551615, or the word latest, for the
-   * newest one.
+   * Limits the list to this block; 18446744073709551615, or the word latest,
+   * means the latest one.
    *
    * @generated from field: optional uint64 block_number = 3;
    */
   blockNumber?: bigint | undefined;
 
   /**
-   * Those of this sender alone: its Ed25519 public key, 64 hex digits; ed25519:
-   * and 0x before them are optional.
+   * Limits the list to this sender: its Ed25519 public key, 64 hex digits;
+   * ed25519: and 0x before them are optional.
    *
    * @generated from field: optional string sender = 4;
    */
@@ -417,22 +418,22 @@ export const ListTransactionsRequestSchema: GenMessage<ListTransactionsRequest> 
  */
 export type ListTransactionsResponse = Message<"gatehouse.chain.v1.ListTransactionsResponse"> & {
   /**
-   * The newest first.
+   * Transactions, latest first.
    *
    * @generated from field: repeated gatehouse.chain.v1.TransactionSummary transactions = 1;
    */
   transactions: TransactionSummary[];
 
   /**
-   * What the next page is asked for with; absent where there is none.
+   * Token for the next page. Absent on the last page.
    *
    * @generated from field: optional string next_page_token = 2;
    */
   nextPageToken?: string | undefined;
 
   /**
-   * Transactions of older blocks than this one are not listed: they are not kept
-   * here, or, where a sender is asked for, not by their senders.
+   * Number of the oldest block that the list covers. Older transactions are not
+   * kept on this node or, in a list of a sender, are not indexed by sender.
    *
    * @generated from field: uint64 from_block = 3;
    */
@@ -453,35 +454,35 @@ export const ListTransactionsResponseSchema: GenMessage<ListTransactionsResponse
  */
 export type TransactionSummary = Message<"gatehouse.chain.v1.TransactionSummary"> & {
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the transaction: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 1;
    */
   hash: string;
 
   /**
-   * Number of its block.
+   * Number of the block.
    *
    * @generated from field: uint64 block_number = 2;
    */
   blockNumber: bigint;
 
   /**
-   * Its place among the transactions of the block, from 0.
+   * Position in the block, from 0.
    *
    * @generated from field: uint32 index = 3;
    */
   index: number;
 
   /**
-   * Milliseconds since the epoch: the block's time.
+   * Time of the block in milliseconds since the epoch.
    *
    * @generated from field: int64 timestamp_ms = 4 [json_name = "timestamp"];
    */
   timestampMs: bigint;
 
   /**
-   * What it says; absent where the caller may not read it.
+   * Content of the transaction; absent if the caller may not read it.
    *
    * @generated from field: optional gatehouse.chain.v1.TransactionBody body = 5;
    */
@@ -496,7 +497,7 @@ export const TransactionSummarySchema: GenMessage<TransactionSummary> = /*@__PUR
   messageDesc(file_gatehouse_chain_v1_chain, 13);
 
 /**
- * Hands in a transaction.
+ * Request to add a transaction.
  *
  * @generated from message gatehouse.chain.v1.SubmitTransactionRequest
  */
@@ -517,13 +518,13 @@ export const SubmitTransactionRequestSchema: GenMessage<SubmitTransactionRequest
   messageDesc(file_gatehouse_chain_v1_chain, 14);
 
 /**
- * The transaction is in the mempool, or in a block already.
+ * The transaction is in the mempool, or in a block.
  *
  * @generated from message gatehouse.chain.v1.SubmitTransactionResponse
  */
 export type SubmitTransactionResponse = Message<"gatehouse.chain.v1.SubmitTransactionResponse"> & {
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the transaction: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 1;
    */
@@ -538,13 +539,13 @@ export const SubmitTransactionResponseSchema: GenMessage<SubmitTransactionRespon
   messageDesc(file_gatehouse_chain_v1_chain, 15);
 
 /**
- * Asks for pending transactions.
+ * Request for pending transactions.
  *
  * @generated from message gatehouse.chain.v1.ListPendingTransactionsRequest
  */
 export type ListPendingTransactionsRequest = Message<"gatehouse.chain.v1.ListPendingTransactionsRequest"> & {
   /**
-   * Most transactions to return, 1 to 200; 50 when unset.
+   * Maximum number of transactions to return, 1 to 200; 50 when unset.
    *
    * @generated from field: optional uint32 limit = 1;
    */
@@ -565,7 +566,7 @@ export const ListPendingTransactionsRequestSchema: GenMessage<ListPendingTransac
  */
 export type ListPendingTransactionsResponse = Message<"gatehouse.chain.v1.ListPendingTransactionsResponse"> & {
   /**
-   * The oldest first.
+   * Transactions, oldest first.
    *
    * @generated from field: repeated gatehouse.chain.v1.PendingTransaction transactions = 1;
    */
@@ -580,34 +581,34 @@ export const ListPendingTransactionsResponseSchema: GenMessage<ListPendingTransa
   messageDesc(file_gatehouse_chain_v1_chain, 17);
 
 /**
- * A transaction that waits for a block.
+ * A transaction in the mempool.
  *
  * @generated from message gatehouse.chain.v1.PendingTransaction
  */
 export type PendingTransaction = Message<"gatehouse.chain.v1.PendingTransaction"> & {
   /**
-   * 0x and 64 lower-case hex digits.
+   * Hash of the transaction: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 1;
    */
   hash: string;
 
   /**
-   * Public key of who signed it.
+   * Public key of the signer.
    *
    * @generated from field: string sender = 2;
    */
   sender: string;
 
   /**
-   * Its nonce.
+   * Nonce of the transaction.
    *
    * @generated from field: uint64 nonce = 3;
    */
   nonce: bigint;
 
   /**
-   * Milliseconds since the epoch when it was made, as its sender says.
+   * Creation time in milliseconds since the epoch, as the sender states it.
    *
    * @generated from field: int64 timestamp_ms = 4 [json_name = "timestamp"];
    */
@@ -622,20 +623,20 @@ export const PendingTransactionSchema: GenMessage<PendingTransaction> = /*@__PUR
   messageDesc(file_gatehouse_chain_v1_chain, 18);
 
 /**
- * Asks for a transaction.
+ * Request for a transaction.
  *
  * @generated from message gatehouse.chain.v1.GetTransactionRequest
  */
 export type GetTransactionRequest = Message<"gatehouse.chain.v1.GetTransactionRequest"> & {
   /**
-   * Its hash: 64 hex digits, 0x optional.
+   * Hash of the transaction: 64 hex digits, 0x optional.
    *
    * @generated from field: string hash = 1;
    */
   hash: string;
 
   /**
-   * Answer with what it says, too.
+   * Return the content too.
    *
    * @generated from field: bool with_body = 2;
    */
@@ -650,42 +651,42 @@ export const GetTransactionRequestSchema: GenMessage<GetTransactionRequest> = /*
   messageDesc(file_gatehouse_chain_v1_chain, 19);
 
 /**
- * What became of it.
+ * Status of the transaction.
  *
  * @generated from message gatehouse.chain.v1.GetTransactionResponse
  */
 export type GetTransactionResponse = Message<"gatehouse.chain.v1.GetTransactionResponse"> & {
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the transaction: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 1;
    */
   hash: string;
 
   /**
-   * Where it is.
+   * Status of the transaction.
    *
    * @generated from field: gatehouse.chain.v1.TransactionStatus status = 2;
    */
   status: TransactionStatus;
 
   /**
-   * Number of its block, once it is included.
+   * Number of the block; unset unless the transaction is included.
    *
    * @generated from field: optional uint64 block_number = 3;
    */
   blockNumber?: bigint | undefined;
 
   /**
-   * Why it was rejected: a sentence.
+   * Why the transaction was rejected, as an error message.
    *
    * @generated from field: optional string reason = 4;
    */
   reason?: string | undefined;
 
   /**
-   * What it says; absent unless it was asked for, the transaction is pending or
-   * included, and the caller may read it.
+   * Content of the transaction. Set if it was requested, the transaction is
+   * pending or included, and the caller may read it.
    *
    * @generated from field: optional gatehouse.chain.v1.TransactionBody body = 5;
    */
@@ -700,14 +701,14 @@ export const GetTransactionResponseSchema: GenMessage<GetTransactionResponse> = 
   messageDesc(file_gatehouse_chain_v1_chain, 20);
 
 /**
- * Asks for a sender.
+ * Request for a sender.
  *
  * @generated from message gatehouse.chain.v1.GetSenderRequest
  */
 export type GetSenderRequest = Message<"gatehouse.chain.v1.GetSenderRequest"> & {
   /**
-   * Its Ed25519 public key: 64 hex digits; ed25519: and 0x before them are
-   * optional.
+   * Ed25519 public key of the sender: 64 hex digits; ed25519: and 0x before
+   * them are optional.
    *
    * @generated from field: string address = 1;
    */
@@ -728,15 +729,15 @@ export const GetSenderRequestSchema: GenMessage<GetSenderRequest> = /*@__PURE__*
  */
 export type GetSenderResponse = Message<"gatehouse.chain.v1.GetSenderResponse"> & {
   /**
-   * Its Ed25519 public key: 0x and 64 lower-case hex digits.
+   * Ed25519 public key of the sender: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string address = 1;
    */
   address: string;
 
   /**
-   * The largest nonce of its transactions in blocks, above which the next one
-   * must be; 0 when none is in a block.
+   * The largest nonce of the sender's transactions in blocks; 0 if there are
+   * none. The next nonce must be larger.
    *
    * @generated from field: uint64 nonce = 2;
    */
@@ -751,7 +752,7 @@ export const GetSenderResponseSchema: GenMessage<GetSenderResponse> = /*@__PURE_
   messageDesc(file_gatehouse_chain_v1_chain, 22);
 
 /**
- * Hands in the next block.
+ * Request to apply the next block.
  *
  * @generated from message gatehouse.chain.v1.ApplyBlockRequest
  */
@@ -778,7 +779,7 @@ export const ApplyBlockRequestSchema: GenMessage<ApplyBlockRequest> = /*@__PURE_
  */
 export type ApplyBlockResponse = Message<"gatehouse.chain.v1.ApplyBlockResponse"> & {
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the block: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 1;
    */
@@ -793,20 +794,20 @@ export const ApplyBlockResponseSchema: GenMessage<ApplyBlockResponse> = /*@__PUR
   messageDesc(file_gatehouse_chain_v1_chain, 24);
 
 /**
- * Says what the next block is to hold.
+ * Request to execute the next block without storing it.
  *
  * @generated from message gatehouse.chain.v1.DryRunBlockRequest
  */
 export type DryRunBlockRequest = Message<"gatehouse.chain.v1.DryRunBlockRequest"> & {
   /**
-   * Milliseconds since the epoch: the block's time.
+   * Time of the block in milliseconds since the epoch.
    *
    * @generated from field: int64 timestamp_ms = 1;
    */
   timestampMs: bigint;
 
   /**
-   * Its transactions, in the order in which they are applied.
+   * Transactions in the order of execution.
    *
    * @generated from field: repeated gatehouse.chain.v1.Transaction transactions = 2;
    */
@@ -821,13 +822,13 @@ export const DryRunBlockRequestSchema: GenMessage<DryRunBlockRequest> = /*@__PUR
   messageDesc(file_gatehouse_chain_v1_chain, 25);
 
 /**
- * What the block has to say.
+ * Header of the block.
  *
  * @generated from message gatehouse.chain.v1.DryRunBlockResponse
  */
 export type DryRunBlockResponse = Message<"gatehouse.chain.v1.DryRunBlockResponse"> & {
   /**
-   * All of its header but the proposer, which is whoever signs it.
+   * Header without the proposer, which is the signer.
    *
    * @generated from field: gatehouse.chain.v1.BlockHeader header = 1;
    */
@@ -842,13 +843,13 @@ export const DryRunBlockResponseSchema: GenMessage<DryRunBlockResponse> = /*@__P
   messageDesc(file_gatehouse_chain_v1_chain, 26);
 
 /**
- * Hands in an authority's word.
+ * Request to submit a signed head.
  *
  * @generated from message gatehouse.chain.v1.ReportHeadRequest
  */
 export type ReportHeadRequest = Message<"gatehouse.chain.v1.ReportHeadRequest"> & {
   /**
-   * It, signed by one of the genesis's authorities.
+   * The head, signed by one of the genesis's authorities.
    *
    * @generated from field: gatehouse.chain.v1.SignedHead head = 1;
    */
@@ -863,7 +864,7 @@ export const ReportHeadRequestSchema: GenMessage<ReportHeadRequest> = /*@__PURE_
   messageDesc(file_gatehouse_chain_v1_chain, 27);
 
 /**
- * The word is known.
+ * The head is stored.
  *
  * @generated from message gatehouse.chain.v1.ReportHeadResponse
  */
@@ -878,7 +879,7 @@ export const ReportHeadResponseSchema: GenMessage<ReportHeadResponse> = /*@__PUR
   messageDesc(file_gatehouse_chain_v1_chain, 28);
 
 /**
- * Where a transaction is.
+ * Status of a transaction.
  *
  * @generated from enum gatehouse.chain.v1.TransactionStatus
  */
@@ -905,7 +906,7 @@ export enum TransactionStatus {
   INCLUDED = 2,
 
   /**
-   * Turned away when a block was made.
+   * Rejected when a block was created.
    *
    * @generated from enum value: TRANSACTION_STATUS_REJECTED = 3;
    */
@@ -919,13 +920,13 @@ export const TransactionStatusSchema: GenEnum<TransactionStatus> = /*@__PURE__*/
   enumDesc(file_gatehouse_chain_v1_chain, 0);
 
 /**
- * Reads of the chain, and the submission of transactions.
+ * Reads the chain, and accepts transactions.
  *
  * @generated from service gatehouse.chain.v1.ChainService
  */
 export const ChainService: GenService<{
   /**
-   * The newest block.
+   * Returns the latest block.
    *
    * Errors: STATE_NOT_READY while the node has no block 0.
    *
@@ -937,13 +938,13 @@ export const ChainService: GenService<{
     output: typeof GetHeadResponseSchema;
   },
   /**
-   * A block with its transactions. It is as it was signed: with those that the
-   * caller may read, and the hashes of the others. Which programs he may read,
-   * their access rules say as they are now.
+   * Returns a block with its transactions. The block is as it was signed,
+   * except that hashes replace the transactions that the caller may not read
+   * under the current access rules.
    *
-   * Errors: NOT_FOUND; PRUNED when its transactions are not kept here;
-   * ANSWER_TOO_LARGE when block, hashes and header are more than 4 MiB together,
-   * which ListBlocks gives all the same.
+   * Errors: NOT_FOUND; PRUNED if this node does not keep the block's
+   * transactions; ANSWER_TOO_LARGE if the block, its hashes and its decoded
+   * header exceed 4 MiB together; ListBlocks returns such a block too.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.GetBlock
    */
@@ -953,11 +954,11 @@ export const ChainService: GenService<{
     output: typeof GetBlockResponseSchema;
   },
   /**
-   * Blocks as a list. The newest come first, without their transactions; block
-   * 0 is not among them: it is the genesis. Blocks that are made meanwhile do
-   * not move what later pages have.
+   * Returns a page of blocks, latest first. The blocks come without their
+   * transactions, and without block 0, which is the genesis. Later pages stay
+   * the same while new blocks are created.
    *
-   * Errors: INVALID_REQUEST, also for a page token that is none.
+   * Errors: INVALID_REQUEST, also for an invalid page token.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.ListRecentBlocks
    */
@@ -967,7 +968,7 @@ export const ChainService: GenService<{
     output: typeof ListRecentBlocksResponseSchema;
   },
   /**
-   * A block by its hash. The answer is that of GetBlock.
+   * Returns a block by its hash. The response is that of GetBlock.
    *
    * Errors: INVALID_REQUEST, NOT_FOUND, PRUNED, ANSWER_TOO_LARGE.
    *
@@ -979,13 +980,14 @@ export const ChainService: GenService<{
     output: typeof GetBlockByHashResponseSchema;
   },
   /**
-   * Blocks from a number on, in order, up to the newest when the call came.
-   * Block 0 is not among them: it is the genesis. Each is a message of at most
-   * 4 MiB, with the transactions that the caller may read, as GetBlock has it.
-   * On the port between nodes they are whole, for peers that may follow;
-   * others are refused there with PERMISSION_DENIED.
+   * Streams blocks from a number on. Blocks come in order, up to the block that
+   * is the latest at the start of the call; block 0, the genesis, is left out.
+   * Each message has one block, at most 4 MiB, with the transactions that the
+   * caller may read, as in GetBlock. On the port between nodes, permitted peers
+   * receive full blocks, and other peers receive PERMISSION_DENIED.
    *
-   * Errors: PRUNED when the transactions of the first one are not kept here.
+   * Errors: PRUNED if this node does not keep the transactions of the first
+   * block.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.ListBlocks
    */
@@ -995,15 +997,15 @@ export const ChainService: GenService<{
     output: typeof ListBlocksResponseSchema;
   },
   /**
-   * Puts a transaction into the mempool. Blocks are made from there. Submitting
-   * it again changes nothing.
+   * Adds a transaction to the mempool. Blocks are created from the mempool.
+   * Submitting a transaction again has no effect.
    *
-   * Errors: INVALID_REQUEST when it cannot be read, its nonce is used, or it was
-   * rejected before, INVALID_SIGNATURE, PERMISSION_DENIED where only listed keys
-   * may write, OVERLOADED when the mempool is full or its sender or address has
-   * its share of it, RATE_LIMITED when one of them has written too much in a
-   * minute, STATE_NOT_READY while the node has no chain or where it only reads,
-   * RELAY_UNAVAILABLE while it knows nobody to relay it to.
+   * Errors: INVALID_REQUEST if the transaction cannot be decoded, its nonce is
+   * used, or it was rejected before; INVALID_SIGNATURE; PERMISSION_DENIED if
+   * only listed keys may write; OVERLOADED if the mempool is full, or the quota
+   * of its sender or address is used up; RATE_LIMITED if one of them wrote too
+   * much within a minute; STATE_NOT_READY while the node has no chain, or if it
+   * is read-only; RELAY_UNAVAILABLE while the node has no peer to relay to.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.SubmitTransaction
    */
@@ -1013,7 +1015,7 @@ export const ChainService: GenService<{
     output: typeof SubmitTransactionResponseSchema;
   },
   /**
-   * Transactions that wait for a block. Those that came first are first.
+   * Returns the transactions in the mempool. The oldest come first.
    *
    * Errors: INVALID_REQUEST.
    *
@@ -1025,11 +1027,11 @@ export const ChainService: GenService<{
     output: typeof ListPendingTransactionsResponseSchema;
   },
   /**
-   * What became of a transaction. Where that is asked for, it also says what the
-   * transaction does.
+   * Returns the status of a transaction. On request, the response includes its
+   * content.
    *
-   * Errors: NOT_FOUND when the node never saw it, forgot a rejected one, or does
-   * not keep the transactions of its block.
+   * Errors: NOT_FOUND if this node never received the transaction, no longer
+   * remembers its rejection, or does not keep the transactions of its block.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.GetTransaction
    */
@@ -1039,15 +1041,15 @@ export const ChainService: GenService<{
     output: typeof GetTransactionResponseSchema;
   },
   /**
-   * Transactions in blocks as a list. The newest come first: those of a later
-   * block before those of an earlier one, and in a block the last one first.
-   * What they say comes with those that the caller may read. Of a sender those
-   * alone are listed that the caller may read.
+   * Returns a page of transactions in blocks. Later blocks come first, and
+   * within a block the last transaction comes first. The content is included
+   * where the caller may read it. With a sender, only the transactions that the
+   * caller may read are listed.
    *
-   * Errors: INVALID_REQUEST, also for a page token that is none; NOT_FOUND for a
-   * block that is not there; PRUNED when its transactions are not kept here;
-   * ANSWER_TOO_LARGE where there are more than 10,000 of a sender that the caller
-   * may not read before the next one that he may.
+   * Errors: INVALID_REQUEST, also for an invalid page token; NOT_FOUND for a
+   * block that does not exist; PRUNED if this node does not keep its
+   * transactions; ANSWER_TOO_LARGE if more than 10,000 transactions of a sender
+   * that the caller may not read precede the next one that it may.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.ListTransactions
    */
@@ -1057,7 +1059,8 @@ export const ChainService: GenService<{
     output: typeof ListTransactionsResponseSchema;
   },
   /**
-   * What the blocks hold of a sender. It need not have sent anything.
+   * Returns the largest nonce of a sender. The sender need not have sent a
+   * transaction.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.GetSender
    */
@@ -1070,19 +1073,19 @@ export const ChainService: GenService<{
   serviceDesc(file_gatehouse_chain_v1_chain, 0);
 
 /**
- * Blocks from the outside, for a consensus process on the same host. Served
- * where the control service is.
+ * Accepts blocks from a consensus process on the same host. Served together
+ * with the control service.
  *
  * @generated from service gatehouse.chain.v1.ConsensusService
  */
 export const ConsensusService: GenService<{
   /**
-   * Applies the next block: all of its effects, or none. A block has at most
-   * 4 MiB.
+   * Applies the next block: all of its effects, or none. A block has at most 4
+   * MiB.
    *
-   * Errors: INVALID_REQUEST when it is not the next block or one of its
-   * transactions cannot be applied, INVALID_SIGNATURE when no authority signed
-   * it, STATE_NOT_READY while the node has no block 0.
+   * Errors: INVALID_REQUEST if it is not the next block, or one of its
+   * transactions cannot be applied; INVALID_SIGNATURE if no authority signed
+   * it; STATE_NOT_READY while the node has no block 0.
    *
    * @generated from rpc gatehouse.chain.v1.ConsensusService.ApplyBlock
    */
@@ -1092,12 +1095,13 @@ export const ConsensusService: GenService<{
     output: typeof ApplyBlockResponseSchema;
   },
   /**
-   * Works out the next block and takes it back: what the header has to say of
-   * the state after these transactions. Nothing is stored.
+   * Executes the next block, rolls back, and returns its header. Stores
+   * nothing.
    *
-   * Errors: INVALID_REQUEST when one of the transactions cannot be applied, or
-   * the time is before that of the newest block, INVALID_SIGNATURE when its
-   * sender did not sign one, STATE_NOT_READY while the node has no block 0.
+   * Errors: INVALID_REQUEST if one of the transactions cannot be applied, or
+   * the time is before that of the latest block; INVALID_SIGNATURE if a
+   * transaction is not signed by its sender; STATE_NOT_READY while the node has
+   * no block 0.
    *
    * @generated from rpc gatehouse.chain.v1.ConsensusService.DryRunBlock
    */
@@ -1107,13 +1111,12 @@ export const ConsensusService: GenService<{
     output: typeof DryRunBlockResponseSchema;
   },
   /**
-   * Takes an authority's word that the newest block is its newest one. Clients
-   * are given the newest such word, and peers pass it on; one that is no newer
-   * changes nothing.
+   * Submits an authority's signed head. The node returns the newest signed head
+   * to clients, and sends it to peers; an older one has no effect.
    *
-   * Errors: INVALID_REQUEST when it is about another block than the newest one
-   * or its time is in the future or before that of the block, INVALID_SIGNATURE
-   * when no authority signed it, STATE_NOT_READY while the node has no block 0.
+   * Errors: INVALID_REQUEST if the head is not about the latest block, or its
+   * time is in the future or before that of the block; INVALID_SIGNATURE if no
+   * authority signed it; STATE_NOT_READY while the node has no block 0.
    *
    * @generated from rpc gatehouse.chain.v1.ConsensusService.ReportHead
    */

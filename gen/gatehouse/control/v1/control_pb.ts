@@ -2,9 +2,9 @@
 // @generated from file gatehouse/control/v1/control.proto (package gatehouse.control.v1, syntax proto3)
 /* eslint-disable */
 
-// For the processes that make up a node together with this one, and for its
-// operator. Served on a Unix socket in the data directory, and on loopback to
-// whoever holds the token.
+// Interface for the operator, and for other processes that belong to the node.
+// Served on a Unix socket in the data directory, and on loopback to callers
+// with the token.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -40,29 +40,29 @@ export type ReportSubsystemRequest = Message<"gatehouse.control.v1.ReportSubsyst
   status: SubsystemStatus;
 
   /**
-   * Port that it has bound: 1 to 65535.
+   * Bound port: 1 to 65535.
    *
    * @generated from field: optional uint32 port = 3;
    */
   port?: number | undefined;
 
   /**
-   * Port that it wanted, where that is another one: 1 to 65535.
+   * Requested port, if it differs from the bound one: 1 to 65535.
    *
    * @generated from field: optional uint32 requested_port = 4;
    */
   requestedPort?: number | undefined;
 
   /**
-   * What went wrong; wanted with the status failed.
+   * Error message; expected with the status failed.
    *
    * @generated from field: optional string error = 5;
    */
   error?: string | undefined;
 
   /**
-   * Seconds for which the report holds, 1 to 3600; report again before they
-   * are over.
+   * Time to live of the report in seconds, 1 to 3600. Report again before it
+   * ends.
    *
    * @generated from field: uint32 lease_s = 6;
    */
@@ -77,13 +77,13 @@ export const ReportSubsystemRequestSchema: GenMessage<ReportSubsystemRequest> = 
   messageDesc(file_gatehouse_control_v1_control, 0);
 
 /**
- * Answers ReportSubsystem.
+ * Response to ReportSubsystem.
  *
  * @generated from message gatehouse.control.v1.ReportSubsystemResponse
  */
 export type ReportSubsystemResponse = Message<"gatehouse.control.v1.ReportSubsystemResponse"> & {
   /**
-   * Milliseconds since the epoch when the lease runs out.
+   * Milliseconds since the epoch when the report expires.
    *
    * @generated from field: int64 lease_until_ms = 1;
    */
@@ -98,22 +98,22 @@ export const ReportSubsystemResponseSchema: GenMessage<ReportSubsystemResponse> 
   messageDesc(file_gatehouse_control_v1_control, 1);
 
 /**
- * A peer to add.
+ * Request to add a peer.
  *
  * @generated from message gatehouse.control.v1.AddPeerRequest
  */
 export type AddPeerRequest = Message<"gatehouse.control.v1.AddPeerRequest"> & {
   /**
-   * https://host:port of its internal port; http where the network does
-   * without TLS.
+   * Internal port of the peer: https://host:port, or http if the network does
+   * not use TLS.
    *
    * @generated from field: string endpoint = 1;
    */
   endpoint: string;
 
   /**
-   * The key that it must prove: 64 hex digits; ed25519: and 0x before them are
-   * optional. Any when unset.
+   * The key that the peer must prove: 64 hex digits; ed25519: and 0x before
+   * them are optional. When unset, any key.
    *
    * @generated from field: optional string identity = 2;
    */
@@ -128,13 +128,13 @@ export const AddPeerRequestSchema: GenMessage<AddPeerRequest> = /*@__PURE__*/
   messageDesc(file_gatehouse_control_v1_control, 2);
 
 /**
- * Answers AddPeer, after the peer was asked.
+ * Response to AddPeer, after the node has contacted the peer.
  *
  * @generated from message gatehouse.control.v1.AddPeerResponse
  */
 export type AddPeerResponse = Message<"gatehouse.control.v1.AddPeerResponse"> & {
   /**
-   * The entry.
+   * Entry of the peer.
    *
    * @generated from field: gatehouse.control.v1.BookEntry entry = 1;
    */
@@ -149,13 +149,13 @@ export const AddPeerResponseSchema: GenMessage<AddPeerResponse> = /*@__PURE__*/
   messageDesc(file_gatehouse_control_v1_control, 3);
 
 /**
- * A peer to forget.
+ * Request to remove a peer.
  *
  * @generated from message gatehouse.control.v1.RemovePeerRequest
  */
 export type RemovePeerRequest = Message<"gatehouse.control.v1.RemovePeerRequest"> & {
   /**
-   * As AddPeer or ListBook have it.
+   * Endpoint, as in AddPeer or ListBook.
    *
    * @generated from field: string endpoint = 1;
    */
@@ -170,7 +170,7 @@ export const RemovePeerRequestSchema: GenMessage<RemovePeerRequest> = /*@__PURE_
   messageDesc(file_gatehouse_control_v1_control, 4);
 
 /**
- * Answers RemovePeer.
+ * Response to RemovePeer.
  *
  * @generated from message gatehouse.control.v1.RemovePeerResponse
  */
@@ -185,13 +185,13 @@ export const RemovePeerResponseSchema: GenMessage<RemovePeerResponse> = /*@__PUR
   messageDesc(file_gatehouse_control_v1_control, 5);
 
 /**
- * Asks for the address book.
+ * Request for the address book.
  *
  * @generated from message gatehouse.control.v1.ListBookRequest
  */
 export type ListBookRequest = Message<"gatehouse.control.v1.ListBookRequest"> & {
   /**
-   * Entries to pass over; 0 when unset.
+   * Number of entries to skip; 0 when unset.
    *
    * @generated from field: optional uint32 offset = 1;
    */
@@ -212,14 +212,15 @@ export const ListBookRequestSchema: GenMessage<ListBookRequest> = /*@__PURE__*/
  */
 export type ListBookResponse = Message<"gatehouse.control.v1.ListBookResponse"> & {
   /**
-   * In the order in which the node learned of them; as many as one answer holds.
+   * Entries in the order in which the node learned of them; as many as fit in
+   * one response.
    *
    * @generated from field: repeated gatehouse.control.v1.BookEntry entries = 1;
    */
   entries: BookEntry[];
 
   /**
-   * Offset of those that follow; unset when there are none.
+   * Offset of the next page; unset on the last page.
    *
    * @generated from field: optional uint32 next_offset = 2;
    */
@@ -234,83 +235,83 @@ export const ListBookResponseSchema: GenMessage<ListBookResponse> = /*@__PURE__*
   messageDesc(file_gatehouse_control_v1_control, 7);
 
 /**
- * An address that the node knows.
+ * An entry of the address book.
  *
  * @generated from message gatehouse.control.v1.BookEntry
  */
 export type BookEntry = Message<"gatehouse.control.v1.BookEntry"> & {
   /**
-   * Where nodes reach it.
+   * URL of the peer's internal port.
    *
    * @generated from field: string endpoint = 1;
    */
   endpoint: string;
 
   /**
-   * Who named it.
+   * Source of the entry.
    *
    * @generated from field: gatehouse.control.v1.PeerOrigin origin = 2;
    */
   origin: PeerOrigin;
 
   /**
-   * Its public key, or the one that it must prove; empty while unknown.
+   * Public key of the peer, or the key that it must prove; empty while unknown.
    *
    * @generated from field: string identity = 3;
    */
   identity: string;
 
   /**
-   * Where clients reach it; empty while unknown.
+   * Public address of the peer; empty while unknown.
    *
    * @generated from field: string connection_string = 4;
    */
   connectionString: string;
 
   /**
-   * It proved its identity.
+   * The peer proved its identity.
    *
    * @generated from field: bool verified = 5;
    */
   verified: boolean;
 
   /**
-   * The last call to it succeeded.
+   * The last call to the peer succeeded.
    *
    * @generated from field: bool online = 6;
    */
   online: boolean;
 
   /**
-   * Number of its newest block; unset while unknown.
+   * Number of the peer's latest block; unset while unknown.
    *
    * @generated from field: optional uint64 block = 7;
    */
   block?: bigint | undefined;
 
   /**
-   * Milliseconds since the epoch when it last answered.
+   * Milliseconds since the epoch of the peer's last response.
    *
    * @generated from field: optional int64 last_seen_ms = 8;
    */
   lastSeenMs?: bigint | undefined;
 
   /**
-   * Calls that failed since then.
+   * Number of failed calls since the last response.
    *
    * @generated from field: uint32 failures = 9;
    */
   failures: number;
 
   /**
-   * Milliseconds since the epoch before which it is not asked.
+   * Milliseconds since the epoch of the earliest next call.
    *
    * @generated from field: optional int64 next_try_ms = 10;
    */
   nextTryMs?: bigint | undefined;
 
   /**
-   * Why it is not verified or not followed.
+   * Why the peer is not verified or not followed.
    *
    * @generated from field: optional string message = 11;
    */
@@ -325,7 +326,7 @@ export const BookEntrySchema: GenMessage<BookEntry> = /*@__PURE__*/
   messageDesc(file_gatehouse_control_v1_control, 8);
 
 /**
- * Who named a peer.
+ * Sources of peers.
  *
  * @generated from enum gatehouse.control.v1.PeerOrigin
  */
@@ -338,21 +339,21 @@ export enum PeerOrigin {
   UNSPECIFIED = 0,
 
   /**
-   * The file of --peers.
+   * The file in --peers.
    *
    * @generated from enum value: PEER_ORIGIN_FILE = 1;
    */
   FILE = 1,
 
   /**
-   * The operator, by AddPeer.
+   * The operator, with AddPeer.
    *
    * @generated from enum value: PEER_ORIGIN_OPERATOR = 2;
    */
   OPERATOR = 2,
 
   /**
-   * Itself, by a handshake.
+   * A handshake of the peer itself.
    *
    * @generated from enum value: PEER_ORIGIN_HANDSHAKE = 3;
    */
@@ -380,8 +381,8 @@ export const PeerOriginSchema: GenEnum<PeerOrigin> = /*@__PURE__*/
 export const ControlService: GenService<{
   /**
    * Reports the state of a subsystem that another process runs: signaling,
-   * l2ps, or chain for an external consensus. The report holds for its lease;
-   * a lease that runs out is a failure of the subsystem.
+   * l2ps, or chain for an external consensus. The report expires after lease_s;
+   * an expired report counts as a failure of the subsystem.
    *
    * Errors: INVALID_REQUEST.
    *
@@ -393,10 +394,10 @@ export const ControlService: GenService<{
     output: typeof ReportSubsystemResponseSchema;
   },
   /**
-   * Adds a peer; it is asked at once and kept until it is removed. A dormant
-   * node wakes when the peer is verified.
+   * Adds a peer. The node contacts it at once, and keeps it until RemovePeer. A
+   * dormant node wakes when the peer is verified.
    *
-   * Errors: INVALID_REQUEST when the address is none, or is this node's own.
+   * Errors: INVALID_REQUEST if the address is invalid, or is this node's own.
    *
    * @generated from rpc gatehouse.control.v1.ControlService.AddPeer
    */
@@ -406,7 +407,7 @@ export const ControlService: GenService<{
     output: typeof AddPeerResponseSchema;
   },
   /**
-   * Forgets a peer.
+   * Removes a peer.
    *
    * Errors: NOT_FOUND.
    *
@@ -418,7 +419,7 @@ export const ControlService: GenService<{
     output: typeof RemovePeerResponseSchema;
   },
   /**
-   * Every entry of the address book, unverified peers included.
+   * Returns the entries of the address book, with unverified peers.
    *
    * @generated from rpc gatehouse.control.v1.ControlService.ListBook
    */

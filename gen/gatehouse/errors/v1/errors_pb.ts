@@ -2,12 +2,12 @@
 // @generated from file gatehouse/errors/v1/errors.proto (package gatehouse.errors.v1, syntax proto3)
 /* eslint-disable */
 
-// Why a request can fail. A failure is a reason and a sentence for a person,
-// whatever the protocol; what the reason is in each protocol is said here, once.
+// Reasons of errors. An error has a reason and a message for people, in every
+// protocol. This file defines the code of each reason in each protocol.
 //
-// The reason travels as the name of its value without REASON_: as `errorCode`
-// of plain HTTP, as the reason of a google.rpc.ErrorInfo over gRPC and Connect,
-// in the error's `data` over JSON-RPC.
+// The reason is transferred as the name of its value without REASON_: as
+// `errorCode` of plain HTTP, as the reason of a google.rpc.ErrorInfo over gRPC
+// and Connect, and in the error's `data` over JSON-RPC.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -24,7 +24,7 @@ export const file_gatehouse_errors_v1_errors: GenFile = /*@__PURE__*/
   fileDesc("CiBnYXRlaG91c2UvZXJyb3JzL3YxL2Vycm9ycy5wcm90bxITZ2F0ZWhvdXNlLmVycm9ycy52MSKIAQoLRmFpbHVyZUtpbmQSIwoJZ3JwY19jb2RlGAEgASgOMhAuZ29vZ2xlLnJwYy5Db2RlEhMKC2h0dHBfc3RhdHVzGAIgASgNEhoKDWpzb25fcnBjX2NvZGUYAyABKBFIAIgBARIRCgl0cmFuc2llbnQYBCABKAhCEAoOX2pzb25fcnBjX2NvZGUq2AkKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABIpChZSRUFTT05fSU5WQUxJRF9SRVFVRVNUEAEaDfKSGgkIAxCQAxiz/QMSKAoZUkVBU09OX0lOVkFMSURfRklFTERfVFlQRRACGgnykhoFCAkQkAMSKQoaUkVBU09OX0lOREVYX09VVF9PRl9CT1VORFMQAxoJ8pIaBQgLEJADEikKGlJFQVNPTl9JTlZBTElEX0FUVEVTVEFUSU9OEAQaCfKSGgUIAxCQAxIjChRSRUFTT05fSU5WQUxJRF9QUk9PRhAFGgnykhoFCAMQkAMSIwoUUkVBU09OX0lOVkFMSURfVE9LRU4QBhoJ8pIaBQgQEJEDEicKGFJFQVNPTl9JTlZBTElEX1NJR05BVFVSRRAHGgnykhoFCBAQkQMSJwoYUkVBU09OX1BFUk1JU1NJT05fREVOSUVEEAgaCfKSGgUIBxCTAxIfChBSRUFTT05fTk9UX0ZPVU5EEAkaCfKSGgUIBRCUAxIlChZSRUFTT05fRklFTERfTk9UX0ZPVU5EEAoaCfKSGgUIBRCUAxIoChlSRUFTT05fTUVUSE9EX05PVF9BTExPV0VEEAsaCfKSGgUIDBCVAxIkChVSRUFTT05fQUxSRUFEWV9FWElTVFMQDBoJ8pIaBQgGEJkDEicKFlJFQVNPTl9SRVFVRVNUX1RJTUVPVVQQDRoL8pIaBwgEEJgDIAESLAodUkVBU09OX1VOU1VQUE9SVEVEX01FRElBX1RZUEUQDhoJ8pIaBQgDEJ8DEicKGFJFQVNPTl9QQVlMT0FEX1RPT19MQVJHRRAPGgnykhoFCAgQnQMSJwoYUkVBU09OX0hFQURFUlNfVE9PX0xBUkdFEBAaCfKSGgUICBCvAxIkChNSRUFTT05fUkFURV9MSU1JVEVEEBEaC/KSGgcICBCtAyABEioKFVJFQVNPTl9JTlRFUk5BTF9FUlJPUhASGg/ykhoLCA0Q9AMYtf0DIAESJwoWUkVBU09OX1NUQVRFX05PVF9SRUFEWRATGgvykhoHCA4Q9wMgARIpChhSRUFTT05fUkVMQVlfVU5BVkFJTEFCTEUQFBoL8pIaBwgOEPcDIAESLAobUkVBU09OX1ZFUklGSUVSX05PVF9SVU5OSU5HEBUaC/KSGgcIDhD3AyABEhwKC1JFQVNPTl9CVVNZEBYaC/KSGgcIDhD3AyABEiIKEVJFQVNPTl9PVkVSTE9BREVEEBcaC/KSGgcIDhD3AyABEiwKG1JFQVNPTl9EQVRBQkFTRV9VTkFWQUlMQUJMRRAYGgvykhoHCA4Q9wMgARIpChhSRUFTT05fREVBRExJTkVfRVhDRUVERUQQGRoL8pIaBwgEEPgDIAESKAoXUkVBU09OX1RPT19NQU5ZX1NUUkVBTVMQGhoL8pIaBwgIEK0DIAESJgoXUkVBU09OX0FOU1dFUl9UT09fTEFSR0UQGxoJ8pIaBQgIEJ0DEigKF1JFQVNPTl9EQVRBQkFTRV9EQU1BR0VEEBwaC/KSGgcIDxD0AyABEiUKFlJFQVNPTl9OT1RfSU1QTEVNRU5URUQQHRoJ8pIaBQgMEPUDEhwKDVJFQVNPTl9QUlVORUQQHhoJ8pIaBQgLEJoDOlkKBGtpbmQSIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxiuogMgASgLMiAuZ2F0ZWhvdXNlLmVycm9ycy52MS5GYWlsdXJlS2luZFIEa2luZDpZCghmYWlsdXJlcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGK+iAyADKA4yGy5nYXRlaG91c2UuZXJyb3JzLnYxLlJlYXNvblIIZmFpbHVyZXNCL1otZ2F0ZWhvdXNlLmV4YW1wbGUvY29udHJhY3QvZXJyb3JzL3YxO2Vycm9yc3YxYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_rpc_code]);
 
 /**
- * What follows from a reason.
+ * Codes of a reason.
  *
  * @generated from message gatehouse.errors.v1.FailureKind
  */
@@ -44,16 +44,16 @@ export type FailureKind = Message<"gatehouse.errors.v1.FailureKind"> & {
   httpStatus: number;
 
   /**
-   * Error code of JSON-RPC; -32000 when unset, which is any error of a server.
+   * Error code of JSON-RPC; -32000, the code for server errors, when unset.
    *
    * @generated from field: optional sint32 json_rpc_code = 3;
    */
   jsonRpcCode?: number | undefined;
 
   /**
-   * It tells of the node and the moment, not of what was asked: the same request
-   * may succeed later, or at another node. Peers hold it against neither a
-   * transaction or block nor who sent that.
+   * The error is about the node and the moment, not about the request: the same
+   * request may succeed later, or at another node. Peers penalize neither the
+   * transaction or block nor its source.
    *
    * @generated from field: bool transient = 4;
    */
@@ -68,111 +68,110 @@ export const FailureKindSchema: GenMessage<FailureKind> = /*@__PURE__*/
   messageDesc(file_gatehouse_errors_v1_errors, 0);
 
 /**
- * Why a request failed.
+ * Reasons of errors.
  *
  * @generated from enum gatehouse.errors.v1.Reason
  */
 export enum Reason {
   /**
-   * Never sent. A client gives it to a reason that is newer than its protos, and
-   * to a failure that tells of none.
+   * Never sent. Clients use it for an error without a reason, and for a reason
+   * that is newer than their protos.
    *
    * @generated from enum value: REASON_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * The request is malformed, a parameter is missing or out of its range, or a
-   * transaction or block does not fit to the chain. The sentence says what;
-   * send another request.
+   * The request is malformed, a parameter is missing or out of range, or a
+   * transaction or block does not fit the chain. The error message has the
+   * details. Correct the request.
    *
    * @generated from enum value: REASON_INVALID_REQUEST = 1;
    */
   INVALID_REQUEST = 1,
 
   /**
-   * The field or document is there, but of a type that does not have what was
-   * asked for, such as an item of a string. Ask for the type first.
+   * The field or document has a type that the request does not apply to, such
+   * as an item of a string. Request the type first.
    *
    * @generated from enum value: REASON_INVALID_FIELD_TYPE = 2;
    */
   INVALID_FIELD_TYPE = 2,
 
   /**
-   * The array has no item at this index. The sentence says how many it has.
+   * The array has no item at this index. The error message has the number of
+   * items.
    *
    * @generated from enum value: REASON_INDEX_OUT_OF_BOUNDS = 3;
    */
   INDEX_OUT_OF_BOUNDS = 3,
 
   /**
-   * The attestation does not verify, cannot be read, or is not one that the
-   * node's policy takes. The sentence says why; make another one.
+   * The attestation does not verify, cannot be decoded, or violates the node's
+   * policy. The error message has the cause. Create another attestation.
    *
    * @generated from enum value: REASON_INVALID_ATTESTATION = 4;
    */
   INVALID_ATTESTATION = 4,
 
   /**
-   * The zero-knowledge proof is missing, does not hold, or is for a root that is
-   * not known any more. Make one for a root of the last 256 blocks or ten
-   * minutes.
+   * The zero-knowledge proof is missing or invalid, or is for a root that is no
+   * longer known. Create one for a root of the last 256 blocks or ten minutes.
    *
    * @generated from enum value: REASON_INVALID_PROOF = 5;
    */
   INVALID_PROOF = 5,
 
   /**
-   * The control port was called without the token of the node, or with another
-   * one. The token is in the node's data directory.
+   * The request to the control port has no token, or a wrong one. The token is
+   * in the node's data directory.
    *
    * @generated from enum value: REASON_INVALID_TOKEN = 6;
    */
   INVALID_TOKEN = 6,
 
   /**
-   * A signature does not prove whose it should be, the caller's, a sender's or
-   * an authority's, or it is too old. Sign again, with the right key and by a
-   * clock that is right.
+   * The signature of the caller, of a sender or of an authority is invalid or
+   * too old. Sign again, with the right key and a correct clock.
    *
    * @generated from enum value: REASON_INVALID_SIGNATURE = 7;
    */
   INVALID_SIGNATURE = 7,
 
   /**
-   * The caller, or the sender of the transaction, may not do this. Prove an
-   * identity that may.
+   * The caller, or the sender of the transaction, lacks the permission. Use an
+   * identity that has it.
    *
    * @generated from enum value: REASON_PERMISSION_DENIED = 8;
    */
   PERMISSION_DENIED = 8,
 
   /**
-   * What was asked for is not there: a path, a program, a block, a transaction,
-   * a commitment. It may come to be there with a later block.
+   * The path, program, block, transaction or commitment does not exist. A later
+   * block may create it.
    *
    * @generated from enum value: REASON_NOT_FOUND = 9;
    */
   NOT_FOUND = 9,
 
   /**
-   * The program is there and has no field of this name.
+   * The program has no field with this name.
    *
    * @generated from enum value: REASON_FIELD_NOT_FOUND = 10;
    */
   FIELD_NOT_FOUND = 10,
 
   /**
-   * The path is there, and is not for this HTTP method. The header Allow has
-   * those that it is for.
+   * The path does not support this HTTP method. The Allow header lists the
+   * supported methods.
    *
    * @generated from enum value: REASON_METHOD_NOT_ALLOWED = 11;
    */
   METHOD_NOT_ALLOWED = 11,
 
   /**
-   * The commitment is in the tree already, the nullifier is spent, or there is
-   * or was a storage program at this address. It can be added once only.
+   * The commitment is in the tree already, the nullifier is spent, or the
+   * address has or had a storage program. Each can be added only once.
    *
    * @generated from enum value: REASON_ALREADY_EXISTS = 12;
    */
@@ -186,7 +185,7 @@ export enum Reason {
   REQUEST_TIMEOUT = 13,
 
   /**
-   * The body is of a Content-Type that is none of Connect or gRPC-Web. Name the
+   * The Content-Type of the body is not one of Connect or gRPC-Web. Send the
    * right one.
    *
    * @generated from enum value: REASON_UNSUPPORTED_MEDIA_TYPE = 14;
@@ -194,132 +193,129 @@ export enum Reason {
   UNSUPPORTED_MEDIA_TYPE = 14,
 
   /**
-   * The body, or the attestation in it, is larger than the node takes. The
-   * sentence says how large it may be.
+   * The body, or the attestation in it, is larger than the node accepts. The
+   * error message has the limit.
    *
    * @generated from enum value: REASON_PAYLOAD_TOO_LARGE = 15;
    */
   PAYLOAD_TOO_LARGE = 15,
 
   /**
-   * The request line and the headers are larger than the node takes. Send fewer
-   * or shorter ones.
+   * The request line and the headers are larger than the node accepts. Send
+   * fewer or shorter ones.
    *
    * @generated from enum value: REASON_HEADERS_TOO_LARGE = 16;
    */
   HEADERS_TOO_LARGE = 16,
 
   /**
-   * The caller's address has sent more requests than it may, or too many nodes
-   * shake hands at once. Wait for the seconds that the failure names.
+   * The caller's address exceeded its request rate, or too many nodes start a
+   * handshake at the same time. Retry after the seconds in the error.
    *
    * @generated from enum value: REASON_RATE_LIMITED = 17;
    */
   RATE_LIMITED = 17,
 
   /**
-   * The node failed in a way that nobody foresaw. Its operator finds the cause
-   * in the log, by the request's id.
+   * The node failed unexpectedly. Its operator finds the cause in the log, by
+   * the request id.
    *
    * @generated from enum value: REASON_INTERNAL_ERROR = 18;
    */
   INTERNAL_ERROR = 18,
 
   /**
-   * The node is not yet, or not at all, in the state that this needs: it has no
-   * chain, only reads, or is one of which nothing gets into blocks now. The
-   * sentence says why; ask again later, or another node.
+   * The node is not in the state that the request requires: it has no chain, is
+   * read-only, or cannot get transactions into blocks at present. The error
+   * message has the cause. Retry later, or use another node.
    *
    * @generated from enum value: REASON_STATE_NOT_READY = 19;
    */
   STATE_NOT_READY = 19,
 
   /**
-   * The node has nobody to relay the transaction to, and did not take it. Submit
-   * it to another node, or again after the seconds that the failure names.
+   * The node has no peer to relay the transaction to, and did not accept it.
+   * Submit it to another node, or retry after the seconds in the error.
    *
    * @generated from enum value: REASON_RELAY_UNAVAILABLE = 20;
    */
   RELAY_UNAVAILABLE = 20,
 
   /**
-   * The verifier of attestations failed to start, has stopped, or was left out
-   * at boot. Ask another node, or this one later.
+   * The attestation verifier failed to start, has stopped, or was skipped at
+   * boot. Use another node, or retry later.
    *
    * @generated from enum value: REASON_VERIFIER_NOT_RUNNING = 21;
    */
   VERIFIER_NOT_RUNNING = 21,
 
   /**
-   * The verifier has as many attestations as it can take, or did not finish this
-   * one in time. Send it again after the seconds that the failure names.
+   * The attestation verifier is at its limit, or did not finish in time. Retry
+   * after the seconds in the error.
    *
    * @generated from enum value: REASON_BUSY = 22;
    */
   BUSY = 22,
 
   /**
-   * The node has more requests, pending transactions or proofs to verify than it
-   * takes. Send it again after the seconds that the failure names.
+   * The node has more requests, pending transactions or proofs to verify than
+   * its limits allow. Retry after the seconds in the error.
    *
    * @generated from enum value: REASON_OVERLOADED = 23;
    */
   OVERLOADED = 23,
 
   /**
-   * The node's database does not answer. Send it again after the seconds that
-   * the failure names; /health says when the database is back.
+   * The node's database does not respond. Retry after the seconds in the error;
+   * /health reports when the database is back.
    *
    * @generated from enum value: REASON_DATABASE_UNAVAILABLE = 24;
    */
   DATABASE_UNAVAILABLE = 24,
 
   /**
-   * The time that the caller gave for the call has passed. Give more, or ask for
-   * less.
+   * The call exceeded its deadline. Allow more time, or request less.
    *
    * @generated from enum value: REASON_DEADLINE_EXCEEDED = 25;
    */
   DEADLINE_EXCEEDED = 25,
 
   /**
-   * The caller's address, or all callers together, hold as many streams open as
-   * the node allows. End one, or open it again after the seconds that the
-   * failure names.
+   * The caller's address, or all callers together, hold as many open streams as
+   * the node allows. Close one, or retry after the seconds in the error.
    *
    * @generated from enum value: REASON_TOO_MANY_STREAMS = 26;
    */
   TOO_MANY_STREAMS = 26,
 
   /**
-   * What was asked for is larger than an answer of this kind holds. The sentence
-   * says how it is had: in parts, with another call, or in another batch.
+   * The result is larger than a response of this kind can be. The error message
+   * has the alternative: parts, another call, or another batch.
    *
    * @generated from enum value: REASON_ANSWER_TOO_LARGE = 27;
    */
   ANSWER_TOO_LARGE = 27,
 
   /**
-   * What the node's database holds here is not what was stored, so the node does
-   * not give it. Ask another node; this one is mended by its operator.
+   * The requested record is corrupt in the node's database, so the node does
+   * not return it. Use another node; the operator repairs this one.
    *
    * @generated from enum value: REASON_DATABASE_DAMAGED = 28;
    */
   DATABASE_DAMAGED = 28,
 
   /**
-   * The node has no message of this name in the node-call interface, whatever
-   * is sent with it; or it is a light node, and no proof could show what was
-   * asked for. Ask another node.
+   * The node-call interface has no message with this name; or the node is a
+   * light node, and no proof can cover the request. Use another node.
    *
    * @generated from enum value: REASON_NOT_IMPLEMENTED = 29;
    */
   NOT_IMPLEMENTED = 29,
 
   /**
-   * The block was there, and its transactions were removed here to save space,
-   * or never fetched. The sentence names the oldest block that is kept whole;
-   * ask another node for older ones.
+   * This node removed the transactions of the block to save space, or never
+   * fetched them. The error message has the oldest block that is kept complete.
+   * Use another node for older ones.
    *
    * @generated from enum value: REASON_PRUNED = 30;
    */
@@ -333,7 +329,7 @@ export const ReasonSchema: GenEnum<Reason> = /*@__PURE__*/
   enumDesc(file_gatehouse_errors_v1_errors, 0);
 
 /**
- * What follows from the reason. Each value of Reason has it but the first.
+ * Codes of the reason. Set for every value of Reason except the first.
  *
  * @generated from extension: gatehouse.errors.v1.FailureKind kind = 53550;
  */
@@ -341,9 +337,9 @@ export const kind: GenExtension<EnumValueOptions, FailureKind> = /*@__PURE__*/
   extDesc(file_gatehouse_errors_v1_errors, 0);
 
 /**
- * Why this rpc fails, beside the reasons for which any request can: one that
- * cannot be read, a signature that does not hold, too many requests, a node
- * that is overloaded or broken.
+ * Reasons with which this rpc can fail, besides those that apply to every
+ * request: malformed requests, invalid signatures, rate limits, and an
+ * overloaded or broken node.
  *
  * @generated from extension: repeated gatehouse.errors.v1.Reason failures = 53551;
  */

@@ -2,7 +2,7 @@
 // @generated from file gatehouse/event/v1/event.proto (package gatehouse.event.v1, syntax proto3)
 /* eslint-disable */
 
-// What happens on the chain, as it happens.
+// Events of the chain, as they happen.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,15 +20,16 @@ export const file_gatehouse_event_v1_event: GenFile = /*@__PURE__*/
   fileDesc("Ch5nYXRlaG91c2UvZXZlbnQvdjEvZXZlbnQucHJvdG8SEmdhdGVob3VzZS5ldmVudC52MSLsAQoMV2F0Y2hSZXF1ZXN0EhIKBGZyb20YASABKAlCBIiTGgESJgoKZnJvbV9ibG9jaxgCIAEoBEINgpMaCSD/////////D0gAiAEBEh0KCWFkZHJlc3NlcxgDIAMoCUIKgpMaAhhkmJMaBBIaCgZvd25lcnMYBCADKAlCCoKTGgIYZJiTGgESIAoMdHJhbnNhY3Rpb25zGAUgAygJQgqCkxoCGGSYkxoCEjQKBWtpbmRzGAYgAygOMh0uZ2F0ZWhvdXNlLmV2ZW50LnYxLkV2ZW50S2luZEIGgpMaAhhkQg0KC19mcm9tX2Jsb2NrIsMDCg1XYXRjaFJlc3BvbnNlEhQKBmN1cnNvchgBIAEoCUIEiJMaARIUCgxibG9ja19udW1iZXIYAiABKAQSLwoFYmxvY2sYAyABKAsyHi5nYXRlaG91c2UuZXZlbnQudjEuQmxvY2tFdmVudEgAEjsKC3RyYW5zYWN0aW9uGAQgASgLMiQuZ2F0ZWhvdXNlLmV2ZW50LnYxLlRyYW5zYWN0aW9uRXZlbnRIABIzCgdwcm9ncmFtGAUgASgLMiAuZ2F0ZWhvdXNlLmV2ZW50LnYxLlByb2dyYW1FdmVudEgAEjcKCW51bGxpZmllchgGIAEoCzIiLmdhdGVob3VzZS5ldmVudC52MS5OdWxsaWZpZXJFdmVudEgAEjsKC2NvbW1pdG1lbnRzGAcgASgLMiQuZ2F0ZWhvdXNlLmV2ZW50LnYxLkNvbW1pdG1lbnRzRXZlbnRIABItCgRoZWFkGAggASgLMh0uZ2F0ZWhvdXNlLmV2ZW50LnYxLkhlYWRFdmVudEgAEjUKCHByb2dyZXNzGAkgASgLMiEuZ2F0ZWhvdXNlLmV2ZW50LnYxLlByb2dyZXNzRXZlbnRIAEIHCgVldmVudCJmCgpCbG9ja0V2ZW50EgwKBGhhc2gYASABKAkSLwoGaGVhZGVyGAIgASgLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrSGVhZGVyEhkKEXRyYW5zYWN0aW9uX2NvdW50GAMgASgNIrcCChBUcmFuc2FjdGlvbkV2ZW50EgwKBGhhc2gYASABKAkSNwoHb3V0Y29tZRgCIAEoDjImLmdhdGVob3VzZS5ldmVudC52MS5UcmFuc2FjdGlvbk91dGNvbWUSGAoFaW5kZXgYAyABKA1CBPiSGgFIAIgBARIZCgZzZW5kZXIYBCABKAlCBPiSGgFIAYgBARIYCgVub25jZRgFIAEoBEIE+JIaAUgCiAEBEiIKD3N0b3JhZ2VfYWRkcmVzcxgGIAEoCUIE+JIaAUgDiAEBEhkKBnJlYXNvbhgHIAEoCUIE+JIaAUgEiAEBEhAKCHdpdGhoZWxkGAggASgIQggKBl9pbmRleEIJCgdfc2VuZGVyQggKBl9ub25jZUISChBfc3RvcmFnZV9hZGRyZXNzQgkKB19yZWFzb24ihAEKDFByb2dyYW1FdmVudBIXCg9zdG9yYWdlX2FkZHJlc3MYASABKAkSMQoGY2hhbmdlGAIgASgOMiEuZ2F0ZWhvdXNlLmV2ZW50LnYxLlByb2dyYW1DaGFuZ2USDgoGZmllbGRzGAMgAygJEhgKEHRyYW5zYWN0aW9uX2hhc2gYBCABKAkiQgoOTnVsbGlmaWVyRXZlbnQSFgoObnVsbGlmaWVyX2hhc2gYASABKAkSGAoQdHJhbnNhY3Rpb25faGFzaBgCIAEoCSI1ChBDb21taXRtZW50c0V2ZW50EhMKC2NvbW1pdG1lbnRzGAEgAygJEgwKBHJvb3QYAiABKAkicQoJSGVhZEV2ZW50EjQKCXN0YXRlbWVudBgBIAEoCzIhLmdhdGVob3VzZS5jaGFpbi52MS5IZWFkU3RhdGVtZW50Ei4KBnNpZ25lZBgCIAEoCzIeLmdhdGVob3VzZS5jaGFpbi52MS5TaWduZWRIZWFkIg8KDVByb2dyZXNzRXZlbnQqfQoSVHJhbnNhY3Rpb25PdXRjb21lEiMKH1RSQU5TQUNUSU9OX09VVENPTUVfVU5TUEVDSUZJRUQQABIgChxUUkFOU0FDVElPTl9PVVRDT01FX0lOQ0xVREVEEAESIAocVFJBTlNBQ1RJT05fT1VUQ09NRV9SRUpFQ1RFRBACKrkBCg1Qcm9ncmFtQ2hhbmdlEh4KGlBST0dSQU1fQ0hBTkdFX1VOU1BFQ0lGSUVEEAASGgoWUFJPR1JBTV9DSEFOR0VfQ1JFQVRFRBABEhoKFlBST0dSQU1fQ0hBTkdFX1dSSVRURU4QAhIZChVQUk9HUkFNX0NIQU5HRV9GSUVMRFMQAxIZChVQUk9HUkFNX0NIQU5HRV9BQ0NFU1MQBBIaChZQUk9HUkFNX0NIQU5HRV9ERUxFVEVEEAUqvAEKCUV2ZW50S2luZBIaChZFVkVOVF9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfS0lORF9CTE9DSxABEhoKFkVWRU5UX0tJTkRfVFJBTlNBQ1RJT04QAhIWChJFVkVOVF9LSU5EX1BST0dSQU0QAxIYChRFVkVOVF9LSU5EX05VTExJRklFUhAEEhoKFkVWRU5UX0tJTkRfQ09NTUlUTUVOVFMQBRITCg9FVkVOVF9LSU5EX0hFQUQQBjJ8CgxFdmVudFNlcnZpY2USbAoFV2F0Y2gSIC5nYXRlaG91c2UuZXZlbnQudjEuV2F0Y2hSZXF1ZXN0GiEuZ2F0ZWhvdXNlLmV2ZW50LnYxLldhdGNoUmVzcG9uc2UiHJACAfqSGgITHoiTGgGC0+STAgkSBy9ldmVudHMwAUItWitnYXRlaG91c2UuZXhhbXBsZS9jb250cmFjdC9ldmVudC92MTtldmVudHYxYgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_gatehouse_chain_v1_block, file_gatehouse_errors_v1_errors, file_google_api_annotations]);
 
 /**
- * Which events, and from where on. Without addresses, owners and transactions
- * there are those of everything; with some of them, those of transactions that
- * one of them names, and others where kinds asks for them.
+ * Request for a stream of events: which events, and where to start. Without
+ * addresses, owners and transactions, the stream has all events. With them, it
+ * has the events of transactions that match one of them; kinds adds other
+ * events.
  *
  * @generated from message gatehouse.event.v1.WatchRequest
  */
 export type WatchRequest = Message<"gatehouse.event.v1.WatchRequest"> & {
   /**
-   * Cursor of the message after which it goes on. It counts more than
+   * Cursor of the message after which the stream resumes. Takes precedence over
    * from_block.
    *
    * @generated from field: string from = 1;
@@ -36,15 +37,15 @@ export type WatchRequest = Message<"gatehouse.event.v1.WatchRequest"> & {
   from: string;
 
   /**
-   * Number of the first block, where 0 is as 1; one that is yet to come is
-   * waited for. Unset for what comes from now on.
+   * Number of the first block; 0 means 1. The stream waits for a block that
+   * does not exist yet. Unset: events from now on.
    *
    * @generated from field: optional uint64 from_block = 2;
    */
   fromBlock?: bigint | undefined;
 
   /**
-   * Addresses of programs, stor- and 40 lower-case hex digits; at most 100.
+   * Addresses of programs: stor- and 40 lower-case hex digits; at most 100.
    *
    * @generated from field: repeated string addresses = 3;
    */
@@ -66,7 +67,7 @@ export type WatchRequest = Message<"gatehouse.event.v1.WatchRequest"> & {
   transactions: string[];
 
   /**
-   * Kinds of events, at most 100; all when there are none.
+   * Kinds of events, at most 100; an empty list means all.
    *
    * @generated from field: repeated gatehouse.event.v1.EventKind kinds = 6;
    */
@@ -81,34 +82,35 @@ export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
   messageDesc(file_gatehouse_event_v1_event, 0);
 
 /**
- * What happened, and where that is in the stream.
+ * An event, and its position in the stream.
  *
  * @generated from message gatehouse.event.v1.WatchResponse
  */
 export type WatchResponse = Message<"gatehouse.event.v1.WatchResponse"> & {
   /**
-   * Asked for as from, the stream goes on after this message.
+   * Cursor of this message. A request with it as from resumes after this
+   * message.
    *
    * @generated from field: string cursor = 1;
    */
   cursor: string;
 
   /**
-   * Number of the block; where the event is in none, of the newest one that is
-   * told of whole.
+   * Number of the block. For an event outside blocks, the number of the latest
+   * block whose events are all sent.
    *
    * @generated from field: uint64 block_number = 2;
    */
   blockNumber: bigint;
 
   /**
-   * What happened.
+   * The event.
    *
    * @generated from oneof gatehouse.event.v1.WatchResponse.event
    */
   event: {
     /**
-     * A block was applied; it comes after what is in it.
+     * A block was applied; follows the events in it.
      *
      * @generated from field: gatehouse.event.v1.BlockEvent block = 3;
      */
@@ -116,7 +118,7 @@ export type WatchResponse = Message<"gatehouse.event.v1.WatchResponse"> & {
     case: "block";
   } | {
     /**
-     * A transaction is in the block, or was turned away.
+     * A transaction was included in the block, or was rejected.
      *
      * @generated from field: gatehouse.event.v1.TransactionEvent transaction = 4;
      */
@@ -124,8 +126,8 @@ export type WatchResponse = Message<"gatehouse.event.v1.WatchResponse"> & {
     case: "transaction";
   } | {
     /**
-     * A transaction of the block made, changed or deleted a program. It comes
-     * after that transaction.
+     * A transaction of the block created, changed or deleted a program. Follows
+     * that transaction.
      *
      * @generated from field: gatehouse.event.v1.ProgramEvent program = 5;
      */
@@ -133,8 +135,7 @@ export type WatchResponse = Message<"gatehouse.event.v1.WatchResponse"> & {
     case: "program";
   } | {
     /**
-     * A transaction of the block spent a nullifier. It comes after that
-     * transaction.
+     * A transaction of the block spent a nullifier. Follows that transaction.
      *
      * @generated from field: gatehouse.event.v1.NullifierEvent nullifier = 6;
      */
@@ -142,8 +143,8 @@ export type WatchResponse = Message<"gatehouse.event.v1.WatchResponse"> & {
     case: "nullifier";
   } | {
     /**
-     * The block added commitments to the tree. It comes after the last
-     * transaction that added one.
+     * The block added commitments to the tree. Follows the last transaction
+     * that added one.
      *
      * @generated from field: gatehouse.event.v1.CommitmentsEvent commitments = 7;
      */
@@ -151,7 +152,8 @@ export type WatchResponse = Message<"gatehouse.event.v1.WatchResponse"> & {
     case: "commitments";
   } | {
     /**
-     * An authority signed anew that the newest block is its newest one.
+     * An authority signed a newer statement that the latest block is its
+     * latest.
      *
      * @generated from field: gatehouse.event.v1.HeadEvent head = 8;
      */
@@ -159,8 +161,8 @@ export type WatchResponse = Message<"gatehouse.event.v1.WatchResponse"> & {
     case: "head";
   } | {
     /**
-     * Nothing: all that was asked for up to here has been told. It comes where
-     * the newest block is reached, and now and then.
+     * No event: all requested events up to this position are sent. Arrives when
+     * the stream reaches the latest block, and from time to time.
      *
      * @generated from field: gatehouse.event.v1.ProgressEvent progress = 9;
      */
@@ -183,21 +185,21 @@ export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
  */
 export type BlockEvent = Message<"gatehouse.event.v1.BlockEvent"> & {
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the block: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 1;
    */
   hash: string;
 
   /**
-   * Its header, in words.
+   * Decoded header.
    *
    * @generated from field: gatehouse.chain.v1.BlockHeader header = 2;
    */
   header?: BlockHeader | undefined;
 
   /**
-   * How many transactions are in it.
+   * Number of transactions in the block.
    *
    * @generated from field: uint32 transaction_count = 3;
    */
@@ -218,58 +220,59 @@ export const BlockEventSchema: GenMessage<BlockEvent> = /*@__PURE__*/
  */
 export type TransactionEvent = Message<"gatehouse.event.v1.TransactionEvent"> & {
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the transaction: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 1;
    */
   hash: string;
 
   /**
-   * What became of it.
+   * Outcome of the transaction.
    *
    * @generated from field: gatehouse.event.v1.TransactionOutcome outcome = 2;
    */
   outcome: TransactionOutcome;
 
   /**
-   * Place in its block, from 0; unset where it was rejected.
+   * Position in the block, from 0; unset for a rejected transaction.
    *
    * @generated from field: optional uint32 index = 3;
    */
   index?: number | undefined;
 
   /**
-   * Public key of who signed it: 0x and 64 lower-case hex digits; unset where
-   * the caller may not read it, and where it was rejected.
+   * Public key of the signer: 0x and 64 lower-case hex digits. Unset for a
+   * rejected transaction, and if the caller may not read the transaction.
    *
    * @generated from field: optional string sender = 4;
    */
   sender?: string | undefined;
 
   /**
-   * Its sender's nonce; unset with the sender.
+   * Nonce of the transaction; unset if sender is unset.
    *
    * @generated from field: optional uint64 nonce = 5;
    */
   nonce?: bigint | undefined;
 
   /**
-   * Address of the program that it changes; unset where it changes none, and
-   * with the sender.
+   * Address of the program that the transaction changes. Unset if it changes no
+   * program, or if sender is unset.
    *
    * @generated from field: optional string storage_address = 6;
    */
   storageAddress?: string | undefined;
 
   /**
-   * Why it was rejected: a sentence; unset where it was not.
+   * Why the transaction was rejected, as an error message; unset otherwise.
    *
    * @generated from field: optional string reason = 7;
    */
   reason?: string | undefined;
 
   /**
-   * The caller may not read it: nothing but its hash and its place is told.
+   * True if the caller may not read the transaction: only its hash and its
+   * position are set.
    *
    * @generated from field: bool withheld = 8;
    */
@@ -290,22 +293,22 @@ export const TransactionEventSchema: GenMessage<TransactionEvent> = /*@__PURE__*
  */
 export type ProgramEvent = Message<"gatehouse.event.v1.ProgramEvent"> & {
   /**
-   * Its address: stor- and 40 lower-case hex digits.
+   * Address of the program: stor- and 40 lower-case hex digits.
    *
    * @generated from field: string storage_address = 1;
    */
   storageAddress: string;
 
   /**
-   * What was done to it.
+   * Kind of the change.
    *
    * @generated from field: gatehouse.event.v1.ProgramChange change = 2;
    */
   change: ProgramChange;
 
   /**
-   * Names of the fields that were set, changed or taken away, where change is
-   * FIELDS; else empty.
+   * Names of the fields that were set, changed or deleted, if change is FIELDS;
+   * otherwise empty.
    *
    * @generated from field: repeated string fields = 3;
    */
@@ -327,13 +330,13 @@ export const ProgramEventSchema: GenMessage<ProgramEvent> = /*@__PURE__*/
   messageDesc(file_gatehouse_event_v1_event, 4);
 
 /**
- * A nullifier that is spent.
+ * A spent nullifier.
  *
  * @generated from message gatehouse.event.v1.NullifierEvent
  */
 export type NullifierEvent = Message<"gatehouse.event.v1.NullifierEvent"> & {
   /**
-   * 0x and 64 lower-case hex digits.
+   * Hash of the nullifier: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string nullifier_hash = 1;
    */
@@ -355,13 +358,13 @@ export const NullifierEventSchema: GenMessage<NullifierEvent> = /*@__PURE__*/
   messageDesc(file_gatehouse_event_v1_event, 5);
 
 /**
- * What a block adds to the commitment tree.
+ * Commitments that a block adds to the tree.
  *
  * @generated from message gatehouse.event.v1.CommitmentsEvent
  */
 export type CommitmentsEvent = Message<"gatehouse.event.v1.CommitmentsEvent"> & {
   /**
-   * The new leaves, in their order: 0x and 64 lower-case hex digits.
+   * The new leaves, in order: 0x and 64 lower-case hex digits each.
    *
    * @generated from field: repeated string commitments = 1;
    */
@@ -383,20 +386,20 @@ export const CommitmentsEventSchema: GenMessage<CommitmentsEvent> = /*@__PURE__*
   messageDesc(file_gatehouse_event_v1_event, 6);
 
 /**
- * The newest word of an authority on which block is its newest.
+ * The latest signed statement of an authority about its latest block.
  *
  * @generated from message gatehouse.event.v1.HeadEvent
  */
 export type HeadEvent = Message<"gatehouse.event.v1.HeadEvent"> & {
   /**
-   * What it says.
+   * Decoded statement.
    *
    * @generated from field: gatehouse.chain.v1.HeadStatement statement = 1;
    */
   statement?: HeadStatement | undefined;
 
   /**
-   * The same as it was signed.
+   * The statement as it was signed.
    *
    * @generated from field: gatehouse.chain.v1.SignedHead signed = 2;
    */
@@ -411,7 +414,7 @@ export const HeadEventSchema: GenMessage<HeadEvent> = /*@__PURE__*/
   messageDesc(file_gatehouse_event_v1_event, 7);
 
 /**
- * Nothing that was asked for.
+ * No requested event occurred.
  *
  * @generated from message gatehouse.event.v1.ProgressEvent
  */
@@ -426,7 +429,7 @@ export const ProgressEventSchema: GenMessage<ProgressEvent> = /*@__PURE__*/
   messageDesc(file_gatehouse_event_v1_event, 8);
 
 /**
- * What became of a transaction.
+ * Outcome of a transaction.
  *
  * @generated from enum gatehouse.event.v1.TransactionOutcome
  */
@@ -439,15 +442,16 @@ export enum TransactionOutcome {
   UNSPECIFIED = 0,
 
   /**
-   * It is in a block.
+   * Included in a block.
    *
    * @generated from enum value: TRANSACTION_OUTCOME_INCLUDED = 1;
    */
   INCLUDED = 1,
 
   /**
-   * This node has turned it away. It is told as it happens, by the node that
-   * does so, and never again; GetTransaction says it for an hour.
+   * Rejected by this node. Only the node that rejects a transaction sends this
+   * event, once, as it happens; GetTransaction reports the rejection for an
+   * hour.
    *
    * @generated from enum value: TRANSACTION_OUTCOME_REJECTED = 2;
    */
@@ -461,7 +465,7 @@ export const TransactionOutcomeSchema: GenEnum<TransactionOutcome> = /*@__PURE__
   enumDesc(file_gatehouse_event_v1_event, 0);
 
 /**
- * What is done to a program.
+ * Kind of a change of a program.
  *
  * @generated from enum gatehouse.event.v1.ProgramChange
  */
@@ -474,35 +478,35 @@ export enum ProgramChange {
   UNSPECIFIED = 0,
 
   /**
-   * It was made.
+   * The program was created.
    *
    * @generated from enum value: PROGRAM_CHANGE_CREATED = 1;
    */
   CREATED = 1,
 
   /**
-   * What it holds was replaced as a whole.
+   * The complete data was replaced.
    *
    * @generated from enum value: PROGRAM_CHANGE_WRITTEN = 2;
    */
   WRITTEN = 2,
 
   /**
-   * Some of its fields were changed.
+   * Some fields were changed.
    *
    * @generated from enum value: PROGRAM_CHANGE_FIELDS = 3;
    */
   FIELDS = 3,
 
   /**
-   * Its rule of access was replaced.
+   * The access rule was replaced.
    *
    * @generated from enum value: PROGRAM_CHANGE_ACCESS = 4;
    */
   ACCESS = 4,
 
   /**
-   * It was deleted.
+   * The program was deleted.
    *
    * @generated from enum value: PROGRAM_CHANGE_DELETED = 5;
    */
@@ -516,13 +520,13 @@ export const ProgramChangeSchema: GenEnum<ProgramChange> = /*@__PURE__*/
   enumDesc(file_gatehouse_event_v1_event, 1);
 
 /**
- * What can happen.
+ * Kinds of events.
  *
  * @generated from enum gatehouse.event.v1.EventKind
  */
 export enum EventKind {
   /**
-   * Refused.
+   * Invalid; a request with it is rejected.
    *
    * @generated from enum value: EVENT_KIND_UNSPECIFIED = 0;
    */
@@ -578,26 +582,26 @@ export const EventKindSchema: GenEnum<EventKind> = /*@__PURE__*/
   enumDesc(file_gatehouse_event_v1_event, 2);
 
 /**
- * Tells of changes, so that nobody has to ask for them again and again.
+ * Streams events of the chain, so that clients need not poll.
  *
  * @generated from service gatehouse.event.v1.EventService
  */
 export const EventService: GenService<{
   /**
-   * What happens on the chain, as it happens. Events come in the order of the
-   * blocks and of what is in them, each once. The stream does not end by itself:
-   * who loses it goes on after the cursor of the last message, without gap and
-   * without repetition.
+   * Streams events of the chain as they happen. Events arrive in the order of
+   * the blocks, and in the order within each block, each event once. The stream
+   * does not end by itself. After a lost connection, a client resumes after the
+   * cursor of its last message, without gaps or repetition.
    *
-   * The caller hears of the programs that he may read, as their access rules
-   * are when he hears of it; of other transactions on programs he is told the
-   * hash, as GetBlock does. Of a program that was deleted its owner alone may
-   * know. Who reads slowly is waited for, and loses nothing but what is not in
-   * blocks: rejections and signed heads, which are told as they come.
+   * A caller receives events of the programs that it may read under their
+   * current access rules. Of other transactions on programs it receives only
+   * the hash, as from GetBlock. Events of a deleted program go to its owner
+   * only. A slow reader misses no event of a block; it may miss rejections and
+   * signed heads, which are sent only as they happen.
    *
    * Errors: INVALID_REQUEST; STATE_NOT_READY while the node has no block 0, or
-   * takes in a snapshot; PRUNED where the transactions of the first block, or of
-   * one that comes later, are not kept here.
+   * syncs from a snapshot; PRUNED if this node does not keep the transactions
+   * of the first block or of a later one.
    *
    * @generated from rpc gatehouse.event.v1.EventService.Watch
    */

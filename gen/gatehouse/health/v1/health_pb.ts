@@ -3,8 +3,8 @@
 /* eslint-disable */
 
 // Health and readiness of the node, for load balancers, orchestrators and
-// uptime checks. Nothing here needs authentication. The contract is additive:
-// a field that was once served stays.
+// uptime checks. No call requires authentication. The contract is additive: a
+// served field is never removed.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -19,7 +19,7 @@ export const file_gatehouse_health_v1_health: GenFile = /*@__PURE__*/
   fileDesc("CiBnYXRlaG91c2UvaGVhbHRoL3YxL2hlYWx0aC5wcm90bxITZ2F0ZWhvdXNlLmhlYWx0aC52MSISChBHZXRIZWFsdGhSZXF1ZXN0IkoKEUdldEhlYWx0aFJlc3BvbnNlEjUKCHNuYXBzaG90GAEgASgLMiMuZ2F0ZWhvdXNlLmhlYWx0aC52MS5IZWFsdGhTbmFwc2hvdCIUChJXYXRjaEhlYWx0aFJlcXVlc3QiTAoTV2F0Y2hIZWFsdGhSZXNwb25zZRI1CghzbmFwc2hvdBgBIAEoCzIjLmdhdGVob3VzZS5oZWFsdGgudjEuSGVhbHRoU25hcHNob3QiFwoVTGlzdFN1YnN5c3RlbXNSZXF1ZXN0Is0BChZMaXN0U3Vic3lzdGVtc1Jlc3BvbnNlEg8KB2Rvcm1hbnQYASABKAgSTwoKc3Vic3lzdGVtcxgCIAMoCzI7LmdhdGVob3VzZS5oZWFsdGgudjEuTGlzdFN1YnN5c3RlbXNSZXNwb25zZS5TdWJzeXN0ZW1zRW50cnkaUQoPU3Vic3lzdGVtc0VudHJ5EgsKA2tleRgBIAEoCRItCgV2YWx1ZRgCIAEoCzIeLmdhdGVob3VzZS5oZWFsdGgudjEuU3Vic3lzdGVtOgI4ASI2ChJHZXRMaXZlbmVzc1JlcXVlc3QSDwoHdmVyYm9zZRgBIAEoCBIPCgdleGNsdWRlGAIgAygJIkcKE0dldExpdmVuZXNzUmVzcG9uc2USMAoGcmVwb3J0GAEgASgLMiAuZ2F0ZWhvdXNlLmhlYWx0aC52MS5Qcm9iZVJlcG9ydCI3ChNHZXRSZWFkaW5lc3NSZXF1ZXN0Eg8KB3ZlcmJvc2UYASABKAgSDwoHZXhjbHVkZRgCIAMoCSJIChRHZXRSZWFkaW5lc3NSZXNwb25zZRIwCgZyZXBvcnQYASABKAsyIC5nYXRlaG91c2UuaGVhbHRoLnYxLlByb2JlUmVwb3J0IrAFCg5IZWFsdGhTbmFwc2hvdBIPCgd2ZXJzaW9uGAEgASgJEiIKDHZlcnNpb25fbmFtZRgCIAEoCVIMdmVyc2lvbl9uYW1lEhEKCWFjY2VwdGluZxgDIAEoCBInCgxtZW1wb29sX3NpemUYBCABKA1IAFIMbWVtcG9vbF9zaXpliAEBEhoKCHVwdGltZV9zGAUgASgBUgh1cHRpbWVfcxIxCgZzdGF0dXMYBiABKA4yIS5nYXRlaG91c2UuaGVhbHRoLnYxLkhlYWx0aFN0YXR1cxIPCgdkb3JtYW50GAcgASgIEicKBGJvb3QYCCABKAsyGS5nYXRlaG91c2UuaGVhbHRoLnYxLkJvb3QSRwoKc3Vic3lzdGVtcxgJIAMoCzIzLmdhdGVob3VzZS5oZWFsdGgudjEuSGVhbHRoU25hcHNob3QuU3Vic3lzdGVtc0VudHJ5Ej0KBXBvcnRzGAogAygLMi4uZ2F0ZWhvdXNlLmhlYWx0aC52MS5IZWFsdGhTbmFwc2hvdC5Qb3J0c0VudHJ5EjsKCW1haW5fbG9vcBgLIAEoCzIdLmdhdGVob3VzZS5oZWFsdGgudjEuTWFpbkxvb3BSCW1haW5fbG9vcBIyCgZlcnJvcnMYDCABKAsyIi5nYXRlaG91c2UuaGVhbHRoLnYxLkVycm9yQ291bnRlcnMaUQoPU3Vic3lzdGVtc0VudHJ5EgsKA2tleRgBIAEoCRItCgV2YWx1ZRgCIAEoCzIeLmdhdGVob3VzZS5oZWFsdGgudjEuU3Vic3lzdGVtOgI4ARpHCgpQb3J0c0VudHJ5EgsKA2tleRgBIAEoCRIoCgV2YWx1ZRgCIAEoCzIZLmdhdGVob3VzZS5oZWFsdGgudjEuUG9ydDoCOAFCDwoNX21lbXBvb2xfc2l6ZSLIAQoEQm9vdBIQCghjb21wbGV0ZRgBIAEoCBIgCgtzdGVwc190b3RhbBgCIAEoDVILc3RlcHNfdG90YWwSIAoLc3RlcHNfcmVhZHkYAyABKA1SC3N0ZXBzX3JlYWR5EiIKDHN0ZXBzX2ZhaWxlZBgEIAEoDVIMc3RlcHNfZmFpbGVkEiQKDXN0ZXBzX3NraXBwZWQYBSABKA1SDXN0ZXBzX3NraXBwZWQSFAoHY3VycmVudBgGIAEoCUgAiAEBQgoKCF9jdXJyZW50ItsCCglTdWJzeXN0ZW0SNAoGc3RhdHVzGAEgASgOMiQuZ2F0ZWhvdXNlLmhlYWx0aC52MS5TdWJzeXN0ZW1TdGF0dXMSHAoIc2luY2VfbXMYAiABKANIAFIFc2luY2WIAQESEQoEcG9ydBgDIAEoDUgBiAEBEhsKDnJlcXVlc3RlZF9wb3J0GAQgASgNSAKIAQESOAoKbGFzdF9lcnJvchgFIAEoCzIfLmdhdGVob3VzZS5oZWFsdGgudjEuRXJyb3JFdmVudEgDiAEBEg8KB2VuYWJsZWQYBiABKAgSPQoFZXh0cmEYByABKAsyIy5nYXRlaG91c2UuaGVhbHRoLnYxLlN1YnN5c3RlbUV4dHJhQgT4khoBSASIAQFCCwoJX3NpbmNlX21zQgcKBV9wb3J0QhEKD19yZXF1ZXN0ZWRfcG9ydEINCgtfbGFzdF9lcnJvckIICgZfZXh0cmEiwgIKDlN1YnN5c3RlbUV4dHJhEhkKBnJlYXNvbhgBIAEoCUIE+JIaAUgAiAEBEjoKBHN5bmMYAiABKAsyIS5nYXRlaG91c2UuaGVhbHRoLnYxLlN5bmNQcm9ncmVzc0IE+JIaAUgBiAEBEh4KC3Rhc2tfZXJyb3JzGAMgASgEQgT4khoBSAKIAQESQgoIc25hcHNob3QYBCABKAsyJS5nYXRlaG91c2UuaGVhbHRoLnYxLlNuYXBzaG90UHJvZ3Jlc3NCBPiSGgFIA4gBARI4Cgd3b3JrZXJzGAUgASgLMhwuZ2F0ZWhvdXNlLmhlYWx0aC52MS5Xb3JrZXJzQgT4khoBSASIAQFCCQoHX3JlYXNvbkIHCgVfc3luY0IOCgxfdGFza19lcnJvcnNCCwoJX3NuYXBzaG90QgoKCF93b3JrZXJzIkAKB1dvcmtlcnMSDwoHcnVubmluZxgBIAEoDRISCgpjb25maWd1cmVkGAIgASgNEhAKCHJlc3RhcnRzGAMgASgNIq0BChBTbmFwc2hvdFByb2dyZXNzEg0KBWJsb2NrGAEgASgEEh4KCmRvbmVfYnl0ZXMYAiABKARSCmRvbmVfYnl0ZXMSIAoLdG90YWxfYnl0ZXMYAyABKARSC3RvdGFsX2J5dGVzEiAKC2J5dGVzX3Blcl9zGAQgASgBUgtieXRlc19wZXJfcxIbCgZsZWZ0X3MYBSABKAFIAFIGbGVmdF9ziAEBQgkKB19sZWZ0X3MimwEKDFN5bmNQcm9ncmVzcxINCgVibG9jaxgBIAEoBBIUCgx0YXJnZXRfYmxvY2sYAiABKAQSIgoMYmxvY2tzX3Blcl9zGAMgASgBUgxibG9ja3NfcGVyX3MSGwoGbGVmdF9zGAQgASgBSABSBmxlZnRfc4gBARIRCgRwZWVyGAUgASgJSAGIAQFCCQoHX2xlZnRfc0IHCgVfcGVlciI6CgRQb3J0EhEKCXJlcXVlc3RlZBgBIAEoDRIOCgZhY3R1YWwYAiABKA0SDwoHZHJpZnRlZBgDIAEoCCLAAQoITWFpbkxvb3ASLQoPaGVhcnRiZWF0X2FnZV9zGAEgASgBSABSD2hlYXJ0YmVhdF9hZ2Vfc4gBARIqChBpdGVyYXRpb25zX3RvdGFsGAIgASgEUhBpdGVyYXRpb25zX3RvdGFsEg4KBmV4aXRlZBgDIAEoCBIlCgtleGl0X3JlYXNvbhgEIAEoCUgBUgtleGl0X3JlYXNvbogBAUISChBfaGVhcnRiZWF0X2FnZV9zQg4KDF9leGl0X3JlYXNvbiLTAQoNRXJyb3JDb3VudGVycxImCg51bmNhdWdodF90b3RhbBgBIAEoBFIOdW5jYXVnaHRfdG90YWwSPAoZdW5oYW5kbGVkX3JlamVjdGlvbl90b3RhbBgCIAEoBFIZdW5oYW5kbGVkX3JlamVjdGlvbl90b3RhbBJKCg1sYXN0X3VuY2F1Z2h0GAMgASgLMh8uZ2F0ZWhvdXNlLmhlYWx0aC52MS5FcnJvckV2ZW50SABSDWxhc3RfdW5jYXVnaHSIAQFCEAoOX2xhc3RfdW5jYXVnaHQiUAoKRXJyb3JFdmVudBIRCgVhdF9tcxgBIAEoA1ICYXQSDwoHbWVzc2FnZRgCIAEoCRITCgZzb3VyY2UYAyABKAlIAIgBAUIJCgdfc291cmNlInAKC1Byb2JlUmVwb3J0EjAKBnN0YXR1cxgBIAEoDjIgLmdhdGVob3VzZS5oZWFsdGgudjEuUHJvYmVTdGF0dXMSLwoGY2hlY2tzGAIgAygLMh8uZ2F0ZWhvdXNlLmhlYWx0aC52MS5Qcm9iZUNoZWNrIm4KClByb2JlQ2hlY2sSDAoEbmFtZRgBIAEoCRIwCgZzdGF0dXMYAiABKA4yIC5nYXRlaG91c2UuaGVhbHRoLnYxLlByb2JlU3RhdHVzEhQKB21lc3NhZ2UYAyABKAlIAIgBAUIKCghfbWVzc2FnZSqVAQoMSGVhbHRoU3RhdHVzEh0KGUhFQUxUSF9TVEFUVVNfVU5TUEVDSUZJRUQQABIUChBIRUFMVEhfU1RBVFVTX09LEAESGgoWSEVBTFRIX1NUQVRVU19ERUdSQURFRBACEhkKFUhFQUxUSF9TVEFUVVNfRE9STUFOVBADEhkKFUhFQUxUSF9TVEFUVVNfRkFJTElORxAEKuQBCg9TdWJzeXN0ZW1TdGF0dXMSIAocU1VCU1lTVEVNX1NUQVRVU19VTlNQRUNJRklFRBAAEhwKGFNVQlNZU1RFTV9TVEFUVVNfUEVORElORxABEhwKGFNVQlNZU1RFTV9TVEFUVVNfUlVOTklORxACEhoKFlNVQlNZU1RFTV9TVEFUVVNfUkVBRFkQAxIbChdTVUJTWVNURU1fU1RBVFVTX0ZBSUxFRBAEEhwKGFNVQlNZU1RFTV9TVEFUVVNfU0tJUFBFRBAFEhwKGFNVQlNZU1RFTV9TVEFUVVNfRE9STUFOVBAGKloKC1Byb2JlU3RhdHVzEhwKGFBST0JFX1NUQVRVU19VTlNQRUNJRklFRBAAEhMKD1BST0JFX1NUQVRVU19PSxABEhgKFFBST0JFX1NUQVRVU19GQUlMSU5HEAIyrAUKDUhlYWx0aFNlcnZpY2USfAoJR2V0SGVhbHRoEiUuZ2F0ZWhvdXNlLmhlYWx0aC52MS5HZXRIZWFsdGhSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmhlYWx0aC52MS5HZXRIZWFsdGhSZXNwb25zZSIgkAIB8JIaAYLT5JMCE2IIc25hcHNob3QSBy9oZWFsdGgSjAEKDkxpc3RTdWJzeXN0ZW1zEiouZ2F0ZWhvdXNlLmhlYWx0aC52MS5MaXN0U3Vic3lzdGVtc1JlcXVlc3QaKy5nYXRlaG91c2UuaGVhbHRoLnYxLkxpc3RTdWJzeXN0ZW1zUmVzcG9uc2UiIZACAfCSGgGC0+STAhQSEi9oZWFsdGgvc3Vic3lzdGVtcxJ/CgtHZXRMaXZlbmVzcxInLmdhdGVob3VzZS5oZWFsdGgudjEuR2V0TGl2ZW5lc3NSZXF1ZXN0GiguZ2F0ZWhvdXNlLmhlYWx0aC52MS5HZXRMaXZlbmVzc1Jlc3BvbnNlIh2QAgHwkhoBgtPkkwIQYgZyZXBvcnQSBi9saXZlehKDAQoMR2V0UmVhZGluZXNzEiguZ2F0ZWhvdXNlLmhlYWx0aC52MS5HZXRSZWFkaW5lc3NSZXF1ZXN0GikuZ2F0ZWhvdXNlLmhlYWx0aC52MS5HZXRSZWFkaW5lc3NSZXNwb25zZSIekAIB8JIaAYLT5JMCEWIGcmVwb3J0EgcvcmVhZHl6EoYBCgtXYXRjaEhlYWx0aBInLmdhdGVob3VzZS5oZWFsdGgudjEuV2F0Y2hIZWFsdGhSZXF1ZXN0GiguZ2F0ZWhvdXNlLmhlYWx0aC52MS5XYXRjaEhlYWx0aFJlc3BvbnNlIiKQAgGC0+STAhliCHNuYXBzaG90Eg0vaGVhbHRoL3dhdGNoMAFCL1otZ2F0ZWhvdXNlLmV4YW1wbGUvY29udHJhY3QvaGVhbHRoL3YxO2hlYWx0aHYxYgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_google_api_annotations]);
 
 /**
- * Asks for the health snapshot.
+ * Request for the health snapshot.
  *
  * @generated from message gatehouse.health.v1.GetHealthRequest
  */
@@ -34,7 +34,7 @@ export const GetHealthRequestSchema: GenMessage<GetHealthRequest> = /*@__PURE__*
   messageDesc(file_gatehouse_health_v1_health, 0);
 
 /**
- * Answers GetHealth.
+ * Response to GetHealth.
  *
  * @generated from message gatehouse.health.v1.GetHealthResponse
  */
@@ -55,7 +55,7 @@ export const GetHealthResponseSchema: GenMessage<GetHealthResponse> = /*@__PURE_
   messageDesc(file_gatehouse_health_v1_health, 1);
 
 /**
- * Asks for the health snapshot and its changes.
+ * Request for the health snapshot and its changes.
  *
  * @generated from message gatehouse.health.v1.WatchHealthRequest
  */
@@ -70,7 +70,7 @@ export const WatchHealthRequestSchema: GenMessage<WatchHealthRequest> = /*@__PUR
   messageDesc(file_gatehouse_health_v1_health, 2);
 
 /**
- * One state of the node's health.
+ * A state of the node's health.
  *
  * @generated from message gatehouse.health.v1.WatchHealthResponse
  */
@@ -91,7 +91,7 @@ export const WatchHealthResponseSchema: GenMessage<WatchHealthResponse> = /*@__P
   messageDesc(file_gatehouse_health_v1_health, 3);
 
 /**
- * Asks for the subsystems.
+ * Request for the subsystems.
  *
  * @generated from message gatehouse.health.v1.ListSubsystemsRequest
  */
@@ -106,20 +106,20 @@ export const ListSubsystemsRequestSchema: GenMessage<ListSubsystemsRequest> = /*
   messageDesc(file_gatehouse_health_v1_health, 4);
 
 /**
- * The slim snapshot.
+ * The subsystems of the node.
  *
  * @generated from message gatehouse.health.v1.ListSubsystemsResponse
  */
 export type ListSubsystemsResponse = Message<"gatehouse.health.v1.ListSubsystemsResponse"> & {
   /**
-   * Raw dormant-mode flag.
+   * The node is in dormant mode.
    *
    * @generated from field: bool dormant = 1;
    */
   dormant: boolean;
 
   /**
-   * Subsystem by name; the ten names of HealthSnapshot.subsystems.
+   * Subsystems by name; the ten names of HealthSnapshot.subsystems.
    *
    * @generated from field: map<string, gatehouse.health.v1.Subsystem> subsystems = 2;
    */
@@ -134,7 +134,7 @@ export const ListSubsystemsResponseSchema: GenMessage<ListSubsystemsResponse> = 
   messageDesc(file_gatehouse_health_v1_health, 5);
 
 /**
- * Asks whether the process is alive.
+ * Request for the liveness of the process.
  *
  * @generated from message gatehouse.health.v1.GetLivenessRequest
  */
@@ -147,7 +147,7 @@ export type GetLivenessRequest = Message<"gatehouse.health.v1.GetLivenessRequest
   verbose: boolean;
 
   /**
-   * Names of checks to leave out.
+   * Names of checks to exclude.
    *
    * @generated from field: repeated string exclude = 2;
    */
@@ -162,7 +162,7 @@ export const GetLivenessRequestSchema: GenMessage<GetLivenessRequest> = /*@__PUR
   messageDesc(file_gatehouse_health_v1_health, 6);
 
 /**
- * Answers GetLiveness.
+ * Response to GetLiveness.
  *
  * @generated from message gatehouse.health.v1.GetLivenessResponse
  */
@@ -183,7 +183,7 @@ export const GetLivenessResponseSchema: GenMessage<GetLivenessResponse> = /*@__P
   messageDesc(file_gatehouse_health_v1_health, 7);
 
 /**
- * Asks whether the node is ready for traffic.
+ * Request for the readiness of the node.
  *
  * @generated from message gatehouse.health.v1.GetReadinessRequest
  */
@@ -196,7 +196,7 @@ export type GetReadinessRequest = Message<"gatehouse.health.v1.GetReadinessReque
   verbose: boolean;
 
   /**
-   * Names of checks to leave out.
+   * Names of checks to exclude.
    *
    * @generated from field: repeated string exclude = 2;
    */
@@ -211,7 +211,7 @@ export const GetReadinessRequestSchema: GenMessage<GetReadinessRequest> = /*@__P
   messageDesc(file_gatehouse_health_v1_health, 8);
 
 /**
- * Answers GetReadiness.
+ * Response to GetReadiness.
  *
  * @generated from message gatehouse.health.v1.GetReadinessResponse
  */
@@ -232,7 +232,7 @@ export const GetReadinessResponseSchema: GenMessage<GetReadinessResponse> = /*@_
   messageDesc(file_gatehouse_health_v1_health, 9);
 
 /**
- * One moment of the node's health.
+ * The node's health at one moment.
  *
  * @generated from message gatehouse.health.v1.HealthSnapshot
  */
@@ -252,8 +252,8 @@ export type HealthSnapshot = Message<"gatehouse.health.v1.HealthSnapshot"> & {
   versionName: string;
 
   /**
-   * The node is synced and not in its sync loop, and takes transactions: false
-   * while it starts or stops, while the chain is failed, and while the main loop
+   * The node is synced, is not in its sync loop, and accepts transactions.
+   * False while the node starts or stops, the chain is failed, or the main loop
    * is dead.
    *
    * @generated from field: bool accepting = 3;
@@ -261,7 +261,7 @@ export type HealthSnapshot = Message<"gatehouse.health.v1.HealthSnapshot"> & {
   accepting: boolean;
 
   /**
-   * Pending transaction count; unset when it cannot be obtained, and then the
+   * Number of pending transactions. Unset if it cannot be determined; then the
    * status is failing.
    *
    * @generated from field: optional uint32 mempool_size = 4 [json_name = "mempool_size"];
@@ -269,35 +269,35 @@ export type HealthSnapshot = Message<"gatehouse.health.v1.HealthSnapshot"> & {
   mempoolSize?: number | undefined;
 
   /**
-   * Seconds since process start.
+   * Seconds since the process started.
    *
    * @generated from field: double uptime_s = 5 [json_name = "uptime_s"];
    */
   uptimeS: number;
 
   /**
-   * The roll-up: failing before dormant before degraded before ok.
+   * Overall status. The first that applies of: failing, dormant, degraded, ok.
    *
    * @generated from field: gatehouse.health.v1.HealthStatus status = 6;
    */
   status: HealthStatus;
 
   /**
-   * Raw dormant-mode flag.
+   * The node is in dormant mode.
    *
    * @generated from field: bool dormant = 7;
    */
   dormant: boolean;
 
   /**
-   * Boot-step roll-up.
+   * Summary of the boot steps.
    *
    * @generated from field: gatehouse.health.v1.Boot boot = 8;
    */
   boot?: Boot | undefined;
 
   /**
-   * Subsystem by name: chain, rpc, metrics, signaling, mcp, tlsnotary, omni,
+   * Subsystems by name: chain, rpc, metrics, signaling, mcp, tlsnotary, omni,
    * dtr, l2ps, main_loop.
    *
    * @generated from field: map<string, gatehouse.health.v1.Subsystem> subsystems = 9;
@@ -334,49 +334,49 @@ export const HealthSnapshotSchema: GenMessage<HealthSnapshot> = /*@__PURE__*/
   messageDesc(file_gatehouse_health_v1_health, 10);
 
 /**
- * Boot-step roll-up.
+ * Summary of the boot steps.
  *
  * @generated from message gatehouse.health.v1.Boot
  */
 export type Boot = Message<"gatehouse.health.v1.Boot"> & {
   /**
-   * Boot finished. It stays true when a dormant node takes the steps that it has
-   * skipped.
+   * The boot is complete. Remains true when a dormant node takes the steps that
+   * it has skipped.
    *
    * @generated from field: bool complete = 1;
    */
   complete: boolean;
 
   /**
-   * Total boot steps.
+   * Number of boot steps.
    *
    * @generated from field: uint32 steps_total = 2 [json_name = "steps_total"];
    */
   stepsTotal: number;
 
   /**
-   * Steps ready.
+   * Number of ready steps.
    *
    * @generated from field: uint32 steps_ready = 3 [json_name = "steps_ready"];
    */
   stepsReady: number;
 
   /**
-   * Steps failed.
+   * Number of failed steps.
    *
    * @generated from field: uint32 steps_failed = 4 [json_name = "steps_failed"];
    */
   stepsFailed: number;
 
   /**
-   * Steps skipped.
+   * Number of skipped steps.
    *
    * @generated from field: uint32 steps_skipped = 5 [json_name = "steps_skipped"];
    */
   stepsSkipped: number;
 
   /**
-   * Name of the running step; unset when none runs.
+   * Name of the running step; unset if none is running.
    *
    * @generated from field: optional string current = 6;
    */
@@ -391,13 +391,13 @@ export const BootSchema: GenMessage<Boot> = /*@__PURE__*/
   messageDesc(file_gatehouse_health_v1_health, 11);
 
 /**
- * One subsystem of the node.
+ * A subsystem of the node.
  *
  * @generated from message gatehouse.health.v1.Subsystem
  */
 export type Subsystem = Message<"gatehouse.health.v1.Subsystem"> & {
   /**
-   * Its state.
+   * State of the subsystem.
    *
    * @generated from field: gatehouse.health.v1.SubsystemStatus status = 1;
    */
@@ -412,22 +412,22 @@ export type Subsystem = Message<"gatehouse.health.v1.Subsystem"> & {
   sinceMs?: bigint | undefined;
 
   /**
-   * Bound port; unset when the subsystem has none.
+   * Bound port; unset if the subsystem has none.
    *
    * @generated from field: optional uint32 port = 3;
    */
   port?: number | undefined;
 
   /**
-   * Requested port, whether or not it is bound; 0 requests any free one. Unset
-   * when none is requested.
+   * Requested port, bound or not; 0 requests any free port. Unset if none is
+   * requested.
    *
    * @generated from field: optional uint32 requested_port = 4;
    */
   requestedPort?: number | undefined;
 
   /**
-   * Last error; unset when none.
+   * Last error; unset if there was none.
    *
    * @generated from field: optional gatehouse.health.v1.ErrorEvent last_error = 5;
    */
@@ -441,7 +441,7 @@ export type Subsystem = Message<"gatehouse.health.v1.Subsystem"> & {
   enabled: boolean;
 
   /**
-   * More about the state; absent when there is nothing to say.
+   * Details of the state; absent if there are none.
    *
    * @generated from field: optional gatehouse.health.v1.SubsystemExtra extra = 7;
    */
@@ -456,42 +456,43 @@ export const SubsystemSchema: GenMessage<Subsystem> = /*@__PURE__*/
   messageDesc(file_gatehouse_health_v1_health, 12);
 
 /**
- * More about a subsystem's state.
+ * Details of a subsystem's state.
  *
  * @generated from message gatehouse.health.v1.SubsystemExtra
  */
 export type SubsystemExtra = Message<"gatehouse.health.v1.SubsystemExtra"> & {
   /**
-   * Why the subsystem was skipped, or what it waits for, for a person.
+   * Why the subsystem was skipped, or what it waits for, as text for people.
    *
    * @generated from field: optional string reason = 1;
    */
   reason?: string | undefined;
 
   /**
-   * main_loop: how far the node is behind its peers, while it catches up.
+   * main_loop: the node's lag behind its peers, while it catches up.
    *
    * @generated from field: optional gatehouse.health.v1.SyncProgress sync = 2;
    */
   sync?: SyncProgress | undefined;
 
   /**
-   * main_loop: how often a task failed since the node started; unset while none
-   * did.
+   * main_loop: number of failed tasks since the node started; unset if there
+   * were none.
    *
    * @generated from field: optional uint64 task_errors = 3;
    */
   taskErrors?: bigint | undefined;
 
   /**
-   * main_loop: how much the node has of a snapshot, while it takes one in.
+   * main_loop: progress of the snapshot sync, while it runs.
    *
    * @generated from field: optional gatehouse.health.v1.SnapshotProgress snapshot = 4;
    */
   snapshot?: SnapshotProgress | undefined;
 
   /**
-   * rpc: the processes that serve it; unset where the node's own one does.
+   * rpc: the worker processes; unset if the node's main process serves the
+   * port.
    *
    * @generated from field: optional gatehouse.health.v1.Workers workers = 5;
    */
@@ -506,27 +507,28 @@ export const SubsystemExtraSchema: GenMessage<SubsystemExtra> = /*@__PURE__*/
   messageDesc(file_gatehouse_health_v1_health, 13);
 
 /**
- * The processes that serve the public port beside the node's own.
+ * The worker processes that serve the public port in addition to the main
+ * process.
  *
  * @generated from message gatehouse.health.v1.Workers
  */
 export type Workers = Message<"gatehouse.health.v1.Workers"> & {
   /**
-   * How many run.
+   * Number of running workers.
    *
    * @generated from field: uint32 running = 1;
    */
   running: number;
 
   /**
-   * How many there should be.
+   * Number of configured workers.
    *
    * @generated from field: uint32 configured = 2;
    */
   configured: number;
 
   /**
-   * How many died and were replaced since the node started.
+   * Number of workers that died and were replaced since the node started.
    *
    * @generated from field: uint32 restarts = 3;
    */
@@ -541,41 +543,41 @@ export const WorkersSchema: GenMessage<Workers> = /*@__PURE__*/
   messageDesc(file_gatehouse_health_v1_health, 14);
 
 /**
- * A node that takes in a snapshot instead of all blocks.
+ * Progress of a snapshot sync.
  *
  * @generated from message gatehouse.health.v1.SnapshotProgress
  */
 export type SnapshotProgress = Message<"gatehouse.health.v1.SnapshotProgress"> & {
   /**
-   * Number of the block that it was made after.
+   * Number of the block after which the snapshot was created.
    *
    * @generated from field: uint64 block = 1;
    */
   block: bigint;
 
   /**
-   * Bytes that are stored: of chunks, and what headers and leaves count as.
+   * Stored bytes: of chunks, and the estimated bytes of headers and leaves.
    *
    * @generated from field: uint64 done_bytes = 2 [json_name = "done_bytes"];
    */
   doneBytes: bigint;
 
   /**
-   * Bytes of all of it, counted so.
+   * Total bytes, counted in the same way.
    *
    * @generated from field: uint64 total_bytes = 3 [json_name = "total_bytes"];
    */
   totalBytes: bigint;
 
   /**
-   * Over the last seconds.
+   * Bytes per second, over the last seconds.
    *
    * @generated from field: double bytes_per_s = 4 [json_name = "bytes_per_s"];
    */
   bytesPerS: number;
 
   /**
-   * Seconds left at this rate; null while there is none.
+   * Estimated seconds left at this rate; null while the rate is unknown.
    *
    * @generated from field: optional double left_s = 5 [json_name = "left_s"];
    */
@@ -590,41 +592,41 @@ export const SnapshotProgressSchema: GenMessage<SnapshotProgress> = /*@__PURE__*
   messageDesc(file_gatehouse_health_v1_health, 15);
 
 /**
- * A node that catches up with its peers.
+ * Progress of a node that catches up with its peers.
  *
  * @generated from message gatehouse.health.v1.SyncProgress
  */
 export type SyncProgress = Message<"gatehouse.health.v1.SyncProgress"> & {
   /**
-   * Number of its newest block.
+   * Number of the node's latest block.
    *
    * @generated from field: uint64 block = 1;
    */
   block: bigint;
 
   /**
-   * Number of the peers' newest block.
+   * Number of the peers' latest block.
    *
    * @generated from field: uint64 target_block = 2;
    */
   targetBlock: bigint;
 
   /**
-   * Blocks applied a second, over the last seconds.
+   * Applied blocks per second, over the last seconds.
    *
    * @generated from field: double blocks_per_s = 3 [json_name = "blocks_per_s"];
    */
   blocksPerS: number;
 
   /**
-   * Seconds left at this rate; null while there is none.
+   * Estimated seconds left at this rate; null while the rate is unknown.
    *
    * @generated from field: optional double left_s = 4 [json_name = "left_s"];
    */
   leftS?: number | undefined;
 
   /**
-   * Endpoint of the peer that the blocks come from; null between two peers.
+   * Endpoint of the peer that sends the blocks; null between two peers.
    *
    * @generated from field: optional string peer = 5;
    */
@@ -645,21 +647,21 @@ export const SyncProgressSchema: GenMessage<SyncProgress> = /*@__PURE__*/
  */
 export type Port = Message<"gatehouse.health.v1.Port"> & {
   /**
-   * Port asked for; 0 asks for any free one.
+   * Requested port; 0 requests any free port.
    *
    * @generated from field: uint32 requested = 1;
    */
   requested: number;
 
   /**
-   * Port bound.
+   * Bound port.
    *
    * @generated from field: uint32 actual = 2;
    */
   actual: number;
 
   /**
-   * The bound port differs from the requested one; also where that is 0.
+   * The bound port differs from the requested one; also true if that is 0.
    *
    * @generated from field: bool drifted = 3;
    */
@@ -680,14 +682,14 @@ export const PortSchema: GenMessage<Port> = /*@__PURE__*/
  */
 export type MainLoop = Message<"gatehouse.health.v1.MainLoop"> & {
   /**
-   * Seconds since the last tick; unset when there has been none.
+   * Seconds since the last tick; unset before the first.
    *
    * @generated from field: optional double heartbeat_age_s = 1 [json_name = "heartbeat_age_s"];
    */
   heartbeatAgeS?: number | undefined;
 
   /**
-   * Iterations so far.
+   * Number of iterations.
    *
    * @generated from field: uint64 iterations_total = 2 [json_name = "iterations_total"];
    */
@@ -701,7 +703,7 @@ export type MainLoop = Message<"gatehouse.health.v1.MainLoop"> & {
   exited: boolean;
 
   /**
-   * Why it exited; unset while it has not.
+   * Why the loop exited; unset while it runs.
    *
    * @generated from field: optional string exit_reason = 4 [json_name = "exit_reason"];
    */
@@ -736,7 +738,7 @@ export type ErrorCounters = Message<"gatehouse.health.v1.ErrorCounters"> & {
   unhandledRejectionTotal: bigint;
 
   /**
-   * The last uncaught exception; unset when there was none.
+   * The last uncaught exception; unset if there was none.
    *
    * @generated from field: optional gatehouse.health.v1.ErrorEvent last_uncaught = 3 [json_name = "last_uncaught"];
    */
@@ -751,7 +753,7 @@ export const ErrorCountersSchema: GenMessage<ErrorCounters> = /*@__PURE__*/
   messageDesc(file_gatehouse_health_v1_health, 19);
 
 /**
- * An error that happened.
+ * An error with its time.
  *
  * @generated from message gatehouse.health.v1.ErrorEvent
  */
@@ -764,14 +766,14 @@ export type ErrorEvent = Message<"gatehouse.health.v1.ErrorEvent"> & {
   atMs: bigint;
 
   /**
-   * What happened, without secrets and without stack.
+   * Error message, without secrets and without stack.
    *
    * @generated from field: string message = 2;
    */
   message: string;
 
   /**
-   * Where it came from; unset when unknown.
+   * Source of the error; unset when unknown.
    *
    * @generated from field: optional string source = 3;
    */
@@ -820,21 +822,21 @@ export const ProbeReportSchema: GenMessage<ProbeReport> = /*@__PURE__*/
  */
 export type ProbeCheck = Message<"gatehouse.health.v1.ProbeCheck"> & {
   /**
-   * Name, as exclude takes it.
+   * Name, as used in exclude.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Its outcome.
+   * Outcome of the check.
    *
    * @generated from field: gatehouse.health.v1.ProbeStatus status = 2;
    */
   status: ProbeStatus;
 
   /**
-   * Why it fails; unset when it does not.
+   * Why the check fails; unset if it passes.
    *
    * @generated from field: optional string message = 3;
    */
@@ -849,7 +851,7 @@ export const ProbeCheckSchema: GenMessage<ProbeCheck> = /*@__PURE__*/
   messageDesc(file_gatehouse_health_v1_health, 22);
 
 /**
- * The roll-up of a health snapshot.
+ * Overall status of a health snapshot.
  *
  * @generated from enum gatehouse.health.v1.HealthStatus
  */
@@ -862,29 +864,30 @@ export enum HealthStatus {
   UNSPECIFIED = 0,
 
   /**
-   * All subsystems healthy and the main loop alive.
+   * All subsystems are healthy, and the main loop is alive.
    *
    * @generated from enum value: HEALTH_STATUS_OK = 1;
    */
   OK = 1,
 
   /**
-   * A non-critical subsystem failed; the chain and the main loop live.
+   * A non-critical subsystem failed; the chain and the main loop work.
    *
    * @generated from enum value: HEALTH_STATUS_DEGRADED = 2;
    */
   DEGRADED = 2,
 
   /**
-   * Booted without peers: signaling, MCP, attestation and main loop skipped.
+   * Booted without peers: signaling, MCP, attestation and main loop are
+   * skipped.
    *
    * @generated from enum value: HEALTH_STATUS_DORMANT = 3;
    */
   DORMANT = 3,
 
   /**
-   * The pending count cannot be obtained, or the chain failed, or the main
-   * loop died while not dormant.
+   * The number of pending transactions cannot be determined, the chain failed,
+   * or the main loop died while not dormant.
    *
    * @generated from enum value: HEALTH_STATUS_FAILING = 4;
    */
@@ -918,7 +921,7 @@ export enum SubsystemStatus {
   PENDING = 1,
 
   /**
-   * Starting, or working towards ready.
+   * Starting, or on the way to ready.
    *
    * @generated from enum value: SUBSYSTEM_STATUS_RUNNING = 2;
    */
@@ -939,15 +942,15 @@ export enum SubsystemStatus {
   FAILED = 4,
 
   /**
-   * Not started, or ended, on purpose; extra.reason says why. So are those that
-   * a dormant node leaves out, until it has a peer.
+   * Not started, or stopped, on purpose; extra.reason has the cause. A dormant
+   * node skips some subsystems until it has a peer.
    *
    * @generated from enum value: SUBSYSTEM_STATUS_SKIPPED = 5;
    */
   SKIPPED = 5,
 
   /**
-   * Never sent: what a dormant node leaves out is skipped.
+   * Never sent: a dormant node reports skipped instead.
    *
    * @generated from enum value: SUBSYSTEM_STATUS_DORMANT = 6;
    */
@@ -995,17 +998,17 @@ export const ProbeStatusSchema: GenEnum<ProbeStatus> = /*@__PURE__*/
   enumDesc(file_gatehouse_health_v1_health, 2);
 
 /**
- * Whether the node is alive, synced and fit to serve.
+ * Reports whether the node is alive, synced and ready to serve.
  *
  * @generated from service gatehouse.health.v1.HealthService
  */
 export const HealthService: GenService<{
   /**
-   * The whole health snapshot.
+   * Returns the complete health snapshot.
    *
    * Plain HTTP: 503 when the status is failing, 200 otherwise, always with the
    * snapshot as the body; header X-Node-Dormant: true when dormant. Over gRPC
-   * the call succeeds whatever the status says.
+   * the call succeeds with every status.
    *
    * @generated from rpc gatehouse.health.v1.HealthService.GetHealth
    */
@@ -1015,7 +1018,8 @@ export const HealthService: GenService<{
     output: typeof GetHealthResponseSchema;
   },
   /**
-   * The subsystems of the node. They are those of the whole snapshot.
+   * Returns the subsystems of the node. They are the same as in the complete
+   * snapshot.
    *
    * @generated from rpc gatehouse.health.v1.HealthService.ListSubsystems
    */
@@ -1025,8 +1029,8 @@ export const HealthService: GenService<{
     output: typeof ListSubsystemsResponseSchema;
   },
   /**
-   * Whether the process should be left running. It never asks the database, so
-   * that a database outage does not restart every node.
+   * Returns whether the process should keep running. This check never queries
+   * the database, so that a database outage does not restart every node.
    *
    * Plain HTTP: 200 when ok, 503 when failing. Errors: INVALID_REQUEST for an
    * unknown name in exclude.
@@ -1039,9 +1043,9 @@ export const HealthService: GenService<{
     output: typeof GetLivenessResponseSchema;
   },
   /**
-   * Whether traffic should be sent to the node. It should when the node has
-   * booted, is not dormant, is synced, reaches its database, and is not shutting
-   * down.
+   * Returns whether the node should receive traffic. The node is ready if it
+   * has booted, is not dormant, is synced, reaches its database, and is not
+   * shutting down.
    *
    * Plain HTTP: 200 when ok, 503 when failing. Errors: INVALID_REQUEST for an
    * unknown name in exclude.
@@ -1054,10 +1058,10 @@ export const HealthService: GenService<{
     output: typeof GetReadinessResponseSchema;
   },
   /**
-   * The health snapshot, again whenever it changes. Ages, uptime and counters
-   * that always move are no change. The first comes at once, changes that follow
-   * each other quickly come as one; a slow reader gets the newest. The stream
-   * ends without an error when the node shuts down.
+   * Streams the health snapshot on every change. Ages, uptime and counters that
+   * always increase do not count as changes. The first snapshot comes at once.
+   * Changes in quick succession are combined; a slow reader receives the latest
+   * snapshot. The stream ends without an error when the node shuts down.
    *
    * @generated from rpc gatehouse.health.v1.HealthService.WatchHealth
    */

@@ -2,7 +2,7 @@
 // @generated from file gatehouse/info/v1/info.proto (package gatehouse.info.v1, syntax proto3)
 /* eslint-disable */
 
-// Who the node is, whom it knows, what it logs, and where its chain began.
+// Identity, peers, logs and genesis of the node.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,7 +18,7 @@ export const file_gatehouse_info_v1_info: GenFile = /*@__PURE__*/
   fileDesc("ChxnYXRlaG91c2UvaW5mby92MS9pbmZvLnByb3RvEhFnYXRlaG91c2UuaW5mby52MSIUChJHZXRHcmVldGluZ1JlcXVlc3QiPwoTR2V0R3JlZXRpbmdSZXNwb25zZRIPCgdtZXNzYWdlGAEgASgJEhcKB3lvdXJfaXAYAiABKAlSBnlvdXJJUCIQCg5HZXRJbmZvUmVxdWVzdCLYAQoPR2V0SW5mb1Jlc3BvbnNlEg8KB3ZlcnNpb24YASABKAkSIgoMdmVyc2lvbl9uYW1lGAIgASgJUgx2ZXJzaW9uX25hbWUSEAoIaWRlbnRpdHkYAyABKAkSGQoRY29ubmVjdGlvbl9zdHJpbmcYBCABKAkSKQoIcGVlcmxpc3QYBSADKAsyFy5nYXRlaG91c2UuaW5mby52MS5QZWVyEiMKEG5leHRfcGVlcl9vZmZzZXQYBiABKA1CBPiSGgFIAIgBAUITChFfbmV4dF9wZWVyX29mZnNldCITChFHZXRWZXJzaW9uUmVxdWVzdCIlChJHZXRWZXJzaW9uUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCSIVChNHZXRQdWJsaWNLZXlSZXF1ZXN0IioKFEdldFB1YmxpY0tleVJlc3BvbnNlEhIKCnB1YmxpY19rZXkYASABKAkiHAoaR2V0Q29ubmVjdGlvblN0cmluZ1JlcXVlc3QiOAobR2V0Q29ubmVjdGlvblN0cmluZ1Jlc3BvbnNlEhkKEWNvbm5lY3Rpb25fc3RyaW5nGAEgASgJIjIKEExpc3RQZWVyc1JlcXVlc3QSEwoGb2Zmc2V0GAEgASgNSACIAQFCCQoHX29mZnNldCJrChFMaXN0UGVlcnNSZXNwb25zZRImCgVwZWVycxgBIAMoCzIXLmdhdGVob3VzZS5pbmZvLnYxLlBlZXISHgoLbmV4dF9vZmZzZXQYAiABKA1CBPiSGgFIAIgBAUIOCgxfbmV4dF9vZmZzZXQi5AEKBFBlZXISNQoKY29ubmVjdGlvbhgBIAEoCzIhLmdhdGVob3VzZS5pbmZvLnYxLlBlZXJDb25uZWN0aW9uEhAKCGlkZW50aXR5GAIgASgJEjkKDHZlcmlmaWNhdGlvbhgDIAEoCzIjLmdhdGVob3VzZS5pbmZvLnYxLlBlZXJWZXJpZmljYXRpb24SKQoEc3luYxgEIAEoCzIbLmdhdGVob3VzZS5pbmZvLnYxLlBlZXJTeW5jEi0KBnN0YXR1cxgFIAEoCzIdLmdhdGVob3VzZS5pbmZvLnYxLlBlZXJTdGF0dXMiMwoOUGVlckNvbm5lY3Rpb24SIQoRY29ubmVjdGlvbl9zdHJpbmcYASABKAlSBnN0cmluZyJ7ChBQZWVyVmVyaWZpY2F0aW9uEg4KBnN0YXR1cxgBIAEoCBIUCgdtZXNzYWdlGAIgASgJSACIAQESJAoMdGltZXN0YW1wX21zGAMgASgDSAFSCXRpbWVzdGFtcIgBAUIKCghfbWVzc2FnZUIPCg1fdGltZXN0YW1wX21zImwKCFBlZXJTeW5jEg4KBnN0YXR1cxgBIAEoCBISCgVibG9jaxgCIAEoBEgAiAEBEiMKCmJsb2NrX2hhc2gYAyABKAlIAVIKYmxvY2tfaGFzaIgBAUIICgZfYmxvY2tCDQoLX2Jsb2NrX2hhc2giYgoKUGVlclN0YXR1cxIOCgZvbmxpbmUYASABKAgSJAoMdGltZXN0YW1wX21zGAIgASgDSABSCXRpbWVzdGFtcIgBARINCgVyZWFkeRgDIAEoCEIPCg1fdGltZXN0YW1wX21zIhcKFUxpc3RQdWJsaWNMb2dzUmVxdWVzdCJJChZMaXN0UHVibGljTG9nc1Jlc3BvbnNlEi8KBWxpbmVzGAEgAygLMiAuZ2F0ZWhvdXNlLmluZm8udjEuUHVibGljTG9nTGluZSJjCg1QdWJsaWNMb2dMaW5lEhUKB3RpbWVfbXMYASABKANSBHRpbWUSKgoFbGV2ZWwYAiABKA4yGy5nYXRlaG91c2UuaW5mby52MS5Mb2dMZXZlbBIPCgdtZXNzYWdlGAMgASgJIhgKFkxpc3REaWFnbm9zdGljc1JlcXVlc3QiSwoXTGlzdERpYWdub3N0aWNzUmVzcG9uc2USMAoFbGluZXMYASADKAsyIS5nYXRlaG91c2UuaW5mby52MS5EaWFnbm9zdGljTGluZSKKAQoORGlhZ25vc3RpY0xpbmUSFQoHdGltZV9tcxgBIAEoA1IEdGltZRIqCgVsZXZlbBgCIAEoDjIbLmdhdGVob3VzZS5pbmZvLnYxLkxvZ0xldmVsEhYKCXN1YnN5c3RlbRgDIAEoCUgAiAEBEg8KB21lc3NhZ2UYBCABKAlCDAoKX3N1YnN5c3RlbSIVChNHZXRNY3BTdGF0dXNSZXF1ZXN0ImgKFEdldE1jcFN0YXR1c1Jlc3BvbnNlEg8KB2VuYWJsZWQYASABKAgSEQoJdHJhbnNwb3J0GAIgASgJEiwKBnN0YXR1cxgDIAEoDjIcLmdhdGVob3VzZS5pbmZvLnYxLk1jcFN0YXR1cyITChFHZXRHZW5lc2lzUmVxdWVzdCIrChJHZXRHZW5lc2lzUmVzcG9uc2USFQoHZ2VuZXNpcxgBIAEoCUIE8JIaASIaChhHZXRSYXRlTGltaXRTdGF0c1JlcXVlc3QicgoZR2V0UmF0ZUxpbWl0U3RhdHNSZXNwb25zZRIbCgl0b3RhbF9pcHMYASABKA1SCHRvdGFsSVBzEh8KC2Jsb2NrZWRfaXBzGAIgASgNUgpibG9ja2VkSVBzEhcKD2FjdGl2ZV9yZXF1ZXN0cxgDIAEoDSqhAQoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0xFVkVMX1RSQUNFEAESEwoPTE9HX0xFVkVMX0RFQlVHEAISEgoOTE9HX0xFVkVMX0lORk8QAxISCg5MT0dfTEVWRUxfV0FSThAEEhMKD0xPR19MRVZFTF9FUlJPUhAFEhMKD0xPR19MRVZFTF9GQVRBTBAGKlcKCU1jcFN0YXR1cxIaChZNQ1BfU1RBVFVTX1VOU1BFQ0lGSUVEEAASFgoSTUNQX1NUQVRVU19SVU5OSU5HEAESFgoSTUNQX1NUQVRVU19TVE9QUEVEEAIykwsKC0luZm9TZXJ2aWNlEmoKC0dldEdyZWV0aW5nEiUuZ2F0ZWhvdXNlLmluZm8udjEuR2V0R3JlZXRpbmdSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmluZm8udjEuR2V0R3JlZXRpbmdSZXNwb25zZSIMkAIBgtPkkwIDEgEvEmIKB0dldEluZm8SIS5nYXRlaG91c2UuaW5mby52MS5HZXRJbmZvUmVxdWVzdBoiLmdhdGVob3VzZS5pbmZvLnYxLkdldEluZm9SZXNwb25zZSIQkAIBgtPkkwIHEgUvaW5mbxJ7CgpHZXRWZXJzaW9uEiQuZ2F0ZWhvdXNlLmluZm8udjEuR2V0VmVyc2lvblJlcXVlc3QaJS5nYXRlaG91c2UuaW5mby52MS5HZXRWZXJzaW9uUmVzcG9uc2UiIJACAfCSGgGC0+STAhNiB3ZlcnNpb24SCC92ZXJzaW9uEoIBCgxHZXRQdWJsaWNLZXkSJi5nYXRlaG91c2UuaW5mby52MS5HZXRQdWJsaWNLZXlSZXF1ZXN0GicuZ2F0ZWhvdXNlLmluZm8udjEuR2V0UHVibGljS2V5UmVzcG9uc2UiIZACAYLT5JMCGGIKcHVibGljX2tleRIKL3B1YmxpY2tleRKlAQoTR2V0Q29ubmVjdGlvblN0cmluZxItLmdhdGVob3VzZS5pbmZvLnYxLkdldENvbm5lY3Rpb25TdHJpbmdSZXF1ZXN0Gi4uZ2F0ZWhvdXNlLmluZm8udjEuR2V0Q29ubmVjdGlvblN0cmluZ1Jlc3BvbnNlIi+QAgGC0+STAiZiEWNvbm5lY3Rpb25fc3RyaW5nEhEvY29ubmVjdGlvbnN0cmluZxJzCglMaXN0UGVlcnMSIy5nYXRlaG91c2UuaW5mby52MS5MaXN0UGVlcnNSZXF1ZXN0GiQuZ2F0ZWhvdXNlLmluZm8udjEuTGlzdFBlZXJzUmVzcG9uc2UiG5ACAYLT5JMCEmIFcGVlcnMSCS9wZWVybGlzdBKFAQoOTGlzdFB1YmxpY0xvZ3MSKC5nYXRlaG91c2UuaW5mby52MS5MaXN0UHVibGljTG9nc1JlcXVlc3QaKS5nYXRlaG91c2UuaW5mby52MS5MaXN0UHVibGljTG9nc1Jlc3BvbnNlIh6QAgGC0+STAhViBWxpbmVzEgwvcHVibGljX2xvZ3MSiAEKD0xpc3REaWFnbm9zdGljcxIpLmdhdGVob3VzZS5pbmZvLnYxLkxpc3REaWFnbm9zdGljc1JlcXVlc3QaKi5nYXRlaG91c2UuaW5mby52MS5MaXN0RGlhZ25vc3RpY3NSZXNwb25zZSIekAIBgtPkkwIVYgVsaW5lcxIML2RpYWdub3N0aWNzEnAKDEdldE1jcFN0YXR1cxImLmdhdGVob3VzZS5pbmZvLnYxLkdldE1jcFN0YXR1c1JlcXVlc3QaJy5nYXRlaG91c2UuaW5mby52MS5HZXRNY3BTdGF0dXNSZXNwb25zZSIPkAIBgtPkkwIGEgQvbWNwEoABCgpHZXRHZW5lc2lzEiQuZ2F0ZWhvdXNlLmluZm8udjEuR2V0R2VuZXNpc1JlcXVlc3QaJS5nYXRlaG91c2UuaW5mby52MS5HZXRHZW5lc2lzUmVzcG9uc2UiJZACAfqSGgETgJMaAYLT5JMCE2IHZ2VuZXNpcxIIL2dlbmVzaXMSjAEKEUdldFJhdGVMaW1pdFN0YXRzEisuZ2F0ZWhvdXNlLmluZm8udjEuR2V0UmF0ZUxpbWl0U3RhdHNSZXF1ZXN0GiwuZ2F0ZWhvdXNlLmluZm8udjEuR2V0UmF0ZUxpbWl0U3RhdHNSZXNwb25zZSIckAIBgtPkkwITEhEvcmF0ZS1saW1pdC9zdGF0c0IrWilnYXRlaG91c2UuZXhhbXBsZS9jb250cmFjdC9pbmZvL3YxO2luZm92MWIGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_gatehouse_errors_v1_errors, file_google_api_annotations]);
 
 /**
- * Asks for a greeting.
+ * Request for a greeting.
  *
  * @generated from message gatehouse.info.v1.GetGreetingRequest
  */
@@ -46,8 +46,8 @@ export type GetGreetingResponse = Message<"gatehouse.info.v1.GetGreetingResponse
   message: string;
 
   /**
-   * The caller's IP address as the node sees it; IPv4-mapped IPv6 addresses
-   * are shown as IPv4.
+   * The caller's IP address as the node sees it; IPv4-mapped IPv6 addresses are
+   * shown as IPv4.
    *
    * @generated from field: string your_ip = 2 [json_name = "yourIP"];
    */
@@ -62,7 +62,7 @@ export const GetGreetingResponseSchema: GenMessage<GetGreetingResponse> = /*@__P
   messageDesc(file_gatehouse_info_v1_info, 1);
 
 /**
- * Asks for node info.
+ * Request for node info.
  *
  * @generated from message gatehouse.info.v1.GetInfoRequest
  */
@@ -111,15 +111,14 @@ export type GetInfoResponse = Message<"gatehouse.info.v1.GetInfoResponse"> & {
   connectionString: string;
 
   /**
-   * Known peers, as many as one answer holds.
+   * Known peers, as many as fit in one response.
    *
    * @generated from field: repeated gatehouse.info.v1.Peer peerlist = 5;
    */
   peerlist: Peer[];
 
   /**
-   * Offset with which ListPeers gives those that follow; absent when there are
-   * none.
+   * Offset of the next peers for ListPeers; absent if there are no more.
    *
    * @generated from field: optional uint32 next_peer_offset = 6;
    */
@@ -134,7 +133,7 @@ export const GetInfoResponseSchema: GenMessage<GetInfoResponse> = /*@__PURE__*/
   messageDesc(file_gatehouse_info_v1_info, 3);
 
 /**
- * Asks for the version.
+ * Request for the version.
  *
  * @generated from message gatehouse.info.v1.GetVersionRequest
  */
@@ -149,7 +148,7 @@ export const GetVersionRequestSchema: GenMessage<GetVersionRequest> = /*@__PURE_
   messageDesc(file_gatehouse_info_v1_info, 4);
 
 /**
- * Answers GetVersion.
+ * Response to GetVersion.
  *
  * @generated from message gatehouse.info.v1.GetVersionResponse
  */
@@ -170,7 +169,7 @@ export const GetVersionResponseSchema: GenMessage<GetVersionResponse> = /*@__PUR
   messageDesc(file_gatehouse_info_v1_info, 5);
 
 /**
- * Asks for the public key.
+ * Request for the public key.
  *
  * @generated from message gatehouse.info.v1.GetPublicKeyRequest
  */
@@ -185,7 +184,7 @@ export const GetPublicKeyRequestSchema: GenMessage<GetPublicKeyRequest> = /*@__P
   messageDesc(file_gatehouse_info_v1_info, 6);
 
 /**
- * Answers GetPublicKey.
+ * Response to GetPublicKey.
  *
  * @generated from message gatehouse.info.v1.GetPublicKeyResponse
  */
@@ -206,7 +205,7 @@ export const GetPublicKeyResponseSchema: GenMessage<GetPublicKeyResponse> = /*@_
   messageDesc(file_gatehouse_info_v1_info, 7);
 
 /**
- * Asks for the connection string.
+ * Request for the connection string.
  *
  * @generated from message gatehouse.info.v1.GetConnectionStringRequest
  */
@@ -221,7 +220,7 @@ export const GetConnectionStringRequestSchema: GenMessage<GetConnectionStringReq
   messageDesc(file_gatehouse_info_v1_info, 8);
 
 /**
- * Answers GetConnectionString.
+ * Response to GetConnectionString.
  *
  * @generated from message gatehouse.info.v1.GetConnectionStringResponse
  */
@@ -242,13 +241,13 @@ export const GetConnectionStringResponseSchema: GenMessage<GetConnectionStringRe
   messageDesc(file_gatehouse_info_v1_info, 9);
 
 /**
- * Asks for the peers.
+ * Request for the peers.
  *
  * @generated from message gatehouse.info.v1.ListPeersRequest
  */
 export type ListPeersRequest = Message<"gatehouse.info.v1.ListPeersRequest"> & {
   /**
-   * Peers to pass over; 0 when unset.
+   * Number of peers to skip; 0 when unset.
    *
    * @generated from field: optional uint32 offset = 1;
    */
@@ -263,21 +262,21 @@ export const ListPeersRequestSchema: GenMessage<ListPeersRequest> = /*@__PURE__*
   messageDesc(file_gatehouse_info_v1_info, 10);
 
 /**
- * Answers ListPeers.
+ * Response to ListPeers.
  *
  * @generated from message gatehouse.info.v1.ListPeersResponse
  */
 export type ListPeersResponse = Message<"gatehouse.info.v1.ListPeersResponse"> & {
   /**
-   * Known peers, in the order in which the node came to know them; as many as
-   * one answer holds.
+   * Known peers, in the order in which the node learned of them; as many as fit
+   * in one response.
    *
    * @generated from field: repeated gatehouse.info.v1.Peer peers = 1;
    */
   peers: Peer[];
 
   /**
-   * Offset of those that follow; absent when there are none.
+   * Offset of the next page; absent on the last page.
    *
    * @generated from field: optional uint32 next_offset = 2;
    */
@@ -292,42 +291,42 @@ export const ListPeersResponseSchema: GenMessage<ListPeersResponse> = /*@__PURE_
   messageDesc(file_gatehouse_info_v1_info, 11);
 
 /**
- * A peer as this node knows it.
+ * A peer, as this node knows it.
  *
  * @generated from message gatehouse.info.v1.Peer
  */
 export type Peer = Message<"gatehouse.info.v1.Peer"> & {
   /**
-   * Where it is reached.
+   * Address of the peer.
    *
    * @generated from field: gatehouse.info.v1.PeerConnection connection = 1;
    */
   connection?: PeerConnection | undefined;
 
   /**
-   * Its Ed25519 public key: 0x and 64 lower-case hex digits; empty while
-   * unknown.
+   * Ed25519 public key of the peer: 0x and 64 lower-case hex digits; empty
+   * while unknown.
    *
    * @generated from field: string identity = 2;
    */
   identity: string;
 
   /**
-   * Whether the peer is who it says.
+   * Verification of the peer's identity.
    *
    * @generated from field: gatehouse.info.v1.PeerVerification verification = 3;
    */
   verification?: PeerVerification | undefined;
 
   /**
-   * How far its chain is.
+   * Sync state of the peer's chain.
    *
    * @generated from field: gatehouse.info.v1.PeerSync sync = 4;
    */
   sync?: PeerSync | undefined;
 
   /**
-   * Whether it answers.
+   * Availability of the peer.
    *
    * @generated from field: gatehouse.info.v1.PeerStatus status = 5;
    */
@@ -342,7 +341,7 @@ export const PeerSchema: GenMessage<Peer> = /*@__PURE__*/
   messageDesc(file_gatehouse_info_v1_info, 12);
 
 /**
- * Where a peer is reached.
+ * Address of a peer.
  *
  * @generated from message gatehouse.info.v1.PeerConnection
  */
@@ -363,7 +362,7 @@ export const PeerConnectionSchema: GenMessage<PeerConnection> = /*@__PURE__*/
   messageDesc(file_gatehouse_info_v1_info, 13);
 
 /**
- * Whether a peer is who it says.
+ * Verification of a peer's identity.
  *
  * @generated from message gatehouse.info.v1.PeerVerification
  */
@@ -376,7 +375,7 @@ export type PeerVerification = Message<"gatehouse.info.v1.PeerVerification"> & {
   status: boolean;
 
   /**
-   * Why it is not verified; unset when there is nothing to say.
+   * Why the peer is not verified; unset if there is no message.
    *
    * @generated from field: optional string message = 2;
    */
@@ -399,27 +398,27 @@ export const PeerVerificationSchema: GenMessage<PeerVerification> = /*@__PURE__*
   messageDesc(file_gatehouse_info_v1_info, 14);
 
 /**
- * How far a peer's chain is.
+ * Sync state of a peer's chain.
  *
  * @generated from message gatehouse.info.v1.PeerSync
  */
 export type PeerSync = Message<"gatehouse.info.v1.PeerSync"> & {
   /**
-   * The peer says that it is synced.
+   * The peer reports that it is synced.
    *
    * @generated from field: bool status = 1;
    */
   status: boolean;
 
   /**
-   * Number of its head block; unset while unknown.
+   * Number of the peer's latest block; unset while unknown.
    *
    * @generated from field: optional uint64 block = 2;
    */
   block?: bigint | undefined;
 
   /**
-   * Hash of its head block: 0x and 64 hex digits; unset while unknown.
+   * Hash of the peer's latest block: 0x and 64 hex digits; unset while unknown.
    *
    * @generated from field: optional string block_hash = 3 [json_name = "block_hash"];
    */
@@ -434,7 +433,7 @@ export const PeerSyncSchema: GenMessage<PeerSync> = /*@__PURE__*/
   messageDesc(file_gatehouse_info_v1_info, 15);
 
 /**
- * Whether a peer answers.
+ * Availability of a peer.
  *
  * @generated from message gatehouse.info.v1.PeerStatus
  */
@@ -447,15 +446,15 @@ export type PeerStatus = Message<"gatehouse.info.v1.PeerStatus"> & {
   online: boolean;
 
   /**
-   * Milliseconds since the epoch when the peer last answered; unset before
-   * the first answer.
+   * Milliseconds since the epoch of the peer's last response; unset before the
+   * first.
    *
    * @generated from field: optional int64 timestamp_ms = 2 [json_name = "timestamp"];
    */
   timestampMs?: bigint | undefined;
 
   /**
-   * The peer takes part: online, and accepting.
+   * The peer is online and accepts transactions.
    *
    * @generated from field: bool ready = 3;
    */
@@ -470,7 +469,7 @@ export const PeerStatusSchema: GenMessage<PeerStatus> = /*@__PURE__*/
   messageDesc(file_gatehouse_info_v1_info, 16);
 
 /**
- * Asks for the public log buffer.
+ * Request for the public log buffer.
  *
  * @generated from message gatehouse.info.v1.ListPublicLogsRequest
  */
@@ -485,13 +484,13 @@ export const ListPublicLogsRequestSchema: GenMessage<ListPublicLogsRequest> = /*
   messageDesc(file_gatehouse_info_v1_info, 17);
 
 /**
- * Answers ListPublicLogs.
+ * Response to ListPublicLogs.
  *
  * @generated from message gatehouse.info.v1.ListPublicLogsResponse
  */
 export type ListPublicLogsResponse = Message<"gatehouse.info.v1.ListPublicLogsResponse"> & {
   /**
-   * Lines, oldest first; bounded, the oldest go first.
+   * Lines, oldest first. The buffer is limited, and drops the oldest lines.
    *
    * @generated from field: repeated gatehouse.info.v1.PublicLogLine lines = 1;
    */
@@ -506,7 +505,7 @@ export const ListPublicLogsResponseSchema: GenMessage<ListPublicLogsResponse> = 
   messageDesc(file_gatehouse_info_v1_info, 18);
 
 /**
- * A line written for everybody.
+ * A line of the public log.
  *
  * @generated from message gatehouse.info.v1.PublicLogLine
  */
@@ -519,7 +518,7 @@ export type PublicLogLine = Message<"gatehouse.info.v1.PublicLogLine"> & {
   timeMs: bigint;
 
   /**
-   * Its level.
+   * Level of the line.
    *
    * @generated from field: gatehouse.info.v1.LogLevel level = 2;
    */
@@ -541,7 +540,7 @@ export const PublicLogLineSchema: GenMessage<PublicLogLine> = /*@__PURE__*/
   messageDesc(file_gatehouse_info_v1_info, 19);
 
 /**
- * Asks for the diagnostic log buffer.
+ * Request for the diagnostic log buffer.
  *
  * @generated from message gatehouse.info.v1.ListDiagnosticsRequest
  */
@@ -556,13 +555,13 @@ export const ListDiagnosticsRequestSchema: GenMessage<ListDiagnosticsRequest> = 
   messageDesc(file_gatehouse_info_v1_info, 20);
 
 /**
- * Answers ListDiagnostics.
+ * Response to ListDiagnostics.
  *
  * @generated from message gatehouse.info.v1.ListDiagnosticsResponse
  */
 export type ListDiagnosticsResponse = Message<"gatehouse.info.v1.ListDiagnosticsResponse"> & {
   /**
-   * Lines, oldest first; bounded, the oldest go first.
+   * Lines, oldest first. The buffer is limited, and drops the oldest lines.
    *
    * @generated from field: repeated gatehouse.info.v1.DiagnosticLine lines = 1;
    */
@@ -577,7 +576,7 @@ export const ListDiagnosticsResponseSchema: GenMessage<ListDiagnosticsResponse> 
   messageDesc(file_gatehouse_info_v1_info, 21);
 
 /**
- * A line for whoever diagnoses the node.
+ * A line of the diagnostic log.
  *
  * @generated from message gatehouse.info.v1.DiagnosticLine
  */
@@ -590,14 +589,14 @@ export type DiagnosticLine = Message<"gatehouse.info.v1.DiagnosticLine"> & {
   timeMs: bigint;
 
   /**
-   * Its level.
+   * Level of the line.
    *
    * @generated from field: gatehouse.info.v1.LogLevel level = 2;
    */
   level: LogLevel;
 
   /**
-   * Name of the subsystem that wrote it; unset when none did.
+   * Name of the subsystem that wrote the line; unset if there is none.
    *
    * @generated from field: optional string subsystem = 3;
    */
@@ -619,7 +618,7 @@ export const DiagnosticLineSchema: GenMessage<DiagnosticLine> = /*@__PURE__*/
   messageDesc(file_gatehouse_info_v1_info, 22);
 
 /**
- * Asks for the state of the MCP server.
+ * Request for the state of the MCP server.
  *
  * @generated from message gatehouse.info.v1.GetMcpStatusRequest
  */
@@ -640,21 +639,21 @@ export const GetMcpStatusRequestSchema: GenMessage<GetMcpStatusRequest> = /*@__P
  */
 export type GetMcpStatusResponse = Message<"gatehouse.info.v1.GetMcpStatusResponse"> & {
   /**
-   * The configuration asks for an MCP server.
+   * The configuration enables an MCP server.
    *
    * @generated from field: bool enabled = 1;
    */
   enabled: boolean;
 
   /**
-   * The transport it speaks: streamable-http.
+   * The transport of the server: streamable-http.
    *
    * @generated from field: string transport = 2;
    */
   transport: string;
 
   /**
-   * Whether it runs.
+   * State of the server.
    *
    * @generated from field: gatehouse.info.v1.McpStatus status = 3;
    */
@@ -669,7 +668,7 @@ export const GetMcpStatusResponseSchema: GenMessage<GetMcpStatusResponse> = /*@_
   messageDesc(file_gatehouse_info_v1_info, 24);
 
 /**
- * Asks for the genesis data.
+ * Request for the genesis data.
  *
  * @generated from message gatehouse.info.v1.GetGenesisRequest
  */
@@ -684,13 +683,13 @@ export const GetGenesisRequestSchema: GenMessage<GetGenesisRequest> = /*@__PURE_
   messageDesc(file_gatehouse_info_v1_info, 25);
 
 /**
- * Answers GetGenesis.
+ * Response to GetGenesis.
  *
  * @generated from message gatehouse.info.v1.GetGenesisResponse
  */
 export type GetGenesisResponse = Message<"gatehouse.info.v1.GetGenesisResponse"> & {
   /**
-   * The JSON text of the genesis file, exactly as block 0 holds it.
+   * The JSON text of the genesis file, exactly as in block 0.
    *
    * @generated from field: string genesis = 1;
    */
@@ -705,7 +704,7 @@ export const GetGenesisResponseSchema: GenMessage<GetGenesisResponse> = /*@__PUR
   messageDesc(file_gatehouse_info_v1_info, 26);
 
 /**
- * Asks for rate limiter statistics.
+ * Request for rate limiter statistics.
  *
  * @generated from message gatehouse.info.v1.GetRateLimitStatsRequest
  */
@@ -726,21 +725,21 @@ export const GetRateLimitStatsRequestSchema: GenMessage<GetRateLimitStatsRequest
  */
 export type GetRateLimitStatsResponse = Message<"gatehouse.info.v1.GetRateLimitStatsResponse"> & {
   /**
-   * Addresses that the limiter counts at present.
+   * Number of addresses that the limiter counts at present.
    *
    * @generated from field: uint32 total_ips = 1 [json_name = "totalIPs"];
    */
   totalIps: number;
 
   /**
-   * Of those, addresses that are over their limit.
+   * Number of these addresses that are over their limit.
    *
    * @generated from field: uint32 blocked_ips = 2 [json_name = "blockedIPs"];
    */
   blockedIps: number;
 
   /**
-   * Requests being answered right now.
+   * Number of requests in progress.
    *
    * @generated from field: uint32 active_requests = 3;
    */
@@ -755,7 +754,7 @@ export const GetRateLimitStatsResponseSchema: GenMessage<GetRateLimitStatsRespon
   messageDesc(file_gatehouse_info_v1_info, 28);
 
 /**
- * Level of a log line.
+ * Levels of log lines.
  *
  * @generated from enum gatehouse.info.v1.LogLevel
  */
@@ -768,7 +767,7 @@ export enum LogLevel {
   UNSPECIFIED = 0,
 
   /**
-   * Finest.
+   * Most detailed.
    *
    * @generated from enum value: LOG_LEVEL_TRACE = 1;
    */
@@ -789,7 +788,7 @@ export enum LogLevel {
   INFO = 3,
 
   /**
-   * Something to look at.
+   * Requires attention.
    *
    * @generated from enum value: LOG_LEVEL_WARN = 4;
    */
@@ -803,7 +802,7 @@ export enum LogLevel {
   ERROR = 5,
 
   /**
-   * The node cannot go on.
+   * The node cannot continue.
    *
    * @generated from enum value: LOG_LEVEL_FATAL = 6;
    */
@@ -817,7 +816,7 @@ export const LogLevelSchema: GenEnum<LogLevel> = /*@__PURE__*/
   enumDesc(file_gatehouse_info_v1_info, 0);
 
 /**
- * Whether the MCP server runs.
+ * States of the MCP server.
  *
  * @generated from enum gatehouse.info.v1.McpStatus
  */
@@ -830,14 +829,14 @@ export enum McpStatus {
   UNSPECIFIED = 0,
 
   /**
-   * It answers.
+   * The server responds.
    *
    * @generated from enum value: MCP_STATUS_RUNNING = 1;
    */
   RUNNING = 1,
 
   /**
-   * It does not.
+   * The server does not respond.
    *
    * @generated from enum value: MCP_STATUS_STOPPED = 2;
    */
@@ -851,13 +850,13 @@ export const McpStatusSchema: GenEnum<McpStatus> = /*@__PURE__*/
   enumDesc(file_gatehouse_info_v1_info, 1);
 
 /**
- * Node identity, peers, logs and genesis.
+ * Returns the node's identity, peers, logs and genesis.
  *
  * @generated from service gatehouse.info.v1.InfoService
  */
 export const InfoService: GenService<{
   /**
-   * A greeting that shows the caller its own address.
+   * Returns a greeting with the caller's address.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.GetGreeting
    */
@@ -867,7 +866,7 @@ export const InfoService: GenService<{
     output: typeof GetGreetingResponseSchema;
   },
   /**
-   * Version, identity, address and peers of the node.
+   * Returns the node's version, identity and peers.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.GetInfo
    */
@@ -877,7 +876,7 @@ export const InfoService: GenService<{
     output: typeof GetInfoResponseSchema;
   },
   /**
-   * The node version.
+   * Returns the node version.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.GetVersion
    */
@@ -887,7 +886,7 @@ export const InfoService: GenService<{
     output: typeof GetVersionResponseSchema;
   },
   /**
-   * The node's public key.
+   * Returns the node's public key.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.GetPublicKey
    */
@@ -897,7 +896,7 @@ export const InfoService: GenService<{
     output: typeof GetPublicKeyResponseSchema;
   },
   /**
-   * The address at which peers reach the node.
+   * Returns the address of the node for peers.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.GetConnectionString
    */
@@ -907,8 +906,9 @@ export const InfoService: GenService<{
     output: typeof GetConnectionStringResponseSchema;
   },
   /**
-   * The known peers. Where there are more than one answer holds, ask again with
-   * the number of those that have come as the offset, until none come.
+   * Returns the known peers. If they do not fit in one response, repeat the
+   * request with the number of received peers as the offset, until a response
+   * has none.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.ListPeers
    */
@@ -918,7 +918,8 @@ export const InfoService: GenService<{
     output: typeof ListPeersResponseSchema;
   },
   /**
-   * The public log. Its lines are written for everybody; the oldest come first.
+   * Returns the public log. Its lines are meant for everyone; the oldest come
+   * first.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.ListPublicLogs
    */
@@ -928,8 +929,8 @@ export const InfoService: GenService<{
     output: typeof ListPublicLogsResponseSchema;
   },
   /**
-   * The diagnostic log. The oldest lines come first; they have no secrets and no
-   * addresses of callers.
+   * Returns the diagnostic log. The oldest lines come first; they contain no
+   * secrets and no addresses of callers.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.ListDiagnostics
    */
@@ -939,7 +940,7 @@ export const InfoService: GenService<{
     output: typeof ListDiagnosticsResponseSchema;
   },
   /**
-   * Whether the node's MCP server runs.
+   * Returns whether the node's MCP server runs.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.GetMcpStatus
    */
@@ -949,7 +950,7 @@ export const InfoService: GenService<{
     output: typeof GetMcpStatusResponseSchema;
   },
   /**
-   * The genesis data. It is as block 0 holds it.
+   * Returns the genesis data. The data is exactly that of block 0.
    *
    * Errors: STATE_NOT_READY while the node has no block 0.
    *
@@ -961,7 +962,7 @@ export const InfoService: GenService<{
     output: typeof GetGenesisResponseSchema;
   },
   /**
-   * Statistics of the rate limiter.
+   * Returns statistics of the rate limiter.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.GetRateLimitStats
    */

@@ -2,9 +2,9 @@
 // @generated from file gatehouse/peer/v1/peer.proto (package gatehouse.peer.v1, syntax proto3)
 /* eslint-disable */
 
-// What nodes say to each other. Served on the internal port alone, where both
-// ends of a connection have proved by TLS which key they hold. Blocks come by
-// ChainService, which that port serves too.
+// Calls between nodes. Served on the internal port only, where TLS proves the
+// keys of both ends. Nodes fetch blocks with ChainService, which the internal
+// port serves too.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +21,7 @@ export const file_gatehouse_peer_v1_peer: GenFile = /*@__PURE__*/
   fileDesc("ChxnYXRlaG91c2UvcGVlci92MS9wZWVyLnByb3RvEhFnYXRlaG91c2UucGVlci52MSIVChNHZXRDaGFsbGVuZ2VSZXF1ZXN0IlQKFEdldENoYWxsZW5nZVJlc3BvbnNlEhEKCWNoYWxsZW5nZRgBIAEoDBIUCgxnZW5lc2lzX2hhc2gYAiABKAkSEwoLaW5zdGFuY2VfaWQYAyABKAwiwwEKCE5vZGVJbmZvEhEKCWNoYWxsZW5nZRgBIAEoDBIQCghpZGVudGl0eRgCIAEoCRIUCgxnZW5lc2lzX2hhc2gYAyABKAkSGQoRY29ubmVjdGlvbl9zdHJpbmcYBCABKAkSEAoIZW5kcG9pbnQYBSABKAkSKQoGc3RhdHVzGAYgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEg8KB3ZlcnNpb24YByABKAkSEwoLaW5zdGFuY2VfaWQYCCABKAwiNgoOU2lnbmVkTm9kZUluZm8SEQoJbm9kZV9pbmZvGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCLsAQoGU3RhdHVzEhMKC2hlYWRfaGVhZGVyGAEgASgMEhYKDmhlYWRfc2lnbmF0dXJlGAIgASgMEhEKCWFjY2VwdGluZxgDIAEoCBIPCgd0aW1lX21zGAQgASgDEjEKCGV2aWRlbmNlGAUgAygLMh8uZ2F0ZWhvdXNlLnBlZXIudjEuRm9ya0V2aWRlbmNlEjgKC3NpZ25lZF9oZWFkGAYgASgLMh4uZ2F0ZWhvdXNlLmNoYWluLnYxLlNpZ25lZEhlYWRIAIgBARIUCgxsb3dlc3RfYmxvY2sYByABKARCDgoMX3NpZ25lZF9oZWFkImAKDEZvcmtFdmlkZW5jZRIOCgZoZWFkZXIYASABKAwSEQoJc2lnbmF0dXJlGAIgASgMEhQKDG90aGVyX2hlYWRlchgDIAEoDBIXCg9vdGhlcl9zaWduYXR1cmUYBCABKAwiWwoQSGFuZHNoYWtlUmVxdWVzdBI0Cglub2RlX2luZm8YASABKAsyIS5nYXRlaG91c2UucGVlci52MS5TaWduZWROb2RlSW5mbxIRCgljaGFsbGVuZ2UYAiABKAwidgoRSGFuZHNoYWtlUmVzcG9uc2USNAoJbm9kZV9pbmZvGAEgASgLMiEuZ2F0ZWhvdXNlLnBlZXIudjEuU2lnbmVkTm9kZUluZm8SKwoFcGVlcnMYAiADKAsyHC5nYXRlaG91c2UucGVlci52MS5Lbm93blBlZXIiLwoJS25vd25QZWVyEhAKCGVuZHBvaW50GAEgASgJEhAKCGlkZW50aXR5GAIgASgJImUKFUV4Y2hhbmdlU3RhdHVzUmVxdWVzdBIuCgZzdGF0dXMYASABKAsyGS5nYXRlaG91c2UucGVlci52MS5TdGF0dXNIAIgBARIRCgltYXhfcGVlcnMYAiABKA1CCQoHX3N0YXR1cyKGAQoWRXhjaGFuZ2VTdGF0dXNSZXNwb25zZRIpCgZzdGF0dXMYASABKAsyGS5nYXRlaG91c2UucGVlci52MS5TdGF0dXMSKwoFcGVlcnMYAiADKAsyHC5nYXRlaG91c2UucGVlci52MS5Lbm93blBlZXISFAoMa25vd3NfY2FsbGVyGAMgASgIIoABChhSZWxheVRyYW5zYWN0aW9uc1JlcXVlc3QSNQoMdHJhbnNhY3Rpb25zGAEgAygLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uEi0KBm9yZGVycxgCIAMoCzIdLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5T3JkZXIiNgoKUmVsYXlPcmRlchIYCgthZnRlcl9ub25jZRgBIAEoBEgAiAEBQg4KDF9hZnRlcl9ub25jZSJOChlSZWxheVRyYW5zYWN0aW9uc1Jlc3BvbnNlEjEKCG91dGNvbWVzGAEgAygLMh8uZ2F0ZWhvdXNlLnBlZXIudjEuUmVsYXlPdXRjb21lIlUKDFJlbGF5T3V0Y29tZRI1CgZzdGF0dXMYASABKA4yJS5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb25TdGF0dXMSDgoGcmVhc29uGAIgASgJMp0DCgtQZWVyU2VydmljZRJfCgxHZXRDaGFsbGVuZ2USJi5nYXRlaG91c2UucGVlci52MS5HZXRDaGFsbGVuZ2VSZXF1ZXN0GicuZ2F0ZWhvdXNlLnBlZXIudjEuR2V0Q2hhbGxlbmdlUmVzcG9uc2USVgoJSGFuZHNoYWtlEiMuZ2F0ZWhvdXNlLnBlZXIudjEuSGFuZHNoYWtlUmVxdWVzdBokLmdhdGVob3VzZS5wZWVyLnYxLkhhbmRzaGFrZVJlc3BvbnNlEmUKDkV4Y2hhbmdlU3RhdHVzEiguZ2F0ZWhvdXNlLnBlZXIudjEuRXhjaGFuZ2VTdGF0dXNSZXF1ZXN0GikuZ2F0ZWhvdXNlLnBlZXIudjEuRXhjaGFuZ2VTdGF0dXNSZXNwb25zZRJuChFSZWxheVRyYW5zYWN0aW9ucxIrLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5VHJhbnNhY3Rpb25zUmVxdWVzdBosLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5VHJhbnNhY3Rpb25zUmVzcG9uc2VCK1opZ2F0ZWhvdXNlLmV4YW1wbGUvY29udHJhY3QvcGVlci92MTtwZWVydjFiBnByb3RvMw", [file_gatehouse_chain_v1_block, file_gatehouse_chain_v1_chain]);
 
 /**
- * Asks for a challenge.
+ * Request for a challenge.
  *
  * @generated from message gatehouse.peer.v1.GetChallengeRequest
  */
@@ -42,22 +42,22 @@ export const GetChallengeRequestSchema: GenMessage<GetChallengeRequest> = /*@__P
  */
 export type GetChallengeResponse = Message<"gatehouse.peer.v1.GetChallengeResponse"> & {
   /**
-   * To be put into the node info as it is; at most 64 bytes.
+   * Challenge to copy into the node info; at most 64 bytes.
    *
    * @generated from field: bytes challenge = 1;
    */
   challenge: Uint8Array;
 
   /**
-   * Hash of block 0, so that nobody shakes hands with another network.
+   * Hash of block 0, so that no node starts a handshake with another network.
    *
    * @generated from field: string genesis_hash = 2;
    */
   genesisHash: string;
 
   /**
-   * The same as in its node info: who calls a node with its own key learns
-   * whether that is itself.
+   * The instance_id of the node info. A node that calls a node with its own key
+   * learns from it whether it has called itself.
    *
    * @generated from field: bytes instance_id = 3;
    */
@@ -72,64 +72,65 @@ export const GetChallengeResponseSchema: GenMessage<GetChallengeResponse> = /*@_
   messageDesc(file_gatehouse_peer_v1_peer, 1);
 
 /**
- * What a node says of itself in a handshake.
+ * Data that a node signs in a handshake.
  *
  * @generated from message gatehouse.peer.v1.NodeInfo
  */
 export type NodeInfo = Message<"gatehouse.peer.v1.NodeInfo"> & {
   /**
-   * The challenge of the node at the other end.
+   * Challenge from the other node.
    *
    * @generated from field: bytes challenge = 1;
    */
   challenge: Uint8Array;
 
   /**
-   * Public key of who signs: 0x and 64 lower-case hex digits.
+   * Public key of the signer: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string identity = 2;
    */
   identity: string;
 
   /**
-   * Hash of block 0, which names the network: 0x and 64 lower-case hex digits.
+   * Hash of block 0, which identifies the network: 0x and 64 lower-case hex
+   * digits.
    *
    * @generated from field: string genesis_hash = 3;
    */
   genesisHash: string;
 
   /**
-   * Where clients reach it: scheme://host:port of its public port.
+   * Address of the public port, for clients: scheme://host:port.
    *
    * @generated from field: string connection_string = 4;
    */
   connectionString: string;
 
   /**
-   * Where nodes reach it: https://host:port of its internal port; http where
-   * the network does without TLS.
+   * URL of the internal port, for nodes: https://host:port, or http if the
+   * network does not use TLS.
    *
    * @generated from field: string endpoint = 5;
    */
   endpoint: string;
 
   /**
-   * How far it is.
+   * Sync status of the node.
    *
    * @generated from field: gatehouse.peer.v1.Status status = 6;
    */
   status?: Status | undefined;
 
   /**
-   * Version of its software.
+   * Version of the node's software.
    *
    * @generated from field: string version = 7;
    */
   version: string;
 
   /**
-   * Random bytes of the process, 16 of them: two processes with one identity
-   * differ in it.
+   * 16 random bytes of the process. They differ between two processes with one
+   * identity.
    *
    * @generated from field: bytes instance_id = 8;
    */
@@ -144,7 +145,7 @@ export const NodeInfoSchema: GenMessage<NodeInfo> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 2);
 
 /**
- * A node info with its proof.
+ * A node info with its signature.
  *
  * @generated from message gatehouse.peer.v1.SignedNodeInfo
  */
@@ -157,8 +158,8 @@ export type SignedNodeInfo = Message<"gatehouse.peer.v1.SignedNodeInfo"> & {
   nodeInfo: Uint8Array;
 
   /**
-   * Ed25519 signature, 64 bytes, of its identity over the ASCII text
-   * "gatehouse handshake v1", a zero byte, and `node_info`.
+   * Ed25519 signature of the identity, 64 bytes, over the ASCII text "gatehouse
+   * handshake v1", a zero byte, and `node_info`.
    *
    * @generated from field: bytes signature = 2;
    */
@@ -173,13 +174,14 @@ export const SignedNodeInfoSchema: GenMessage<SignedNodeInfo> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 3);
 
 /**
- * How far a node is. It cannot claim more than an authority has signed.
+ * Sync status of a node. It cannot claim a later block than an authority has
+ * signed.
  *
  * @generated from message gatehouse.peer.v1.Status
  */
 export type Status = Message<"gatehouse.peer.v1.Status"> & {
   /**
-   * Encoded BlockHeader of its newest block; empty while that is block 0.
+   * Encoded BlockHeader of the latest block; empty while that is block 0.
    *
    * @generated from field: bytes head_header = 1;
    */
@@ -193,38 +195,38 @@ export type Status = Message<"gatehouse.peer.v1.Status"> & {
   headSignature: Uint8Array;
 
   /**
-   * It is synced and takes part.
+   * The node is synced and accepts transactions.
    *
    * @generated from field: bool accepting = 3;
    */
   accepting: boolean;
 
   /**
-   * Its clock, in milliseconds since the epoch.
+   * The node's clock, in milliseconds since the epoch.
    *
    * @generated from field: int64 time_ms = 4;
    */
   timeMs: bigint;
 
   /**
-   * Authorities that have signed two blocks of one number, as far as nobody has
-   * dealt with it there: at most 2, of others no more are looked at.
+   * Unresolved evidence of authorities that signed two blocks with the same
+   * number, at most 2 entries; more are ignored.
    *
    * @generated from field: repeated gatehouse.peer.v1.ForkEvidence evidence = 5;
    */
   evidence: ForkEvidence[];
 
   /**
-   * The newest word of an authority that this was its newest block, and when;
-   * unset where there is none.
+   * The newest statement of an authority that this was its latest block; unset
+   * if there is none.
    *
    * @generated from field: optional gatehouse.chain.v1.SignedHead signed_head = 6;
    */
   signedHead?: SignedHead | undefined;
 
   /**
-   * Number of the oldest block whose transactions it has; 1, or unset, where it
-   * has them all.
+   * Number of the oldest block whose transactions the node keeps; 1, or unset,
+   * if it keeps all.
    *
    * @generated from field: uint64 lowest_block = 7;
    */
@@ -239,8 +241,8 @@ export const StatusSchema: GenMessage<Status> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 4);
 
 /**
- * Two headers of one number that one authority has signed. Whoever gets it
- * verifies both signatures.
+ * Two headers with the same block number, signed by one authority. Each
+ * receiver verifies both signatures.
  *
  * @generated from message gatehouse.peer.v1.ForkEvidence
  */
@@ -260,7 +262,7 @@ export type ForkEvidence = Message<"gatehouse.peer.v1.ForkEvidence"> & {
   signature: Uint8Array;
 
   /**
-   * Encoded BlockHeader of another block with that number.
+   * Encoded BlockHeader of another block with the same number.
    *
    * @generated from field: bytes other_header = 3;
    */
@@ -288,14 +290,14 @@ export const ForkEvidenceSchema: GenMessage<ForkEvidence> = /*@__PURE__*/
  */
 export type HandshakeRequest = Message<"gatehouse.peer.v1.HandshakeRequest"> & {
   /**
-   * Of the caller, with the challenge that GetChallenge gave.
+   * Node info of the caller, with the challenge from GetChallenge.
    *
    * @generated from field: gatehouse.peer.v1.SignedNodeInfo node_info = 1;
    */
   nodeInfo?: SignedNodeInfo | undefined;
 
   /**
-   * Challenge for the node that is called: 16 to 64 bytes.
+   * Challenge for the called node: 16 to 64 bytes.
    *
    * @generated from field: bytes challenge = 2;
    */
@@ -316,14 +318,14 @@ export const HandshakeRequestSchema: GenMessage<HandshakeRequest> = /*@__PURE__*
  */
 export type HandshakeResponse = Message<"gatehouse.peer.v1.HandshakeResponse"> & {
   /**
-   * Of the node that was called, with the caller's challenge.
+   * Node info of the called node, with the caller's challenge.
    *
    * @generated from field: gatehouse.peer.v1.SignedNodeInfo node_info = 1;
    */
   nodeInfo?: SignedNodeInfo | undefined;
 
   /**
-   * Some of the verified peers that it knows, at most 50.
+   * Some of the verified peers of the called node, at most 50.
    *
    * @generated from field: repeated gatehouse.peer.v1.KnownPeer peers = 2;
    */
@@ -338,21 +340,21 @@ export const HandshakeResponseSchema: GenMessage<HandshakeResponse> = /*@__PURE_
   messageDesc(file_gatehouse_peer_v1_peer, 7);
 
 /**
- * A verified peer of another node, as gossip: it is unverified until it has
- * proved itself to whoever learns of it.
+ * A verified peer of another node, as gossip. The receiver treats it as
+ * unverified until it has proven its identity to the receiver.
  *
  * @generated from message gatehouse.peer.v1.KnownPeer
  */
 export type KnownPeer = Message<"gatehouse.peer.v1.KnownPeer"> & {
   /**
-   * Where nodes reach it.
+   * URL of the peer's internal port.
    *
    * @generated from field: string endpoint = 1;
    */
   endpoint: string;
 
   /**
-   * Its public key.
+   * Public key of the peer.
    *
    * @generated from field: string identity = 2;
    */
@@ -367,20 +369,20 @@ export const KnownPeerSchema: GenMessage<KnownPeer> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 8);
 
 /**
- * How far the caller is.
+ * Status of the caller.
  *
  * @generated from message gatehouse.peer.v1.ExchangeStatusRequest
  */
 export type ExchangeStatusRequest = Message<"gatehouse.peer.v1.ExchangeStatusRequest"> & {
   /**
-   * Of the caller; unset where it does not want to say.
+   * Status of the caller; unset if it does not share it.
    *
    * @generated from field: optional gatehouse.peer.v1.Status status = 1;
    */
   status?: Status | undefined;
 
   /**
-   * How many peers the caller asks for, at most 50.
+   * Maximum number of peers to return, at most 50.
    *
    * @generated from field: uint32 max_peers = 2;
    */
@@ -395,27 +397,28 @@ export const ExchangeStatusRequestSchema: GenMessage<ExchangeStatusRequest> = /*
   messageDesc(file_gatehouse_peer_v1_peer, 9);
 
 /**
- * How far the node is.
+ * Status of the called node.
  *
  * @generated from message gatehouse.peer.v1.ExchangeStatusResponse
  */
 export type ExchangeStatusResponse = Message<"gatehouse.peer.v1.ExchangeStatusResponse"> & {
   /**
-   * Of the node that was called.
+   * Status of the called node.
    *
    * @generated from field: gatehouse.peer.v1.Status status = 1;
    */
   status?: Status | undefined;
 
   /**
-   * Some of the verified peers that it knows.
+   * Some of the verified peers of the called node.
    *
    * @generated from field: repeated gatehouse.peer.v1.KnownPeer peers = 2;
    */
   peers: KnownPeer[];
 
   /**
-   * The caller is a verified peer of it; who is not may repeat the handshake.
+   * The caller is a verified peer of the called node. If false, the caller may
+   * repeat the handshake.
    *
    * @generated from field: bool knows_caller = 3;
    */
@@ -436,14 +439,15 @@ export const ExchangeStatusResponseSchema: GenMessage<ExchangeStatusResponse> = 
  */
 export type RelayTransactionsRequest = Message<"gatehouse.peer.v1.RelayTransactionsRequest"> & {
   /**
-   * At most 100, and at most 3 MiB of them.
+   * At most 100 transactions, and at most 3 MiB in total.
    *
    * @generated from field: repeated gatehouse.chain.v1.Transaction transactions = 1;
    */
   transactions: Transaction[];
 
   /**
-   * What each of them comes after, in their order; none where that is not told.
+   * The predecessor of each transaction, in the same order; empty if the caller
+   * does not state it.
    *
    * @generated from field: repeated gatehouse.peer.v1.RelayOrder orders = 2;
    */
@@ -458,15 +462,15 @@ export const RelayTransactionsRequestSchema: GenMessage<RelayTransactionsRequest
   messageDesc(file_gatehouse_peer_v1_peer, 11);
 
 /**
- * The place of a transaction among those of its sender, at the node that relays
- * it.
+ * The position of a transaction among those of its sender, at the node that
+ * relays it.
  *
  * @generated from message gatehouse.peer.v1.RelayOrder
  */
 export type RelayOrder = Message<"gatehouse.peer.v1.RelayOrder"> & {
   /**
-   * Nonce of the sender's transaction before it. The one that is relayed waits
-   * for that one, for at most 30 s; unset when there is none to wait for.
+   * Nonce of the sender's previous transaction. The relayed transaction waits
+   * for that one, for at most 30 s; unset if it need not wait.
    *
    * @generated from field: optional uint64 after_nonce = 1;
    */
@@ -481,13 +485,13 @@ export const RelayOrderSchema: GenMessage<RelayOrder> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 12);
 
 /**
- * What became of them.
+ * Outcomes of relayed transactions.
  *
  * @generated from message gatehouse.peer.v1.RelayTransactionsResponse
  */
 export type RelayTransactionsResponse = Message<"gatehouse.peer.v1.RelayTransactionsResponse"> & {
   /**
-   * One for each, in their order.
+   * One outcome for each transaction, in the same order.
    *
    * @generated from field: repeated gatehouse.peer.v1.RelayOutcome outcomes = 1;
    */
@@ -502,20 +506,21 @@ export const RelayTransactionsResponseSchema: GenMessage<RelayTransactionsRespon
   messageDesc(file_gatehouse_peer_v1_peer, 13);
 
 /**
- * What became of a transaction at the node that it was relayed to.
+ * Outcome of a transaction at the node that received it.
  *
  * @generated from message gatehouse.peer.v1.RelayOutcome
  */
 export type RelayOutcome = Message<"gatehouse.peer.v1.RelayOutcome"> & {
   /**
-   * Unspecified when the node could not take it now and may be asked again.
+   * Unspecified if the node could not accept the transaction now; the caller
+   * may retry.
    *
    * @generated from field: gatehouse.chain.v1.TransactionStatus status = 1;
    */
   status: TransactionStatus;
 
   /**
-   * Why it was rejected or could not be taken.
+   * Why the transaction was rejected, or could not be accepted.
    *
    * @generated from field: string reason = 2;
    */
@@ -536,7 +541,7 @@ export const RelayOutcomeSchema: GenMessage<RelayOutcome> = /*@__PURE__*/
  */
 export const PeerService: GenService<{
   /**
-   * A challenge for Handshake, good for 30 seconds and for once.
+   * Returns a challenge for Handshake, which is valid once and for 30 seconds.
    *
    * Errors: STATE_NOT_READY while the node has no block 0.
    *
@@ -549,14 +554,14 @@ export const PeerService: GenService<{
   },
   /**
    * Exchanges signed node infos: each node signs the other's challenge together
-   * with what it says of itself. The caller is verified only when it answers at
-   * the endpoint that it names.
+   * with its own data. The called node verifies the caller by calling it back
+   * at the endpoint in its node info.
    *
-   * Errors: INVALID_REQUEST when the node info cannot be read or names an
-   * address that nodes must not call, INVALID_SIGNATURE when the key is not
-   * proved or the challenge is not fresh, PERMISSION_DENIED when the caller
-   * belongs to another network, is this node itself, or its identity is held
-   * by another live endpoint, RATE_LIMITED.
+   * Errors: INVALID_REQUEST if the node info cannot be decoded, or has an
+   * address that nodes must not call; INVALID_SIGNATURE if the key is not
+   * proven, or the challenge has expired; PERMISSION_DENIED if the caller
+   * belongs to another network, is this node itself, or has an identity that
+   * another live endpoint holds; RATE_LIMITED.
    *
    * @generated from rpc gatehouse.peer.v1.PeerService.Handshake
    */
@@ -566,7 +571,7 @@ export const PeerService: GenService<{
     output: typeof HandshakeResponseSchema;
   },
   /**
-   * Exchanges how far both nodes are.
+   * Exchanges the sync status of both nodes.
    *
    * Errors: STATE_NOT_READY while the node has no block 0.
    *
@@ -578,10 +583,10 @@ export const PeerService: GenService<{
     output: typeof ExchangeStatusResponseSchema;
   },
   /**
-   * Relays transactions that were submitted elsewhere, and says what became of
-   * each.
+   * Relays transactions that were submitted elsewhere, and returns the outcome
+   * of each.
    *
-   * Errors: INVALID_REQUEST when there are too many.
+   * Errors: INVALID_REQUEST if there are too many.
    *
    * @generated from rpc gatehouse.peer.v1.PeerService.RelayTransactions
    */

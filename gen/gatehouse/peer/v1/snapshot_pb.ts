@@ -2,7 +2,7 @@
 // @generated from file gatehouse/peer/v1/snapshot.proto (package gatehouse.peer.v1, syntax proto3)
 /* eslint-disable */
 
-// The whole state after a block, in pieces that can be checked one by one
+// The full state after a block, in parts that can be verified one by one
 // against the header of that block.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
@@ -16,7 +16,7 @@ export const file_gatehouse_peer_v1_snapshot: GenFile = /*@__PURE__*/
   fileDesc("CiBnYXRlaG91c2UvcGVlci92MS9zbmFwc2hvdC5wcm90bxIRZ2F0ZWhvdXNlLnBlZXIudjEiFgoUTGlzdFNuYXBzaG90c1JlcXVlc3QiKQoVTGlzdFNuYXBzaG90c1Jlc3BvbnNlEhAKCHNuYXBzaG90GAEgASgMIjoKF0dldFNuYXBzaG90Q2h1bmtSZXF1ZXN0EhAKCHNuYXBzaG90GAEgASgJEg0KBWNodW5rGAIgASgNIigKGEdldFNuYXBzaG90Q2h1bmtSZXNwb25zZRIMCgRkYXRhGAEgASgMIjgKEkxpc3RIZWFkZXJzUmVxdWVzdBITCgtmcm9tX251bWJlchgBIAEoBBINCgVjb3VudBgCIAEoDSJHChNMaXN0SGVhZGVyc1Jlc3BvbnNlEjAKB2hlYWRlcnMYASADKAsyHy5nYXRlaG91c2UucGVlci52MS5TaWduZWRIZWFkZXIiMQoMU2lnbmVkSGVhZGVyEg4KBmhlYWRlchgBIAEoDBIRCglzaWduYXR1cmUYAiABKAwiNQoWTGlzdENvbW1pdG1lbnRzUmVxdWVzdBIMCgRmcm9tGAEgASgNEg0KBWNvdW50GAIgASgNIikKF0xpc3RDb21taXRtZW50c1Jlc3BvbnNlEg4KBmxlYXZlcxgBIAEoDCK6AQoIU25hcHNob3QSDgoGaGVhZGVyGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDBIwCgZjaHVua3MYAyADKAsyIC5nYXRlaG91c2UucGVlci52MS5TbmFwc2hvdENodW5rEhUKDXByb2dyYW1fY291bnQYBCABKA0SQgoPY29tbWl0bWVudF90cmVlGAUgASgLMikuZ2F0ZWhvdXNlLnBlZXIudjEuU25hcHNob3RDb21taXRtZW50VHJlZSJrCg1TbmFwc2hvdENodW5rEg0KBWRlcHRoGAEgASgNEg4KBGxlYWYYAiABKAxIABIPCgVpbm5lchgDIAEoDEgAEhIKCnNpemVfYnl0ZXMYBCABKA0SDgoGc2hhMjU2GAUgASgMQgYKBG5vZGUifwoWU25hcHNob3RDb21taXRtZW50VHJlZRIMCgRyb290GAEgASgMEhIKCmxlYWZfY291bnQYAiABKA0SDQoFcGFydHMYAyADKAwSNAoLa25vd25fcm9vdHMYBCADKAsyHy5nYXRlaG91c2UucGVlci52MS5TbmFwc2hvdFJvb3QiOAoMU25hcHNob3RSb290EhQKDGJsb2NrX251bWJlchgBIAEoBBISCgpsZWFmX2NvdW50GAIgASgNIv4BCg1TbmFwc2hvdEVudHJ5EjUKB3Byb2dyYW0YASABKAsyIi5nYXRlaG91c2UucGVlci52MS5TbmFwc2hvdFByb2dyYW1IABI5CgludWxsaWZpZXIYAiABKAsyJC5nYXRlaG91c2UucGVlci52MS5TbmFwc2hvdE51bGxpZmllckgAEjMKBnNlbmRlchgDIAEoCzIhLmdhdGVob3VzZS5wZWVyLnYxLlNuYXBzaG90U2VuZGVySAASPQoLY29tbWl0bWVudHMYBCABKAsyJi5nYXRlaG91c2UucGVlci52MS5TbmFwc2hvdENvbW1pdG1lbnRzSABCBwoFZW50cnki1AIKD1NuYXBzaG90UHJvZ3JhbRIXCg9zdG9yYWdlX2FkZHJlc3MYASABKAkSDQoFcGxhY2UYAiABKA0SDwoHZGVsZXRlZBgDIAEoCBISCgp1cGRhdGVkX21zGAQgASgDEhIKCmNyZWF0ZWRfbXMYBSABKAMSDQoFb3duZXIYBiABKAkSDAoEbmFtZRgHIAEoCRIQCghlbmNvZGluZxgIIAEoCRIMCgRtb2RlGAkgASgJEg4KBmFjY2VzcxgKIAEoCRIVCghtZXRhZGF0YRgLIAEoCUgAiAEBEhAKCGJsaW5kaW5nGAwgASgMEhEKBGRhdGEYDSABKAlIAYgBARI2CgZsYXlvdXQYDiABKAsyIS5nYXRlaG91c2UucGVlci52MS5TbmFwc2hvdExheW91dEgCiAEBQgsKCV9tZXRhZGF0YUIHCgVfZGF0YUIJCgdfbGF5b3V0IkIKDlNuYXBzaG90TGF5b3V0EjAKBmZpZWxkcxgBIAMoCzIgLmdhdGVob3VzZS5wZWVyLnYxLlNuYXBzaG90RmllbGQiUwoNU25hcHNob3RGaWVsZBIQCghwb3NpdGlvbhgBIAEoDRIwCgZwaWVjZXMYAiADKAsyIC5nYXRlaG91c2UucGVlci52MS5TbmFwc2hvdFBpZWNlIjEKDVNuYXBzaG90UGllY2USEAoIcG9zaXRpb24YASABKAQSDgoGbGVuZ3RoGAIgASgNIlYKEVNuYXBzaG90TnVsbGlmaWVyEhEKCW51bGxpZmllchgBIAEoDBIUCgxibG9ja19udW1iZXIYAiABKAQSGAoQdHJhbnNhY3Rpb25faGFzaBgDIAEoDCIzCg5TbmFwc2hvdFNlbmRlchISCgpwdWJsaWNfa2V5GAEgASgMEg0KBW5vbmNlGAIgASgEIjcKE1NuYXBzaG90Q29tbWl0bWVudHMSDAoEcm9vdBgBIAEoDBISCgpsZWFmX2NvdW50GAIgASgNMrIDCg9TbmFwc2hvdFNlcnZpY2USZAoNTGlzdFNuYXBzaG90cxInLmdhdGVob3VzZS5wZWVyLnYxLkxpc3RTbmFwc2hvdHNSZXF1ZXN0GiguZ2F0ZWhvdXNlLnBlZXIudjEuTGlzdFNuYXBzaG90c1Jlc3BvbnNlMAESbQoQR2V0U25hcHNob3RDaHVuaxIqLmdhdGVob3VzZS5wZWVyLnYxLkdldFNuYXBzaG90Q2h1bmtSZXF1ZXN0GisuZ2F0ZWhvdXNlLnBlZXIudjEuR2V0U25hcHNob3RDaHVua1Jlc3BvbnNlMAESXgoLTGlzdEhlYWRlcnMSJS5nYXRlaG91c2UucGVlci52MS5MaXN0SGVhZGVyc1JlcXVlc3QaJi5nYXRlaG91c2UucGVlci52MS5MaXN0SGVhZGVyc1Jlc3BvbnNlMAESagoPTGlzdENvbW1pdG1lbnRzEikuZ2F0ZWhvdXNlLnBlZXIudjEuTGlzdENvbW1pdG1lbnRzUmVxdWVzdBoqLmdhdGVob3VzZS5wZWVyLnYxLkxpc3RDb21taXRtZW50c1Jlc3BvbnNlMAFCK1opZ2F0ZWhvdXNlLmV4YW1wbGUvY29udHJhY3QvcGVlci92MTtwZWVydjFiBnByb3RvMw");
 
 /**
- * Asks for snapshots.
+ * Request for the list of snapshots.
  *
  * @generated from message gatehouse.peer.v1.ListSnapshotsRequest
  */
@@ -31,14 +31,14 @@ export const ListSnapshotsRequestSchema: GenMessage<ListSnapshotsRequest> = /*@_
   messageDesc(file_gatehouse_peer_v1_snapshot, 0);
 
 /**
- * One of them.
+ * A snapshot.
  *
  * @generated from message gatehouse.peer.v1.ListSnapshotsResponse
  */
 export type ListSnapshotsResponse = Message<"gatehouse.peer.v1.ListSnapshotsResponse"> & {
   /**
-   * An encoded Snapshot. Its SHA-256 names it: nodes that made a snapshot after
-   * the same block have the same.
+   * An encoded Snapshot. Its SHA-256 identifies it: nodes that create a
+   * snapshot after the same block create the same one.
    *
    * @generated from field: bytes snapshot = 1;
    */
@@ -53,7 +53,7 @@ export const ListSnapshotsResponseSchema: GenMessage<ListSnapshotsResponse> = /*
   messageDesc(file_gatehouse_peer_v1_snapshot, 1);
 
 /**
- * Names a chunk.
+ * Request for a chunk.
  *
  * @generated from message gatehouse.peer.v1.GetSnapshotChunkRequest
  */
@@ -66,7 +66,7 @@ export type GetSnapshotChunkRequest = Message<"gatehouse.peer.v1.GetSnapshotChun
   snapshot: string;
 
   /**
-   * Its place among the chunks, from 0.
+   * Position among the chunks, from 0.
    *
    * @generated from field: uint32 chunk = 2;
    */
@@ -87,8 +87,8 @@ export const GetSnapshotChunkRequestSchema: GenMessage<GetSnapshotChunkRequest> 
  */
 export type GetSnapshotChunkResponse = Message<"gatehouse.peer.v1.GetSnapshotChunkResponse"> & {
   /**
-   * Of its entries, each a SnapshotEntry after its length, in the order of their
-   * keys; all of them together compressed with zlib.
+   * Part of the chunk's entries, compressed with zlib as one stream. Each entry
+   * is a SnapshotEntry after its length, in the order of the keys.
    *
    * @generated from field: bytes data = 1;
    */
@@ -103,20 +103,20 @@ export const GetSnapshotChunkResponseSchema: GenMessage<GetSnapshotChunkResponse
   messageDesc(file_gatehouse_peer_v1_snapshot, 3);
 
 /**
- * Asks for headers.
+ * Request for headers.
  *
  * @generated from message gatehouse.peer.v1.ListHeadersRequest
  */
 export type ListHeadersRequest = Message<"gatehouse.peer.v1.ListHeadersRequest"> & {
   /**
-   * Number of the first, from 1.
+   * Number of the first header, from 1.
    *
    * @generated from field: uint64 from_number = 1;
    */
   fromNumber: bigint;
 
   /**
-   * How many, at most 1024.
+   * Number of headers, at most 1024.
    *
    * @generated from field: uint32 count = 2;
    */
@@ -131,13 +131,13 @@ export const ListHeadersRequestSchema: GenMessage<ListHeadersRequest> = /*@__PUR
   messageDesc(file_gatehouse_peer_v1_snapshot, 4);
 
 /**
- * Some of them.
+ * Some of the headers.
  *
  * @generated from message gatehouse.peer.v1.ListHeadersResponse
  */
 export type ListHeadersResponse = Message<"gatehouse.peer.v1.ListHeadersResponse"> & {
   /**
-   * In their order.
+   * Headers, in ascending order.
    *
    * @generated from field: repeated gatehouse.peer.v1.SignedHeader headers = 1;
    */
@@ -152,7 +152,7 @@ export const ListHeadersResponseSchema: GenMessage<ListHeadersResponse> = /*@__P
   messageDesc(file_gatehouse_peer_v1_snapshot, 5);
 
 /**
- * A header as its proposer signed it.
+ * A header with the signature of its proposer.
  *
  * @generated from message gatehouse.peer.v1.SignedHeader
  */
@@ -165,7 +165,7 @@ export type SignedHeader = Message<"gatehouse.peer.v1.SignedHeader"> & {
   header: Uint8Array;
 
   /**
-   * Its proposer's signature over it.
+   * The proposer's signature over header.
    *
    * @generated from field: bytes signature = 2;
    */
@@ -180,20 +180,20 @@ export const SignedHeaderSchema: GenMessage<SignedHeader> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_snapshot, 6);
 
 /**
- * Asks for leaves.
+ * Request for leaves.
  *
  * @generated from message gatehouse.peer.v1.ListCommitmentsRequest
  */
 export type ListCommitmentsRequest = Message<"gatehouse.peer.v1.ListCommitmentsRequest"> & {
   /**
-   * Position of the first.
+   * Position of the first leaf.
    *
    * @generated from field: uint32 from = 1;
    */
   from: number;
 
   /**
-   * How many, at most 16384.
+   * Number of leaves, at most 16384.
    *
    * @generated from field: uint32 count = 2;
    */
@@ -208,13 +208,13 @@ export const ListCommitmentsRequestSchema: GenMessage<ListCommitmentsRequest> = 
   messageDesc(file_gatehouse_peer_v1_snapshot, 7);
 
 /**
- * Some of them.
+ * Some of the leaves.
  *
  * @generated from message gatehouse.peer.v1.ListCommitmentsResponse
  */
 export type ListCommitmentsResponse = Message<"gatehouse.peer.v1.ListCommitmentsResponse"> & {
   /**
-   * 32 bytes each, one after the other.
+   * Concatenated leaves, 32 bytes each.
    *
    * @generated from field: bytes leaves = 1;
    */
@@ -229,15 +229,15 @@ export const ListCommitmentsResponseSchema: GenMessage<ListCommitmentsResponse> 
   messageDesc(file_gatehouse_peer_v1_snapshot, 8);
 
 /**
- * What a snapshot is made of. Nothing in it is believed: the header is signed,
- * the nodes of the chunks fold to its state_root, and what is in the chunks
- * hashes to these nodes.
+ * Contents of a snapshot. A receiver trusts none of it: the header is signed,
+ * the nodes of the chunks fold to its state_root, and the entries of each chunk
+ * hash to its node.
  *
  * @generated from message gatehouse.peer.v1.Snapshot
  */
 export type Snapshot = Message<"gatehouse.peer.v1.Snapshot"> & {
   /**
-   * Encoded BlockHeader of the block that it was made after.
+   * Encoded BlockHeader of the block after which the snapshot was created.
    *
    * @generated from field: bytes header = 1;
    */
@@ -251,14 +251,14 @@ export type Snapshot = Message<"gatehouse.peer.v1.Snapshot"> & {
   signature: Uint8Array;
 
   /**
-   * Pieces of the state tree, from its left end to its right one, without a gap.
+   * Parts of the state tree, from left to right, without a gap.
    *
    * @generated from field: repeated gatehouse.peer.v1.SnapshotChunk chunks = 3;
    */
   chunks: SnapshotChunk[];
 
   /**
-   * How many programs there are, those that were deleted among them.
+   * Number of programs, with deleted ones.
    *
    * @generated from field: uint32 program_count = 4;
    */
@@ -280,29 +280,29 @@ export const SnapshotSchema: GenMessage<Snapshot> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_snapshot, 9);
 
 /**
- * All leaves of the state tree whose keys begin with the same bits. These follow
- * from the chunks before it: the first chunk begins with zeros, and each one
- * where the one before it ends.
+ * All leaves of the state tree whose keys start with the same bits. The bits
+ * follow from the previous chunks: the first chunk starts with zeros, and each
+ * further one starts where the previous one ends.
  *
  * @generated from message gatehouse.peer.v1.SnapshotChunk
  */
 export type SnapshotChunk = Message<"gatehouse.peer.v1.SnapshotChunk"> & {
   /**
-   * How many bits.
+   * Number of bits.
    *
    * @generated from field: uint32 depth = 1;
    */
   depth: number;
 
   /**
-   * The node above the leaves; none where there is no leaf, and then there is
-   * nothing to be fetched.
+   * The node above the leaves. Unset if there are no leaves; then there is
+   * nothing to fetch.
    *
    * @generated from oneof gatehouse.peer.v1.SnapshotChunk.node
    */
   node: {
     /**
-     * Of one leaf: its key and the hash of its value, 32 bytes each.
+     * A single leaf: its key and the hash of its value, 32 bytes each.
      *
      * @generated from field: bytes leaf = 2;
      */
@@ -319,14 +319,14 @@ export type SnapshotChunk = Message<"gatehouse.peer.v1.SnapshotChunk"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Bytes of its entries, before they are compressed: at most 8 MiB.
+   * Size of the uncompressed entries in bytes: at most 8 MiB.
    *
    * @generated from field: uint32 size_bytes = 4;
    */
   sizeBytes: number;
 
   /**
-   * SHA-256 over these.
+   * SHA-256 of the uncompressed entries.
    *
    * @generated from field: bytes sha256 = 5;
    */
@@ -341,34 +341,35 @@ export const SnapshotChunkSchema: GenMessage<SnapshotChunk> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_snapshot, 10);
 
 /**
- * The commitment tree, whose leaves are fetched by themselves.
+ * The commitment tree. Its leaves are fetched separately.
  *
  * @generated from message gatehouse.peer.v1.SnapshotCommitmentTree
  */
 export type SnapshotCommitmentTree = Message<"gatehouse.peer.v1.SnapshotCommitmentTree"> & {
   /**
-   * 32 bytes.
+   * Root, 32 bytes.
    *
    * @generated from field: bytes root = 1;
    */
   root: Uint8Array;
 
   /**
-   * How many leaves it has.
+   * Number of leaves.
    *
    * @generated from field: uint32 leaf_count = 2;
    */
   leafCount: number;
 
   /**
-   * The nodes above each 16384 leaves, 32 bytes each, which fold to the root.
+   * Nodes above each group of 16384 leaves, 32 bytes each, which fold to the
+   * root.
    *
    * @generated from field: repeated bytes parts = 3;
    */
   parts: Uint8Array[];
 
   /**
-   * The roots that spends may name after this block, the oldest first.
+   * Roots that spends may refer to after this block, oldest first.
    *
    * @generated from field: repeated gatehouse.peer.v1.SnapshotRoot known_roots = 4;
    */
@@ -383,20 +384,21 @@ export const SnapshotCommitmentTreeSchema: GenMessage<SnapshotCommitmentTree> = 
   messageDesc(file_gatehouse_peer_v1_snapshot, 11);
 
 /**
- * A root, which the header of its block names.
+ * A root, as in the header of its block.
  *
  * @generated from message gatehouse.peer.v1.SnapshotRoot
  */
 export type SnapshotRoot = Message<"gatehouse.peer.v1.SnapshotRoot"> & {
   /**
-   * The block that made it; 0 for that of the empty tree.
+   * Number of the block that created the root; 0 for the root of the empty
+   * tree.
    *
    * @generated from field: uint64 block_number = 1;
    */
   blockNumber: bigint;
 
   /**
-   * How many leaves the tree had then.
+   * Number of leaves of the tree at that block.
    *
    * @generated from field: uint32 leaf_count = 2;
    */
@@ -417,7 +419,7 @@ export const SnapshotRootSchema: GenMessage<SnapshotRoot> = /*@__PURE__*/
  */
 export type SnapshotEntry = Message<"gatehouse.peer.v1.SnapshotEntry"> & {
   /**
-   * By its kind.
+   * The value, by its kind.
    *
    * @generated from oneof gatehouse.peer.v1.SnapshotEntry.entry
    */
@@ -464,56 +466,56 @@ export const SnapshotEntrySchema: GenMessage<SnapshotEntry> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_snapshot, 13);
 
 /**
- * A storage program. Of one that was deleted there is the address, its place and
- * when that was.
+ * A storage program. A deleted program has only its address, its place and
+ * updated_ms.
  *
  * @generated from message gatehouse.peer.v1.SnapshotProgram
  */
 export type SnapshotProgram = Message<"gatehouse.peer.v1.SnapshotProgram"> & {
   /**
-   * stor- and 40 lower-case hex digits.
+   * Address: stor- and 40 lower-case hex digits.
    *
    * @generated from field: string storage_address = 1;
    */
   storageAddress: string;
 
   /**
-   * Its place in the order in which programs were made, from 1.
+   * Position in the order in which programs were created, from 1.
    *
    * @generated from field: uint32 place = 2;
    */
   place: number;
 
   /**
-   * It was deleted.
+   * The program was deleted.
    *
    * @generated from field: bool deleted = 3;
    */
   deleted: boolean;
 
   /**
-   * Milliseconds since the epoch.
+   * Milliseconds since the epoch of the last change, or of the deletion.
    *
    * @generated from field: int64 updated_ms = 4;
    */
   updatedMs: bigint;
 
   /**
-   * Milliseconds since the epoch.
+   * Milliseconds since the epoch of the creation.
    *
    * @generated from field: int64 created_ms = 5;
    */
   createdMs: bigint;
 
   /**
-   * The owner's public key: 0x and 64 lower-case hex digits.
+   * Public key of the owner: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string owner = 6;
    */
   owner: string;
 
   /**
-   * Its name.
+   * Name of the program.
    *
    * @generated from field: string name = 7;
    */
@@ -534,7 +536,7 @@ export type SnapshotProgram = Message<"gatehouse.peer.v1.SnapshotProgram"> & {
   mode: string;
 
   /**
-   * JSON of the rest of its access rule: allowed, blacklisted, groups.
+   * JSON of the other parts of the access rule: allowed, blacklisted, groups.
    *
    * @generated from field: string access = 10;
    */
@@ -548,22 +550,23 @@ export type SnapshotProgram = Message<"gatehouse.peer.v1.SnapshotProgram"> & {
   metadata?: string | undefined;
 
   /**
-   * 32 bytes.
+   * Blinding value, 32 bytes.
    *
    * @generated from field: bytes blinding = 12;
    */
   blinding: Uint8Array;
 
   /**
-   * Its document as it was written, of a binary one the JSON string of base64.
+   * The document as it was written; for a binary one, the JSON string of
+   * base64.
    *
    * @generated from field: optional string data = 13;
    */
   data?: string | undefined;
 
   /**
-   * How a large document is kept, on which it depends how much work its changes
-   * are; unset for one that is kept as one text.
+   * Layout of a large document, on which the cost of its changes depends; unset
+   * for a document that is stored as one text.
    *
    * @generated from field: optional gatehouse.peer.v1.SnapshotLayout layout = 14;
    */
@@ -584,7 +587,7 @@ export const SnapshotProgramSchema: GenMessage<SnapshotProgram> = /*@__PURE__*/
  */
 export type SnapshotLayout = Message<"gatehouse.peer.v1.SnapshotLayout"> & {
   /**
-   * One for each of its fields, in their order.
+   * One entry for each field, in the order of the document.
    *
    * @generated from field: repeated gatehouse.peer.v1.SnapshotField fields = 1;
    */
@@ -599,20 +602,20 @@ export const SnapshotLayoutSchema: GenMessage<SnapshotLayout> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_snapshot, 15);
 
 /**
- * The row of a field, and those of the chunks of its value.
+ * The row of a field, and the rows of the chunks of its value.
  *
  * @generated from message gatehouse.peer.v1.SnapshotField
  */
 export type SnapshotField = Message<"gatehouse.peer.v1.SnapshotField"> & {
   /**
-   * Where it stands: larger than that of the field before it.
+   * Position of the field: larger than that of the previous field.
    *
    * @generated from field: uint32 position = 1;
    */
   position: number;
 
   /**
-   * None where its value is in its own row.
+   * Chunks of the value; empty if the value is in the row of the field.
    *
    * @generated from field: repeated gatehouse.peer.v1.SnapshotPiece pieces = 2;
    */
@@ -633,14 +636,14 @@ export const SnapshotFieldSchema: GenMessage<SnapshotField> = /*@__PURE__*/
  */
 export type SnapshotPiece = Message<"gatehouse.peer.v1.SnapshotPiece"> & {
   /**
-   * Where it stands: larger than that of the chunk before it.
+   * Position of the chunk: larger than that of the previous chunk.
    *
    * @generated from field: uint64 position = 1;
    */
   position: bigint;
 
   /**
-   * How many UTF-16 units of the value it has, after the chunks before it.
+   * Length in UTF-16 code units.
    *
    * @generated from field: uint32 length = 2;
    */
@@ -661,21 +664,21 @@ export const SnapshotPieceSchema: GenMessage<SnapshotPiece> = /*@__PURE__*/
  */
 export type SnapshotNullifier = Message<"gatehouse.peer.v1.SnapshotNullifier"> & {
   /**
-   * 32 bytes.
+   * Nullifier, 32 bytes.
    *
    * @generated from field: bytes nullifier = 1;
    */
   nullifier: Uint8Array;
 
   /**
-   * The block that it was spent in.
+   * Number of the block in which it was spent.
    *
    * @generated from field: uint64 block_number = 2;
    */
   blockNumber: bigint;
 
   /**
-   * Hash of the transaction that has spent it, 32 bytes.
+   * Hash of the transaction that spent it, 32 bytes.
    *
    * @generated from field: bytes transaction_hash = 3;
    */
@@ -696,14 +699,14 @@ export const SnapshotNullifierSchema: GenMessage<SnapshotNullifier> = /*@__PURE_
  */
 export type SnapshotSender = Message<"gatehouse.peer.v1.SnapshotSender"> & {
   /**
-   * Its public key, 32 bytes.
+   * Public key, 32 bytes.
    *
    * @generated from field: bytes public_key = 1;
    */
   publicKey: Uint8Array;
 
   /**
-   * Its largest nonce.
+   * The largest nonce of the sender.
    *
    * @generated from field: uint64 nonce = 2;
    */
@@ -724,14 +727,14 @@ export const SnapshotSenderSchema: GenMessage<SnapshotSender> = /*@__PURE__*/
  */
 export type SnapshotCommitments = Message<"gatehouse.peer.v1.SnapshotCommitments"> & {
   /**
-   * 32 bytes.
+   * Root, 32 bytes.
    *
    * @generated from field: bytes root = 1;
    */
   root: Uint8Array;
 
   /**
-   * How many leaves it has.
+   * Number of leaves.
    *
    * @generated from field: uint32 leaf_count = 2;
    */
@@ -746,13 +749,14 @@ export const SnapshotCommitmentsSchema: GenMessage<SnapshotCommitments> = /*@__P
   messageDesc(file_gatehouse_peer_v1_snapshot, 20);
 
 /**
- * Calls between nodes for a snapshot. Served on the internal port alone.
+ * Transfers snapshots between nodes. Served on the internal port only.
  *
  * @generated from service gatehouse.peer.v1.SnapshotService
  */
 export const SnapshotService: GenService<{
   /**
-   * The snapshots that the node gives, the newest first. Each message holds one.
+   * Streams the snapshots that the node offers, newest first. Each message
+   * holds one.
    *
    * Errors: PERMISSION_DENIED for a peer that may not follow.
    *
@@ -764,10 +768,10 @@ export const SnapshotService: GenService<{
     output: typeof ListSnapshotsResponseSchema;
   },
   /**
-   * A chunk of a snapshot, in pieces.
+   * Streams a chunk of a snapshot, in parts.
    *
-   * Errors: PERMISSION_DENIED for a peer that may not follow; NOT_FOUND when the
-   * snapshot is not there any more, or has no such chunk.
+   * Errors: PERMISSION_DENIED for a peer that may not follow; NOT_FOUND if the
+   * snapshot no longer exists, or has no such chunk.
    *
    * @generated from rpc gatehouse.peer.v1.SnapshotService.GetSnapshotChunk
    */
@@ -777,11 +781,11 @@ export const SnapshotService: GenService<{
     output: typeof GetSnapshotChunkResponseSchema;
   },
   /**
-   * Headers of blocks with their signatures, in the order of their numbers. They
-   * are there of all blocks, also where the transactions were removed.
+   * Streams block headers with their signatures, in ascending order. The node
+   * has the headers of all blocks, even where it removed the transactions.
    *
-   * Errors: INVALID_REQUEST when too many are asked for; NOT_FOUND for blocks
-   * that are not there yet.
+   * Errors: INVALID_REQUEST if the request has too many; NOT_FOUND for blocks
+   * that do not exist yet.
    *
    * @generated from rpc gatehouse.peer.v1.SnapshotService.ListHeaders
    */
@@ -791,10 +795,10 @@ export const SnapshotService: GenService<{
     output: typeof ListHeadersResponseSchema;
   },
   /**
-   * Leaves of the commitment tree, in their order.
+   * Streams leaves of the commitment tree, in order.
    *
-   * Errors: INVALID_REQUEST when too many are asked for; NOT_FOUND for leaves
-   * that are not there yet.
+   * Errors: INVALID_REQUEST if the request has too many; NOT_FOUND for leaves
+   * that do not exist yet.
    *
    * @generated from rpc gatehouse.peer.v1.SnapshotService.ListCommitments
    */

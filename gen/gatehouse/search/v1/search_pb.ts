@@ -2,8 +2,7 @@
 // @generated from file gatehouse/search/v1/search.proto (package gatehouse.search.v1, syntax proto3)
 /* eslint-disable */
 
-// One search for everything that a person may hold in his hands: a hash, a key,
-// a number, an address, a name.
+// One search for a hash, a key, a number, an address or a name.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -23,7 +22,7 @@ export const file_gatehouse_search_v1_search: GenFile = /*@__PURE__*/
   fileDesc("CiBnYXRlaG91c2Uvc2VhcmNoL3YxL3NlYXJjaC5wcm90bxITZ2F0ZWhvdXNlLnNlYXJjaC52MSIvCg1TZWFyY2hSZXF1ZXN0Eh4KBXF1ZXJ5GAEgASgJQgzgQQKCkxoFQAFIgAJSAXEiUwoOU2VhcmNoUmVzcG9uc2USDQoFcXVlcnkYASABKAkSMgoHcmVzdWx0cxgCIAMoCzIhLmdhdGVob3VzZS5zZWFyY2gudjEuU2VhcmNoUmVzdWx0IqUDCgxTZWFyY2hSZXN1bHQSMwoEa2luZBgBIAEoDjIlLmdhdGVob3VzZS5zZWFyY2gudjEuU2VhcmNoUmVzdWx0S2luZBIxCgVibG9jaxgCIAEoCzIgLmdhdGVob3VzZS5jaGFpbi52MS5CbG9ja1N1bW1hcnlIABI8Cgt0cmFuc2FjdGlvbhgDIAEoCzIlLmdhdGVob3VzZS5zZWFyY2gudjEuRm91bmRUcmFuc2FjdGlvbkgAEjYKCGlkZW50aXR5GAQgASgLMiIuZ2F0ZWhvdXNlLnNlYXJjaC52MS5Gb3VuZElkZW50aXR5SAASOgoKY29tbWl0bWVudBgFIAEoCzIkLmdhdGVob3VzZS5zZWFyY2gudjEuRm91bmRDb21taXRtZW50SAASOAoJbnVsbGlmaWVyGAYgASgLMiMuZ2F0ZWhvdXNlLnNlYXJjaC52MS5Gb3VuZE51bGxpZmllckgAEjcKB3Byb2dyYW0YByABKAsyJC5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtU3VtbWFyeUgAQggKBnJlc3VsdCKJAQoQRm91bmRUcmFuc2FjdGlvbhIMCgRoYXNoGAEgASgJEjUKBnN0YXR1cxgCIAEoDjIlLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvblN0YXR1cxIfCgxibG9ja19udW1iZXIYAyABKARCBPiSGgFIAIgBAUIPCg1fYmxvY2tfbnVtYmVyIkUKDUZvdW5kSWRlbnRpdHkSDwoHYWRkcmVzcxgBIAEoCRINCgVub25jZRgCIAEoBBIUCgxoYXNfcHJvZ3JhbXMYAyABKAgiOQoPRm91bmRDb21taXRtZW50EhIKCmNvbW1pdG1lbnQYASABKAkSEgoKbGVhZl9pbmRleBgCIAEoDSJYCg5Gb3VuZE51bGxpZmllchIWCg5udWxsaWZpZXJfaGFzaBgBIAEoCRIUCgxibG9ja19udW1iZXIYAiABKAQSGAoQdHJhbnNhY3Rpb25faGFzaBgDIAEoCSr+AQoQU2VhcmNoUmVzdWx0S2luZBIiCh5TRUFSQ0hfUkVTVUxUX0tJTkRfVU5TUEVDSUZJRUQQABIcChhTRUFSQ0hfUkVTVUxUX0tJTkRfQkxPQ0sQARIiCh5TRUFSQ0hfUkVTVUxUX0tJTkRfVFJBTlNBQ1RJT04QAhIfChtTRUFSQ0hfUkVTVUxUX0tJTkRfSURFTlRJVFkQAxIhCh1TRUFSQ0hfUkVTVUxUX0tJTkRfQ09NTUlUTUVOVBAEEiAKHFNFQVJDSF9SRVNVTFRfS0lORF9OVUxMSUZJRVIQBRIeChpTRUFSQ0hfUkVTVUxUX0tJTkRfUFJPR1JBTRAGMnoKDVNlYXJjaFNlcnZpY2USaQoGU2VhcmNoEiIuZ2F0ZWhvdXNlLnNlYXJjaC52MS5TZWFyY2hSZXF1ZXN0GiMuZ2F0ZWhvdXNlLnNlYXJjaC52MS5TZWFyY2hSZXNwb25zZSIWkAIBiJMaAYLT5JMCCRIHL3NlYXJjaEIvWi1nYXRlaG91c2UuZXhhbXBsZS9jb250cmFjdC9zZWFyY2gvdjE7c2VhcmNodjFiBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_gatehouse_chain_v1_chain, file_gatehouse_storage_v1_storage, file_google_api_annotations, file_google_api_field_behavior]);
 
 /**
- * Asks what something is.
+ * Request for a search.
  *
  * @generated from message gatehouse.search.v1.SearchRequest
  */
@@ -31,9 +30,9 @@ export type SearchRequest = Message<"gatehouse.search.v1.SearchRequest"> & {
   /**
    * The number of a block, or latest; the hash of a block or a transaction, a
    * public key, a commitment or a nullifier: 64 hex digits, 0x optional, and
-   * ed25519: before those of a public key; the address of a storage program; its
-   * name, or a part of it in any case. Spaces around it do not count. 1 to 256
-   * characters.
+   * ed25519: optional before a public key; the address of a storage program;
+   * its name, or a part of it in upper or lower case. Surrounding spaces are
+   * ignored. 1 to 256 characters.
    *
    * @generated from field: string query = 1 [json_name = "q"];
    */
@@ -48,20 +47,20 @@ export const SearchRequestSchema: GenMessage<SearchRequest> = /*@__PURE__*/
   messageDesc(file_gatehouse_search_v1_search, 0);
 
 /**
- * What was found.
+ * The results.
  *
  * @generated from message gatehouse.search.v1.SearchResponse
  */
 export type SearchResponse = Message<"gatehouse.search.v1.SearchResponse"> & {
   /**
-   * What was looked for.
+   * The query.
    *
    * @generated from field: string query = 1;
    */
   query: string;
 
   /**
-   * What it is, in the order of SearchResultKind.
+   * The results, in the order of SearchResultKind.
    *
    * @generated from field: repeated gatehouse.search.v1.SearchResult results = 2;
    */
@@ -76,20 +75,20 @@ export const SearchResponseSchema: GenMessage<SearchResponse> = /*@__PURE__*/
   messageDesc(file_gatehouse_search_v1_search, 1);
 
 /**
- * Something that was found. Which one is set, kind says.
+ * A result. The kind tells which member of the oneof is set.
  *
  * @generated from message gatehouse.search.v1.SearchResult
  */
 export type SearchResult = Message<"gatehouse.search.v1.SearchResult"> & {
   /**
-   * Of which kind it is.
+   * Kind of the result.
    *
    * @generated from field: gatehouse.search.v1.SearchResultKind kind = 1;
    */
   kind: SearchResultKind;
 
   /**
-   * What is known of it.
+   * Details of the result.
    *
    * @generated from oneof gatehouse.search.v1.SearchResult.result
    */
@@ -111,7 +110,7 @@ export type SearchResult = Message<"gatehouse.search.v1.SearchResult"> & {
     case: "transaction";
   } | {
     /**
-     * Somebody who owns programs or has sent transactions.
+     * The owner of programs, or a sender of transactions.
      *
      * @generated from field: gatehouse.search.v1.FoundIdentity identity = 4;
      */
@@ -127,7 +126,7 @@ export type SearchResult = Message<"gatehouse.search.v1.SearchResult"> & {
     case: "commitment";
   } | {
     /**
-     * A nullifier that is spent.
+     * A spent nullifier.
      *
      * @generated from field: gatehouse.search.v1.FoundNullifier nullifier = 6;
      */
@@ -152,27 +151,27 @@ export const SearchResultSchema: GenMessage<SearchResult> = /*@__PURE__*/
   messageDesc(file_gatehouse_search_v1_search, 2);
 
 /**
- * A transaction; GetTransaction tells what it says.
+ * A transaction; GetTransaction returns its content.
  *
  * @generated from message gatehouse.search.v1.FoundTransaction
  */
 export type FoundTransaction = Message<"gatehouse.search.v1.FoundTransaction"> & {
   /**
-   * Its hash: 0x and 64 lower-case hex digits.
+   * Hash of the transaction: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string hash = 1;
    */
   hash: string;
 
   /**
-   * Where it is.
+   * Status of the transaction.
    *
    * @generated from field: gatehouse.chain.v1.TransactionStatus status = 2;
    */
   status: TransactionStatus;
 
   /**
-   * Number of its block, once it is included.
+   * Number of its block; absent unless the transaction is included.
    *
    * @generated from field: optional uint64 block_number = 3;
    */
@@ -187,7 +186,7 @@ export const FoundTransactionSchema: GenMessage<FoundTransaction> = /*@__PURE__*
   messageDesc(file_gatehouse_search_v1_search, 3);
 
 /**
- * Somebody with a key.
+ * The holder of a key.
  *
  * @generated from message gatehouse.search.v1.FoundIdentity
  */
@@ -200,14 +199,14 @@ export type FoundIdentity = Message<"gatehouse.search.v1.FoundIdentity"> & {
   address: string;
 
   /**
-   * The largest nonce of his transactions in blocks; 0 when none is in a block.
+   * The largest nonce of the key's transactions in blocks; 0 if there are none.
    *
    * @generated from field: uint64 nonce = 2;
    */
   nonce: bigint;
 
   /**
-   * Owns a program that the caller may read.
+   * The key owns a program that the caller may read.
    *
    * @generated from field: bool has_programs = 3;
    */
@@ -235,7 +234,7 @@ export type FoundCommitment = Message<"gatehouse.search.v1.FoundCommitment"> & {
   commitment: string;
 
   /**
-   * Its place in the tree, from 0.
+   * Position in the tree, from 0.
    *
    * @generated from field: uint32 leaf_index = 2;
    */
@@ -250,7 +249,7 @@ export const FoundCommitmentSchema: GenMessage<FoundCommitment> = /*@__PURE__*/
   messageDesc(file_gatehouse_search_v1_search, 5);
 
 /**
- * A nullifier that is spent.
+ * A spent nullifier.
  *
  * @generated from message gatehouse.search.v1.FoundNullifier
  */
@@ -263,7 +262,7 @@ export type FoundNullifier = Message<"gatehouse.search.v1.FoundNullifier"> & {
   nullifierHash: string;
 
   /**
-   * Number of the block that it was spent in.
+   * Number of the block in which it was spent.
    *
    * @generated from field: uint64 block_number = 2;
    */
@@ -285,7 +284,7 @@ export const FoundNullifierSchema: GenMessage<FoundNullifier> = /*@__PURE__*/
   messageDesc(file_gatehouse_search_v1_search, 6);
 
 /**
- * Of which kind something is.
+ * Kinds of results.
  *
  * @generated from enum gatehouse.search.v1.SearchResultKind
  */
@@ -347,17 +346,17 @@ export const SearchResultKindSchema: GenEnum<SearchResultKind> = /*@__PURE__*/
   enumDesc(file_gatehouse_search_v1_search, 0);
 
 /**
- * Finds things by what they are called.
+ * Finds things by their identifiers.
  *
  * @generated from service gatehouse.search.v1.SearchService
  */
 export const SearchService: GenService<{
   /**
-   * What something is. The answer says of which kinds it was found to be, those
-   * that it names exactly first; nothing is found where the caller may not read
-   * it. At most 32 results come, of which at most 20 are programs.
+   * Finds what a hash, key, number or name denotes. The results name each kind
+   * that matches, exact matches first. Things that the caller may not read are
+   * not found. Returns at most 32 results, of which at most 20 are programs.
    *
-   * Errors: INVALID_REQUEST when nothing is asked for, or with more than 256
+   * Errors: INVALID_REQUEST for an empty query, or one of more than 256
    * characters.
    *
    * @generated from rpc gatehouse.search.v1.SearchService.Search

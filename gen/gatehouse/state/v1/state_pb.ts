@@ -2,10 +2,10 @@
 // @generated from file gatehouse/state/v1/state.proto (package gatehouse.state.v1, syntax proto3)
 /* eslint-disable */
 
-// Proofs of the state. The header of each block commits to the whole state
-// after it by one hash, the root of a compact sparse Merkle tree; so a caller
-// who has a header that an authority signed can check what any node tells, and
-// needs to trust none. docs/proofs.md says how, byte by byte.
+// Proofs of the state. The header of each block commits to the full state after
+// it by one hash, the root of a compact sparse Merkle tree. A client with a
+// header that an authority signed can verify responses from any node, without
+// trusting it. docs/proofs.md describes this byte by byte.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -25,34 +25,34 @@ export const file_gatehouse_state_v1_state: GenFile = /*@__PURE__*/
   fileDesc("Ch5nYXRlaG91c2Uvc3RhdGUvdjEvc3RhdGUucHJvdG8SEmdhdGVob3VzZS5zdGF0ZS52MSL2AQoPR2V0UHJvb2ZSZXF1ZXN0EiIKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUIEmJMaBEgAiAEBEg4KBmZpZWxkcxgCIAMoCRIVCg13aXRoX2RvY3VtZW50GAMgASgIEhUKDXdpdGhfbWV0YWRhdGEYBCABKAgSGAoKbnVsbGlmaWVycxgFIAMoCUIEmJMaAxIVCgdzZW5kZXJzGAYgAygJQgSYkxoBEhgKEHdpdGhfY29tbWl0bWVudHMYByABKAgSGAoFYmxvY2sYCCABKARCBJCTGgFIAYgBAUISChBfc3RvcmFnZV9hZGRyZXNzQggKBl9ibG9jayKBAwoQR2V0UHJvb2ZSZXNwb25zZRIOCgZoZWFkZXIYASABKAwSEQoJc2lnbmF0dXJlGAIgASgMEjcKBGhlYWQYAyABKAsyHi5nYXRlaG91c2UuY2hhaW4udjEuU2lnbmVkSGVhZEIE+JIaAUgAiAEBEjwKB3Byb2dyYW0YBCABKAsyIC5nYXRlaG91c2Uuc3RhdGUudjEuUHJvZ3JhbVByb29mQgT4khoBSAGIAQESNgoKbnVsbGlmaWVycxgFIAMoCzIiLmdhdGVob3VzZS5zdGF0ZS52MS5OdWxsaWZpZXJQcm9vZhIwCgdzZW5kZXJzGAYgAygLMh8uZ2F0ZWhvdXNlLnN0YXRlLnYxLlNlbmRlclByb29mEkQKC2NvbW1pdG1lbnRzGAcgASgLMiQuZ2F0ZWhvdXNlLnN0YXRlLnYxLkNvbW1pdG1lbnRzUHJvb2ZCBPiSGgFIAogBAUIHCgVfaGVhZEIKCghfcHJvZ3JhbUIOCgxfY29tbWl0bWVudHMiVgoEUGF0aBIQCghzaWJsaW5ncxgBIAEoDBIyCgVvdGhlchgCIAEoCzIYLmdhdGVob3VzZS5zdGF0ZS52MS5MZWFmQgT4khoBSACIAQFCCAoGX290aGVyIicKBExlYWYSCwoDa2V5GAEgASgMEhIKCnZhbHVlX2hhc2gYAiABKAwiowEKDFByb2dyYW1Qcm9vZhIXCg9zdG9yYWdlX2FkZHJlc3MYASABKAkSJgoEcGF0aBgCIAEoCzIYLmdhdGVob3VzZS5zdGF0ZS52MS5QYXRoEjMKB3Byb2dyYW0YAyABKAsyIC5nYXRlaG91c2Uuc3RhdGUudjEuUHJvZ3JhbVN0YXRlSAASFAoKdmFsdWVfaGFzaBgEIAEoDEgAQgcKBXN0YXRlIucBCgxQcm9ncmFtU3RhdGUSEAoIYmxpbmRpbmcYASABKAwSDgoGcmVjb3JkGAIgASgMEhUKDW1ldGFkYXRhX2hhc2gYAyABKAwSGwoIbWV0YWRhdGEYBCABKAlCBPiSGgFIAYgBARITCgl0ZXh0X2hhc2gYBSABKAxIABIxCgZvYmplY3QYBiABKAsyHy5nYXRlaG91c2Uuc3RhdGUudjEuT2JqZWN0U3RhdGVIABIXCgRkYXRhGAcgASgJQgT4khoBSAKIAQFCCgoIZG9jdW1lbnRCCwoJX21ldGFkYXRhQgcKBV9kYXRhItoCCg1Qcm9ncmFtUmVjb3JkEhcKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCRIPCgdkZWxldGVkGAIgASgIEg0KBW93bmVyGAMgASgJEhQKDHByb2dyYW1fbmFtZRgEIAEoCRI3CghlbmNvZGluZxgFIAEoDjIlLmdhdGVob3VzZS5zdG9yYWdlLnYxLlByb2dyYW1FbmNvZGluZxISCgpzaXplX2J5dGVzGAYgASgNEhIKCmNyZWF0ZWRfbXMYByABKAMSEgoKdXBkYXRlZF9tcxgIIAEoAxIuCgRtb2RlGAkgASgOMiAuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQWNjZXNzTW9kZRIPCgdhbGxvd2VkGAogAygJEhMKC2JsYWNrbGlzdGVkGAsgAygJEi8KBmdyb3VwcxgMIAMoCzIfLmdhdGVob3VzZS5zdGF0ZS52MS5SZWNvcmRHcm91cCJNCgtSZWNvcmRHcm91cBIMCgRuYW1lGAEgASgJEjAKBWdyb3VwGAIgASgLMiEuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQWNjZXNzR3JvdXAidwoLT2JqZWN0U3RhdGUSEwoLZmllbGRzX3Jvb3QYASABKAwSEAoIbGFzdF9rZXkYAiABKAwSEQoJdGFpbF9oYXNoGAMgASgMEi4KBmZpZWxkcxgEIAMoCzIeLmdhdGVob3VzZS5zdGF0ZS52MS5GaWVsZFByb29mIoYBCgpGaWVsZFByb29mEgwKBG5hbWUYASABKAkSJgoEcGF0aBgCIAEoCzIYLmdhdGVob3VzZS5zdGF0ZS52MS5QYXRoEjgKBWZpZWxkGAMgASgLMh4uZ2F0ZWhvdXNlLnN0YXRlLnYxLkZpZWxkU3RhdGVCBPiSGgFIAIgBAUIICgZfZmllbGQiQQoKRmllbGRTdGF0ZRINCgV2YWx1ZRgBIAEoCRIOCgZiZWZvcmUYAiABKAkSFAoMcHJldmlvdXNfa2V5GAMgASgMIrwBCg5OdWxsaWZpZXJQcm9vZhIWCg5udWxsaWZpZXJfaGFzaBgBIAEoCRImCgRwYXRoGAIgASgLMhguZ2F0ZWhvdXNlLnN0YXRlLnYxLlBhdGgSHwoMYmxvY2tfbnVtYmVyGAMgASgEQgT4khoBSACIAQESIwoQdHJhbnNhY3Rpb25faGFzaBgEIAEoCUIE+JIaAUgBiAEBQg8KDV9ibG9ja19udW1iZXJCEwoRX3RyYW5zYWN0aW9uX2hhc2gidgoLU2VuZGVyUHJvb2YSDwoHYWRkcmVzcxgBIAEoCRImCgRwYXRoGAIgASgLMhguZ2F0ZWhvdXNlLnN0YXRlLnYxLlBhdGgSDwoFbm9uY2UYAyABKARIABIUCgp2YWx1ZV9oYXNoGAQgASgMSABCBwoFc3RhdGUijwEKEENvbW1pdG1lbnRzUHJvb2YSJgoEcGF0aBgBIAEoCzIYLmdhdGVob3VzZS5zdGF0ZS52MS5QYXRoEjQKBHRyZWUYAiABKAsyJC5nYXRlaG91c2Uuc3RhdGUudjEuQ29tbWl0bWVudHNTdGF0ZUgAEhQKCnZhbHVlX2hhc2gYAyABKAxIAEIHCgVzdGF0ZSI0ChBDb21taXRtZW50c1N0YXRlEgwKBHJvb3QYASABKAkSEgoKbGVhZl9jb3VudBgCIAEoDTKNAQoMU3RhdGVTZXJ2aWNlEn0KCEdldFByb29mEiMuZ2F0ZWhvdXNlLnN0YXRlLnYxLkdldFByb29mUmVxdWVzdBokLmdhdGVob3VzZS5zdGF0ZS52MS5HZXRQcm9vZlJlc3BvbnNlIiaQAgH6khoDCAkTgJMaA4iTGgGC0+STAg4SDC9zdGF0ZS9wcm9vZkItWitnYXRlaG91c2UuZXhhbXBsZS9jb250cmFjdC9zdGF0ZS92MTtzdGF0ZXYxYgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_gatehouse_chain_v1_block, file_gatehouse_errors_v1_errors, file_gatehouse_storage_v1_storage, file_google_api_annotations]);
 
 /**
- * Says what to prove.
+ * Request for proofs.
  *
  * @generated from message gatehouse.state.v1.GetProofRequest
  */
 export type GetProofRequest = Message<"gatehouse.state.v1.GetProofRequest"> & {
   /**
-   * A storage program: stor- and 40 lower-case hex digits.
+   * Address of a storage program: stor- and 40 lower-case hex digits.
    *
    * @generated from field: optional string storage_address = 1;
    */
   storageAddress?: string | undefined;
 
   /**
-   * Top-level fields of its document.
+   * Names of top-level fields of its document.
    *
    * @generated from field: repeated string fields = 2;
    */
   fields: string[];
 
   /**
-   * Its whole document.
+   * Return the complete document.
    *
    * @generated from field: bool with_document = 3;
    */
   withDocument: boolean;
 
   /**
-   * Its metadata.
+   * Return the metadata.
    *
    * @generated from field: bool with_metadata = 4;
    */
@@ -74,14 +74,14 @@ export type GetProofRequest = Message<"gatehouse.state.v1.GetProofRequest"> & {
   senders: string[];
 
   /**
-   * The commitment tree: its root and the number of its leaves.
+   * Prove the commitment tree: its root and the number of its leaves.
    *
    * @generated from field: bool with_commitments = 7;
    */
   withCommitments: boolean;
 
   /**
-   * The state as it was after this block; after the newest one when
+   * Number of the block after which to read the state; the latest one when
    * unset, 18446744073709551615 or the word latest.
    *
    * @generated from field: optional uint64 block = 8;
@@ -103,16 +103,15 @@ export const GetProofRequestSchema: GenMessage<GetProofRequest> = /*@__PURE__*/
  */
 export type GetProofResponse = Message<"gatehouse.state.v1.GetProofResponse"> & {
   /**
-   * The header of the block, as its proposer signed it: an encoded BlockHeader,
-   * whose state_root all proofs lead to. Empty for block 0, after which there is
-   * nothing in the state.
+   * Encoded BlockHeader, as its proposer signed it; all proofs lead to its
+   * state_root. Empty for block 0, after which the state is empty.
    *
    * @generated from field: bytes header = 1;
    */
   header: Uint8Array;
 
   /**
-   * Ed25519 signature of its proposer, 64 bytes, over "gatehouse block v3", a
+   * Ed25519 signature of the proposer, 64 bytes, over "gatehouse block v3", a
    * zero byte, and header. Empty for block 0.
    *
    * @generated from field: bytes signature = 2;
@@ -120,36 +119,36 @@ export type GetProofResponse = Message<"gatehouse.state.v1.GetProofResponse"> & 
   signature: Uint8Array;
 
   /**
-   * That this block was the newest one at some time, said by an authority after
-   * it had made it. Absent where nobody did, and for a block that is asked for.
+   * An authority's statement that this block was its latest. Absent if there is
+   * none, and for a block that the request names.
    *
    * @generated from field: optional gatehouse.chain.v1.SignedHead head = 3;
    */
   head?: SignedHead | undefined;
 
   /**
-   * The program that was asked for.
+   * The requested program.
    *
    * @generated from field: optional gatehouse.state.v1.ProgramProof program = 4;
    */
   program?: ProgramProof | undefined;
 
   /**
-   * In the order in which they were asked for.
+   * Nullifiers in the order of the request.
    *
    * @generated from field: repeated gatehouse.state.v1.NullifierProof nullifiers = 5;
    */
   nullifiers: NullifierProof[];
 
   /**
-   * In the order in which they were asked for.
+   * Senders in the order of the request.
    *
    * @generated from field: repeated gatehouse.state.v1.SenderProof senders = 6;
    */
   senders: SenderProof[];
 
   /**
-   * The commitment tree, where it was asked for.
+   * The commitment tree, if requested.
    *
    * @generated from field: optional gatehouse.state.v1.CommitmentsProof commitments = 7;
    */
@@ -164,22 +163,22 @@ export const GetProofResponseSchema: GenMessage<GetProofResponse> = /*@__PURE__*
   messageDesc(file_gatehouse_state_v1_state, 1);
 
 /**
- * The way from a root to where a key ends.
+ * The path from a root to the position of a key.
  *
  * @generated from message gatehouse.state.v1.Path
  */
 export type Path = Message<"gatehouse.state.v1.Path"> & {
   /**
-   * Hashes of what lies beside the way, 32 bytes each, one after the other from
-   * the root on; 32 zero bytes where nothing does.
+   * Hashes of the siblings, 32 bytes each, concatenated from the root
+   * downwards; 32 zero bytes for an empty sibling.
    *
    * @generated from field: bytes siblings = 1;
    */
   siblings: Uint8Array;
 
   /**
-   * The leaf of another key, which stands where that of this one would. Only
-   * where the key has none.
+   * The leaf of another key at the position of this key. Only set if this key
+   * has no leaf.
    *
    * @generated from field: optional gatehouse.state.v1.Leaf other = 2;
    */
@@ -200,14 +199,14 @@ export const PathSchema: GenMessage<Path> = /*@__PURE__*/
  */
 export type Leaf = Message<"gatehouse.state.v1.Leaf"> & {
   /**
-   * 32 bytes.
+   * Key, 32 bytes.
    *
    * @generated from field: bytes key = 1;
    */
   key: Uint8Array;
 
   /**
-   * Hash of its value, 32 bytes.
+   * Hash of the value, 32 bytes.
    *
    * @generated from field: bytes value_hash = 2;
    */
@@ -222,7 +221,7 @@ export const LeafSchema: GenMessage<Leaf> = /*@__PURE__*/
   messageDesc(file_gatehouse_state_v1_state, 3);
 
 /**
- * A storage program, or that there never was one at its address.
+ * Proof of a storage program, or that its address never had one.
  *
  * @generated from message gatehouse.state.v1.ProgramProof
  */
@@ -235,20 +234,20 @@ export type ProgramProof = Message<"gatehouse.state.v1.ProgramProof"> & {
   storageAddress: string;
 
   /**
-   * To the program's leaf.
+   * Path to the program's leaf.
    *
    * @generated from field: gatehouse.state.v1.Path path = 2;
    */
   path?: Path | undefined;
 
   /**
-   * Neither where there is none.
+   * The state; unset if the address never had a program.
    *
    * @generated from oneof gatehouse.state.v1.ProgramProof.state
    */
   state: {
     /**
-     * What it is and holds.
+     * State of the program.
      *
      * @generated from field: gatehouse.state.v1.ProgramState program = 3;
      */
@@ -256,7 +255,8 @@ export type ProgramProof = Message<"gatehouse.state.v1.ProgramProof"> & {
     case: "program";
   } | {
     /**
-     * Hash of what it was after the block, which is not kept: it has changed since.
+     * Hash of the state after the block. The node no longer has that state,
+     * because the program changed since.
      *
      * @generated from field: bytes value_hash = 4;
      */
@@ -273,13 +273,13 @@ export const ProgramProofSchema: GenMessage<ProgramProof> = /*@__PURE__*/
   messageDesc(file_gatehouse_state_v1_state, 4);
 
 /**
- * What is hashed of a program.
+ * Hashed parts of a program.
  *
  * @generated from message gatehouse.state.v1.ProgramState
  */
 export type ProgramState = Message<"gatehouse.state.v1.ProgramState"> & {
   /**
-   * 32 bytes that nobody can guess who may not read the program.
+   * 32 bytes that are unpredictable without read access to the program.
    *
    * @generated from field: bytes blinding = 1;
    */
@@ -293,27 +293,28 @@ export type ProgramState = Message<"gatehouse.state.v1.ProgramState"> & {
   record: Uint8Array;
 
   /**
-   * SHA-256 of the metadata's text; 32 zero bytes where there is none.
+   * SHA-256 of the metadata's text; 32 zero bytes if there is none.
    *
    * @generated from field: bytes metadata_hash = 3;
    */
   metadataHash: Uint8Array;
 
   /**
-   * JSON text of the metadata, where it was asked for and there is some.
+   * JSON text of the metadata, if requested and present.
    *
    * @generated from field: optional string metadata = 4;
    */
   metadata?: string | undefined;
 
   /**
-   * The document; neither where the program holds nothing.
+   * The document; unset for an empty program.
    *
    * @generated from oneof gatehouse.state.v1.ProgramState.document
    */
   document: {
     /**
-     * Of one that is no object: SHA-256 of a zero byte and its JSON text.
+     * For a document that is not an object: SHA-256 of a zero byte and its JSON
+     * text.
      *
      * @generated from field: bytes text_hash = 5;
      */
@@ -321,7 +322,7 @@ export type ProgramState = Message<"gatehouse.state.v1.ProgramState"> & {
     case: "textHash";
   } | {
     /**
-     * Of an object.
+     * For an object: its state.
      *
      * @generated from field: gatehouse.state.v1.ObjectState object = 6;
      */
@@ -330,9 +331,10 @@ export type ProgramState = Message<"gatehouse.state.v1.ProgramState"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * JSON text of the whole document as it was written, of a binary one the JSON
-   * string of base64, where it was asked for and there is one. In plain JSON it
-   * is a string, as all texts of proofs are: who reads JSON keeps no spaces.
+   * JSON text of the complete document as it was written, or the JSON string of
+   * base64 for a binary one, if requested and present. Plain JSON has it as a
+   * string, like all texts of proofs, because JSON parsers do not keep white
+   * space.
    *
    * @generated from field: optional string data = 7;
    */
@@ -347,7 +349,8 @@ export const ProgramStateSchema: GenMessage<ProgramState> = /*@__PURE__*/
   messageDesc(file_gatehouse_state_v1_state, 5);
 
 /**
- * A program without its document. A deleted one is known by its address alone.
+ * A program without its document. A deleted program is identified by its
+ * address only.
  *
  * @generated from message gatehouse.state.v1.ProgramRecord
  */
@@ -360,7 +363,7 @@ export type ProgramRecord = Message<"gatehouse.state.v1.ProgramRecord"> & {
   storageAddress: string;
 
   /**
-   * It was deleted, at updated_ms. All that is below but for this time is unset.
+   * The program was deleted at updated_ms. The other fields below are unset.
    *
    * @generated from field: bool deleted = 2;
    */
@@ -381,7 +384,7 @@ export type ProgramRecord = Message<"gatehouse.state.v1.ProgramRecord"> & {
   programName: string;
 
   /**
-   * How data is encoded.
+   * Encoding of the data.
    *
    * @generated from field: gatehouse.storage.v1.ProgramEncoding encoding = 5;
    */
@@ -395,21 +398,21 @@ export type ProgramRecord = Message<"gatehouse.state.v1.ProgramRecord"> & {
   sizeBytes: number;
 
   /**
-   * Milliseconds since the epoch.
+   * Milliseconds since the epoch of the creation.
    *
    * @generated from field: int64 created_ms = 7;
    */
   createdMs: bigint;
 
   /**
-   * Milliseconds since the epoch.
+   * Milliseconds since the epoch of the last change, or of the deletion.
    *
    * @generated from field: int64 updated_ms = 8;
    */
   updatedMs: bigint;
 
   /**
-   * Who may read it.
+   * Mode of the access rule.
    *
    * @generated from field: gatehouse.storage.v1.AccessMode mode = 9;
    */
@@ -430,7 +433,7 @@ export type ProgramRecord = Message<"gatehouse.state.v1.ProgramRecord"> & {
   blacklisted: string[];
 
   /**
-   * In the order of their names' bytes in UTF-8.
+   * Groups in the order of the UTF-8 bytes of their names.
    *
    * @generated from field: repeated gatehouse.state.v1.RecordGroup groups = 12;
    */
@@ -451,14 +454,14 @@ export const ProgramRecordSchema: GenMessage<ProgramRecord> = /*@__PURE__*/
  */
 export type RecordGroup = Message<"gatehouse.state.v1.RecordGroup"> & {
   /**
-   * Its name.
+   * Name of the group.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Its members, and what they may do.
+   * Members and permissions of the group.
    *
    * @generated from field: gatehouse.storage.v1.AccessGroup group = 2;
    */
@@ -473,7 +476,7 @@ export const RecordGroupSchema: GenMessage<RecordGroup> = /*@__PURE__*/
   messageDesc(file_gatehouse_state_v1_state, 7);
 
 /**
- * What is hashed of a document that is an object.
+ * Hashed parts of a document that is an object.
  *
  * @generated from message gatehouse.state.v1.ObjectState
  */
@@ -486,21 +489,21 @@ export type ObjectState = Message<"gatehouse.state.v1.ObjectState"> & {
   fieldsRoot: Uint8Array;
 
   /**
-   * Key of its last field; 32 zero bytes without fields.
+   * Key of the last field; 32 zero bytes without fields.
    *
    * @generated from field: bytes last_key = 2;
    */
   lastKey: Uint8Array;
 
   /**
-   * SHA-256 of the text after its last value.
+   * SHA-256 of the text after the last value.
    *
    * @generated from field: bytes tail_hash = 3;
    */
   tailHash: Uint8Array;
 
   /**
-   * Those that were asked for, in that order.
+   * The requested fields, in the order of the request.
    *
    * @generated from field: repeated gatehouse.state.v1.FieldProof fields = 4;
    */
@@ -515,27 +518,27 @@ export const ObjectStateSchema: GenMessage<ObjectState> = /*@__PURE__*/
   messageDesc(file_gatehouse_state_v1_state, 8);
 
 /**
- * A field, or that the document has none of this name.
+ * Proof of a field, or that the document has no field with this name.
  *
  * @generated from message gatehouse.state.v1.FieldProof
  */
 export type FieldProof = Message<"gatehouse.state.v1.FieldProof"> & {
   /**
-   * Its name.
+   * Name of the field.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * In the tree of fields.
+   * Path in the tree of fields.
    *
    * @generated from field: gatehouse.state.v1.Path path = 2;
    */
   path?: Path | undefined;
 
   /**
-   * Absent where there is none.
+   * State of the field; absent if the field does not exist.
    *
    * @generated from field: optional gatehouse.state.v1.FieldState field = 3;
    */
@@ -550,7 +553,7 @@ export const FieldProofSchema: GenMessage<FieldProof> = /*@__PURE__*/
   messageDesc(file_gatehouse_state_v1_state, 9);
 
 /**
- * What is hashed of a field.
+ * Hashed parts of a field.
  *
  * @generated from message gatehouse.state.v1.FieldState
  */
@@ -563,14 +566,15 @@ export type FieldState = Message<"gatehouse.state.v1.FieldState"> & {
   value: string;
 
   /**
-   * Text between the value before it, or the begin of the document, and its own.
+   * Text between the previous value, or the start of the document, and this
+   * value.
    *
    * @generated from field: string before = 2;
    */
   before: string;
 
   /**
-   * Key of the field before it; 32 zero bytes for the first one.
+   * Key of the previous field; 32 zero bytes for the first one.
    *
    * @generated from field: bytes previous_key = 3;
    */
@@ -585,7 +589,7 @@ export const FieldStateSchema: GenMessage<FieldState> = /*@__PURE__*/
   messageDesc(file_gatehouse_state_v1_state, 10);
 
 /**
- * A nullifier, or that it is unspent.
+ * Proof that a nullifier is spent, or that it is unspent.
  *
  * @generated from message gatehouse.state.v1.NullifierProof
  */
@@ -598,21 +602,22 @@ export type NullifierProof = Message<"gatehouse.state.v1.NullifierProof"> & {
   nullifierHash: string;
 
   /**
-   * To its leaf.
+   * Path to the nullifier's leaf.
    *
    * @generated from field: gatehouse.state.v1.Path path = 2;
    */
   path?: Path | undefined;
 
   /**
-   * The block that it was spent in; absent for one that is unspent.
+   * Number of the block that spent it; absent if unspent.
    *
    * @generated from field: optional uint64 block_number = 3;
    */
   blockNumber?: bigint | undefined;
 
   /**
-   * The transaction that has spent it: 0x and 64 lower-case hex digits.
+   * Hash of the transaction that spent it: 0x and 64 lower-case hex digits;
+   * absent if unspent.
    *
    * @generated from field: optional string transaction_hash = 4;
    */
@@ -627,33 +632,33 @@ export const NullifierProofSchema: GenMessage<NullifierProof> = /*@__PURE__*/
   messageDesc(file_gatehouse_state_v1_state, 11);
 
 /**
- * The last nonce of a sender, or that it has sent nothing.
+ * Proof of the last nonce of a sender, or that it has sent no transaction.
  *
  * @generated from message gatehouse.state.v1.SenderProof
  */
 export type SenderProof = Message<"gatehouse.state.v1.SenderProof"> & {
   /**
-   * Its Ed25519 public key: 0x and 64 lower-case hex digits.
+   * Ed25519 public key of the sender: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string address = 1;
    */
   address: string;
 
   /**
-   * To its leaf.
+   * Path to the sender's leaf.
    *
    * @generated from field: gatehouse.state.v1.Path path = 2;
    */
   path?: Path | undefined;
 
   /**
-   * Neither for one that has sent nothing.
+   * The state; unset if the sender has sent no transaction.
    *
    * @generated from oneof gatehouse.state.v1.SenderProof.state
    */
   state: {
     /**
-     * The largest nonce of its transactions in blocks.
+     * The largest nonce of the sender's transactions in blocks.
      *
      * @generated from field: uint64 nonce = 3;
      */
@@ -661,7 +666,8 @@ export type SenderProof = Message<"gatehouse.state.v1.SenderProof"> & {
     case: "nonce";
   } | {
     /**
-     * Hash of the nonce after the block, which is not kept: it has changed since.
+     * Hash of the nonce after the block. The node no longer has that nonce,
+     * because it changed since.
      *
      * @generated from field: bytes value_hash = 4;
      */
@@ -678,26 +684,26 @@ export const SenderProofSchema: GenMessage<SenderProof> = /*@__PURE__*/
   messageDesc(file_gatehouse_state_v1_state, 12);
 
 /**
- * The commitment tree, or that nothing was ever added to it.
+ * Proof of the commitment tree, or that it is empty.
  *
  * @generated from message gatehouse.state.v1.CommitmentsProof
  */
 export type CommitmentsProof = Message<"gatehouse.state.v1.CommitmentsProof"> & {
   /**
-   * To its leaf.
+   * Path to the leaf of the commitment tree.
    *
    * @generated from field: gatehouse.state.v1.Path path = 1;
    */
   path?: Path | undefined;
 
   /**
-   * Neither while it has no leaf.
+   * The state; unset while the tree has no leaves.
    *
    * @generated from oneof gatehouse.state.v1.CommitmentsProof.state
    */
   state: {
     /**
-     * Its root and size.
+     * Root and size of the tree.
      *
      * @generated from field: gatehouse.state.v1.CommitmentsState tree = 2;
      */
@@ -705,7 +711,8 @@ export type CommitmentsProof = Message<"gatehouse.state.v1.CommitmentsProof"> & 
     case: "tree";
   } | {
     /**
-     * Hash of both after the block, which are not kept: they have changed since.
+     * Hash of root and size after the block. The node no longer has these,
+     * because they changed since.
      *
      * @generated from field: bytes value_hash = 3;
      */
@@ -728,14 +735,14 @@ export const CommitmentsProofSchema: GenMessage<CommitmentsProof> = /*@__PURE__*
  */
 export type CommitmentsState = Message<"gatehouse.state.v1.CommitmentsState"> & {
   /**
-   * Its root: 0x and 64 lower-case hex digits.
+   * Root: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string root = 1;
    */
   root: string;
 
   /**
-   * Number of its leaves.
+   * Number of leaves.
    *
    * @generated from field: uint32 leaf_count = 2;
    */
@@ -750,20 +757,20 @@ export const CommitmentsStateSchema: GenMessage<CommitmentsState> = /*@__PURE__*
   messageDesc(file_gatehouse_state_v1_state, 14);
 
 /**
- * Proofs.
+ * Proofs of the state.
  *
  * @generated from service gatehouse.state.v1.StateService
  */
 export const StateService: GenService<{
   /**
-   * Proofs of what is in the state. What is not there is proved as well. All of
-   * the answer is of one moment: after the newest block, or after another one of
-   * the last 256. What has changed since that one is proved by the hash of its value
-   * alone.
+   * Returns proofs of parts of the state. The absence of an entry is proven
+   * too. All parts of the response are from one state: after the latest block,
+   * or after another one of the last 256. Entries that changed since that block
+   * are proven by the hash of their value only.
    *
-   * Errors: INVALID_REQUEST for a malformed name, one that is given twice, or
-   * more than 32 of them; PERMISSION_DENIED for a program that the caller may
-   * not read; NOT_FOUND for a block that is not there yet, or is none of the
+   * Errors: INVALID_REQUEST for a malformed name, a duplicate name, or more
+   * than 32 names; PERMISSION_DENIED for a program that the caller may not
+   * read; NOT_FOUND for a block that does not exist yet, or is not one of the
    * last 256; STATE_NOT_READY while the node has no block 0.
    *
    * @generated from rpc gatehouse.state.v1.StateService.GetProof

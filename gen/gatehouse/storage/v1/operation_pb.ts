@@ -2,8 +2,8 @@
 // @generated from file gatehouse/storage/v1/operation.proto (package gatehouse.storage.v1, syntax proto3)
 /* eslint-disable */
 
-// Changes of storage programs, as transactions carry them. Who signs the
-// transaction is who acts.
+// Changes of storage programs, as transactions contain them. The signer of the
+// transaction acts.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -19,20 +19,20 @@ export const file_gatehouse_storage_v1_operation: GenFile = /*@__PURE__*/
   fileDesc("CiRnYXRlaG91c2Uvc3RvcmFnZS92MS9vcGVyYXRpb24ucHJvdG8SFGdhdGVob3VzZS5zdG9yYWdlLnYxIqwEChBTdG9yYWdlT3BlcmF0aW9uEj0KDmNyZWF0ZV9wcm9ncmFtGAEgASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQ3JlYXRlUHJvZ3JhbUgAEjsKDXdyaXRlX3Byb2dyYW0YAiABKAsyIi5nYXRlaG91c2Uuc3RvcmFnZS52MS5Xcml0ZVByb2dyYW1IABIzCglzZXRfZmllbGQYAyABKAsyHi5nYXRlaG91c2Uuc3RvcmFnZS52MS5TZXRGaWVsZEgAEjEKCHNldF9pdGVtGAQgASgLMh0uZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuU2V0SXRlbUgAEjcKC2FwcGVuZF9pdGVtGAUgASgLMiAuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQXBwZW5kSXRlbUgAEjkKDGRlbGV0ZV9maWVsZBgGIAEoCzIhLmdhdGVob3VzZS5zdG9yYWdlLnYxLkRlbGV0ZUZpZWxkSAASNwoLZGVsZXRlX2l0ZW0YByABKAsyIC5nYXRlaG91c2Uuc3RvcmFnZS52MS5EZWxldGVJdGVtSAASOwoNdXBkYXRlX2FjY2VzcxgIIAEoCzIiLmdhdGVob3VzZS5zdG9yYWdlLnYxLlVwZGF0ZUFjY2Vzc0gAEj0KDmRlbGV0ZV9wcm9ncmFtGAkgASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuRGVsZXRlUHJvZ3JhbUgAQgsKCW9wZXJhdGlvbiJLCgtQcm9ncmFtRGF0YRIYCgRqc29uGAEgASgJQgiCkxoECICAQEgAEhoKBmJpbmFyeRgCIAEoDEIIgpMaBAiAgEBIAEIGCgRkYXRhIqgCCg1DcmVhdGVQcm9ncmFtEjsKDHByb2dyYW1fbmFtZRgBIAEoCUIlgpMaIQiACBABKghbXlx4MDBdKjIQdGV4dCB3aXRob3V0IE5VTBJGCgRzYWx0GAIgASgJQjiCkxo0CIAIKglbXjpceDAwXSoyJHRleHQgd2l0aG91dCBOVUwgYW5kIHdpdGhvdXQgYSBjb2xvbhIvCgRkYXRhGAMgASgLMiEuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuUHJvZ3JhbURhdGESHwoIbWV0YWRhdGEYBCABKAlCCIKTGgQIgIABSACIAQESMwoGYWNjZXNzGAUgASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQWNjZXNzQ29udHJvbEILCglfbWV0YWRhdGEilQEKDFdyaXRlUHJvZ3JhbRJUCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCO4KTGjcqEXN0b3ItWzAtOWEtZl17NDB9MiJzdG9yLSBhbmQgNDAgbG93ZXItY2FzZSBoZXggZGlnaXRzEi8KBGRhdGEYAiABKAsyIS5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtRGF0YSKRAQoIU2V0RmllbGQSVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIWCgVmaWVsZBgCIAEoCUIHgpMaAwiAAhIXCgV2YWx1ZRgDIAEoCUIIgpMaBAiAgEAinwEKB1NldEl0ZW0SVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIWCgVmaWVsZBgCIAEoCUIHgpMaAwiAAhINCgVpbmRleBgDIAEoDRIXCgV2YWx1ZRgEIAEoCUIIgpMaBAiAgEAikwEKCkFwcGVuZEl0ZW0SVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIWCgVmaWVsZBgCIAEoCUIHgpMaAwiAAhIXCgV2YWx1ZRgDIAEoCUIIgpMaBAiAgEAiewoLRGVsZXRlRmllbGQSVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIWCgVmaWVsZBgCIAEoCUIHgpMaAwiAAiKJAQoKRGVsZXRlSXRlbRJUCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCO4KTGjcqEXN0b3ItWzAtOWEtZl17NDB9MiJzdG9yLSBhbmQgNDAgbG93ZXItY2FzZSBoZXggZGlnaXRzEhYKBWZpZWxkGAIgASgJQgeCkxoDCIACEg0KBWluZGV4GAMgASgNIpkBCgxVcGRhdGVBY2Nlc3MSVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIzCgZhY2Nlc3MYAiABKAsyIy5nYXRlaG91c2Uuc3RvcmFnZS52MS5BY2Nlc3NDb250cm9sImUKDURlbGV0ZVByb2dyYW0SVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0c0IxWi9nYXRlaG91c2UuZXhhbXBsZS9jb250cmFjdC9zdG9yYWdlL3YxO3N0b3JhZ2V2MWIGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_gatehouse_storage_v1_storage]);
 
 /**
- * One change. A change that cannot be made rejects its transaction; errors
- * name what a rejection says.
+ * A change. A change that is not possible rejects its transaction, with one of
+ * the errors that each change lists.
  *
  * @generated from message gatehouse.storage.v1.StorageOperation
  */
 export type StorageOperation = Message<"gatehouse.storage.v1.StorageOperation"> & {
   /**
-   * What to do; must be set.
+   * The change; must be set.
    *
    * @generated from oneof gatehouse.storage.v1.StorageOperation.operation
    */
   operation: {
     /**
-     * Make a program.
+     * Create a program.
      *
      * @generated from field: gatehouse.storage.v1.CreateProgram create_program = 1;
      */
@@ -48,7 +48,7 @@ export type StorageOperation = Message<"gatehouse.storage.v1.StorageOperation"> 
     case: "writeProgram";
   } | {
     /**
-     * Give a field a value.
+     * Set the value of a field.
      *
      * @generated from field: gatehouse.storage.v1.SetField set_field = 3;
      */
@@ -64,7 +64,7 @@ export type StorageOperation = Message<"gatehouse.storage.v1.StorageOperation"> 
     case: "setItem";
   } | {
     /**
-     * Add an item to the end of an array.
+     * Append an item to an array.
      *
      * @generated from field: gatehouse.storage.v1.AppendItem append_item = 5;
      */
@@ -72,7 +72,7 @@ export type StorageOperation = Message<"gatehouse.storage.v1.StorageOperation"> 
     case: "appendItem";
   } | {
     /**
-     * Take a field away.
+     * Delete a field.
      *
      * @generated from field: gatehouse.storage.v1.DeleteField delete_field = 6;
      */
@@ -80,7 +80,7 @@ export type StorageOperation = Message<"gatehouse.storage.v1.StorageOperation"> 
     case: "deleteField";
   } | {
     /**
-     * Take an item of an array away.
+     * Delete an item of an array.
      *
      * @generated from field: gatehouse.storage.v1.DeleteItem delete_item = 7;
      */
@@ -88,7 +88,7 @@ export type StorageOperation = Message<"gatehouse.storage.v1.StorageOperation"> 
     case: "deleteItem";
   } | {
     /**
-     * Replace the rule of access.
+     * Replace the access rule.
      *
      * @generated from field: gatehouse.storage.v1.UpdateAccess update_access = 8;
      */
@@ -113,21 +113,21 @@ export const StorageOperationSchema: GenMessage<StorageOperation> = /*@__PURE__*
   messageDesc(file_gatehouse_storage_v1_operation, 0);
 
 /**
- * What a program holds.
+ * Data of a program.
  *
  * @generated from message gatehouse.storage.v1.ProgramData
  */
 export type ProgramData = Message<"gatehouse.storage.v1.ProgramData"> & {
   /**
-   * Of which kind; unset for a program that holds nothing.
+   * The data, by its kind; unset for an empty program.
    *
    * @generated from oneof gatehouse.storage.v1.ProgramData.data
    */
   data: {
     /**
-     * JSON text, at most 1 MiB and 64 levels deep, without two members of one
-     * name in an object. The names of its fields, which are the members of a
-     * document that is an object, have at most 256 bytes. It is kept as it is
+     * JSON text, at most 1 MiB and 64 levels deep, without duplicate member
+     * names in an object. Field names, which are the members of a document that
+     * is an object, have at most 256 bytes. The text is stored as it is
      * written.
      *
      * @generated from field: string json = 1;
@@ -153,10 +153,10 @@ export const ProgramDataSchema: GenMessage<ProgramData> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_operation, 1);
 
 /**
- * Makes a program, owned by the sender. Its address is stor- and the first 40
+ * Creates a program, owned by the sender. Its address is stor- and the first 40
  * hex digits of SHA-256 over <sender>:<program_name>:<nonce>:<salt>, with the
- * sender as 0x and 64 lower-case hex digits and the transaction's nonce.
- * Errors: ALREADY_EXISTS when there is or was a program at this address.
+ * sender as 0x and 64 lower-case hex digits, and the transaction's nonce.
+ * Errors: ALREADY_EXISTS if this address has or had a program.
  *
  * @generated from message gatehouse.storage.v1.CreateProgram
  */
@@ -169,15 +169,15 @@ export type CreateProgram = Message<"gatehouse.storage.v1.CreateProgram"> & {
   programName: string;
 
   /**
-   * Anything without NUL and colon, at most 1,024 bytes; part of the address,
-   * which is that of one program alone since a salt holds no colon.
+   * Text without NUL and colon, at most 1,024 bytes; part of the address.
+   * Without colons, no two programs have the same address.
    *
    * @generated from field: string salt = 2;
    */
   salt: string;
 
   /**
-   * What it holds.
+   * Data of the program.
    *
    * @generated from field: gatehouse.storage.v1.ProgramData data = 3;
    */
@@ -191,7 +191,7 @@ export type CreateProgram = Message<"gatehouse.storage.v1.CreateProgram"> & {
   metadata?: string | undefined;
 
   /**
-   * Who may read; the owner alone when unset.
+   * Access rule; the owner only when unset.
    *
    * @generated from field: gatehouse.storage.v1.AccessControl access = 5;
    */
@@ -206,7 +206,7 @@ export const CreateProgramSchema: GenMessage<CreateProgram> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_operation, 2);
 
 /**
- * Replaces what a program holds. Errors: NOT_FOUND, PERMISSION_DENIED.
+ * Replaces the data of a program. Errors: NOT_FOUND, PERMISSION_DENIED.
  *
  * @generated from message gatehouse.storage.v1.WriteProgram
  */
@@ -219,7 +219,7 @@ export type WriteProgram = Message<"gatehouse.storage.v1.WriteProgram"> & {
   storageAddress: string;
 
   /**
-   * What it holds from now on.
+   * New data of the program.
    *
    * @generated from field: gatehouse.storage.v1.ProgramData data = 2;
    */
@@ -234,9 +234,9 @@ export const WriteProgramSchema: GenMessage<WriteProgram> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_operation, 3);
 
 /**
- * Gives a top-level field a value, a new one at the end of the document. A
- * program that holds nothing becomes an object. Errors: NOT_FOUND,
- * PERMISSION_DENIED, INVALID_FIELD_TYPE when the document is no object.
+ * Sets the value of a top-level field. A new field is added at the end of the
+ * document, and an empty program becomes an object. Errors: NOT_FOUND,
+ * PERMISSION_DENIED, INVALID_FIELD_TYPE if the document is not an object.
  *
  * @generated from message gatehouse.storage.v1.SetField
  */
@@ -314,7 +314,7 @@ export const SetItemSchema: GenMessage<SetItem> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_operation, 5);
 
 /**
- * Adds an item to the end of a field that is an array. Errors: as SetItem.
+ * Appends an item to a field that is an array. Errors: as SetItem.
  *
  * @generated from message gatehouse.storage.v1.AppendItem
  */
@@ -349,8 +349,8 @@ export const AppendItemSchema: GenMessage<AppendItem> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_operation, 6);
 
 /**
- * Takes a top-level field away. Errors: NOT_FOUND, PERMISSION_DENIED,
- * FIELD_NOT_FOUND, INVALID_FIELD_TYPE when the document is no object.
+ * Deletes a top-level field. Errors: NOT_FOUND, PERMISSION_DENIED,
+ * FIELD_NOT_FOUND, INVALID_FIELD_TYPE if the document is not an object.
  *
  * @generated from message gatehouse.storage.v1.DeleteField
  */
@@ -378,7 +378,7 @@ export const DeleteFieldSchema: GenMessage<DeleteField> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_operation, 7);
 
 /**
- * Takes an item of a field that is an array away. Errors: as SetItem.
+ * Deletes an item of a field that is an array. Errors: as SetItem.
  *
  * @generated from message gatehouse.storage.v1.DeleteItem
  */
@@ -413,7 +413,7 @@ export const DeleteItemSchema: GenMessage<DeleteItem> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_operation, 8);
 
 /**
- * Replaces the rule of access. The owner alone may. Errors: NOT_FOUND,
+ * Replaces the access rule. Only the owner may do this. Errors: NOT_FOUND,
  * PERMISSION_DENIED.
  *
  * @generated from message gatehouse.storage.v1.UpdateAccess
@@ -427,7 +427,7 @@ export type UpdateAccess = Message<"gatehouse.storage.v1.UpdateAccess"> & {
   storageAddress: string;
 
   /**
-   * The new rule.
+   * The new access rule.
    *
    * @generated from field: gatehouse.storage.v1.AccessControl access = 2;
    */
@@ -442,7 +442,7 @@ export const UpdateAccessSchema: GenMessage<UpdateAccess> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_operation, 9);
 
 /**
- * Deletes a program. The owner alone may. Errors: NOT_FOUND,
+ * Deletes a program. Only the owner may do this. Errors: NOT_FOUND,
  * PERMISSION_DENIED.
  *
  * @generated from message gatehouse.storage.v1.DeleteProgram

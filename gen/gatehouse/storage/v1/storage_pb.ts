@@ -2,9 +2,9 @@
 // @generated from file gatehouse/storage/v1/storage.proto (package gatehouse.storage.v1, syntax proto3)
 /* eslint-disable */
 
-// Reads of storage programs, with access control. A program is a named,
-// owned document on the chain. Every rpc answers NOT_FOUND for a program that
-// does not exist, was deleted, or is not readable for the caller; PERMISSION_DENIED
+// Reads of storage programs, with access control. A program is a named, owned
+// document on the chain. Every rpc returns NOT_FOUND for a program that does
+// not exist, was deleted, or is not readable for the caller; PERMISSION_DENIED
 // for a caller on the blacklist of a public program; and INVALID_REQUEST for a
 // malformed address.
 
@@ -25,7 +25,7 @@ export const file_gatehouse_storage_v1_storage: GenFile = /*@__PURE__*/
   fileDesc("CiJnYXRlaG91c2Uvc3RvcmFnZS92MS9zdG9yYWdlLnByb3RvEhRnYXRlaG91c2Uuc3RvcmFnZS52MSI1ChFHZXRQcm9ncmFtUmVxdWVzdBIgCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCB+BBApiTGgQizwMKEkdldFByb2dyYW1SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEhcKD3N0b3JhZ2VfYWRkcmVzcxgCIAEoCRINCgVvd25lchgDIAEoCRIUCgxwcm9ncmFtX25hbWUYBCABKAkSNwoIZW5jb2RpbmcYBSABKA4yJS5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtRW5jb2RpbmcSFwoEZGF0YRgGIAEoCUIE8JIaAUgAiAEBEhsKCG1ldGFkYXRhGAcgASgJQgTwkhoBSAGIAQESMAoDYWNsGAggASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQWNjZXNzQ29udHJvbBI/ChBzdG9yYWdlX2xvY2F0aW9uGAkgASgOMiUuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuU3RvcmFnZUxvY2F0aW9uEhIKCnNpemVfYnl0ZXMYCiABKA0SLgoKY3JlYXRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBwoFX2RhdGFCCwoJX21ldGFkYXRhIjkKFUdldFByb2dyYW1EYXRhUmVxdWVzdBIgCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCB+BBApiTGgQiZAoWR2V0UHJvZ3JhbURhdGFSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEhcKD3N0b3JhZ2VfYWRkcmVzcxgCIAEoCRIXCgRkYXRhGAMgASgJQgTwkhoBSACIAQFCBwoFX2RhdGEiNQoRTGlzdEZpZWxkc1JlcXVlc3QSIAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQgfgQQKYkxoEIk4KEkxpc3RGaWVsZHNSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEhcKD3N0b3JhZ2VfYWRkcmVzcxgCIAEoCRIOCgZmaWVsZHMYAyADKAkiRwoPR2V0RmllbGRSZXF1ZXN0EiAKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUIH4EECmJMaBBISCgVmaWVsZBgCIAEoCUID4EECIo8BChBHZXRGaWVsZFJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSFwoPc3RvcmFnZV9hZGRyZXNzGAIgASgJEg0KBWZpZWxkGAMgASgJEhMKBXZhbHVlGAQgASgJQgTwkhoBEi0KBHR5cGUYBSABKA4yHy5nYXRlaG91c2Uuc3RvcmFnZS52MS5WYWx1ZVR5cGUihgEKE0dldEZpZWxkSXRlbVJlcXVlc3QSIAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQgfgQQKYkxoEEhIKBWZpZWxkGAIgASgJQgPgQQISEgoFaW5kZXgYAyABKA1CA+BBAhIQCghmcm9tX2VuZBgEIAEoCBITCgt3aXRoX2xlbmd0aBgFIAEoCCKlAQoUR2V0RmllbGRJdGVtUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIXCg9zdG9yYWdlX2FkZHJlc3MYAiABKAkSDQoFZmllbGQYAyABKAkSDQoFaW5kZXgYBCABKA0SEwoFdmFsdWUYBSABKAlCBPCSGgESHwoMYXJyYXlfbGVuZ3RoGAYgASgNQgT4khoBSACIAQFCDwoNX2FycmF5X2xlbmd0aCJHCg9IYXNGaWVsZFJlcXVlc3QSIAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQgfgQQKYkxoEEhIKBWZpZWxkGAIgASgJQgPgQQIiWwoQSGFzRmllbGRSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEhcKD3N0b3JhZ2VfYWRkcmVzcxgCIAEoCRINCgVmaWVsZBgDIAEoCRIOCgZleGlzdHMYBCABKAgiSwoTR2V0RmllbGRUeXBlUmVxdWVzdBIgCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCB+BBApiTGgQSEgoFZmllbGQYAiABKAlCA+BBAiJ+ChRHZXRGaWVsZFR5cGVSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEhcKD3N0b3JhZ2VfYWRkcmVzcxgCIAEoCRINCgVmaWVsZBgDIAEoCRItCgR0eXBlGAQgASgOMh8uZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuVmFsdWVUeXBlIq8BChpMaXN0UHJvZ3JhbXNCeU93bmVyUmVxdWVzdBIWCgVvd25lchgBIAEoCUIH4EECmJMaARIdCgVsaW1pdBgCIAEoDUIJgpMaBSDIATgBSACIAQESHQoGb2Zmc2V0GAMgASgNQgiCkxoEIKCNBkgBiAEBEhcKCnBhZ2VfdG9rZW4YBCABKAlIAogBAUIICgZfbGltaXRCCQoHX29mZnNldEINCgtfcGFnZV90b2tlbiKtAQobTGlzdFByb2dyYW1zQnlPd25lclJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSNgoIcHJvZ3JhbXMYAiADKAsyJC5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtU3VtbWFyeRINCgVjb3VudBgDIAEoDRIiCg9uZXh0X3BhZ2VfdG9rZW4YBCABKAlCBPiSGgFIAIgBAUISChBfbmV4dF9wYWdlX3Rva2VuIsEBChVTZWFyY2hQcm9ncmFtc1JlcXVlc3QSHgoFcXVlcnkYASABKAlCDOBBAoKTGgVAAUiAAlIBcRINCgVleGFjdBgCIAEoCBIdCgVsaW1pdBgDIAEoDUIJgpMaBSDIATgBSACIAQESHQoGb2Zmc2V0GAQgASgNQgiCkxoEIKCNBkgBiAEBEhcKCnBhZ2VfdG9rZW4YBSABKAlIAogBAUIICgZfbGltaXRCCQoHX29mZnNldEINCgtfcGFnZV90b2tlbiK3AQoWU2VhcmNoUHJvZ3JhbXNSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg0KBXF1ZXJ5GAQgASgJEjYKCHByb2dyYW1zGAIgAygLMiQuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuUHJvZ3JhbVN1bW1hcnkSDQoFY291bnQYAyABKA0SIgoPbmV4dF9wYWdlX3Rva2VuGAUgASgJQgT4khoBSACIAQFCEgoQX25leHRfcGFnZV90b2tlbiKWAQoZTGlzdFByb2dyYW1IaXN0b3J5UmVxdWVzdBIgCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCB+BBApiTGgQSIQoJcGFnZV9zaXplGAIgASgNQgmCkxoFIMgBOAFIAIgBARIXCgpwYWdlX3Rva2VuGAMgASgJSAGIAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiLQAQoaTGlzdFByb2dyYW1IaXN0b3J5UmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIXCg9zdG9yYWdlX2FkZHJlc3MYAiABKAkSNAoHY2hhbmdlcxgDIAMoCzIjLmdhdGVob3VzZS5zdG9yYWdlLnYxLlByb2dyYW1DaGFuZ2USIgoPbmV4dF9wYWdlX3Rva2VuGAQgASgJQgT4khoBSACIAQESGgoSaGlzdG9yeV9mcm9tX2Jsb2NrGAUgASgEQhIKEF9uZXh0X3BhZ2VfdG9rZW4iywEKDVByb2dyYW1DaGFuZ2USFAoMYmxvY2tfbnVtYmVyGAEgASgEEhIKCmJsb2NrX2hhc2gYAiABKAkSHwoMdGltZXN0YW1wX21zGAMgASgDUgl0aW1lc3RhbXASGAoQdHJhbnNhY3Rpb25faGFzaBgEIAEoCRIOCgZzZW5kZXIYBSABKAkSNQoEa2luZBgGIAEoDjInLmdhdGVob3VzZS5zdG9yYWdlLnYxLlByb2dyYW1DaGFuZ2VLaW5kEg4KBmZpZWxkcxgHIAMoCSK8AgoOUHJvZ3JhbVN1bW1hcnkSFwoPc3RvcmFnZV9hZGRyZXNzGAEgASgJEhQKDHByb2dyYW1fbmFtZRgCIAEoCRINCgVvd25lchgDIAEoCRI3CghlbmNvZGluZxgEIAEoDjIlLmdhdGVob3VzZS5zdG9yYWdlLnYxLlByb2dyYW1FbmNvZGluZxISCgpzaXplX2J5dGVzGAUgASgNEj8KEHN0b3JhZ2VfbG9jYXRpb24YBiABKA4yJS5nYXRlaG91c2Uuc3RvcmFnZS52MS5TdG9yYWdlTG9jYXRpb24SLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi9wIKDUFjY2Vzc0NvbnRyb2wSLgoEbW9kZRgBIAEoDjIgLmdhdGVob3VzZS5zdG9yYWdlLnYxLkFjY2Vzc01vZGUSSQoHYWxsb3dlZBgCIAMoCUI4gpMaNBjoByoOMHhbMC05YS1mXXs2NH0yHzB4IGFuZCA2NCBsb3dlci1jYXNlIGhleCBkaWdpdHMSTQoLYmxhY2tsaXN0ZWQYAyADKAlCOIKTGjQY6AcqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEkoKBmdyb3VwcxgEIAMoCzIvLmdhdGVob3VzZS5zdG9yYWdlLnYxLkFjY2Vzc0NvbnRyb2wuR3JvdXBzRW50cnlCCYKTGgUIgAIYQBpQCgtHcm91cHNFbnRyeRILCgNrZXkYASABKAkSMAoFdmFsdWUYAiABKAsyIS5nYXRlaG91c2Uuc3RvcmFnZS52MS5BY2Nlc3NHcm91cDoCOAEinQEKC0FjY2Vzc0dyb3VwEkkKB21lbWJlcnMYASADKAlCOIKTGjQY6AcqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEkMKC3Blcm1pc3Npb25zGAIgAygOMiYuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQWNjZXNzUGVybWlzc2lvbkIGgpMaAhgCKuMCChFQcm9ncmFtQ2hhbmdlS2luZBIjCh9QUk9HUkFNX0NIQU5HRV9LSU5EX1VOU1BFQ0lGSUVEEAASJgoiUFJPR1JBTV9DSEFOR0VfS0lORF9DUkVBVEVfUFJPR1JBTRABEiUKIVBST0dSQU1fQ0hBTkdFX0tJTkRfV1JJVEVfUFJPR1JBTRACEiEKHVBST0dSQU1fQ0hBTkdFX0tJTkRfU0VUX0ZJRUxEEAMSIAocUFJPR1JBTV9DSEFOR0VfS0lORF9TRVRfSVRFTRAEEiMKH1BST0dSQU1fQ0hBTkdFX0tJTkRfQVBQRU5EX0lURU0QBRIkCiBQUk9HUkFNX0NIQU5HRV9LSU5EX0RFTEVURV9GSUVMRBAGEiMKH1BST0dSQU1fQ0hBTkdFX0tJTkRfREVMRVRFX0lURU0QBxIlCiFQUk9HUkFNX0NIQU5HRV9LSU5EX1VQREFURV9BQ0NFU1MQCCp0CgpBY2Nlc3NNb2RlEhsKF0FDQ0VTU19NT0RFX1VOU1BFQ0lGSUVEEAASFgoSQUNDRVNTX01PREVfUFVCTElDEAESFQoRQUNDRVNTX01PREVfT1dORVIQAhIaChZBQ0NFU1NfTU9ERV9SRVNUUklDVEVEEAMqbgoQQWNjZXNzUGVybWlzc2lvbhIhCh1BQ0NFU1NfUEVSTUlTU0lPTl9VTlNQRUNJRklFRBAAEhoKFkFDQ0VTU19QRVJNSVNTSU9OX1JFQUQQARIbChdBQ0NFU1NfUEVSTUlTU0lPTl9XUklURRACKmsKD1Byb2dyYW1FbmNvZGluZxIgChxQUk9HUkFNX0VOQ09ESU5HX1VOU1BFQ0lGSUVEEAASGQoVUFJPR1JBTV9FTkNPRElOR19KU09OEAESGwoXUFJPR1JBTV9FTkNPRElOR19CSU5BUlkQAipRCg9TdG9yYWdlTG9jYXRpb24SIAocU1RPUkFHRV9MT0NBVElPTl9VTlNQRUNJRklFRBAAEhwKGFNUT1JBR0VfTE9DQVRJT05fT05DSEFJThABKq8BCglWYWx1ZVR5cGUSGgoWVkFMVUVfVFlQRV9VTlNQRUNJRklFRBAAEhUKEVZBTFVFX1RZUEVfU1RSSU5HEAESFQoRVkFMVUVfVFlQRV9OVU1CRVIQAhIWChJWQUxVRV9UWVBFX0JPT0xFQU4QAxIUChBWQUxVRV9UWVBFX0FSUkFZEAQSFQoRVkFMVUVfVFlQRV9PQkpFQ1QQBRITCg9WQUxVRV9UWVBFX05VTEwQBjLUDQoOU3RvcmFnZVNlcnZpY2USnAEKCkdldFByb2dyYW0SJy5nYXRlaG91c2Uuc3RvcmFnZS52MS5HZXRQcm9ncmFtUmVxdWVzdBooLmdhdGVob3VzZS5zdG9yYWdlLnYxLkdldFByb2dyYW1SZXNwb25zZSI7kAIB+pIaAgkIgJMaAoiTGgGC0+STAiQSIi9zdG9yYWdlLXByb2dyYW0ve3N0b3JhZ2VfYWRkcmVzc30SrAEKDkdldFByb2dyYW1EYXRhEisuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0UHJvZ3JhbURhdGFSZXF1ZXN0GiwuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0UHJvZ3JhbURhdGFSZXNwb25zZSI/kAIB+pIaAgkIgJMaAoiTGgGC0+STAigSJi9zdG9yYWdlLXByb2dyYW0ve3N0b3JhZ2VfYWRkcmVzc30vYWxsEqQBCgpMaXN0RmllbGRzEicuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuTGlzdEZpZWxkc1JlcXVlc3QaKC5nYXRlaG91c2Uuc3RvcmFnZS52MS5MaXN0RmllbGRzUmVzcG9uc2UiQ5ACAfqSGgMJCAKAkxoCiJMaAYLT5JMCKxIpL3N0b3JhZ2UtcHJvZ3JhbS97c3RvcmFnZV9hZGRyZXNzfS9maWVsZHMSpgEKCEdldEZpZWxkEiUuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0RmllbGRSZXF1ZXN0GiYuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0RmllbGRSZXNwb25zZSJLkAIB+pIaBAkICgKAkxoCiJMaAYLT5JMCMhIwL3N0b3JhZ2UtcHJvZ3JhbS97c3RvcmFnZV9hZGRyZXNzfS9maWVsZC97ZmllbGR9EsABCgxHZXRGaWVsZEl0ZW0SKS5nYXRlaG91c2Uuc3RvcmFnZS52MS5HZXRGaWVsZEl0ZW1SZXF1ZXN0GiouZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0RmllbGRJdGVtUmVzcG9uc2UiWZACAfqSGgUJCAoCA4CTGgKIkxoBgtPkkwI/Ej0vc3RvcmFnZS1wcm9ncmFtL3tzdG9yYWdlX2FkZHJlc3N9L2ZpZWxkL3tmaWVsZH0vaXRlbS97aW5kZXh9EqMBCghIYXNGaWVsZBIlLmdhdGVob3VzZS5zdG9yYWdlLnYxLkhhc0ZpZWxkUmVxdWVzdBomLmdhdGVob3VzZS5zdG9yYWdlLnYxLkhhc0ZpZWxkUmVzcG9uc2UiSJACAfqSGgMJCAKAkxoCiJMaAYLT5JMCMBIuL3N0b3JhZ2UtcHJvZ3JhbS97c3RvcmFnZV9hZGRyZXNzfS9oYXMve2ZpZWxkfRKxAQoMR2V0RmllbGRUeXBlEikuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0RmllbGRUeXBlUmVxdWVzdBoqLmdhdGVob3VzZS5zdG9yYWdlLnYxLkdldEZpZWxkVHlwZVJlc3BvbnNlIkqQAgH6khoECQgKAoCTGgKIkxoBgtPkkwIxEi8vc3RvcmFnZS1wcm9ncmFtL3tzdG9yYWdlX2FkZHJlc3N9L3R5cGUve2ZpZWxkfRK8AQoSTGlzdFByb2dyYW1IaXN0b3J5Ei8uZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuTGlzdFByb2dyYW1IaXN0b3J5UmVxdWVzdBowLmdhdGVob3VzZS5zdG9yYWdlLnYxLkxpc3RQcm9ncmFtSGlzdG9yeVJlc3BvbnNlIkOQAgH6khoCCQiAkxoCiJMaAYLT5JMCLBIqL3N0b3JhZ2UtcHJvZ3JhbS97c3RvcmFnZV9hZGRyZXNzfS9oaXN0b3J5Eq0BChNMaXN0UHJvZ3JhbXNCeU93bmVyEjAuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuTGlzdFByb2dyYW1zQnlPd25lclJlcXVlc3QaMS5nYXRlaG91c2Uuc3RvcmFnZS52MS5MaXN0UHJvZ3JhbXNCeU93bmVyUmVzcG9uc2UiMZACAYCTGgKIkxoBgtPkkwIgEh4vc3RvcmFnZS1wcm9ncmFtL293bmVyL3tvd25lcn0SlwEKDlNlYXJjaFByb2dyYW1zEisuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuU2VhcmNoUHJvZ3JhbXNSZXF1ZXN0GiwuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuU2VhcmNoUHJvZ3JhbXNSZXNwb25zZSIqkAIBgJMaAoiTGgGC0+STAhkSFy9zdG9yYWdlLXByb2dyYW0vc2VhcmNoQjFaL2dhdGVob3VzZS5leGFtcGxlL2NvbnRyYWN0L3N0b3JhZ2UvdjE7c3RvcmFnZXYxYgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp]);
 
 /**
- * Asks for a program.
+ * Request for a program.
  *
  * @generated from message gatehouse.storage.v1.GetProgramRequest
  */
@@ -52,7 +52,7 @@ export const GetProgramRequestSchema: GenMessage<GetProgramRequest> = /*@__PURE_
  */
 export type GetProgramResponse = Message<"gatehouse.storage.v1.GetProgramResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
@@ -80,15 +80,15 @@ export type GetProgramResponse = Message<"gatehouse.storage.v1.GetProgramRespons
   programName: string;
 
   /**
-   * How data is encoded.
+   * Encoding of the data.
    *
    * @generated from field: gatehouse.storage.v1.ProgramEncoding encoding = 5;
    */
   encoding: ProgramEncoding;
 
   /**
-   * JSON text: the document as it was written, or a base64 string when the
-   * encoding is binary; unset when the program holds nothing.
+   * JSON text: the document as it was written, or a base64 string if the
+   * encoding is binary; unset for an empty program.
    *
    * @generated from field: optional string data = 6;
    */
@@ -102,14 +102,14 @@ export type GetProgramResponse = Message<"gatehouse.storage.v1.GetProgramRespons
   metadata?: string | undefined;
 
   /**
-   * Who may read it.
+   * Access rule.
    *
    * @generated from field: gatehouse.storage.v1.AccessControl acl = 8;
    */
   acl?: AccessControl | undefined;
 
   /**
-   * Where the data lies.
+   * Location of the data.
    *
    * @generated from field: gatehouse.storage.v1.StorageLocation storage_location = 9;
    */
@@ -123,14 +123,14 @@ export type GetProgramResponse = Message<"gatehouse.storage.v1.GetProgramRespons
   sizeBytes: number;
 
   /**
-   * When it was created.
+   * Time of the creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 11;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 12;
    */
@@ -145,7 +145,7 @@ export const GetProgramResponseSchema: GenMessage<GetProgramResponse> = /*@__PUR
   messageDesc(file_gatehouse_storage_v1_storage, 1);
 
 /**
- * Asks for a program's raw data.
+ * Request for a program's raw data.
  *
  * @generated from message gatehouse.storage.v1.GetProgramDataRequest
  */
@@ -172,7 +172,7 @@ export const GetProgramDataRequestSchema: GenMessage<GetProgramDataRequest> = /*
  */
 export type GetProgramDataResponse = Message<"gatehouse.storage.v1.GetProgramDataResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
@@ -201,7 +201,7 @@ export const GetProgramDataResponseSchema: GenMessage<GetProgramDataResponse> = 
   messageDesc(file_gatehouse_storage_v1_storage, 3);
 
 /**
- * Asks for the field names.
+ * Request for the field names.
  *
  * @generated from message gatehouse.storage.v1.ListFieldsRequest
  */
@@ -228,7 +228,7 @@ export const ListFieldsRequestSchema: GenMessage<ListFieldsRequest> = /*@__PURE_
  */
 export type ListFieldsResponse = Message<"gatehouse.storage.v1.ListFieldsResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
@@ -257,7 +257,7 @@ export const ListFieldsResponseSchema: GenMessage<ListFieldsResponse> = /*@__PUR
   messageDesc(file_gatehouse_storage_v1_storage, 5);
 
 /**
- * Asks for a field's value.
+ * Request for a field's value.
  *
  * @generated from message gatehouse.storage.v1.GetFieldRequest
  */
@@ -291,7 +291,7 @@ export const GetFieldRequestSchema: GenMessage<GetFieldRequest> = /*@__PURE__*/
  */
 export type GetFieldResponse = Message<"gatehouse.storage.v1.GetFieldResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
@@ -334,7 +334,7 @@ export const GetFieldResponseSchema: GenMessage<GetFieldResponse> = /*@__PURE__*
   messageDesc(file_gatehouse_storage_v1_storage, 7);
 
 /**
- * Asks for an item of an array field.
+ * Request for an item of an array field.
  *
  * @generated from message gatehouse.storage.v1.GetFieldItemRequest
  */
@@ -368,7 +368,7 @@ export type GetFieldItemRequest = Message<"gatehouse.storage.v1.GetFieldItemRequ
   fromEnd: boolean;
 
   /**
-   * Answer with the number of items, too.
+   * Return the number of items too.
    *
    * @generated from field: bool with_length = 5;
    */
@@ -389,7 +389,7 @@ export const GetFieldItemRequestSchema: GenMessage<GetFieldItemRequest> = /*@__P
  */
 export type GetFieldItemResponse = Message<"gatehouse.storage.v1.GetFieldItemResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
@@ -424,7 +424,7 @@ export type GetFieldItemResponse = Message<"gatehouse.storage.v1.GetFieldItemRes
   value: string;
 
   /**
-   * Number of items of the array; absent unless it was asked for.
+   * Number of items of the array; absent unless requested.
    *
    * @generated from field: optional uint32 array_length = 6;
    */
@@ -439,7 +439,7 @@ export const GetFieldItemResponseSchema: GenMessage<GetFieldItemResponse> = /*@_
   messageDesc(file_gatehouse_storage_v1_storage, 9);
 
 /**
- * Asks whether a field exists.
+ * Request for the existence of a field.
  *
  * @generated from message gatehouse.storage.v1.HasFieldRequest
  */
@@ -467,13 +467,13 @@ export const HasFieldRequestSchema: GenMessage<HasFieldRequest> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_storage, 10);
 
 /**
- * Whether a field exists.
+ * Existence of a field.
  *
  * @generated from message gatehouse.storage.v1.HasFieldResponse
  */
 export type HasFieldResponse = Message<"gatehouse.storage.v1.HasFieldResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
@@ -509,7 +509,7 @@ export const HasFieldResponseSchema: GenMessage<HasFieldResponse> = /*@__PURE__*
   messageDesc(file_gatehouse_storage_v1_storage, 11);
 
 /**
- * Asks for the type of a field's value.
+ * Request for the type of a field's value.
  *
  * @generated from message gatehouse.storage.v1.GetFieldTypeRequest
  */
@@ -543,7 +543,7 @@ export const GetFieldTypeRequestSchema: GenMessage<GetFieldTypeRequest> = /*@__P
  */
 export type GetFieldTypeResponse = Message<"gatehouse.storage.v1.GetFieldTypeResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
@@ -579,7 +579,7 @@ export const GetFieldTypeResponseSchema: GenMessage<GetFieldTypeResponse> = /*@_
   messageDesc(file_gatehouse_storage_v1_storage, 13);
 
 /**
- * Asks for an owner's programs.
+ * Request for an owner's programs.
  *
  * @generated from message gatehouse.storage.v1.ListProgramsByOwnerRequest
  */
@@ -593,23 +593,23 @@ export type ListProgramsByOwnerRequest = Message<"gatehouse.storage.v1.ListProgr
   owner: string;
 
   /**
-   * Most programs to return, 1 to 200; 50 when unset.
+   * Maximum number of programs to return, 1 to 200; 50 when unset.
    *
    * @generated from field: optional uint32 limit = 2;
    */
   limit?: number | undefined;
 
   /**
-   * Programs to pass over, at most 100,000; 0 when unset. Further down a page
-   * token is the better way: no row is passed over for it.
+   * Number of programs to skip, at most 100,000; 0 when unset. A page token is
+   * faster for later pages, because it skips no rows.
    *
    * @generated from field: optional uint32 offset = 3;
    */
   offset?: number | undefined;
 
   /**
-   * The next_page_token of the page before; the first page when unset. With it
-   * offset counts from there.
+   * The next_page_token of the previous page; the first page when unset. The
+   * offset counts from the start of that page.
    *
    * @generated from field: optional string page_token = 4;
    */
@@ -630,7 +630,7 @@ export const ListProgramsByOwnerRequestSchema: GenMessage<ListProgramsByOwnerReq
  */
 export type ListProgramsByOwnerResponse = Message<"gatehouse.storage.v1.ListProgramsByOwnerResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
@@ -651,7 +651,7 @@ export type ListProgramsByOwnerResponse = Message<"gatehouse.storage.v1.ListProg
   count: number;
 
   /**
-   * What the next page is asked for with; absent where there is none.
+   * Token for the next page. Absent on the last page.
    *
    * @generated from field: optional string next_page_token = 4;
    */
@@ -666,43 +666,44 @@ export const ListProgramsByOwnerResponseSchema: GenMessage<ListProgramsByOwnerRe
   messageDesc(file_gatehouse_storage_v1_storage, 15);
 
 /**
- * Asks for programs by name.
+ * Request for programs by name.
  *
  * @generated from message gatehouse.storage.v1.SearchProgramsRequest
  */
 export type SearchProgramsRequest = Message<"gatehouse.storage.v1.SearchProgramsRequest"> & {
   /**
-   * The name searched: 1 to 256 characters, each of which stands for itself.
+   * The name to search for: 1 to 256 characters, all of them literal.
    *
    * @generated from field: string query = 1 [json_name = "q"];
    */
   query: string;
 
   /**
-   * Match the whole name, as written. Otherwise a part of it, in any case.
+   * Match the complete name, with upper and lower case. Otherwise match a part
+   * of the name, ignoring case.
    *
    * @generated from field: bool exact = 2;
    */
   exact: boolean;
 
   /**
-   * Most programs to return, 1 to 200; 50 when unset.
+   * Maximum number of programs to return, 1 to 200; 50 when unset.
    *
    * @generated from field: optional uint32 limit = 3;
    */
   limit?: number | undefined;
 
   /**
-   * Programs to pass over, at most 100,000; 0 when unset. Further down a page
-   * token is the better way: no row is passed over for it.
+   * Number of programs to skip, at most 100,000; 0 when unset. A page token is
+   * faster for later pages, because it skips no rows.
    *
    * @generated from field: optional uint32 offset = 4;
    */
   offset?: number | undefined;
 
   /**
-   * The next_page_token of the page before, for the same name; the first page when unset. With it
-   * offset counts from there.
+   * The next_page_token of the previous page, for the same name; the first page
+   * when unset. The offset counts from the start of that page.
    *
    * @generated from field: optional string page_token = 5;
    */
@@ -723,14 +724,14 @@ export const SearchProgramsRequestSchema: GenMessage<SearchProgramsRequest> = /*
  */
 export type SearchProgramsResponse = Message<"gatehouse.storage.v1.SearchProgramsResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
   success: boolean;
 
   /**
-   * The name searched.
+   * The requested name.
    *
    * @generated from field: string query = 4;
    */
@@ -751,7 +752,7 @@ export type SearchProgramsResponse = Message<"gatehouse.storage.v1.SearchProgram
   count: number;
 
   /**
-   * What the next page is asked for with; absent where there is none.
+   * Token for the next page. Absent on the last page.
    *
    * @generated from field: optional string next_page_token = 5;
    */
@@ -766,7 +767,7 @@ export const SearchProgramsResponseSchema: GenMessage<SearchProgramsResponse> = 
   messageDesc(file_gatehouse_storage_v1_storage, 17);
 
 /**
- * Asks for what changed a program.
+ * Request for the changes of a program.
  *
  * @generated from message gatehouse.storage.v1.ListProgramHistoryRequest
  */
@@ -779,15 +780,15 @@ export type ListProgramHistoryRequest = Message<"gatehouse.storage.v1.ListProgra
   storageAddress: string;
 
   /**
-   * Most changes to return, 1 to 200; 50 when unset. A page has fewer where they
-   * are large.
+   * Maximum number of changes to return, 1 to 200; 50 when unset. A page of
+   * large changes has fewer.
    *
    * @generated from field: optional uint32 page_size = 2;
    */
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; the first page when unset.
+   * The next_page_token of the previous page; the first page when unset.
    *
    * @generated from field: optional string page_token = 3;
    */
@@ -802,13 +803,13 @@ export const ListProgramHistoryRequestSchema: GenMessage<ListProgramHistoryReque
   messageDesc(file_gatehouse_storage_v1_storage, 18);
 
 /**
- * What changed a program.
+ * The changes of a program.
  *
  * @generated from message gatehouse.storage.v1.ListProgramHistoryResponse
  */
 export type ListProgramHistoryResponse = Message<"gatehouse.storage.v1.ListProgramHistoryResponse"> & {
   /**
-   * Always true; a failure is an error.
+   * Always true: a failed call returns an error instead.
    *
    * @generated from field: bool success = 1;
    */
@@ -822,21 +823,21 @@ export type ListProgramHistoryResponse = Message<"gatehouse.storage.v1.ListProgr
   storageAddress: string;
 
   /**
-   * The newest first.
+   * Changes, latest first.
    *
    * @generated from field: repeated gatehouse.storage.v1.ProgramChange changes = 3;
    */
   changes: ProgramChange[];
 
   /**
-   * What the next page is asked for with; absent where there is none.
+   * Token for the next page. Absent on the last page.
    *
    * @generated from field: optional string next_page_token = 4;
    */
   nextPageToken?: string | undefined;
 
   /**
-   * What older blocks than this one changed is not known here.
+   * Number of the oldest block that the history covers.
    *
    * @generated from field: uint64 history_from_block = 5;
    */
@@ -857,7 +858,7 @@ export const ListProgramHistoryResponseSchema: GenMessage<ListProgramHistoryResp
  */
 export type ProgramChange = Message<"gatehouse.storage.v1.ProgramChange"> & {
   /**
-   * Number of the block that made it.
+   * Number of the block.
    *
    * @generated from field: uint64 block_number = 1;
    */
@@ -871,7 +872,7 @@ export type ProgramChange = Message<"gatehouse.storage.v1.ProgramChange"> & {
   blockHash: string;
 
   /**
-   * Milliseconds since the epoch: the block's time.
+   * Time of the block in milliseconds since the epoch.
    *
    * @generated from field: int64 timestamp_ms = 3 [json_name = "timestamp"];
    */
@@ -885,22 +886,22 @@ export type ProgramChange = Message<"gatehouse.storage.v1.ProgramChange"> & {
   transactionHash: string;
 
   /**
-   * Public key of who signed it: 0x and 64 lower-case hex digits.
+   * Public key of the signer: 0x and 64 lower-case hex digits.
    *
    * @generated from field: string sender = 5;
    */
   sender: string;
 
   /**
-   * What it did.
+   * Kind of the change.
    *
    * @generated from field: gatehouse.storage.v1.ProgramChangeKind kind = 6;
    */
   kind: ProgramChangeKind;
 
   /**
-   * Names of the top-level fields that it changed; none where it is about the
-   * whole program.
+   * Names of the changed top-level fields; empty if the change applies to the
+   * complete program.
    *
    * @generated from field: repeated string fields = 7;
    */
@@ -942,7 +943,7 @@ export type ProgramSummary = Message<"gatehouse.storage.v1.ProgramSummary"> & {
   owner: string;
 
   /**
-   * How data is encoded.
+   * Encoding of the data.
    *
    * @generated from field: gatehouse.storage.v1.ProgramEncoding encoding = 4;
    */
@@ -956,21 +957,21 @@ export type ProgramSummary = Message<"gatehouse.storage.v1.ProgramSummary"> & {
   sizeBytes: number;
 
   /**
-   * Where the data lies.
+   * Location of the data.
    *
    * @generated from field: gatehouse.storage.v1.StorageLocation storage_location = 6;
    */
   storageLocation: StorageLocation;
 
   /**
-   * When it was created.
+   * Time of the creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 8;
    */
@@ -985,13 +986,13 @@ export const ProgramSummarySchema: GenMessage<ProgramSummary> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_storage, 21);
 
 /**
- * Who may read a program.
+ * Access rule of a program.
  *
  * @generated from message gatehouse.storage.v1.AccessControl
  */
 export type AccessControl = Message<"gatehouse.storage.v1.AccessControl"> & {
   /**
-   * The rule.
+   * Mode of the rule.
    *
    * @generated from field: gatehouse.storage.v1.AccessMode mode = 1;
    */
@@ -999,21 +1000,21 @@ export type AccessControl = Message<"gatehouse.storage.v1.AccessControl"> & {
 
   /**
    * Public keys that may read a restricted program: 0x and 64 lower-case hex
-   * digits each. A rule names at most 1,000 keys in all.
+   * digits each. A rule has at most 1,000 keys in total.
    *
    * @generated from field: repeated string allowed = 2;
    */
   allowed: string[];
 
   /**
-   * Public keys that may never read it; the owner always may.
+   * Public keys that may never read the program; the owner always may.
    *
    * @generated from field: repeated string blacklisted = 3;
    */
   blacklisted: string[];
 
   /**
-   * Groups by name, which has at most 256 bytes.
+   * Groups by name. A name has at most 256 bytes.
    *
    * @generated from field: map<string, gatehouse.storage.v1.AccessGroup> groups = 4;
    */
@@ -1028,20 +1029,20 @@ export const AccessControlSchema: GenMessage<AccessControl> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_storage, 22);
 
 /**
- * Callers with permissions of their own.
+ * A group of keys with its own permissions.
  *
  * @generated from message gatehouse.storage.v1.AccessGroup
  */
 export type AccessGroup = Message<"gatehouse.storage.v1.AccessGroup"> & {
   /**
-   * Public keys of its members.
+   * Public keys of the members.
    *
    * @generated from field: repeated string members = 1;
    */
   members: string[];
 
   /**
-   * What its members may do.
+   * Permissions of the members.
    *
    * @generated from field: repeated gatehouse.storage.v1.AccessPermission permissions = 2;
    */
@@ -1056,7 +1057,7 @@ export const AccessGroupSchema: GenMessage<AccessGroup> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_storage, 23);
 
 /**
- * What a change did, as StorageOperation has it.
+ * Kinds of changes, as in StorageOperation.
  *
  * @generated from enum gatehouse.storage.v1.ProgramChangeKind
  */
@@ -1069,21 +1070,21 @@ export enum ProgramChangeKind {
   UNSPECIFIED = 0,
 
   /**
-   * Made the program.
+   * Created the program.
    *
    * @generated from enum value: PROGRAM_CHANGE_KIND_CREATE_PROGRAM = 1;
    */
   CREATE_PROGRAM = 1,
 
   /**
-   * Replaced its data.
+   * Replaced the data.
    *
    * @generated from enum value: PROGRAM_CHANGE_KIND_WRITE_PROGRAM = 2;
    */
   WRITE_PROGRAM = 2,
 
   /**
-   * Gave a field a value.
+   * Set the value of a field.
    *
    * @generated from enum value: PROGRAM_CHANGE_KIND_SET_FIELD = 3;
    */
@@ -1097,28 +1098,28 @@ export enum ProgramChangeKind {
   SET_ITEM = 4,
 
   /**
-   * Added an item to the end of an array.
+   * Appended an item to an array.
    *
    * @generated from enum value: PROGRAM_CHANGE_KIND_APPEND_ITEM = 5;
    */
   APPEND_ITEM = 5,
 
   /**
-   * Took a field away.
+   * Deleted a field.
    *
    * @generated from enum value: PROGRAM_CHANGE_KIND_DELETE_FIELD = 6;
    */
   DELETE_FIELD = 6,
 
   /**
-   * Took an item of an array away.
+   * Deleted an item of an array.
    *
    * @generated from enum value: PROGRAM_CHANGE_KIND_DELETE_ITEM = 7;
    */
   DELETE_ITEM = 7,
 
   /**
-   * Replaced the rule of access.
+   * Replaced the access rule.
    *
    * @generated from enum value: PROGRAM_CHANGE_KIND_UPDATE_ACCESS = 8;
    */
@@ -1132,7 +1133,7 @@ export const ProgramChangeKindSchema: GenEnum<ProgramChangeKind> = /*@__PURE__*/
   enumDesc(file_gatehouse_storage_v1_storage, 0);
 
 /**
- * The rule of access.
+ * Modes of access rules.
  *
  * @generated from enum gatehouse.storage.v1.AccessMode
  */
@@ -1145,21 +1146,22 @@ export enum AccessMode {
   UNSPECIFIED = 0,
 
   /**
-   * Anyone reads.
+   * Everyone may read.
    *
    * @generated from enum value: ACCESS_MODE_PUBLIC = 1;
    */
   PUBLIC = 1,
 
   /**
-   * The owner reads.
+   * Only the owner may read.
    *
    * @generated from enum value: ACCESS_MODE_OWNER = 2;
    */
   OWNER = 2,
 
   /**
-   * The owner, the allowed, and members of a group with read.
+   * The owner, the allowed keys, and the members of groups with the read
+   * permission may read.
    *
    * @generated from enum value: ACCESS_MODE_RESTRICTED = 3;
    */
@@ -1173,7 +1175,7 @@ export const AccessModeSchema: GenEnum<AccessMode> = /*@__PURE__*/
   enumDesc(file_gatehouse_storage_v1_storage, 1);
 
 /**
- * What a member of a group may do.
+ * Permissions of group members.
  *
  * @generated from enum gatehouse.storage.v1.AccessPermission
  */
@@ -1207,7 +1209,7 @@ export const AccessPermissionSchema: GenEnum<AccessPermission> = /*@__PURE__*/
   enumDesc(file_gatehouse_storage_v1_storage, 2);
 
 /**
- * How a program's data is encoded.
+ * Encodings of a program's data.
  *
  * @generated from enum gatehouse.storage.v1.ProgramEncoding
  */
@@ -1227,7 +1229,7 @@ export enum ProgramEncoding {
   JSON = 1,
 
   /**
-   * Bytes, given as base64.
+   * Bytes, returned as base64.
    *
    * @generated from enum value: PROGRAM_ENCODING_BINARY = 2;
    */
@@ -1241,7 +1243,7 @@ export const ProgramEncodingSchema: GenEnum<ProgramEncoding> = /*@__PURE__*/
   enumDesc(file_gatehouse_storage_v1_storage, 3);
 
 /**
- * Where a program's data lies.
+ * Locations of a program's data.
  *
  * @generated from enum gatehouse.storage.v1.StorageLocation
  */
@@ -1268,7 +1270,7 @@ export const StorageLocationSchema: GenEnum<StorageLocation> = /*@__PURE__*/
   enumDesc(file_gatehouse_storage_v1_storage, 4);
 
 /**
- * JSON type of a value.
+ * JSON types of a value.
  *
  * @generated from enum gatehouse.storage.v1.ValueType
  */
@@ -1330,13 +1332,13 @@ export const ValueTypeSchema: GenEnum<ValueType> = /*@__PURE__*/
   enumDesc(file_gatehouse_storage_v1_storage, 5);
 
 /**
- * Reads of storage programs.
+ * Reads storage programs.
  *
  * @generated from service gatehouse.storage.v1.StorageService
  */
 export const StorageService: GenService<{
   /**
-   * A storage program. It comes with its record and its data.
+   * Returns a storage program with its data.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.GetProgram
    */
@@ -1346,7 +1348,7 @@ export const StorageService: GenService<{
     output: typeof GetProgramResponseSchema;
   },
   /**
-   * The program's raw data.
+   * Returns the raw data of a program.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.GetProgramData
    */
@@ -1356,9 +1358,10 @@ export const StorageService: GenService<{
     output: typeof GetProgramDataResponseSchema;
   },
   /**
-   * The names of the top-level fields. They come in the document's order.
+   * Returns the names of the top-level fields. The names are in the document's
+   * order.
    *
-   * Errors: INVALID_FIELD_TYPE when the document is not an object.
+   * Errors: INVALID_FIELD_TYPE if the document is not an object.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.ListFields
    */
@@ -1368,9 +1371,9 @@ export const StorageService: GenService<{
     output: typeof ListFieldsResponseSchema;
   },
   /**
-   * The value of a top-level field.
+   * Returns the value of a top-level field.
    *
-   * Errors: FIELD_NOT_FOUND; INVALID_FIELD_TYPE when the document is not an
+   * Errors: FIELD_NOT_FOUND; INVALID_FIELD_TYPE if the document is not an
    * object.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.GetField
@@ -1381,10 +1384,10 @@ export const StorageService: GenService<{
     output: typeof GetFieldResponseSchema;
   },
   /**
-   * An item of an array field.
+   * Returns an item of an array field.
    *
-   * Errors: FIELD_NOT_FOUND; INVALID_FIELD_TYPE when the field is not an
-   * array; INDEX_OUT_OF_BOUNDS.
+   * Errors: FIELD_NOT_FOUND; INVALID_FIELD_TYPE if the field is not an array;
+   * INDEX_OUT_OF_BOUNDS.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.GetFieldItem
    */
@@ -1394,9 +1397,9 @@ export const StorageService: GenService<{
     output: typeof GetFieldItemResponseSchema;
   },
   /**
-   * Whether a top-level field exists.
+   * Returns whether a top-level field exists.
    *
-   * Errors: INVALID_FIELD_TYPE when the document is not an object.
+   * Errors: INVALID_FIELD_TYPE if the document is not an object.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.HasField
    */
@@ -1406,9 +1409,9 @@ export const StorageService: GenService<{
     output: typeof HasFieldResponseSchema;
   },
   /**
-   * The type of a top-level field's value.
+   * Returns the type of a top-level field's value.
    *
-   * Errors: FIELD_NOT_FOUND; INVALID_FIELD_TYPE when the document is not an
+   * Errors: FIELD_NOT_FOUND; INVALID_FIELD_TYPE if the document is not an
    * object.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.GetFieldType
@@ -1419,10 +1422,11 @@ export const StorageService: GenService<{
     output: typeof GetFieldTypeResponseSchema;
   },
   /**
-   * What changed the program. The newest changes come first, as far as the
-   * node keeps them; its access rule as it is now says who may read all of them.
+   * Returns the changes of a program. The latest changes come first, as far
+   * back as the node keeps them. The current access rule applies to the
+   * complete history.
    *
-   * Errors: INVALID_REQUEST also for a page token that is none.
+   * Errors: INVALID_REQUEST, also for an invalid page token.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.ListProgramHistory
    */
@@ -1432,8 +1436,8 @@ export const StorageService: GenService<{
     output: typeof ListProgramHistoryResponseSchema;
   },
   /**
-   * The programs of an owner. Those that the caller may read come, the newest
-   * first.
+   * Returns the programs of an owner. The list has the programs that the caller
+   * may read, newest first.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.ListProgramsByOwner
    */
@@ -1443,8 +1447,8 @@ export const StorageService: GenService<{
     output: typeof ListProgramsByOwnerResponseSchema;
   },
   /**
-   * The programs with a matching name. Those that the caller may read come, the
-   * newest first.
+   * Returns the programs with a matching name. The list has the programs that
+   * the caller may read, newest first.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.SearchPrograms
    */

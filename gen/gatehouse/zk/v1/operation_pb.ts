@@ -2,7 +2,8 @@
 // @generated from file gatehouse/zk/v1/operation.proto (package gatehouse.zk.v1, syntax proto3)
 /* eslint-disable */
 
-// What transactions change in the commitment tree and among the nullifiers.
+// Changes of the commitment tree and the nullifiers, as transactions contain
+// them.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -22,7 +23,7 @@ export const file_gatehouse_zk_v1_operation: GenFile = /*@__PURE__*/
  */
 export type ZkOperation = Message<"gatehouse.zk.v1.ZkOperation"> & {
   /**
-   * What to do.
+   * The change.
    *
    * @generated from oneof gatehouse.zk.v1.ZkOperation.operation
    */
@@ -36,7 +37,7 @@ export type ZkOperation = Message<"gatehouse.zk.v1.ZkOperation"> & {
     case: "addCommitment";
   } | {
     /**
-     * Marks a nullifier as spent, for ever.
+     * Marks a nullifier as spent, permanently.
      *
      * @generated from field: gatehouse.zk.v1.SpendNullifier spend_nullifier = 2;
      */
@@ -53,11 +54,11 @@ export const ZkOperationSchema: GenMessage<ZkOperation> = /*@__PURE__*/
   messageDesc(file_gatehouse_zk_v1_operation, 0);
 
 /**
- * Adds a commitment as the next leaf. Any sender may, once for each
- * commitment.
+ * Adds a commitment as the next leaf. Any sender may add a commitment, but each
+ * commitment only once.
  *
- * Errors: INVALID_REQUEST for a malformed commitment, and when the tree's 2^20
- * leaves are used up; ALREADY_EXISTS for one that is in the tree.
+ * Errors: INVALID_REQUEST for a malformed commitment, and if all 2^20 leaves of
+ * the tree are in use; ALREADY_EXISTS for a commitment that is in the tree.
  *
  * @generated from message gatehouse.zk.v1.AddCommitment
  */
@@ -79,29 +80,29 @@ export const AddCommitmentSchema: GenMessage<AddCommitment> = /*@__PURE__*/
   messageDesc(file_gatehouse_zk_v1_operation, 1);
 
 /**
- * Spends a nullifier, once. Where the genesis has a verification key, the
- * proof decides and any sender may hand it in; where it has none, only an
- * authority of the genesis may.
+ * Spends a nullifier, once. If the genesis has a verification key, any sender
+ * may submit a valid proof; otherwise only an authority of the genesis may
+ * spend.
  *
- * Errors: INVALID_REQUEST for a malformed hash; ALREADY_EXISTS for a nullifier
- * that is spent; INVALID_PROOF for a proof that does not hold, or a root that
- * is not known; PERMISSION_DENIED for a sender who may not.
+ * Errors: INVALID_REQUEST for a malformed hash; ALREADY_EXISTS for a spent
+ * nullifier; INVALID_PROOF for an invalid proof, or an unknown root;
+ * PERMISSION_DENIED for a sender without permission.
  *
  * @generated from message gatehouse.zk.v1.SpendNullifier
  */
 export type SpendNullifier = Message<"gatehouse.zk.v1.SpendNullifier"> & {
   /**
-   * 0x and 64 lower-case hex digits; below the order of BN254's scalar field
-   * where a proof is needed.
+   * 0x and 64 lower-case hex digits; below the order of BN254's scalar field if
+   * a proof is required.
    *
    * @generated from field: string nullifier_hash = 1;
    */
   nullifierHash: string;
 
   /**
-   * Root that the proof was made for: 0x and 64 lower-case hex digits. Current
-   * after at least one of the 256 blocks before its own, or at some time within
-   * the ten minutes before its block's. Only with a proof.
+   * Root of the proof: 0x and 64 lower-case hex digits. It must have been
+   * current after at least one of the 256 blocks before this block, or at some
+   * time within the ten minutes before this block's time. Only with a proof.
    *
    * @generated from field: string root = 2;
    */
@@ -124,9 +125,9 @@ export const SpendNullifierSchema: GenMessage<SpendNullifier> = /*@__PURE__*/
   messageDesc(file_gatehouse_zk_v1_operation, 2);
 
 /**
- * A Groth16 proof over BN254, encoded as EIP-196 and EIP-197 have it: each
- * coordinate is 32 bytes, big-endian; of a coordinate in the extension field
- * the imaginary part comes first.
+ * A Groth16 proof over BN254, encoded as in EIP-196 and EIP-197: each
+ * coordinate is 32 bytes, big-endian. In the extension field, the imaginary
+ * part of a coordinate comes first.
  *
  * @generated from message gatehouse.zk.v1.Groth16Proof
  */

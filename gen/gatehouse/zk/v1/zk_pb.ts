@@ -3,14 +3,14 @@
 /* eslint-disable */
 
 // The commitment tree and the nullifiers. The tree is binary, of depth 20,
-// hashed with Poseidon (circomlib parameters, BN254, two inputs); an empty
-// leaf is 0. Hashes are 0x and 64 lower-case hex digits.
+// hashed with Poseidon (circomlib parameters, BN254, two inputs); an empty leaf
+// is 0. Hashes are 0x and 64 lower-case hex digits.
 //
-// A proof holds for one root, and a block may change the root at any time. So a
-// root is known while it was current after one of the last 256 blocks, or at
-// some time within the last ten minutes, by the times in the headers of blocks:
-// a proof that was asked for, made into a zero-knowledge proof and sent in is
-// still good when it arrives.
+// A proof is valid for one root, and any block may change the root. Therefore a
+// root stays known if it was current after one of the last 256 blocks, or at
+// some time within the last ten minutes, by the times in block headers. A
+// client has that long to request a proof, create a zero-knowledge proof from
+// it, and submit that.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -27,13 +27,13 @@ export const file_gatehouse_zk_v1_zk: GenFile = /*@__PURE__*/
   fileDesc("ChhnYXRlaG91c2UvemsvdjEvemsucHJvdG8SD2dhdGVob3VzZS56ay52MSI6ChRHZXRNZXJrbGVSb290UmVxdWVzdBIYCgVibG9jaxgBIAEoBEIEkJMaAUgAiAEBQggKBl9ibG9jayJUChVHZXRNZXJrbGVSb290UmVzcG9uc2USEQoJcm9vdF9oYXNoGAEgASgJEhQKDGJsb2NrX251bWJlchgCIAEoBBISCgpsZWFmX2NvdW50GAMgASgNIlYKFUdldE1lcmtsZVByb29mUmVxdWVzdBIbCgpjb21taXRtZW50GAEgASgJQgfgQQKYkxoDEhcKBHJvb3QYAiABKAlCBJiTGgNIAIgBAUIHCgVfcm9vdCJvChZHZXRNZXJrbGVQcm9vZlJlc3BvbnNlEhIKCmNvbW1pdG1lbnQYASABKAkSKwoFcHJvb2YYAiABKAsyHC5nYXRlaG91c2UuemsudjEuTWVya2xlUHJvb2YSFAoMYmxvY2tfbnVtYmVyGAMgASgEIoABCgtNZXJrbGVQcm9vZhIrCghzaWJsaW5ncxgBIAMoCzIZLmdhdGVob3VzZS56ay52MS5TaWJsaW5ncxIUCgxwYXRoX2luZGljZXMYAiADKA0SDAoEcm9vdBgDIAEoCRIMCgRsZWFmGAQgASgJEhIKCmxlYWZfaW5kZXgYBSABKA0iIAoIU2libGluZ3MSDgoGaGFzaGVzGAEgAygJOgTwkhoBIjYKE0dldE51bGxpZmllclJlcXVlc3QSHwoObnVsbGlmaWVyX2hhc2gYASABKAlCB+BBApiTGgMiqAEKFEdldE51bGxpZmllclJlc3BvbnNlEgwKBHVzZWQYASABKAgSFgoObnVsbGlmaWVyX2hhc2gYAiABKAkSHwoMYmxvY2tfbnVtYmVyGAMgASgEQgT4khoBSACIAQESIwoQdHJhbnNhY3Rpb25faGFzaBgEIAEoCUIE+JIaAUgBiAEBQg8KDV9ibG9ja19udW1iZXJCEwoRX3RyYW5zYWN0aW9uX2hhc2gytQMKCVprU2VydmljZRKDAQoNR2V0TWVya2xlUm9vdBIlLmdhdGVob3VzZS56ay52MS5HZXRNZXJrbGVSb290UmVxdWVzdBomLmdhdGVob3VzZS56ay52MS5HZXRNZXJrbGVSb290UmVzcG9uc2UiI5ACAfqSGgEJgJMaAoLT5JMCERIPL3prL21lcmtsZS1yb290EpQBCg5HZXRNZXJrbGVQcm9vZhImLmdhdGVob3VzZS56ay52MS5HZXRNZXJrbGVQcm9vZlJlcXVlc3QaJy5nYXRlaG91c2UuemsudjEuR2V0TWVya2xlUHJvb2ZSZXNwb25zZSIxkAIB+pIaAQmAkxoCgtPkkwIfEh0vemsvbWVya2xlL3Byb29mL3tjb21taXRtZW50fRKKAQoMR2V0TnVsbGlmaWVyEiQuZ2F0ZWhvdXNlLnprLnYxLkdldE51bGxpZmllclJlcXVlc3QaJS5nYXRlaG91c2UuemsudjEuR2V0TnVsbGlmaWVyUmVzcG9uc2UiLZACAYCTGgKC0+STAiASHi96ay9udWxsaWZpZXIve251bGxpZmllcl9oYXNofUInWiVnYXRlaG91c2UuZXhhbXBsZS9jb250cmFjdC96ay92MTt6a3YxYgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior]);
 
 /**
- * Asks for a root.
+ * Request for a root.
  *
  * @generated from message gatehouse.zk.v1.GetMerkleRootRequest
  */
 export type GetMerkleRootRequest = Message<"gatehouse.zk.v1.GetMerkleRootRequest"> & {
   /**
-   * The root as it was after this block; the current one when
+   * Number of the block after which to read the root; the current root when
    * unset, 18446744073709551615 or the word latest.
    *
    * @generated from field: optional uint64 block = 1;
@@ -55,14 +55,14 @@ export const GetMerkleRootRequestSchema: GenMessage<GetMerkleRootRequest> = /*@_
  */
 export type GetMerkleRootResponse = Message<"gatehouse.zk.v1.GetMerkleRootResponse"> & {
   /**
-   * The root; that of the empty tree while there is no leaf.
+   * The root; the root of the empty tree if there are no leaves.
    *
    * @generated from field: string root_hash = 1;
    */
   rootHash: string;
 
   /**
-   * Number of the block that made this root.
+   * Number of the block that created this root.
    *
    * @generated from field: uint64 block_number = 2;
    */
@@ -84,21 +84,21 @@ export const GetMerkleRootResponseSchema: GenMessage<GetMerkleRootResponse> = /*
   messageDesc(file_gatehouse_zk_v1_zk, 1);
 
 /**
- * Asks for a proof.
+ * Request for a proof.
  *
  * @generated from message gatehouse.zk.v1.GetMerkleProofRequest
  */
 export type GetMerkleProofRequest = Message<"gatehouse.zk.v1.GetMerkleProofRequest"> & {
   /**
-   * 0x and 64 hex digits in either case.
+   * 0x and 64 hex digits in upper or lower case.
    *
    * @generated from field: string commitment = 1;
    */
   commitment: string;
 
   /**
-   * Root that the proof is to lead to, 0x and 64 hex digits in either case; the
-   * current one when unset.
+   * Root of the proof, 0x and 64 hex digits in upper or lower case; the current
+   * one when unset.
    *
    * @generated from field: optional string root = 2;
    */
@@ -113,7 +113,7 @@ export const GetMerkleProofRequestSchema: GenMessage<GetMerkleProofRequest> = /*
   messageDesc(file_gatehouse_zk_v1_zk, 2);
 
 /**
- * A proof and where it holds.
+ * A proof and its block.
  *
  * @generated from message gatehouse.zk.v1.GetMerkleProofResponse
  */
@@ -133,7 +133,7 @@ export type GetMerkleProofResponse = Message<"gatehouse.zk.v1.GetMerkleProofResp
   proof?: MerkleProof | undefined;
 
   /**
-   * Number of the block that made the proof's root.
+   * Number of the block that created the proof's root.
    *
    * @generated from field: uint64 block_number = 3;
    */
@@ -154,22 +154,22 @@ export const GetMerkleProofResponseSchema: GenMessage<GetMerkleProofResponse> = 
  */
 export type MerkleProof = Message<"gatehouse.zk.v1.MerkleProof"> & {
   /**
-   * For each level from the leaf upwards, the node beside the path.
+   * For each level from the leaf upwards, the sibling of the path's node.
    *
    * @generated from field: repeated gatehouse.zk.v1.Siblings siblings = 1;
    */
   siblings: Siblings[];
 
   /**
-   * For each level from the leaf upwards, 0 when the path's node is the left
-   * one, 1 when it is the right one.
+   * For each level from the leaf upwards, 0 if the path's node is the left
+   * child, 1 if it is the right child.
    *
    * @generated from field: repeated uint32 path_indices = 2;
    */
   pathIndices: number[];
 
   /**
-   * The root that the proof leads to.
+   * The root to which the proof leads.
    *
    * @generated from field: string root = 3;
    */
@@ -198,7 +198,8 @@ export const MerkleProofSchema: GenMessage<MerkleProof> = /*@__PURE__*/
   messageDesc(file_gatehouse_zk_v1_zk, 4);
 
 /**
- * The nodes beside the path on one level: one, since the tree is binary.
+ * The siblings of the path's node on one level: one, because the tree is
+ * binary.
  *
  * @generated from message gatehouse.zk.v1.Siblings
  */
@@ -219,13 +220,13 @@ export const SiblingsSchema: GenMessage<Siblings> = /*@__PURE__*/
   messageDesc(file_gatehouse_zk_v1_zk, 5);
 
 /**
- * Asks about a nullifier.
+ * Request for a nullifier.
  *
  * @generated from message gatehouse.zk.v1.GetNullifierRequest
  */
 export type GetNullifierRequest = Message<"gatehouse.zk.v1.GetNullifierRequest"> & {
   /**
-   * 0x and 64 hex digits in either case.
+   * 0x and 64 hex digits in upper or lower case.
    *
    * @generated from field: string nullifier_hash = 1;
    */
@@ -240,13 +241,13 @@ export const GetNullifierRequestSchema: GenMessage<GetNullifierRequest> = /*@__P
   messageDesc(file_gatehouse_zk_v1_zk, 6);
 
 /**
- * Whether a nullifier has been used, and where.
+ * State of a nullifier.
  *
  * @generated from message gatehouse.zk.v1.GetNullifierResponse
  */
 export type GetNullifierResponse = Message<"gatehouse.zk.v1.GetNullifierResponse"> & {
   /**
-   * It has been used.
+   * The nullifier is spent.
    *
    * @generated from field: bool used = 1;
    */
@@ -260,15 +261,15 @@ export type GetNullifierResponse = Message<"gatehouse.zk.v1.GetNullifierResponse
   nullifierHash: string;
 
   /**
-   * Block that used it; absent when unused.
+   * Number of the block that spent it; absent if unspent.
    *
    * @generated from field: optional uint64 block_number = 3;
    */
   blockNumber?: bigint | undefined;
 
   /**
-   * Hash of the transaction that used it: 0x and 64 hex digits; absent when
-   * unused.
+   * Hash of the transaction that spent it: 0x and 64 hex digits; absent if
+   * unspent.
    *
    * @generated from field: optional string transaction_hash = 4;
    */
@@ -283,17 +284,17 @@ export const GetNullifierResponseSchema: GenMessage<GetNullifierResponse> = /*@_
   messageDesc(file_gatehouse_zk_v1_zk, 7);
 
 /**
- * Merkle and nullifier reads.
+ * Reads the commitment tree and the nullifiers.
  *
  * @generated from service gatehouse.zk.v1.ZkService
  */
 export const ZkService: GenService<{
   /**
-   * The root of the commitment tree. It is the current one, or the one after a
-   * block.
+   * Returns the root of the commitment tree. It is the current root, or the
+   * root after a given block.
    *
-   * Errors: NOT_FOUND for a block that is not there yet, or that is none of the
-   * last 256 and was not the newest one within the last ten minutes.
+   * Errors: NOT_FOUND for a block that does not exist yet, or that is neither
+   * one of the last 256 nor was the latest one within the last ten minutes.
    *
    * @generated from rpc gatehouse.zk.v1.ZkService.GetMerkleRoot
    */
@@ -303,12 +304,12 @@ export const ZkService: GenService<{
     output: typeof GetMerkleRootResponseSchema;
   },
   /**
-   * Proof that a commitment is in the tree. It is for the current root, or for
-   * another one that is known.
+   * Returns a proof that a commitment is in the tree. The proof is for the
+   * current root, or for another known root.
    *
    * Errors: INVALID_REQUEST for a malformed commitment or root; NOT_FOUND for a
    * commitment that is not in the tree, or was not yet under that root, and for
-   * a root that is not known.
+   * an unknown root.
    *
    * @generated from rpc gatehouse.zk.v1.ZkService.GetMerkleProof
    */
@@ -318,7 +319,7 @@ export const ZkService: GenService<{
     output: typeof GetMerkleProofResponseSchema;
   },
   /**
-   * Whether a nullifier has been used.
+   * Returns whether a nullifier is spent.
    *
    * Errors: INVALID_REQUEST for a malformed hash.
    *
