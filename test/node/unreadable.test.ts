@@ -102,7 +102,7 @@ function masked(said: readonly Said[], address: string, name: string): string[] 
   return (
     said
       .filter(({ request }) => request.includes(address) || request.includes(name) || request.includes(absentName))
-      // Proofs are of the tree, in which nothing can be hidden: docs/decisions/0040-not-readable-is-not-there.md.
+      // Proofs are of the tree, in which nothing can be hidden: docs/decisions/0040-unreadable-programs.md.
       .filter(({ door, request }) => !/getproof|\/state\/proof/i.test(`${door} ${request}`))
       // How much a stream says in a while is another matter; those of events are asked below.
       .filter(
