@@ -97,7 +97,7 @@ async function writeShims(bin: string, firstPort: string): Promise<void> {
       'case "$*" in',
       `  ci | "run build") ;;`,
       `  start) exec ${scripts["start"]} --rpc-port ${firstPort} ;;`,
-      `  "run bench -- "* | "run campaign -- "*) suite=$2; shift 3; ${node} "dist/$suite/main.js" "$@" ;;`,
+      `  "run bench -- "* | "run campaign -- "*) suite=$2; shift 3; ${node} "dist/tools/$suite/main.js" "$@" ;;`,
       `  *) echo "npm $* is not for a test" >&2; exit 1 ;;`,
       "esac",
     ].join("\n"),
