@@ -39,7 +39,7 @@ export function valuesByName(given: object, whoHas: string): ReadonlyMap<string,
   for (const key of values.keys()) {
     if (!options.some(({ name }) => name === key)) {
       const meant = suggest(key, options, ({ name }) => name);
-      throw new ConfigError(`${whoHas} the key "${key}", which is no option${meant}.`);
+      throw new ConfigError(`${whoHas} the key "${key}", which is not an option${meant}.`);
     }
   }
   return values;

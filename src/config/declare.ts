@@ -94,5 +94,5 @@ export function fallbackOf({ fallback }: Option, valueOf: (name: string) => unkn
  * Returns the description of an option with its default. Omits an empty default, and that of a switch, which is off.
  */
 export function describeOption({ description, fallback = "", type }: Option): string {
-  return fallback === "" || type.placeholder === undefined ? description : `${description} (default: ${fallback})`;
+  return fallback === "" || type.placeholder === undefined ? description : `${description} Default: ${fallback}.`;
 }

@@ -42,64 +42,64 @@ export const optionsByKey = declareOptions({
   metricsEnabled: {
     type: toggle,
     fallback: "false",
-    description: "Serves metrics for Prometheus on --metrics-port.",
+    description: "Serve metrics for Prometheus on --metrics-port.",
   },
   otlpEndpoint: {
     // Standard variable of OpenTelemetry.
     env: "OTEL_EXPORTER_OTLP_ENDPOINT",
     type: webAddress,
-    description: "Collector that gets a trace of each request (OpenTelemetry, OTLP over HTTP); none when not given.",
+    description:
+      "URL of an OpenTelemetry collector (OTLP over HTTP), which gets a trace of each request. Default: no traces.",
   },
-  mcpEnabled: { type: toggle, fallback: "false", description: "Serves tools for assistants (MCP) on --mcp-port." },
+  mcpEnabled: { type: toggle, fallback: "false", description: "Serve tools for AI assistants (MCP) on --mcp-port." },
   metricsPort: { type: port, fallback: "9090", description: "Port of the metrics." },
   mcpPort: { type: port, fallback: "3001", description: "Port of the MCP server." },
   publicUrl: {
     type: webAddress,
-    description: "Address at which peers reach the node; made from host and port when not given.",
+    description: "Address at which others reach the RPC port. Default: built from --host and --rpc-port.",
   },
   genesisFile: {
     name: "genesis",
     type: path("FILE"),
     description:
-      "Genesis file (JSON); needed at the first start, must not change afterwards. genesis.json of the data directory when not given.",
+      "Genesis file (JSON). Required at the first start; must not change afterwards. Default: genesis.json in the data directory.",
   },
   peersFile: {
     name: "peers",
     type: path("FILE"),
     description:
-      "Peers file (JSON); a node that knows no peers is dormant until one is added or shakes hands. peers.json of the data directory when not given.",
+      "Peers file (JSON). A node without peers is dormant until one is added or completes a handshake. Default: peers.json in the data directory.",
   },
   omniUrl: {
     type: webAddress,
-    description:
-      "Address at which nodes reach this one; made from --public-url or the host and --omni-port when not given.",
+    description: "Address at which nodes reach this one. Default: built from --public-url or --host, and --omni-port.",
   },
   omniTls: {
     type: onOff,
     fallback: "on",
     description:
-      "Mutual TLS between nodes; all nodes of a network must have the same, off only behind something that does it.",
+      "Mutual TLS between nodes. All nodes of a network must use the same value. Use off only if a proxy in front of the port provides mutual TLS.",
   },
   followers: {
     type: oneOf("WHO", ["open", "listed"]),
     description:
-      "Nodes that get whole blocks, private programs in them too: every node, or those that the genesis or the operator names; listed when not given where the genesis has followers, open otherwise.",
+      "Nodes that get full blocks, including private programs. open: every node. listed: those that the genesis or the operator names. Default: listed if the genesis has followers, otherwise open.",
   },
   allowPrivatePeers: {
     type: toggle,
     fallback: "false",
-    description: "Lets peers name loopback and private addresses, for networks on one machine or site.",
+    description: "Allow peers at loopback and private addresses, for networks on one machine or site.",
   },
   tlsCertFile: {
     name: "tls-cert",
     type: path("FILE"),
     description:
-      "Certificate chain (PEM) of the RPC port, which then speaks HTTPS and gRPC over TLS; read again when it changes, and on SIGHUP.",
+      "Certificate chain (PEM) of the RPC port, which then serves HTTPS and gRPC over TLS. Reloaded when the file changes, and on SIGHUP.",
   },
   tlsKeyFile: {
     name: "tls-key",
     type: path("FILE"),
-    description: "Private key (PEM) of --tls-cert; read again with it.",
+    description: "Private key (PEM) of --tls-cert. Reloaded with it.",
   },
   controlSocket: {
     type: path("PATH"),
@@ -109,175 +109,178 @@ export const optionsByKey = declareOptions({
   controlPort: {
     type: port,
     description:
-      "Port on 127.0.0.1 of the control service, for those who hold <data-dir>/control.token; none when not given.",
+      "Port of the control service on 127.0.0.1, for clients that have the token in <data-dir>/control.token. Default: none.",
   },
   databaseUrl: {
     name: "database",
     type: databaseUrl,
     fallback: "sqlite:<data-dir>/gatehouse.sqlite",
     description:
-      "Database: a file of SQLite, or PostgreSQL; of several servers the primary is found, also when it changes.",
+      "Database: a SQLite file, or PostgreSQL. Given several servers, the node finds the primary, also after a failover.",
   },
   role: {
     type: oneOf("ROLE", ["writer", "reader", "standby"]),
     fallback: "writer",
     description:
-      "A reader serves reads of a database that another node writes, and applies nothing; a standby does so until that node is gone, and then writes.",
+      "writer: applies blocks. reader: read-only, on a database that another node writes. standby: a reader that takes over when the writer is gone.",
   },
   workers: {
     type: countOrAuto("N", 64),
     fallback: "1",
     description:
-      "Processes that serve the RPC port; auto takes one for each processor. 1 serves it in the node's own process; from 2 on there are so many beside that.",
+      "Processes that serve the RPC port; auto starts one for each processor. 1: the node's own process. From 2: that many workers, in addition to the node's own process.",
   },
   edge: {
     type: oneOf("KIND", ["compiled", "express"]),
     fallback: "compiled",
     description:
-      "What answers HTTP/1.1 first: compiled routes, which are faster and hand what they do not know to the application of Express; or that application alone, of which tracers and loggers know the routes. The answers are the same.",
+      "First handler of HTTP/1.1. compiled: compiled routes, which are faster and pass other requests to the Express application. express: that application alone, whose routes tracers and loggers can name. Responses are identical.",
   },
   recover: {
     type: toggle,
     fallback: "false",
     description:
-      "The operator's word that no newer block exists anywhere than those in the database: blocks are made without hearing from a peer first, and evidence of two blocks of one number is taken as dealt with. A database that belongs to another key is taken over.",
+      "Confirm that no newer block exists anywhere, and make blocks without asking a peer. If one exists, the chain forks. Also resolves evidence of forks, and takes over a database that belongs to another key.",
   },
   sync: {
     type: oneOf("HOW", ["auto", "snapshot", "blocks"]),
     fallback: "auto",
     description:
-      "How a node without blocks gets the state: from a snapshot of its peers, by applying all blocks, or whichever is faster.",
+      "How a node without blocks gets the state. snapshot: from its peers' snapshots. blocks: by applying all blocks. auto: whichever is faster.",
   },
   snapshotEvery: {
     type: count("BLOCKS", "a whole number from 0 (none)"),
     fallback: "1000",
     description:
-      "Makes a snapshot of the state after each so many blocks, for nodes that join; the newest two are kept.",
+      "Number of blocks between snapshots of the state, which let new nodes join. The node retains the latest two; 0 disables snapshots.",
   },
   retainBlocks: {
     type: countFrom("BLOCKS", 256, "all"),
     fallback: "0",
     description:
-      "Keeps the transactions of so many newest blocks and removes older ones, of which the headers stay; all when 0.",
+      "Number of latest blocks whose transactions are retained. Of older blocks, only the headers are. 0 retains all.",
   },
   trustedProxies: {
     type: addressRanges,
     fallback: "",
-    description: "Proxies whose X-Forwarded-For and Forwarded headers are believed.",
+    description: "Proxies whose X-Forwarded-For and Forwarded headers are trusted. Default: none.",
   },
   identityMode: {
     type: oneOf("MODE", ["signed", "trusted-header"]),
     fallback: "signed",
-    description: "How callers prove their identity: by signature, or by a gateway that has authenticated them.",
+    description:
+      "How callers prove their identity. signed: by signature. trusted-header: by a gateway that authenticates them.",
   },
   identityForm: {
     type: oneOf("FORM", ["any", "network"]),
     fallback: "any",
-    description: "Which signed identities are taken: any, or only those that name this network.",
+    description: "Signed identities to accept. any: all. network: only those that name this network.",
   },
   rateLimitPerMinute: {
     name: "rate-limit",
     type: count("NUMBER", "a whole number from 0 (no limit)"),
     fallback: "2000",
-    description: "Requests a minute for one address.",
+    description: "Requests per minute from one address; 0 disables the limit.",
   },
   rateLimitExempt: {
     type: addressRanges,
     fallback: "127.0.0.0/8,::1/128",
-    description: "Addresses that are not counted, whose transactions no share or rate holds for.",
+    description: "Addresses exempt from --rate-limit. No quota or rate applies to their transactions either.",
   },
   senderBytesPerMinute: {
     type: count("BYTES", "a whole number from 0 (no limit)"),
     fallback: "8388608",
-    description: "Bytes of transactions a minute of one sender, and of one address.",
+    description: "Bytes of transactions per minute from one sender, and from one address; 0 disables the limit.",
   },
   senderProgramsPerMinute: {
     type: count("NUMBER", "a whole number from 0 (no limit)"),
     fallback: "60",
-    description: "New programs a minute of one sender, and of one address.",
+    description: "New programs per minute from one sender, and from one address; 0 disables the limit.",
   },
   senderLeavesPerMinute: {
     type: count("NUMBER", "a whole number from 0 (no limit)"),
     fallback: "60",
-    description: "New commitments a minute of one sender, and of one address; at 100 one fills the tree in a week.",
+    description:
+      "New commitments per minute from one sender, and from one address; 0 disables the limit. At 100, one sender fills the tree in a week.",
   },
   writers: {
     type: oneOf("RULE", ["open", "listed"]),
     fallback: "open",
-    description: "Whose transactions are taken: anybody's, or those of keys in the genesis and in --writers-file.",
+    description:
+      "Senders whose transactions are accepted. open: all. listed: keys in the genesis and in --writers-file.",
   },
   writersFile: {
     type: path("FILE"),
-    description: "Keys that may write with --writers listed, beside those in the genesis (JSON).",
+    description: "File (JSON) of keys that may write with --writers listed, in addition to those in the genesis.",
   },
   connectionsPerAddress: {
     type: count("NUMBER", "a whole number from 0 (no limit)"),
     fallback: "256",
-    description: "Connections of one address at a time; those of --trusted-proxies are not counted.",
+    description: "Concurrent connections from one address, other than --trusted-proxies; 0 disables the limit.",
   },
   streamsPerAddress: {
     type: count("NUMBER", "a whole number from 0 (no limit)"),
     fallback: "100",
-    description: "Streams, such as WatchHealth, that one address has open at a time.",
+    description: "Concurrent streams, such as WatchHealth, from one address; 0 disables the limit.",
   },
   memoryMib: {
     name: "memory",
-    type: count("MIB", "a whole number of MiB from 0 (what there is)"),
+    type: count("MIB", "a whole number of MiB from 0 (all memory)"),
     fallback: "0",
     description:
-      "Memory of the node, by which its caches, the bytes of requests and answers, and its threads are bounded; what its container or machine has when 0.",
+      "Memory in MiB that sizes the node's caches, limits on request and response bytes, and threads. 0 uses the memory of the container or machine.",
   },
   portDrift: {
     type: oneOf("RULE", ["allow", "deny"]),
     fallback: "allow",
-    description: "Whether a node whose port is taken uses the next free one.",
+    description: "If a port is taken, allow uses the next free one, and deny stops the start.",
   },
   loopIntervalMs: {
     name: "loop-interval",
     type: secondsAsMs(0.05, 3_600),
     fallback: "5",
-    description: "Time between two ticks of the main loop.",
+    description: "Seconds between two ticks of the main loop.",
   },
-  logLevel: { type: oneOf("LEVEL", logLevels), fallback: "info", description: "How much to log, to stderr." },
+  logLevel: { type: oneOf("LEVEL", logLevels), fallback: "info", description: "Log level; the log goes to stderr." },
   json: {
     type: toggle,
     fallback: "false",
-    description: "Output for machines: the ready line on stdout, the log, both as JSON.",
+    description: "Print the ready line (stdout) and the log (stderr) as JSON.",
   },
   tlsnotaryEnabled: {
     // The specification defines this variable.
     env: "TLSNOTARY_ENABLED",
     type: toggle,
     fallback: "false",
-    description: "Mounts the attestation routes.",
+    description: "Serve the attestation routes.",
   },
   notaryKeys: {
     type: notaryKeys,
     fallback: "",
-    description: "Notaries whose attestations are believed; none verifies without.",
+    description: "Notaries whose attestations are trusted. Default: none, so that no attestation verifies.",
   },
   attestationMaxAgeS: {
     name: "attestation-max-age",
     type: count("SECONDS", "a whole number of seconds from 0 (any age)"),
     fallback: "0",
-    description: "Oldest connection that an attestation may be of.",
+    description: "Maximum age of an attested connection; 0 allows any.",
   },
   attestationServers: {
     type: hostNames,
     fallback: "",
-    description: "Servers that an attestation may be of; any when empty.",
+    description: "Servers whose attestations are accepted. Default: any.",
   },
   notaryUrl: {
     type: webAddressLike("http://127.0.0.1:7047"),
-    description: "A notary server of one's own, to be watched and shown.",
+    description: "Your own notary server, which the node monitors and lists.",
   },
   notaryPublicUrl: {
     type: socketAddressLike("wss://notary.example.org:7047"),
-    description: "Where clients reach that notary; nobody is told when left out.",
+    description: "Address at which clients reach that notary. Default: none, and clients see no address.",
   },
   notaryProxyUrl: {
     type: socketAddressLike("wss://notary.example.org:55688"),
-    description: "The WebSocket proxy that browsers reach servers by, to be shown beside the notary.",
+    description: "WebSocket proxy through which browsers reach servers, listed with the notary.",
   },
 });
 

@@ -39,7 +39,7 @@ export async function readPeersFile(path: string): Promise<PeerFileEntry[]> {
     const place = parsed.error.issues[0]?.path.join(".") ?? "";
     throw new InputError(
       `The peers file ${path} must hold a JSON array of {"url": "https://host:port", "identity": "0x<64 hex digits>"}, ` +
-        `identity optional${place === "" ? "" : `; look at entry ${place}`}.`,
+        `identity optional${place === "" ? "" : `; check entry ${place}`}.`,
     );
   }
   return [...new Map(parsed.data.map((entry) => [entry.url, entry])).values()];

@@ -46,7 +46,7 @@ export function refuseUnknownVariables(env: Environment, others: readonly string
     if (name.startsWith(variablePrefix) && value !== "" && !isKnown) {
       const named = [...all, ...others.map(toNamed)];
       const meant = suggest(toNamed(name).name, named, (option) => option.env);
-      throw new ConfigError(`The environment has the variable ${name}, which is no option${meant}.`);
+      throw new ConfigError(`The environment has the variable ${name}, which is not an option${meant}.`);
     }
   }
 }

@@ -25,7 +25,7 @@ export async function readWritersFile(path: string): Promise<readonly string[]> 
     const place = parsed.error.issues[0]?.path.join(".") ?? "";
     throw new InputError(
       `The writers file ${path} must hold a JSON array of keys, 0x and 64 lower-case hex digits each` +
-        `${place === "" ? "" : `; look at entry ${place}`}.`,
+        `${place === "" ? "" : `; check entry ${place}`}.`,
     );
   }
   return parsed.data;

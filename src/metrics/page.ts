@@ -10,7 +10,7 @@ export function createMetricsPage(
     if (url?.split("?")[0] !== "/metrics") {
       end(response, 404, "text/plain; charset=utf-8", "The metrics are at /metrics.\n");
     } else if (method !== "GET" && method !== "HEAD") {
-      end(response, 405, "text/plain; charset=utf-8", "The metrics are read with GET.\n", { Allow: "GET, HEAD" });
+      end(response, 405, "text/plain; charset=utf-8", "The metrics accept only GET.\n", { Allow: "GET, HEAD" });
     } else {
       end(response, 200, metrics.contentType, await metrics.text());
     }

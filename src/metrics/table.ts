@@ -71,14 +71,14 @@ const counter = readRow<Sources & Reading>("counter");
 export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   {
     name: "gatehouse_requests_total",
-    help: "Requests by protocol, rpc and outcome: OK, the reason of the failure, or CANCELLED where the caller left before the answer.",
+    help: "Requests by protocol, rpc and outcome: OK, the reason of the error, or CANCELLED if the caller left before the response.",
     type: "counter",
     labels: ["protocol", "rpc", "code"],
     perRequest: () => 1,
   },
   {
     name: "gatehouse_request_duration_seconds",
-    help: "Time from the arrival of a request to its answer, streams apart.",
+    help: "Time from the arrival of a request to its response, without streams.",
     type: "histogram",
     labels: ["protocol", "rpc"],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
@@ -86,7 +86,7 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   },
   {
     name: "gatehouse_stream_duration_seconds",
-    help: "Time that a stream was open.",
+    help: "Time for which a stream was open.",
     type: "histogram",
     labels: ["protocol", "rpc"],
     buckets: [0.1, 1, 10, 60, 600, 3600, 36_000],
@@ -96,7 +96,7 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   gauge("gatehouse_info", "The node's version; always 1.", ["version", "version_name"], ({ health }) => ({
     [health.version ?? ""]: { [health.versionName ?? ""]: 1 },
   })),
-  gauge("gatehouse_health_status", "1 for the status that /health has, 0 for the others.", ["status"], ({ health }) =>
+  gauge("gatehouse_health_status", "1 for the current status of /health, 0 for the others.", ["status"], ({ health }) =>
     oneOf(HealthStatus, health.status),
   ),
   gauge("gatehouse_accepting", "1 while the node is synced and not catching up.", [], ({ health }) =>
@@ -105,31 +105,31 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   gauge("gatehouse_dormant", "1 while the node is dormant.", [], ({ health }) => Number(health.dormant)),
   gauge(
     "gatehouse_mempool_size",
-    "Pending transactions; NaN while they cannot be counted.",
+    "Pending transactions; NaN while the count is unavailable.",
     [],
     ({ health }) => health.mempoolSize ?? NaN,
   ),
   gauge(
     "gatehouse_mempool_bytes",
-    "Bytes of pending transactions; NaN where the node only reads.",
+    "Bytes of pending transactions; NaN on a read-only node.",
     [],
     ({ mempool }) => mempool?.stats().bytes ?? NaN,
   ),
   gauge(
     "gatehouse_mempool_largest_origin_ratio",
-    "The largest part of the mempool's room that one address has, 0 to 1; NaN where the node only reads.",
+    "Largest ratio of the mempool's capacity used by one address, 0 to 1; NaN on a read-only node.",
     [],
     ({ mempool }) => mempool?.stats().largestOrigin ?? NaN,
   ),
   counter(
     "gatehouse_mempool_refused_total",
-    "Transactions that were refused: for want of room or by a share (share), by a rate (rate), of unlisted writers (writers).",
+    "Transactions rejected by the mempool's capacity or a quota (share), by a rate (rate), or for an unlisted writer (writers).",
     ["reason"],
     ({ mempool }) => mempool?.stats().refused ?? {},
   ),
   gauge("gatehouse_uptime_seconds", "Seconds since the process started.", [], ({ health }) => health.uptimeS ?? 0),
-  gauge("gatehouse_boot_complete", "1 once the boot has finished.", [], ({ health }) => Number(health.boot?.complete)),
-  gauge("gatehouse_boot_steps", "Boot steps by their state; total counts all.", ["state"], ({ health: { boot } }) => ({
+  gauge("gatehouse_boot_complete", "1 after the boot has finished.", [], ({ health }) => Number(health.boot?.complete)),
+  gauge("gatehouse_boot_steps", "Boot steps by state; total counts all.", ["state"], ({ health: { boot } }) => ({
     total: boot?.stepsTotal ?? 0,
     ready: boot?.stepsReady ?? 0,
     failed: boot?.stepsFailed ?? 0,
@@ -138,14 +138,14 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
 
   gauge(
     "gatehouse_subsystem_status",
-    "1 for the status that the subsystem has.",
+    "1 for the current status of the subsystem, 0 for the others.",
     ["subsystem", "status"],
     ({ health }) => each(health.subsystems, ({ status }) => oneOf(SubsystemStatus, status)),
   ),
   gauge("gatehouse_subsystem_since_seconds", "Time of the subsystem's last transition.", ["subsystem"], ({ health }) =>
     each(health.subsystems, ({ sinceMs }) => seconds(sinceMs)),
   ),
-  gauge("gatehouse_subsystem_enabled", "1 where the subsystem is enabled.", ["subsystem"], ({ health }) =>
+  gauge("gatehouse_subsystem_enabled", "1 if the subsystem is enabled.", ["subsystem"], ({ health }) =>
     each(health.subsystems, ({ enabled }) => Number(enabled)),
   ),
   gauge("gatehouse_subsystem_last_error_seconds", "Time of the subsystem's last error.", ["subsystem"], ({ health }) =>
@@ -154,12 +154,12 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   gauge("gatehouse_port", "Ports by subsystem: requested and actual.", ["subsystem", "kind"], ({ health }) =>
     each(health.ports, ({ requested = 0, actual = 0 }) => ({ requested, actual })),
   ),
-  gauge("gatehouse_port_drifted", "1 where the bound port is not the requested one.", ["subsystem"], ({ health }) =>
+  gauge("gatehouse_port_drifted", "1 if the bound port differs from the requested one.", ["subsystem"], ({ health }) =>
     each(health.ports, ({ drifted = false }) => Number(drifted)),
   ),
   gauge(
     "gatehouse_certificate_not_after_timestamp_seconds",
-    "Time until which the certificate that the port shows is valid; NaN where it speaks no TLS.",
+    "Time at which the port's certificate expires; NaN without TLS.",
     ["subsystem"],
     ({ tls }) => ({ rpc: (tls.notAfterMs() ?? NaN) / 1000 }),
   ),
@@ -173,41 +173,41 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   counter("gatehouse_main_loop_iterations_total", "Ticks of the main loop.", [], ({ health }) =>
     Number(health.mainLoop?.iterationsTotal ?? 0),
   ),
-  gauge("gatehouse_main_loop_exited", "1 once the main loop has exited.", [], ({ health }) =>
+  gauge("gatehouse_main_loop_exited", "1 after the main loop has exited.", [], ({ health }) =>
     Number(health.mainLoop?.exited),
   ),
-  counter("gatehouse_uncaught_exceptions_total", "Exceptions that nobody caught.", [], ({ health }) =>
+  counter("gatehouse_uncaught_exceptions_total", "Uncaught exceptions.", [], ({ health }) =>
     Number(health.errors?.uncaughtTotal ?? 0),
   ),
-  counter("gatehouse_unhandled_rejections_total", "Rejections that nobody handled.", [], ({ health }) =>
+  counter("gatehouse_unhandled_rejections_total", "Unhandled promise rejections.", [], ({ health }) =>
     Number(health.errors?.unhandledRejectionTotal ?? 0),
   ),
-  gauge("gatehouse_last_uncaught_seconds", "Time of the last exception that nobody caught.", [], ({ health }) =>
+  gauge("gatehouse_last_uncaught_seconds", "Time of the last uncaught exception.", [], ({ health }) =>
     timeOf(health.errors?.lastUncaught),
   ),
 
-  gauge("gatehouse_block_number", "Number of the newest block; NaN while there is none.", [], ({ chain }) =>
+  gauge("gatehouse_block_number", "Number of the latest block; NaN while there is none.", [], ({ chain }) =>
     numberOf(chain.head()?.number),
   ),
   gauge(
     "gatehouse_blocks_behind",
-    "Blocks that verified peers have and this node has not; NaN while unknown.",
+    "Blocks that verified peers have and this node lacks; NaN while unknown.",
     [],
     ({ chain, network }) => Math.max(0, numberOf(network.peerBlock()) - numberOf(chain.head()?.number)),
   ),
   gauge(
     "gatehouse_sync_blocks_per_second",
-    "Blocks applied a second while catching up, else 0.",
+    "Blocks applied per second while catching up, otherwise 0.",
     [],
     ({ health }) => health.subsystems?.["main_loop"]?.extra?.sync?.blocksPerS ?? 0,
   ),
-  counter("gatehouse_main_loop_task_errors_total", "Tasks of the main loop that failed.", [], ({ health }) =>
+  counter("gatehouse_main_loop_task_errors_total", "Failed tasks of the main loop.", [], ({ health }) =>
     Number(health.subsystems?.["main_loop"]?.extra?.taskErrors ?? 0),
   ),
-  gauge("gatehouse_peers", "Peers by what is known of them.", ["state"], ({ network }) => network.countPeers()),
+  gauge("gatehouse_peers", "Peers by state.", ["state"], ({ network }) => network.countPeers()),
   counter(
     "gatehouse_programs_created_total",
-    "Storage programs that were ever made, deleted ones too.",
+    "Storage programs ever created, including deleted ones.",
     [],
     ({ programs }) => programs.createdCount(),
   ),
@@ -219,7 +219,7 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   ),
   gauge(
     "gatehouse_verify_blocks",
-    "Blocks that the walk over what is stored has looked at (verified), and has to (total).",
+    "Blocks that the scan of the stored data has verified (verified), and has to verify (total).",
     ["state"],
     ({ verifier }) => {
       const { blocksDone = NaN, blocksTotal = NaN } = verifier?.state() ?? {};
@@ -228,44 +228,39 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   ),
   gauge(
     "gatehouse_verify_completed_seconds",
-    "Time at which the last walk over all that is stored ended; NaN before the first.",
+    "Time at which the last full scan of the stored data finished; NaN before the first.",
     [],
     ({ verifier }) => (verifier?.state().completedMs ?? NaN) / 1000,
   ),
   gauge(
     "gatehouse_verify_findings",
-    "Things in the database that are not what was stored.",
+    "Corrupt records in the database.",
     [],
     ({ verifier }) => verifier?.state().findings ?? NaN,
   ),
   gauge(
     "gatehouse_requests_in_flight",
-    "Requests being answered, streams apart.",
+    "Requests in flight, without streams.",
     [],
     ({ edge }) => edge.stats().activeRequests,
   ),
-  gauge("gatehouse_open_streams", "Streams that are open.", [], ({ edge }) => edge.stats().openStreams),
+  gauge("gatehouse_open_streams", "Open streams.", [], ({ edge }) => edge.stats().openStreams),
   gauge(
     "gatehouse_open_connections",
-    "Connections of the RPC and MCP ports.",
+    "Open connections of the RPC and MCP ports.",
     [],
     ({ edge }) => edge.stats().openConnections,
   ),
   gauge(
     "gatehouse_held_bytes",
-    "Bytes of requests, and of answers that their readers have not taken.",
+    "Bytes of requests, and of responses that clients have not read yet.",
     [],
     ({ edge }) => edge.stats().heldBytes,
   ),
-  gauge(
-    "gatehouse_rate_limited_addresses",
-    "Addresses that are over their limit.",
-    [],
-    ({ edge }) => edge.stats().blockedIps,
-  ),
+  gauge("gatehouse_rate_limited_addresses", "Addresses over their limit.", [], ({ edge }) => edge.stats().blockedIps),
   gauge(
     "gatehouse_workers",
-    "Processes that serve the RPC port beside the node's own: those that run, and those that should.",
+    "Worker processes that serve the RPC port: running and expected.",
     ["state"],
     ({ workers }) => {
       const { running = 0, configured = 0 } = workers?.state() ?? {};
@@ -274,7 +269,7 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   ),
   counter(
     "gatehouse_worker_restarts_total",
-    "Workers that died or hung and were replaced.",
+    "Workers replaced after they exited or hung.",
     [],
     ({ workers }) => workers?.state().restarts ?? 0,
   ),
@@ -283,19 +278,19 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   ),
   gauge(
     "gatehouse_worker_cpu_seconds",
-    "Processor time of a worker since its start; 0 again after a replacement.",
+    "CPU time of a worker since its start; 0 again after a replacement.",
     ["worker"],
     ({ workers }) => each(workers?.state().vitals, ({ cpuSeconds }) => cpuSeconds),
   ),
   counter(
     "gatehouse_log_lines_lost_total",
-    "Lines of the log that could not be written: on a full disk, or to a reader that is gone or too slow.",
+    "Log lines dropped: the disk was full, or the reader was gone or too slow.",
     [],
     ({ logLines }) => logLines.lost(),
   ),
   counter(
     "gatehouse_metrics_unread_total",
-    "Values of these metrics that could not be read, or not within a second: they stay as they were.",
+    "Metric values that could not be read within 1 s; the previous value stays.",
     [],
     ({ reading }) => reading.unread(),
   ),

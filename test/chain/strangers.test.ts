@@ -168,7 +168,7 @@ test("a file of writers that cannot be used stops the start", async (t) => {
   const flags = { genesis: "genesis.json", writers: "listed", "writers-file": "writers.json" };
   for (const [text, message] of [
     ["[", /writers\.json cannot be read/],
-    ['["0x12"]', /writers\.json must hold a JSON array of keys, .*; look at entry 0\.$/],
+    ['["0x12"]', /writers\.json must hold a JSON array of keys, .*; check entry 0\.$/],
     ["{}", /must hold a JSON array of keys/],
   ] as const) {
     await writeFile(join(dir, "writers.json"), text);

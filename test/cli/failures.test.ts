@@ -200,7 +200,7 @@ test("an unknown variable is refused by every command; what Kubernetes puts ther
   t.is(code, 2);
   t.is(
     stderr,
-    "gatehouse: The environment has the variable GATEHOUSE_NODES, which is no option; did you mean GATEHOUSE_NODE.\n",
+    "gatehouse: The environment has the variable GATEHOUSE_NODES, which is not an option; did you mean GATEHOUSE_NODE.\n",
   );
   // Of Services named gatehouse and gatehouse-rpc.
   const links = Object.fromEntries(

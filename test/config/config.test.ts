@@ -160,8 +160,8 @@ test("settings of a program are all there is to its configuration", (t) => {
       { "rpc-port": 70_000 },
       "--rpc-port (from the settings) must be a whole number from 0 to 65535 (0 takes any free port), not 70000.",
     ],
-    [{ rpcPort: 1 }, 'The settings have the key "rpcPort", which is no option; did you mean rpc-port.'],
-    [{ config: "c.json" }, 'The settings have the key "config", which is no option.'],
+    [{ rpcPort: 1 }, 'The settings have the key "rpcPort", which is not an option; did you mean rpc-port.'],
+    [{ config: "c.json" }, 'The settings have the key "config", which is not an option.'],
   ] as const) {
     t.throws(() => readSettings(settings as Settings, "/"), { instanceOf: ConfigError, message });
   }
@@ -282,22 +282,22 @@ test(refuses, { flags: { host: "" } }, '--host must be an IP address or a host n
 test(
   refuses,
   { env: { GATEHOUSE_RPC_PROT: "1" } },
-  "The environment has the variable GATEHOUSE_RPC_PROT, which is no option; did you mean GATEHOUSE_RPC_PORT.",
+  "The environment has the variable GATEHOUSE_RPC_PROT, which is not an option; did you mean GATEHOUSE_RPC_PORT.",
 );
 test(
   refuses,
   { env: { GATEHOUSE_TLSNOTARY_ENABLED: "true" } },
-  "The environment has the variable GATEHOUSE_TLSNOTARY_ENABLED, which is no option; did you mean TLSNOTARY_ENABLED.",
+  "The environment has the variable GATEHOUSE_TLSNOTARY_ENABLED, which is not an option; did you mean TLSNOTARY_ENABLED.",
 );
 test(
   refuses,
   { env: { GATEHOUSE_CONFIGS: "file" } },
-  "The environment has the variable GATEHOUSE_CONFIGS, which is no option; did you mean GATEHOUSE_CONFIG.",
+  "The environment has the variable GATEHOUSE_CONFIGS, which is not an option; did you mean GATEHOUSE_CONFIG.",
 );
 test(
   refuses,
   { env: { GATEHOUSE_NODE: "http://127.0.0.1:53550" } },
-  "The environment has the variable GATEHOUSE_NODE, which is no option.",
+  "The environment has the variable GATEHOUSE_NODE, which is not an option.",
 );
 test(refuses, { flags: { config: "" } }, '--config must be a path, not "".');
 
@@ -312,8 +312,11 @@ test("what is wrong with a file is said with its path", async (t) => {
     await writeFile(file, content);
     return t.throws(() => load({ flags: { config: file } }), { instanceOf: ConfigError }).message.replace(file, "FILE");
   };
-  t.is(await told("rpc-prot: 1"), '--config FILE has the key "rpc-prot", which is no option; did you mean rpc-port.');
-  t.is(await told("moon: 1"), '--config FILE has the key "moon", which is no option.');
+  t.is(
+    await told("rpc-prot: 1"),
+    '--config FILE has the key "rpc-prot", which is not an option; did you mean rpc-port.',
+  );
+  t.is(await told("moon: 1"), '--config FILE has the key "moon", which is not an option.');
   t.is(await told("- 1"), "--config FILE must hold option names with their values, in YAML or JSON.");
   t.is(await told("rpc-port: many"), `--rpc-port (from FILE) must be ${port}, not "many".`);
   t.is(await told("rpc-port: [1]"), `--rpc-port (from FILE) must be ${port}, not [1].`);

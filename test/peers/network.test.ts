@@ -168,14 +168,14 @@ test("a task that fails is counted and shown, and stops nothing else", async (t)
 const refused: readonly (readonly [string, string, RegExp])[] = [
   ["no JSON", "[", /cannot be read: /],
   ["no array", "{}", /must hold a JSON array of /],
-  ["a path in a URL", '[{"url":"https://a:1/x"}]', /look at entry 0\.url/],
-  ["an unknown key", '[{"url":"https://a:1"},{"url":"https://b:1","name":"b"}]', /look at entry 1/],
+  ["a path in a URL", '[{"url":"https://a:1/x"}]', /check entry 0\.url/],
+  ["an unknown key", '[{"url":"https://a:1"},{"url":"https://b:1","name":"b"}]', /check entry 1/],
   [
     "an identity for which anybody can sign",
     `[{"url":"https://a:1","identity":"0x${"0".repeat(64)}"}]`,
-    /look at entry 0\.identity/,
+    /check entry 0\.identity/,
   ],
-  ["an identity that is none", '[{"url":"https://a:1","identity":"0x1"}]', /look at entry 0\.identity/],
+  ["an identity that is none", '[{"url":"https://a:1","identity":"0x1"}]', /check entry 0\.identity/],
 ];
 for (const [what, content, expected] of refused) {
   test(`a peers file with ${what} stops the start`, async (t) => {

@@ -136,7 +136,7 @@ test("a variable that is no option is refused; those that other commands read ar
   t.is(code, 2);
   t.is(
     stderr,
-    "gatehouse: The environment has the variable GATEHOUSE_RPC_PROT, which is no option; did you mean GATEHOUSE_RPC_PORT.\n",
+    "gatehouse: The environment has the variable GATEHOUSE_RPC_PROT, which is not an option; did you mean GATEHOUSE_RPC_PORT.\n",
   );
   const { stderr: next } = await runCliProcess(["start", "--role", "author"], { env: others });
   t.is(next, 'gatehouse: --role must be writer, reader or standby, not "author".\n');
