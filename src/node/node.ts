@@ -166,14 +166,18 @@ function toStartError({ databaseUrl }: Config, error: unknown): StartError {
   return new StartError(message, { cause: error });
 }
 
-function stateOf({ config, lifecycle }: NodeCore): string {
+function stateOf({ config, lifecycle }: Pick<NodeCore, "config" | "lifecycle">): string {
   if (config.role === "standby") {
     return " and stands by";
   }
   return lifecycle.isDormant() ? ", dormant" : "";
 }
 
-function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>): RunningNode {
+function describeNode(
+  core: Pick<NodeCore, "addresses" | "config" | "lifecycle" | "log" | "subsystems" | "warnings">,
+  booted: Booted,
+  stop: () => Promise<void>,
+): RunningNode {
   const { key, network, chain, rpcPort, application, omniPort, controlPort, turn } = booted;
   return {
     rpcUrl: core.addresses.rpcUrl,

@@ -230,7 +230,7 @@ function forwardOver(wire: IpcChannel<NodeSide>): Forward {
 }
 
 /** Creates the services that the node handles for a worker. They are available from the start. */
-function createForwardedServices(core: NodeCore, forward: Forward): EarlyImplementations {
+function createForwardedServices(core: Pick<NodeCore, "config">, forward: Forward): EarlyImplementations {
   return {
     health: forwardService(HealthService, forward, true),
     grpcHealth: forwardService(Health, forward, true),
@@ -249,7 +249,7 @@ interface WorkerServicesDeps extends Awaited<ReturnType<typeof readNodeData>> {
  * Creates the services that are available once the node has booted. The worker reads blocks and state itself. The node
  * handles health, peers, logs and new transactions.
  */
-function createWorkerServices(core: NodeCore, deps: WorkerServicesDeps): LaterImplementations {
+function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServicesDeps): LaterImplementations {
   const { booted, genesis, store, data, heads, events, early, forward } = deps;
   const chainServices = createChainServices({
     chain: {
@@ -287,7 +287,7 @@ function notHere(): RpcError {
 }
 
 /** Periodically reports the usage of this process by clients, and its own use of resources, to the node. */
-function tellNode({ onShutdown }: NodeCore, edge: Edge, wire: IpcChannel<NodeSide>): void {
+function tellNode({ onShutdown }: Pick<NodeCore, "onShutdown">, edge: Edge, wire: IpcChannel<NodeSide>): void {
   const shares = setInterval(() => {
     const usage = edge.takeUsage();
     if (usage.places.length + usage.charges.length + usage.shutOut.length > 0) {

@@ -40,7 +40,10 @@ export interface SealingDeps {
  * Starts block production if this node's key is the only authority of the genesis. With several authorities, no node
  * produces blocks by itself, and the node reports that.
  */
-export function makeBlocks(core: NodeCore, deps: SealingDeps): void {
+export function makeBlocks(
+  core: Pick<NodeCore, "config" | "log" | "onShutdown" | "stateHeadEveryMs" | "subsystems" | "warn">,
+  deps: SealingDeps,
+): void {
   const { genesis, chain, joining, key, chainHealth } = deps;
   const authorities = genesis?.authorities ?? [];
   const hasChain = chain.head() !== undefined || joining.isRunning();
@@ -57,7 +60,10 @@ export function makeBlocks(core: NodeCore, deps: SealingDeps): void {
   sealAlone(core, deps);
 }
 
-function sealAlone(core: NodeCore, deps: SealingDeps): void {
+function sealAlone(
+  core: Pick<NodeCore, "log" | "onShutdown" | "stateHeadEveryMs" | "subsystems">,
+  deps: SealingDeps,
+): void {
   const { log, onShutdown, subsystems } = core;
   const { chain, key, chainHealth, isSynced, whyUnknown, whyStopped, showClock } = deps;
   const word = createHeadSigner(core, deps);

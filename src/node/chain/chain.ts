@@ -83,7 +83,10 @@ export async function createNodeChain(core: NodeCore, deps: NodeChainDeps): Prom
 }
 
 /** Creates a chain that another process writes to the same database. */
-export function createFollowedChain(core: NodeCore, deps: FollowedChainDeps): NodeChain {
+export function createFollowedChain(
+  core: Pick<NodeCore, "bus" | "damage" | "log" | "memory" | "onShutdown">,
+  deps: FollowedChainDeps,
+): NodeChain {
   const cached = openData(core, deps);
   return {
     ...{ chain: createReaderChain(core, deps, cached), written: undefined },
@@ -92,7 +95,10 @@ export function createFollowedChain(core: NodeCore, deps: FollowedChainDeps): No
   };
 }
 
-function openData({ damage, memory }: NodeCore, { database }: Pick<NodeChainDeps, "database">): CachedData {
+function openData(
+  { damage, memory }: Pick<NodeCore, "damage" | "memory">,
+  { database }: Pick<NodeChainDeps, "database">,
+): CachedData {
   const stored = {
     programs: watchPrograms(createProgramStore(database.read), damage),
     tree: watchTree(createTreeStore(database.read), damage),
@@ -103,7 +109,7 @@ function openData({ damage, memory }: NodeCore, { database }: Pick<NodeChainDeps
 
 /** Returns read access to the state. Each read is rejected while a snapshot sync is running. */
 function dataOf(
-  { damage }: NodeCore,
+  { damage }: Pick<NodeCore, "damage">,
   { database, joining }: Pick<NodeChainDeps, "database" | "joining">,
   { data: { programs, tree, nullifiers }, ...cached }: CachedData,
 ): NodeData & Pick<NodeChain, "forgetAll" | "readable"> {
@@ -228,7 +234,7 @@ async function readWriters(
 }
 
 function createReaderChain(
-  { bus, log, onShutdown }: NodeCore,
+  { bus, log, onShutdown }: Pick<NodeCore, "bus" | "log" | "onShutdown">,
   { store, head, joining }: FollowedChainDeps,
   cached: CachedData,
 ): Chain {
@@ -265,7 +271,11 @@ function codeOf(trouble: unknown): string {
 }
 
 /** Combines the reports of the boot, the database and the external consensus process into the health of the chain. */
-export function watchChainHealth({ subsystems, bus, log }: NodeCore): SharedSubsystem {
+export function watchChainHealth({
+  subsystems,
+  bus,
+  log,
+}: Pick<NodeCore, "bus" | "log" | "subsystems">): SharedSubsystem {
   const shared = shareSubsystem(subsystems, "chain");
   bus.on("writesChanged", ({ trouble }) => {
     if (trouble === undefined) {

@@ -39,7 +39,10 @@ export interface NodeLeaseDeps {
  *
  * @throws StartError if another node holds the lease.
  */
-export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<NodeLease> {
+export async function openLease(
+  core: Pick<NodeCore, "config" | "lifecycle" | "log" | "onShutdown" | "subsystems">,
+  deps: NodeLeaseDeps,
+): Promise<NodeLease> {
   const { log, onShutdown, lifecycle } = core;
   const { database, key } = deps;
   const store = createWriterLeaseStore(database);
@@ -78,7 +81,7 @@ export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<No
 
 /** Renews a lease periodically, and reports when the renewal fails. */
 function keepLease(
-  { log, onShutdown }: NodeCore,
+  { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
   { database, chainHealth }: Pick<NodeLeaseDeps, "database" | "chainHealth">,
   held: HeldLease,
   tellHolder: () => Promise<void>,

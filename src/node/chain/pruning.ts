@@ -19,7 +19,10 @@ export interface PruningDeps {
  * Removes the transactions of old blocks now and after each new block. Does nothing if the configuration retains all
  * blocks.
  */
-export function pruneAsBlocksCome({ config, bus, log, onShutdown }: NodeCore, deps: PruningDeps): void {
+export function pruneAsBlocksCome(
+  { config, bus, log, onShutdown }: Pick<NodeCore, "bus" | "config" | "log" | "onShutdown">,
+  deps: PruningDeps,
+): void {
   const { database, fence, chain } = deps;
   const retained = BigInt(config.retainBlocks);
   if (retained === 0n) {

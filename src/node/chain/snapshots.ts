@@ -41,7 +41,7 @@ export interface Snapshots {
 }
 
 export async function openSnapshots(
-  { config, log, onShutdown }: NodeCore,
+  { config, log, onShutdown }: Pick<NodeCore, "config" | "log" | "onShutdown">,
   { store }: { readonly store: Pick<ChainStore, "header"> },
 ): Promise<Snapshots> {
   const every = BigInt(config.snapshotEvery);

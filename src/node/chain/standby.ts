@@ -27,7 +27,7 @@ export interface Standby {
  * @throws StartError if the node could not write to the database.
  */
 export async function standBy(
-  { log, onShutdown, subsystems }: NodeCore,
+  { log, onShutdown, subsystems }: Pick<NodeCore, "log" | "onShutdown" | "subsystems">,
   { database, key }: { readonly database: Database; readonly key: NodeKey },
 ): Promise<Standby> {
   const store = createWriterLeaseStore(database);

@@ -40,7 +40,7 @@ export interface DataVerifier {
 
 /** Starts the repeated verification, which pauses while a snapshot sync is running. */
 export function startDataVerifier(
-  { damage, log, onShutdown }: NodeCore,
+  { damage, log, onShutdown }: Pick<NodeCore, "damage" | "log" | "onShutdown">,
   deps: VerifyDataDeps & { readonly joining: Pick<SnapshotSyncStatus, "isRunning"> },
 ): DataVerifier {
   const { joining } = deps;

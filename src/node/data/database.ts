@@ -19,7 +19,9 @@ import type { NodeCore } from "../lifecycle/core.js";
  *
  * @throws StartError, DatabaseError
  */
-export async function openNodeDatabase(core: NodeCore): Promise<Database> {
+export async function openNodeDatabase(
+  core: Pick<NodeCore, "config" | "lifecycle" | "log" | "onShutdown" | "subsystems" | "warn">,
+): Promise<Database> {
   const { config, log, onShutdown, warn } = core;
   if (await claimDirectory(config.dataDir)) {
     log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
@@ -69,7 +71,10 @@ async function prepare(config: Config, database: Database): Promise<void> {
  *
  * @throws InputError if the key is missing or belongs to another node.
  */
-export async function loadIdentity({ config, log }: NodeCore, database: Database): Promise<NodeKey> {
+export async function loadIdentity(
+  { config, log }: Pick<NodeCore, "config" | "log">,
+  database: Database,
+): Promise<NodeKey> {
   const { role, recover, dataDir } = config;
   if (role === "reader") {
     return await loadOrCreateNodeKey(dataDir);

@@ -28,7 +28,7 @@ function isPassing(error: unknown): boolean {
  *   immediately.
  */
 export async function untilDatabaseAnswers<T>(
-  { config, log, lifecycle: { signal }, subsystems }: NodeCore,
+  { config, log, lifecycle: { signal }, subsystems }: Pick<NodeCore, "config" | "lifecycle" | "log" | "subsystems">,
   work: () => Promise<T>,
   withinMs = waitForDatabaseMs,
 ): Promise<T> {

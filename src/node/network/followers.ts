@@ -60,7 +60,7 @@ export const openToAll = {
 
 /** Warns if there are private programs on an open network. Does not delay the start. */
 export function warnWhereOpen(
-  { config, log, warn, onShutdown }: Pick<NodeCore, "config" | "log" | "warn" | "onShutdown">,
+  { config, log, warn, onShutdown }: Pick<NodeCore, "config" | "log" | "onShutdown" | "warn">,
   { genesis, reads }: { readonly genesis: Genesis | undefined; readonly reads: Pick<Queries, "prepare"> },
 ): void {
   if (followersOf(config, genesis) === "listed") {

@@ -38,7 +38,10 @@ export interface Forks {
 }
 
 /** Starts the fork detection with the stored evidence. `--recover` marks that evidence as resolved. */
-export async function watchForks(core: NodeCore, deps: ForksDeps): Promise<Forks> {
+export async function watchForks(
+  core: Pick<NodeCore, "config" | "lifecycle" | "log" | "subsystems">,
+  deps: ForksDeps,
+): Promise<Forks> {
   const { config, log } = core;
   const { database, store, genesis, key, chainHealth } = deps;
   const evidenceStore = createEvidenceStore(database);

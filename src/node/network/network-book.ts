@@ -33,7 +33,7 @@ export interface NodeBook {
 
 /** Opens the address book. A standby has an empty one, because another node with its key is in the network. */
 export async function openBook(
-  core: NodeCore,
+  core: Pick<NodeCore, "config" | "lifecycle" | "log" | "subsystems">,
   { database, ownIdentity }: { readonly database: Database; readonly ownIdentity: string },
 ): Promise<NodeBook> {
   const { config } = core;
@@ -74,7 +74,7 @@ function parseFileEntry(url: string, policy: EndpointPolicy): string {
  *
  * @throws StartError if the endpoint is invalid, or if its scheme does not match --omni-tls.
  */
-export function nameEndpoint({ warn }: NodeCore, { book, policy }: NodeBook, url: string): string {
+export function nameEndpoint({ warn }: Pick<NodeCore, "warn">, { book, policy }: NodeBook, url: string): string {
   const endpoint = parseOwnEndpoint(url, policy);
   try {
     checkHost(endpoint, policy);
@@ -120,7 +120,7 @@ export interface BookCommands {
 }
 
 export function createBookCommands(
-  { addresses }: NodeCore,
+  { addresses }: Pick<NodeCore, "addresses">,
   { book, policy, save }: NodeBook,
   { dialer, client }: { readonly dialer: Dialer; readonly client: PeerClient },
 ): BookCommands {

@@ -15,7 +15,7 @@ const progressLineEveryMs = 10_000;
 /** Counts, logs and shows the error of a task. Ignores a busy database, because the task soon runs again. */
 export type TaskErrors = (task: string, error: unknown) => void;
 
-export function createTaskErrors({ subsystems, log }: NodeCore): TaskErrors {
+export function createTaskErrors({ subsystems, log }: Pick<NodeCore, "log" | "subsystems">): TaskErrors {
   let taskErrors = 0n;
   const logs = new Map<string, ErrorThrottle>();
   return (task, error) => {
@@ -41,7 +41,10 @@ export interface NodeLoopDeps {
   readonly onTaskError: TaskErrors;
 }
 
-export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, deps: NodeLoopDeps): MainLoop {
+export function createNodeLoop(
+  { config, subsystems, lifecycle }: Pick<NodeCore, "config" | "lifecycle" | "subsystems">,
+  deps: NodeLoopDeps,
+): MainLoop {
   return createMainLoop({
     ...deps,
     intervalMs: config.loopIntervalMs,
@@ -60,7 +63,7 @@ export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, deps
 
 /** Shows the progress of syncs each second, and logs it at most every 10 s. */
 export function reportProgress(
-  { subsystems, log }: NodeCore,
+  { subsystems, log }: Pick<NodeCore, "log" | "subsystems">,
   progress: { readonly sync: () => SyncProgress | undefined; readonly join: () => SnapshotSyncProgress | undefined },
   onTaskError: TaskErrors,
 ): PeriodicTask {

@@ -37,7 +37,10 @@ export interface Readiness {
   readonly isAccepting: () => boolean;
 }
 
-export function createReadiness({ config, lifecycle, progress, subsystems }: NodeCore, deps: ReadinessDeps): Readiness {
+export function createReadiness(
+  { config, lifecycle, progress, subsystems }: Pick<NodeCore, "config" | "lifecycle" | "progress" | "subsystems">,
+  deps: ReadinessDeps,
+): Readiness {
   const { chain, book, sync, mainLoop, forks, mayAccept, isOnlyAuthority, whyUnknown, hasConsensus } = deps;
 
   function isSynced(): boolean {

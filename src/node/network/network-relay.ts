@@ -68,7 +68,7 @@ export interface NodeRelay {
 /** Number of main loop ticks without a relay target after which the relay counts as failed. */
 const ticksWithoutRelay = 3;
 
-export function createNodeRelay({ subsystems }: NodeCore, deps: NodeRelayDeps): NodeRelay {
+export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, deps: NodeRelayDeps): NodeRelay {
   const nobodyToRelayTo = describeNobody(deps);
   const { mempool, chain, book, client, authorities, mayFollow, hasConsensus, originOf, onTaskError } = deps;
   const isRelaying = deps.isRelaying && mempool !== undefined;

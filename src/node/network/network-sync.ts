@@ -49,7 +49,7 @@ export interface NodeClient {
  * private addresses.
  */
 export function connectPeers(
-  { config, onShutdown }: NodeCore,
+  { config, onShutdown }: Pick<NodeCore, "config" | "onShutdown">,
   key: NodeKey,
   { book, policy, pace }: NodeBook,
 ): NodeClient {
@@ -104,7 +104,10 @@ export interface NodeSync {
   readonly onStatus: () => Promise<void>;
 }
 
-export function createNodeSync(core: NodeCore, deps: NodeSyncDeps): NodeSync {
+export function createNodeSync(
+  core: Pick<NodeCore, "addresses" | "bus" | "config" | "log" | "memory">,
+  deps: NodeSyncDeps,
+): NodeSync {
   const { config, bus, log } = core;
   const { book, policy, pace, chain, genesis, forks, heads, client, onKeyElsewhere, onTaskError } = deps;
   const self = describeSelf(core, deps);
@@ -216,7 +219,7 @@ function createHearing({ genesis, forks }: NodeSyncDeps) {
 }
 
 /** Returns the description of this node that its peers receive. */
-function describeSelf({ addresses }: NodeCore, deps: NodeSyncDeps): Self {
+function describeSelf({ addresses }: Pick<NodeCore, "addresses">, deps: NodeSyncDeps): Self {
   const { key, genesis, chain, forks, heads, isAccepting } = deps;
   return {
     key,

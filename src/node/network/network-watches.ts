@@ -30,7 +30,7 @@ export interface ClockWatchDeps extends WatchDeps {
  * ahead. The function shows the reason in the health of the chain, and returns it.
  */
 export function watchClock(
-  { clock }: NodeCore,
+  { clock }: Pick<NodeCore, "clock">,
   { book, genesis, chainHealth, siteOf, earliestMs }: ClockWatchDeps,
 ): (timeMs?: number) => string | undefined {
   const listed = new Set([...(genesis?.authorities ?? []), ...(genesis?.followers ?? [])]);
@@ -57,7 +57,7 @@ const lookEveryMs = 2_000;
  * to call with the endpoint of another process that uses this node's key.
  */
 export function watchKeys(
-  { log, onShutdown }: NodeCore,
+  { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
   deps: WatchDeps & { readonly self: Self; readonly client: PeerClient; readonly doubles: DuplicateIdentities },
 ): (endpoint: string) => void {
   const { self, client, book, genesis, chainHealth, doubles } = deps;

@@ -166,7 +166,7 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
 
 /** Starts the main loop and everything that runs with it, and adds the shutdown hook. */
 function startNetwork(
-  core: NodeCore,
+  core: Pick<NodeCore, "log" | "onShutdown" | "subsystems">,
   {
     mainLoop,
     relay,
@@ -194,7 +194,7 @@ function startNetwork(
 }
 
 /** Returns a predicate that is true while an external consensus process reports that it is ready to supply blocks. */
-function watchConsensus({ bus }: NodeCore): () => boolean {
+function watchConsensus({ bus }: Pick<NodeCore, "bus">): () => boolean {
   let isReady = false;
   bus.on("consensusReported", (report) => {
     isReady = report.isReady;

@@ -80,7 +80,7 @@ function describeUnknown(number: bigint, isAlone: boolean, isCopy: boolean): str
  * marker of a copy is removed once the latest block is known.
  */
 export async function takeWords(
-  { config, bus, warn }: Pick<NodeCore, "config" | "bus" | "warn">,
+  { config, bus, warn }: Pick<NodeCore, "bus" | "config" | "warn">,
   genesis: Genesis | undefined,
 ): Promise<Words> {
   const { dataDir } = config;

@@ -47,7 +47,11 @@ export interface SnapshotSyncPeers {
   readonly onEnd: () => void;
 }
 
-export function createNodeSnapshotSync(core: NodeCore, deps: NodeJoinDeps, peers: SnapshotSyncPeers): NodeSnapshotSync {
+export function createNodeSnapshotSync(
+  core: Pick<NodeCore, "bus" | "config" | "log" | "memory">,
+  deps: NodeJoinDeps,
+  peers: SnapshotSyncPeers,
+): NodeSnapshotSync {
   const { config, memory } = core;
   const { database, store, genesis, fence, chain, joining, forgetAll } = deps;
   const { book, onError, onEnd } = peers;
@@ -142,7 +146,7 @@ export function createNodeSnapshotSync(core: NodeCore, deps: NodeJoinDeps, peers
 }
 
 /** Creates the log of the snapshot sync. */
-function createJoinLog({ config, log }: NodeCore) {
+function createJoinLog({ config, log }: Pick<NodeCore, "config" | "log">) {
   const tell = (line: string): void => log.info({ subsystem: "main_loop", public: true }, line);
   let toldNone = false;
   return {
@@ -166,7 +170,7 @@ function createJoinLog({ config, log }: NodeCore) {
 }
 
 /** Creates the requests to peers that a snapshot sync needs. */
-function askPeers({ log }: NodeCore, { book, client }: SnapshotSyncPeers): SnapshotPeers {
+function askPeers({ log }: Pick<NodeCore, "log">, { book, client }: SnapshotSyncPeers): SnapshotPeers {
   const { method } = SnapshotService;
   return {
     list: () => book.believed().map(({ endpoint }) => endpoint),

@@ -14,7 +14,13 @@ export interface NodeAttestation {
 }
 
 /** Creates the service. Attestations are verified only after `start`. */
-export function createNodeAttestation({ config, subsystems, log, warn, onShutdown }: NodeCore): NodeAttestation {
+export function createNodeAttestation({
+  config,
+  subsystems,
+  log,
+  warn,
+  onShutdown,
+}: Pick<NodeCore, "config" | "log" | "onShutdown" | "subsystems" | "warn">): NodeAttestation {
   let verifier: AttestationVerifier | undefined;
   let notary: WatchedNotary | undefined;
   return {

@@ -75,7 +75,11 @@ export async function openControl(
  * Called when another process reports the state of a subsystem. A report of the consensus process is about its part in
  * the chain.
  */
-function takeReport({ bus, subsystems }: NodeCore, name: ReportableName, report: Report): void {
+function takeReport(
+  { bus, subsystems }: Pick<NodeCore, "bus" | "subsystems">,
+  name: ReportableName,
+  report: Report,
+): void {
   const { status, port, requestedPort, error } = report;
   const hasFailed = status === SubsystemStatus.FAILED;
   if (name === "chain") {
@@ -120,7 +124,10 @@ function showEntry(entry: BookEntry): ShownEntry {
 /** Limit in bytes on a socket path that every system accepts. Some systems silently truncate longer paths. */
 const longestSocketPath = 103;
 
-async function listenForControl(core: NodeCore, services: readonly ServedService[]): Promise<number | undefined> {
+async function listenForControl(
+  core: Pick<NodeCore, "config" | "lifecycle" | "onInternalError" | "onShutdown">,
+  services: readonly ServedService[],
+): Promise<number | undefined> {
   const { config, onInternalError } = core;
   const { controlSocket, controlPort, dataDir } = config;
   if (Buffer.byteLength(controlSocket) > longestSocketPath) {

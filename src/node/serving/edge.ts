@@ -103,7 +103,7 @@ export interface PublicEdgeDeps {
 
 /** Creates the edge of the public port. */
 export function createPublicEdge(
-  core: NodeCore,
+  core: Pick<NodeCore, "bus" | "config" | "log" | "onShutdown" | "warn">,
   { facts, requests, traces }: PublicEdgeDeps,
   bounds: ReturnType<typeof boundsOf>,
 ): Edge {
@@ -172,7 +172,11 @@ function tellBlock(chain: Pick<Chain, "head">): (method: ServedMethod) => readon
  *   address are not divided.
  */
 export function boundsOf(
-  { config: { connectionsPerAddress, streamsPerAddress }, memory, overload = defaultOverload }: NodeCore,
+  {
+    config: { connectionsPerAddress, streamsPerAddress },
+    memory,
+    overload = defaultOverload,
+  }: Pick<NodeCore, "config" | "memory" | "overload">,
   processes = 1,
 ): Required<Pick<EdgeSettings, "overload" | "connections" | "streams" | "bytes">> {
   const partOf = (total: number): number => Math.ceil(total / processes);
@@ -186,7 +190,7 @@ export function boundsOf(
 
 /** Starts the traces if an endpoint is configured. Their library is loaded only then. */
 export async function startTraces(
-  { config, onShutdown }: NodeCore,
+  { config, onShutdown }: Pick<NodeCore, "config" | "onShutdown">,
   { publicKey }: Pick<NodeKey, "publicKey">,
 ): Promise<Traces | undefined> {
   if (config.otlpEndpoint === undefined) {

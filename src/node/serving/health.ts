@@ -41,7 +41,7 @@ function describeReads(problem: string): string {
 }
 
 export function createNodeHealth(
-  core: NodeCore,
+  core: Pick<NodeCore, "lifecycle" | "processErrors" | "progress" | "subsystems">,
   { chainHealth }: { readonly chainHealth: SharedSubsystem },
 ): NodeHealth {
   const { lifecycle, progress, subsystems, processErrors } = core;

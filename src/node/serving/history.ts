@@ -34,7 +34,11 @@ export function createNodeHistory({ config }: Pick<NodeCore, "config">): NodeHis
 }
 
 /** Adds points to the history until the node stops. */
-export function keepHistory({ bus, log, onShutdown }: NodeCore, { history }: NodeHistory, deps: NodeHistoryDeps): void {
+export function keepHistory(
+  { bus, log, onShutdown }: Pick<NodeCore, "bus" | "log" | "onShutdown">,
+  { history }: NodeHistory,
+  deps: NodeHistoryDeps,
+): void {
   const failures = createErrorThrottle({
     log,
     level: "warn",

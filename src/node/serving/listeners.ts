@@ -64,7 +64,7 @@ export interface Public extends Served {
  * @param connectionAgeMs maximum age of a connection in milliseconds; undefined sets no limit.
  */
 export function createPublicServer(
-  core: NodeCore,
+  core: Pick<NodeCore, "config" | "memory" | "onInternalError">,
   { services, edge, history, tls, facts }: Public,
   connectionAgeMs?: number,
 ): RpcServer<NodeApplication> {
@@ -120,7 +120,10 @@ export function drainedOnce(listener: RpcListener): RpcListener {
   return { ...listener, drain: (graceMs) => (drained ??= listener.drain(graceMs)) };
 }
 
-export async function openMetricsPort(core: NodeCore, metrics: Metrics): Promise<void> {
+export async function openMetricsPort(
+  core: Pick<NodeCore, "config" | "lifecycle" | "log" | "onShutdown" | "subsystems" | "warn">,
+  metrics: Metrics,
+): Promise<void> {
   const page = createMetricsPage(metrics, (error) =>
     core.log.error({ subsystem: "metrics", err: error }, "The metrics could not be taken"),
   );
@@ -128,7 +131,10 @@ export async function openMetricsPort(core: NodeCore, metrics: Metrics): Promise
 }
 
 /** Binds the port of the MCP server, which offers tools to assistants. */
-export async function openMcpPort(core: NodeCore, { services, edge }: Served): Promise<void> {
+export async function openMcpPort(
+  core: Pick<NodeCore, "config" | "lifecycle" | "onInternalError" | "onShutdown" | "subsystems" | "warn">,
+  { services, edge }: Served,
+): Promise<void> {
   const { config, onInternalError } = core;
   const server = await createMcpPort({ services, gate: edge, onInternalError, info, resources });
   await open(core, "mcp", server, config.mcpPort, "--mcp-port");
@@ -165,7 +171,7 @@ export async function openInternalPort(core: NodeCore, { services, key, genesis 
 
 /** Binds the listener of a subsystem and shows its port. Warns if the port is not the requested one. */
 async function open(
-  core: NodeCore,
+  core: Pick<NodeCore, "config" | "lifecycle" | "onShutdown" | "subsystems" | "warn">,
   name: SubsystemName,
   listener: RpcListener,
   port: number,
@@ -182,7 +188,11 @@ async function open(
 }
 
 /** Adds a shutdown hook that drains a listener in the time that is left. */
-export function drainOnStop({ lifecycle, onShutdown }: NodeCore, name: string, listener: RpcListener): void {
+export function drainOnStop(
+  { lifecycle, onShutdown }: Pick<NodeCore, "lifecycle" | "onShutdown">,
+  name: string,
+  listener: RpcListener,
+): void {
   onShutdown(name, () => listener.drain(lifecycle.drainLeftMs()));
 }
 

@@ -27,7 +27,10 @@ export interface PublicServices {
 }
 
 /** Lists the services. Each rpc that has no implementation yet fails with STATE_NOT_READY. */
-export function createPublicServices(core: NodeCore, { info, ...early }: EarlyImplementations): PublicServices {
+export function createPublicServices(
+  core: Pick<NodeCore, "progress">,
+  { info, ...early }: EarlyImplementations,
+): PublicServices {
   const whyNot = () => stillStarting(core);
   const later = {
     info: createLaterService(InfoService, info, whyNot),

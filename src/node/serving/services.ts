@@ -128,7 +128,10 @@ export interface EarlyServicesDeps {
 export type EarlyServices = ReturnType<typeof createEarlyServices>;
 
 /** Creates the services that are available while the node starts. */
-export function createEarlyServices(core: NodeCore, { health, edgeStats, attestation }: EarlyServicesDeps) {
+export function createEarlyServices(
+  core: Pick<NodeCore, "addresses" | "config" | "logLines" | "subsystems">,
+  { health, edgeStats, attestation }: EarlyServicesDeps,
+) {
   const { takeSnapshot, feed, readiness, isMainLoopDead } = health;
   const { config, subsystems, addresses, logLines } = core;
   return {
@@ -153,7 +156,7 @@ export function createEarlyServices(core: NodeCore, { health, edgeStats, attesta
 }
 
 /** Creates the services that become available once the node has booted. */
-export function createServices(core: NodeCore, deps: ServicesDeps): LaterImplementations {
+export function createServices(core: Pick<NodeCore, "addresses">, deps: ServicesDeps): LaterImplementations {
   const { key, genesis, network } = deps;
   return {
     info: createInfoService({

@@ -38,7 +38,9 @@ const subsystem = "rpc";
  *
  * @throws StartError if they do not hold a certificate and its key.
  */
-export async function openTls(core: NodeCore): Promise<NodeTls> {
+export async function openTls(
+  core: Pick<NodeCore, "bus" | "config" | "log" | "onShutdown" | "warn">,
+): Promise<NodeTls> {
   const { config, log, bus, warn, onShutdown } = core;
   const paths = tlsPaths(config);
   if (paths === undefined) {

@@ -184,7 +184,7 @@ function createNodePool(
 
 /** Forwards the events of the node that workers need. */
 function tellWorkers(
-  { bus }: NodeCore,
+  { bus }: Pick<NodeCore, "bus">,
   { facts: { chain, heads } }: Pick<WorkersDeps, "facts">,
   running: () => readonly PoolWorker<WorkerSide>[],
 ): void {
