@@ -15,7 +15,7 @@ export interface ChainReaderDeps {
   readonly store: Pick<ChainStore, "head" | "block">;
   /** Head when the node started; undefined while the writer runs a snapshot sync. */
   readonly head: ChainHead | undefined;
-  readonly lookEveryMs: number;
+  readonly pollIntervalMs: number;
   /** Called for each new block that the writer applied, in order, before that block becomes the head. */
   readonly onApplied: (block: BlockContent) => void;
   /**
@@ -34,7 +34,7 @@ const mostFollowed = 20n;
 
 /** Creates a read-only chain and starts polling. */
 export function createChainReader(deps: ChainReaderDeps): ChainReader {
-  const { store, lookEveryMs, onApplied, onLeap, onMoved, onError } = deps;
+  const { store, pollIntervalMs, onApplied, onLeap, onMoved, onError } = deps;
   let head: ChainHead | undefined = deps.head;
 
   /**
@@ -73,7 +73,7 @@ export function createChainReader(deps: ChainReaderDeps): ChainReader {
     onMoved(blocks === undefined);
   }
 
-  const looks = startPeriodicTask(look, lookEveryMs, onError);
+  const looks = startPeriodicTask(look, pollIntervalMs, onError);
   const refuse = (): Promise<never> =>
     Promise.reject(new RpcError("STATE_NOT_READY", "This node only reads; hand it to the node that writes."));
   return {

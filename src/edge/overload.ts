@@ -31,11 +31,11 @@ export interface Overload {
   stop(): void;
 }
 
-const lookEveryMs = 100;
+const pollIntervalMs = 100;
 const retryAfterS = 1;
 
 export function createOverload({ maxInFlight, maxInFlightPerAddress, maxLagMs }: OverloadBounds): Overload {
-  let expectedMs = performance.now() + lookEveryMs;
+  let expectedMs = performance.now() + pollIntervalMs;
   let lagMs = 0;
   let sustainedLagMs = 0;
   const timer = setInterval(() => {
@@ -43,8 +43,8 @@ export function createOverload({ maxInFlight, maxInFlightPerAddress, maxLagMs }:
     const lag = Math.max(0, now - expectedMs);
     sustainedLagMs = Math.min(lagMs, lag);
     lagMs = lag;
-    expectedMs = now + lookEveryMs;
-  }, lookEveryMs).unref();
+    expectedMs = now + pollIntervalMs;
+  }, pollIntervalMs).unref();
 
   return {
     checkAddress(inFlight) {

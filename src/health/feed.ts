@@ -15,7 +15,7 @@ export interface HealthFeed {
 const defaultLookEveryMs = 200;
 
 /** Creates a feed. The feed polls only while it has subscribers. */
-export function createHealthFeed(takeSnapshot: TakeSnapshot, lookEveryMs = defaultLookEveryMs): HealthFeed {
+export function createHealthFeed(takeSnapshot: TakeSnapshot, pollIntervalMs = defaultLookEveryMs): HealthFeed {
   let latest: HealthSnapshot | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -38,7 +38,7 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot, lookEveryMs = defau
   function lookAgain(): void {
     timer = setTimeout(
       () => void look().finally(() => (sleepers.size > 0 ? lookAgain() : (timer = undefined))),
-      lookEveryMs,
+      pollIntervalMs,
     );
   }
 

@@ -78,7 +78,7 @@ export interface ProcessPool<Their extends IpcHandlers> extends RpcListener {
 
 /** Number of checks without a message from a worker after which the worker is replaced. */
 const maxSilentLooks = 10;
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 /**
  * Lifetime in milliseconds below which a worker is replaced only after a pause. The pause doubles with each replacement
  * that dies as early or fails to start, up to the longest.
@@ -111,7 +111,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
   let restarts = 0;
   let isEnding = false;
   let address: ListenAddress | undefined;
-  const looks = setInterval(killSilent, lookEveryMs).unref();
+  const looks = setInterval(killSilent, pollIntervalMs).unref();
 
   const state = (): PoolState => ({ running: running.size, configured: count, restarts });
 

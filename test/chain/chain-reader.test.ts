@@ -28,7 +28,7 @@ test("it hears of each block before that is the head, and of a leap where many c
   let reader: ChainReader | undefined = createChainReader({
     store,
     head: (await store.head())!,
-    lookEveryMs: 1,
+    pollIntervalMs: 1,
     onApplied: ({ header, transactions }) =>
       heard.push(`${header.number} with ${transactions.length}, after ${numberNow()}`),
     onLeap: () => heard.push(`leap, after ${numberNow()}`),
@@ -41,7 +41,7 @@ test("it hears of each block before that is the head, and of a leap where many c
   t.deepEqual(heard.splice(0), ["1 with 1, after 0", "moved to 1"]);
 
   await reader.stop();
-  const [first, behind] = [reader.head()!, { lookEveryMs: 1, onError: (error: unknown) => t.fail(String(error)) }];
+  const [first, behind] = [reader.head()!, { pollIntervalMs: 1, onError: (error: unknown) => t.fail(String(error)) }];
   await makeBlock();
   await makeBlock();
   const follow = (head: typeof first): ChainReader =>

@@ -7,7 +7,7 @@ import { StartError } from "../../base/errors/start-error.js";
 import type { HeldLease, StoredLease, WriterLeaseStore } from "./writer-lease-store.js";
 
 /** Interval between polls of a lease that another node holds. */
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 
 /** Holder IDs of leases that this process holds. */
 const ownHolders = new Set<string>();
@@ -42,7 +42,7 @@ export async function takeLease(deps: TakeLeaseDeps): Promise<HeldLease> {
       return held;
     }
     onWaiting(lease);
-    await sleep(lookEveryMs, undefined, { signal });
+    await sleep(pollIntervalMs, undefined, { signal });
   }
 }
 

@@ -10,7 +10,7 @@ import { explainSqlite, openSqliteForReading } from "../sqlite/sqlite.js";
 /** Called with the progress of a backup. */
 export type OnSaved = (unit: "MiB" | "rows", done: number, total: number) => void;
 
-const lookEveryMs = 200;
+const pollIntervalMs = 200;
 const mebibyte = 1024 * 1024;
 
 /**
@@ -42,7 +42,7 @@ async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<voi
     const toMib = (bytes: number): number => Math.round(bytes / mebibyte);
     const looks = startPeriodicTask(
       async () => onSaved("MiB", toMib((await stat(to)).size), toMib(total)),
-      lookEveryMs,
+      pollIntervalMs,
       () => undefined,
     );
     try {

@@ -70,7 +70,7 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
       dialect: dialects.postgresql,
       ask: async (connection: Client, text, values) =>
         (await connection.query<object>(numberMarks(text), [...values])).rows,
-      troubleOf(code) {
+      errorKindOf(code) {
         // data_corrupted, index_corrupted.
         if (code === "XX001" || code === "XX002") {
           return "damaged";

@@ -8,7 +8,7 @@ import { type ConnectionWords, createQueries, createUses, type EngineWords, runT
 export interface ConnectionsDeps {
   readonly words: EngineWords;
   /** Liveness monitor; left out if all queries run over these pools. */
-  readonly pulse?: LivenessMonitor;
+  readonly liveness?: LivenessMonitor;
   /** Settings of knex, without the size of the pool. */
   readonly settings: Knex.Config;
   /** Number of connections for reads. */
@@ -53,7 +53,7 @@ export interface ConnectionPools extends DatabasePart {
 export async function openConnectionPools(deps: ConnectionsDeps): Promise<ConnectionPools> {
   const {
     words: engine,
-    pulse = createLivenessMonitor(),
+    liveness = createLivenessMonitor(),
     settings,
     readers,
     question,
@@ -103,8 +103,8 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
   // If every reader waits and no query completes, the wait is for the database, not for this process.
   const ofPool = (answersWithinMs: number): ConnectionWords => {
     const uses = createUses();
-    const isBusy = (sinceMs: number): boolean => uses.anySince(sinceMs) && pulse.stalledMs() < answersWithinMs;
-    return { ...words, pulse, uses, isBusy, connection: () => writing };
+    const isBusy = (sinceMs: number): boolean => uses.anySince(sinceMs) && liveness.stalledMs() < answersWithinMs;
+    return { ...words, liveness, uses, isBusy, connection: () => writing };
   };
   const read = ofPool(acquireWithinMs);
   const written = ofPool(Infinity);
@@ -112,7 +112,7 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
     read: createQueries(reader, read, prepare),
     write: createQueries(writer, written),
     transaction: (work) => runTransaction(writer, written, work),
-    stalledMs: () => pulse.stalledMs(),
+    stalledMs: () => liveness.stalledMs(),
     inspect,
     close,
   };

@@ -13,7 +13,7 @@ import { type LivenessMonitor, livenessWithin } from "./liveness.js";
 export interface EngineWords {
   readonly dialect: Dialect;
   /** Classifies an error code; undefined means that the query itself is wrong. */
-  readonly troubleOf: (code: string | undefined) => DatabaseErrorKind | undefined;
+  readonly errorKindOf: (code: string | undefined) => DatabaseErrorKind | undefined;
   /**
    * Sends a query directly to a connection. The query builder takes longer to pass on a query of a few rows than the
    * engine takes to run it.
@@ -31,7 +31,7 @@ export interface ConnectionWords extends EngineWords {
    * Returns true if a query that has waited for a connection since `sinceMs` waits for other queries of this process.
    */
   readonly isBusy: (sinceMs: number) => boolean;
-  readonly pulse: LivenessMonitor;
+  readonly liveness: LivenessMonitor;
   readonly uses: Uses;
   /** Returns the connection of the transaction in progress. The pool for writes has only one. */
   readonly connection: () => never;
@@ -120,10 +120,10 @@ async function runStages<T>(
       progress.stage = "sent";
       words.uses.begin();
       try {
-        const pulse = livenessWithin(words.pulse);
+        const liveness = livenessWithin(words.liveness);
         return await work({
-          ...createQueries(transaction, { ...words, pulse }, prepareWithin(transaction, { ...words, pulse })),
-          stalledMs: () => pulse.stalledMs(),
+          ...createQueries(transaction, { ...words, liveness }, prepareWithin(transaction, { ...words, liveness })),
+          stalledMs: () => liveness.stalledMs(),
         });
       } catch (error) {
         progress.thrown = error;
@@ -163,7 +163,7 @@ function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Q
       const asked = last.then(() => ask(text, values));
       last = asked.catch(() => undefined);
       try {
-        return (await words.pulse.count(asked, isAnswer(words))) as Row[];
+        return (await words.liveness.count(asked, isAnswer(words))) as Row[];
       } catch (error) {
         explain(error as Error, "sent", 0, words);
         throw error;
@@ -172,8 +172,8 @@ function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Q
 }
 
 /** Returns a function that returns true if the error of a query that reached the engine counts as a response. */
-function isAnswer({ troubleOf }: EngineWords): (error: unknown) => boolean {
-  return (error) => troubleOf(codeOf(error)) !== "unavailable";
+function isAnswer({ errorKindOf }: EngineWords): (error: unknown) => boolean {
+  return (error) => errorKindOf(codeOf(error)) !== "unavailable";
 }
 
 /** Stage of a query: waiting for a connection, being built, or sent to the engine. */
@@ -189,7 +189,7 @@ async function settleQuery(query: Query, words: ConnectionWords): Promise<unknow
   });
   events.once("query", () => (stage = "sent"));
   try {
-    return await words.pulse.count(Promise.resolve(query), (error) => stage === "sent" && isAnswer(words)(error));
+    return await words.liveness.count(Promise.resolve(query), (error) => stage === "sent" && isAnswer(words)(error));
   } catch (error) {
     explain(error as Error, stage, sinceMs, words);
     throw error;
@@ -213,9 +213,9 @@ function explain(
   error: NodeJS.ErrnoException,
   stage: Stage,
   sinceMs: number,
-  { troubleOf, isBusy }: ConnectionWords,
+  { errorKindOf, isBusy }: ConnectionWords,
 ): void {
-  const known = troubleOf(error.code);
+  const known = errorKindOf(error.code);
   const whileWaiting = known === "damaged" ? known : isBusy(sinceMs) ? "busy" : "unavailable";
   // An error while the query is built comes from the driver, not from the database.
   const trouble = stage === "waiting" ? whileWaiting : stage === "sent" ? known : undefined;

@@ -95,8 +95,8 @@ const collectedAtOnce = 5_000;
 export function createWriteBuffer(db: Queries): WriteBuffer {
   const tables: { store(): Promise<void>; isFull(): boolean }[] = [];
   let undo: (() => void)[] | undefined;
-  const onTakenBack = (step: () => void): void => void undo?.push(step);
-  const attempts: Attempts = { onRollback: onTakenBack, current: () => undo };
+  const onRollback = (step: () => void): void => void undo?.push(step);
+  const attempts: Attempts = { onRollback, current: () => undo };
 
   async function store(): Promise<void> {
     for (const table of tables) {
@@ -106,7 +106,7 @@ export function createWriteBuffer(db: Queries): WriteBuffer {
 
   return {
     db,
-    onRollback: onTakenBack,
+    onRollback,
     store,
     table(shape) {
       const { table, ...stored } = createStagedTable(db, shape, attempts);
@@ -143,7 +143,7 @@ interface Attempts extends Pick<WriteBuffer, "onRollback"> {
 function createStagedTable<Row extends object>(
   db: Queries,
   shape: TableShape<Row>,
-  { onRollback: onTakenBack, current }: Attempts,
+  { onRollback, current }: Attempts,
 ) {
   const groups = new Map<string, Group<Row>>();
   /** Names of groups that may have changed. */
@@ -172,7 +172,7 @@ function createStagedTable<Row extends object>(
   function begin(name: string, isCleared: boolean): void {
     const before = groups.get(name);
     groups.set(name, { held: new Map(), changed: new Set(), isWhole: true, isCleared, begunBy: current() });
-    onTakenBack(() => (before === undefined ? groups.delete(name) : groups.set(name, before)));
+    onRollback(() => (before === undefined ? groups.delete(name) : groups.set(name, before)));
   }
 
   /** Buffers a row from the database, unless the key is buffered already. */
@@ -205,7 +205,7 @@ function createStagedTable<Row extends object>(
       return;
     }
     const { isWhole } = group;
-    onTakenBack(() => {
+    onRollback(() => {
       if (before === undefined) {
         held.delete(key);
         // The state in the database is not buffered, so the group is incomplete again, even if it was read in full

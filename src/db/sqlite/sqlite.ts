@@ -57,14 +57,14 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
   await claimFile(path);
   await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
   await checkUnlocked(path);
-  const pulse = createLivenessMonitor();
+  const liveness = createLivenessMonitor();
   const lanes: Record<Lane, Statements> = {
-    point: createStatements({ path, mmapBytes: mappedBytes, pulse }, 1),
-    list: createStatements({ path, mmapBytes: 0, pulse }, listReaders),
+    point: createStatements({ path, mmapBytes: mappedBytes, liveness }, 1),
+    list: createStatements({ path, mmapBytes: 0, liveness }, listReaders),
   };
   const connections = await openConnectionPools({
-    words: { dialect: dialects.sqlite, troubleOf, ask },
-    pulse,
+    words: { dialect: dialects.sqlite, errorKindOf, ask },
+    liveness,
     settings: {
       client: "sqlite3",
       connection: { filename: path },
@@ -157,11 +157,11 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
     throw new DatabaseError(`There is no database at ${path}; name the node's --data-dir, or its --database.`);
   }
   driver();
-  const pulse = createLivenessMonitor();
-  const statements = createStatements({ path, mmapBytes: 0, pulse }, 1);
+  const liveness = createLivenessMonitor();
+  const statements = createStatements({ path, mmapBytes: 0, liveness }, 1);
   const connections = await openConnectionPools({
-    words: { dialect: dialects.sqlite, troubleOf, ask },
-    pulse,
+    words: { dialect: dialects.sqlite, errorKindOf, ask },
+    liveness,
     settings: {
       client: "sqlite3",
       // The query builder adds flags for writing; the mode in the URI overrides them.
@@ -191,7 +191,7 @@ const maxInspected = 20;
  * indexes.
  */
 async function inspect(path: string, how: "whole" | "quick" = "whole"): Promise<string[]> {
-  const reader = createReader({ path, mmapBytes: 0, pulse: createLivenessMonitor() });
+  const reader = createReader({ path, mmapBytes: 0, liveness: createLivenessMonitor() });
   try {
     const check = how === "quick" ? "quick_check" : "integrity_check";
     const rows = await reader.all<Readonly<Record<typeof check, string>>>(`PRAGMA ${check}(${maxInspected})`, []);
@@ -208,7 +208,7 @@ function ask(connection: SqliteConnection, text: string, values: readonly QueryV
 }
 
 /** Classifies an error code of SQLite; returns undefined if the query itself is wrong. */
-function troubleOf(code = ""): DatabaseErrorKind | undefined {
+function errorKindOf(code = ""): DatabaseErrorKind | undefined {
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
     return "locked";
   }
@@ -229,7 +229,7 @@ interface ReaderDeps {
   readonly path: string;
   /** Bytes of the file that are memory-mapped. */
   readonly mmapBytes: number;
-  readonly pulse: LivenessMonitor;
+  readonly liveness: LivenessMonitor;
 }
 
 function createStatements(deps: ReaderDeps, connections: number): Statements {
@@ -248,7 +248,7 @@ function createStatements(deps: ReaderDeps, connections: number): Statements {
 }
 
 /** Creates a read-only connection that opens on first use. */
-function createReader({ path, mmapBytes, pulse }: ReaderDeps) {
+function createReader({ path, mmapBytes, liveness }: ReaderDeps) {
   let connection: Promise<SqliteConnection> | undefined;
   const statements = new Map<string, Promise<Statement>>();
   let pending = 0;
@@ -290,7 +290,7 @@ function createReader({ path, mmapBytes, pulse }: ReaderDeps) {
         }
         const compiled = await statement;
         const found = settled<Row[]>((done) => compiled.all(values, done));
-        return await pulse.count(found, (error) => !isDatabaseError(error));
+        return await liveness.count(found, (error) => !isDatabaseError(error));
       } finally {
         pending--;
       }
@@ -317,7 +317,7 @@ function settled<T = void>(
         resolve(value as T);
         return;
       }
-      const trouble = troubleOf(error.code);
+      const trouble = errorKindOf(error.code);
       if (trouble !== undefined) {
         markDatabaseError(error, trouble);
       }

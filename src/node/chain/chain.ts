@@ -251,7 +251,7 @@ function createReaderChain(
     return found;
   };
   const reader = createChainReader({
-    ...{ store: { ...store, head: readHead }, head, lookEveryMs: followEveryMs },
+    ...{ store: { ...store, head: readHead }, head, pollIntervalMs: followEveryMs },
     onApplied: (block) => cached.forgetChanged(block),
     onLeap(isStateThere) {
       joining.set(!isStateThere);

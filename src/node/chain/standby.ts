@@ -10,7 +10,7 @@ import type { Database } from "../../db/queries/database.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Interval in milliseconds at which a standby polls the writer lease. */
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 /** Interval in milliseconds at which a standby renews its lease until a writer replaces it. */
 const renewEveryMs = leaseMs / 3;
 
@@ -51,7 +51,7 @@ export async function standBy(
         end(held);
       }
     },
-    lookEveryMs,
+    pollIntervalMs,
     (error) => log.warn({ subsystem: "chain", err: error }, "The lease of the database cannot be looked at"),
   );
   const renewals = startPeriodicTask(

@@ -50,7 +50,7 @@ export function watchClock(
 }
 
 /** Interval in milliseconds at which duplicate uses of keys are searched for. */
-const lookEveryMs = 2_000;
+const pollIntervalMs = 2_000;
 
 /**
  * Starts to show other uses of this node's key, and duplicate uses of the key of another authority. Returns a function
@@ -103,7 +103,7 @@ export function watchKeys(
     await keys.look();
   }
 
-  const looks = startPeriodicTask(look, lookEveryMs, (error) =>
+  const looks = startPeriodicTask(look, pollIntervalMs, (error) =>
     log.warn({ subsystem: "omni", err: error }, "A look at keys failed"),
   );
   onShutdown("the watch over keys", () => looks.stop());

@@ -72,7 +72,7 @@ export function createNodeHealth(
         maxAgeMs: countMaxAgeMs,
         timeoutMs: countTimeoutMs,
         nowMs: () => performance.now(),
-        isSilent: () => [database, database.mempool].some(({ stalledMs: silentMs }) => silentMs() >= countTimeoutMs),
+        isSilent: () => [database, database.mempool].some(({ stalledMs }) => stalledMs() >= countTimeoutMs),
         onChange: (problem) => chainHealth.tell("database reads", problem && describeReads(problem)),
       });
       deps = given;

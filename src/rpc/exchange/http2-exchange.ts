@@ -30,11 +30,11 @@ export class Http2Exchange extends HttpExchange implements Exchange {
     lease: Pick<Permit, "reserveRequestBytes">,
     beginning?: Beginning,
   ): Promise<Buffer> {
-    const hold = (bytes: number): void => {
+    const reserveRequestBytes = (bytes: number): void => {
       this.onBody(bytes);
       lease.reserveRequestBytes(bytes);
     };
-    return await readWhole(this.stream, this.contentLength, maxBytes, { reserveRequestBytes: hold }, beginning);
+    return await readWhole(this.stream, this.contentLength, maxBytes, { reserveRequestBytes }, beginning);
   }
 
   async discardBody(): Promise<void> {
