@@ -115,7 +115,7 @@ for (const engine of engines.names) {
       const owners = await readablePrograms.ownersOf([...all, `stor-${"f".repeat(40)}`]);
       // The database returns them in any order.
       t.deepEqual(
-        [...owners].sort(),
+        [...owners].sort(([one], [other]) => (one < other ? -1 : 1)),
         stored.map(({ address, rule }) => [address, rule.owner]),
       );
     }
