@@ -115,14 +115,14 @@ export function createByteBudget(bounds: ByteBounds): ByteBudget {
     isShareFull,
     check(account, connection) {
       if (bytesOf(account) * 2 > bounds.perAddressBytes || connection.heldBytes * 2 > bounds.perConnectionBytes) {
-        const message = `Read the answers that are under way, then ask again, in ${retryAfterS} s.`;
+        const message = `Your pending responses use too much memory; read them, then try again in ${retryAfterS} s.`;
         throw new RpcError("OVERLOADED", message, retryAfterS);
       }
     },
     take(holder, bytes) {
       const reserveBytes = bytes <= smallBytes ? bounds.reserveBytes : 0;
       if (heldBytes + bytes > bounds.totalBytes + reserveBytes || isShareFull(holder, bytes)) {
-        const message = `There is no room for the bytes of this exchange; read what is under way, and try again in ${retryAfterS} s.`;
+        const message = `The memory limit is reached; read your pending responses, then try again in ${retryAfterS} s.`;
         throw new RpcError("OVERLOADED", message, retryAfterS);
       }
       add(holder, bytes);

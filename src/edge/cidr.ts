@@ -20,7 +20,7 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
     const most = family === "ipv4" ? 32 : 128;
     const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= most);
     if (isIP(address) === 0 || !isPrefix || rest.length > 0) {
-      throw new Error(`"${range}" is no address range.`);
+      throw new Error(`"${range}" is not an address range, such as 10.0.0.0/8.`);
     }
     list.addSubnet(address, prefix === undefined ? most : Number(prefix), family);
   }

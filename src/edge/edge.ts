@@ -205,7 +205,7 @@ function leastBlockOf(arrival: Arrival): bigint | undefined {
     return undefined;
   }
   if (!/^\d{1,19}$/.test(named)) {
-    throw new RpcError("INVALID_REQUEST", "Gatehouse-Min-Block takes the number of a block.");
+    throw new RpcError("INVALID_REQUEST", "Gatehouse-Min-Block must be the number of a block.");
   }
   return BigInt(named);
 }

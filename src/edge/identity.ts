@@ -142,7 +142,7 @@ function verifyProof(proof: Proof, settings: IdentitySettings, now: number): Pro
   }
   if (!verifyEd25519(key, identityMessage(claim, timestamp, network), bytes)) {
     const signed = network === undefined ? "the identity and the timestamp" : "the network, identity and timestamp";
-    throw invalid(`The signature does not fit ${signed}.`);
+    throw invalid(`The signature is not valid for ${signed}.`);
   }
   return { identity: `0x${key}`, timestampMs };
 }
@@ -164,7 +164,7 @@ function checkNetwork(named: string | undefined, { identityForm, network }: Iden
   if (named === undefined) {
     if (identityForm === "network") {
       throw invalid(
-        "This node takes only identities that name its network: send the header network as well, the hash of its genesis " +
+        "This node accepts only identities that name its network: also send the header network, the genesis hash " +
           "(GET /chain/head), and sign the lower-case hex SHA-256 of gatehouse-identity:<network>:<identity>:<timestamp>.",
       );
     }
@@ -173,7 +173,7 @@ function checkNetwork(named: string | undefined, { identityForm, network }: Iden
   } else if (network === undefined) {
     throw new RpcError(
       "STATE_NOT_READY",
-      "The identity is signed for a network, and this node has no genesis yet that would name one.",
+      "The identity is signed for a network, but this node has no genesis yet; try again later.",
     );
   } else if (named !== network) {
     throw invalid(`The identity is signed for the network ${named}, and this node belongs to ${network}.`);

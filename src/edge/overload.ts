@@ -49,17 +49,13 @@ export function createOverload({ maxInFlight, maxInFlightPerAddress, maxLagMs }:
   return {
     checkAddress(inFlight) {
       if (inFlight >= maxInFlightPerAddress) {
-        const message = `Your address has ${maxInFlightPerAddress} requests under way, which is the most; try again in ${retryAfterS} s.`;
+        const message = `Your address has ${maxInFlightPerAddress} requests in flight, which is the limit; try again in ${retryAfterS} s.`;
         throw new RpcError("OVERLOADED", message, retryAfterS);
       }
     },
     check(inFlight) {
       if (inFlight >= maxInFlight || sustainedLagMs > maxLagMs) {
-        throw new RpcError(
-          "OVERLOADED",
-          `The node has more work than it can do; try again in ${retryAfterS} s.`,
-          retryAfterS,
-        );
+        throw new RpcError("OVERLOADED", `The node is overloaded; try again in ${retryAfterS} s.`, retryAfterS);
       }
     },
     stop: () => clearInterval(timer),

@@ -29,11 +29,10 @@ export function createStreamLimit({ total, perAddress }: StreamLimits): StreamLi
     open(account) {
       const isOwn = account.streams + account.elsewhere.streams >= perAddress;
       if (isOwn || openCount >= total) {
-        const whose = isOwn
-          ? `Your address has ${perAddress} streams open, which is`
-          : "The node has as many streams as";
-        const what = isOwn ? "the most; end one first." : `it can hold; try again in ${retryAfterS} s.`;
-        throw new RpcError("TOO_MANY_STREAMS", `${whose} ${what}`, retryAfterS);
+        const message = isOwn
+          ? `Your address has ${perAddress} streams open, which is the limit; close one first.`
+          : `The limit of ${total} open streams is reached; try again in ${retryAfterS} s.`;
+        throw new RpcError("TOO_MANY_STREAMS", message, retryAfterS);
       }
       openCount++;
       account.streams++;

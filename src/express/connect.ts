@@ -146,7 +146,7 @@ async function answerCharged(
       } catch (error) {
         giveUp(error);
         // The library reports nothing for a response that was aborted.
-        throw new ConnectError("There is no room for the answer.", Code.Aborted);
+        throw new ConnectError("The memory limit is reached.", Code.Aborted);
       }
       begin();
       const sent: Sent = (error) => {

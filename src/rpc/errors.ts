@@ -53,9 +53,9 @@ export function toRpcError(thrown: unknown): RpcError {
     return new RpcError("OVERLOADED", "The node's database is busy; try again in 5 s.", 5);
   }
   if (isDatabaseCorruption(thrown)) {
-    return new RpcError("DATABASE_DAMAGED", "What the node's database holds here is damaged; ask another node.");
+    return new RpcError("DATABASE_DAMAGED", "This record is corrupt on this node; use another node.");
   }
   return isDatabaseError(thrown)
-    ? new RpcError("DATABASE_UNAVAILABLE", "The node's database does not answer; try again in 5 s.", 5)
+    ? new RpcError("DATABASE_UNAVAILABLE", "The node's database does not respond; try again in 5 s.", 5)
     : new RpcError("INTERNAL_ERROR", "Internal error");
 }

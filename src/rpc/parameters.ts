@@ -47,7 +47,7 @@ export const pagePosition = /^(0|[1-9][0-9]{0,8})$/;
 export function wrongPageToken(): RpcError {
   return new RpcError(
     "INVALID_REQUEST",
-    "The page token must be that of the page before; leave it out for the first page.",
+    "The page token must be the one that the previous page returned; omit it for the first page.",
   );
 }
 

@@ -272,7 +272,7 @@ test("what is wrong with the network is said", async (t) => {
     await sentence(node.port, owner.headers({ network: otherNetwork })),
     `The identity is signed for the network ${otherNetwork}, and this node belongs to ${network}.`,
   );
-  t.regex(await sentence(strict.port, owner.headers()), /send the header network as well, .*GET \/chain\/head/);
+  t.regex(await sentence(strict.port, owner.headers()), /also send the header network, .*GET \/chain\/head/);
   t.regex(await sentence(bare.port, owner.headers({ network })), /this node has no genesis yet/);
   // Nothing is wrong with it, and there may be one later.
   t.is((await ask(bare.port, path, { headers: owner.headers({ network }) })).status, 503);

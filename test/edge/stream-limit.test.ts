@@ -163,7 +163,7 @@ test("the streams of all addresses are bounded, too", (t) => {
   streams.open(two);
   const failure = t.throws(() => streams.open(two), { instanceOf: RpcError });
   t.is(failure.reason, "TOO_MANY_STREAMS");
-  t.regex(failure.message, /as many streams as it can hold/);
+  t.regex(failure.message, /^The limit of \d+ open streams is reached/);
   t.deepEqual([streams.openCount, one.streams, two.streams], [3, 2, 1]);
   streams.close(one);
   streams.open(two);

@@ -269,7 +269,7 @@ for (const engine of engines.names) {
       t.is(answer.status, 500, answer.text);
       t.deepEqual(JSON.parse(answer.text), {
         success: false,
-        error: "What the node's database holds here is damaged; ask another node.",
+        error: "This record is corrupt on this node; use another node.",
         errorCode: "DATABASE_DAMAGED",
       });
       const health = await askJson<Health>(node.port, "/health");

@@ -238,7 +238,7 @@ for (const flags of [{}, two]) {
       t.is(status, 400, wrong);
       t.like(JSON.parse(text), {
         errorCode: "INVALID_REQUEST",
-        error: "Gatehouse-Min-Block takes the number of a block.",
+        error: "Gatehouse-Min-Block must be the number of a block.",
       });
     }
     const waiting = Promise.all([at("1"), at("1"), at("1")]);

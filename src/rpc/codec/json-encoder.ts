@@ -52,7 +52,7 @@ function messageEncoder(desc: DescMessage): { encode: EncodeValue } {
   if (message === undefined) {
     message = {
       encode: () => {
-        throw new Error(`${desc.typeName} holds itself without end: a field on the way must be optional.`);
+        throw new Error(`${desc.typeName} contains itself without end: make one field of the cycle optional.`);
       },
     };
     compiled.set(desc, message);

@@ -147,7 +147,7 @@ function serveUnary(
       timeoutMs,
       respond(lease, call) {
         if (timeout !== undefined && timeoutMs === undefined) {
-          throw new RpcError("INVALID_REQUEST", "The header connect-timeout-ms is up to ten digits.");
+          throw new RpcError("INVALID_REQUEST", "The header connect-timeout-ms must be at most ten digits.");
         }
         const headers = ["Content-Type", form.contentType, "X-Request-Id", requestId, ...corsHeaders];
         const answerTold = ({ told, body }: Recalled): HttpResponse => {

@@ -133,7 +133,7 @@ function settle(passage: Passage | undefined, failure: RpcError | undefined): vo
 function fail(thrown: unknown, { values, signal }: HandlerContext, deps: Deps): ConnectError {
   if (signal.aborted && !isPastDeadline(signal)) {
     // The client gets no response, and an aborted function is expected to throw.
-    return new ConnectError("The caller has gone.", Code.Canceled);
+    return new ConnectError("The client disconnected.", Code.Canceled);
   }
   const passage = values.get(passageKey);
   const failure = toReportedError(thrown, passage?.requestId ?? "", deps);

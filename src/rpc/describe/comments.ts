@@ -32,7 +32,7 @@ export function commentTrouble(): string | undefined {
     do {
       const [number, type] = reader.tag();
       if (number !== FileDescriptorSetSchema.field.file.number) {
-        throw new Error(`${fileURLToPath(image)} is no image of the contract.`);
+        throw new Error(`${fileURLToPath(image)} is not a descriptor set of the contract.`);
       }
       reader.skip(type, number);
     } while (reader.pos < reader.len);

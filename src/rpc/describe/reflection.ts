@@ -82,7 +82,7 @@ function createReflection(services: readonly DescService[]): (r: ServerReflectio
       case undefined:
         return {
           case: "errorResponse",
-          value: { errorCode: Code.INVALID_ARGUMENT, errorMessage: "The request asks for nothing." },
+          value: { errorCode: Code.INVALID_ARGUMENT, errorMessage: "The request is empty." },
         };
     }
   };
@@ -122,6 +122,6 @@ function fileAnswer(file: DescFile | undefined, name: string): Answer {
 function notFound(name: string): Answer {
   return {
     case: "errorResponse",
-    value: { errorCode: Code.NOT_FOUND, errorMessage: `There is no ${name.slice(0, 200)} here.` },
+    value: { errorCode: Code.NOT_FOUND, errorMessage: `This node has no symbol or file ${name.slice(0, 200)}.` },
   };
 }

@@ -28,23 +28,26 @@ export const firstPrefix: Beginning = { bytes: prefixBytes, check: checkLength }
  */
 export function readOnlyMessage(body: Buffer): Buffer {
   if (body.length < prefixBytes) {
-    const message = body.length === 0 ? "The request holds no message." : "The request ended within a message.";
+    const message = body.length === 0 ? "The request contains no message." : "The request ended within a message.";
     throw new RpcError("INVALID_REQUEST", message);
   }
   const [flags] = body;
   const lengthBytes = body.readUInt32BE(1);
   if (flags === 1) {
-    throw new RpcError("INTERNAL_ERROR", "The message is compressed, and the header grpc-encoding does not say how.");
+    throw new RpcError(
+      "INTERNAL_ERROR",
+      "The message is compressed, but the header grpc-encoding names no compression.",
+    );
   }
   if (flags !== 0) {
-    throw new RpcError("INVALID_REQUEST", `There is no flag ${flags} of messages.`);
+    throw new RpcError("INVALID_REQUEST", `The message has unknown flags: ${flags}.`);
   }
   checkLength(body);
   if (body.length < prefixBytes + lengthBytes) {
     throw new RpcError("INVALID_REQUEST", "The request ended within a message.");
   }
   if (body.length > prefixBytes + lengthBytes) {
-    throw new RpcError("INVALID_REQUEST", "The request holds more than the one message that the rpc takes.");
+    throw new RpcError("INVALID_REQUEST", "The request contains more than one message; this rpc accepts exactly one.");
   }
   return body.subarray(prefixBytes);
 }

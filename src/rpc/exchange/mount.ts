@@ -42,7 +42,11 @@ export function createMount(deps: MountDeps): Mount {
     const { socket } = request;
     const connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
     if (connection === undefined) {
-      return new RpcError("OVERLOADED", "There are too many requests of this address under way.", retryAfterS);
+      return new RpcError(
+        "OVERLOADED",
+        `Your address has too many requests in flight; try again in ${retryAfterS} s.`,
+        retryAfterS,
+      );
     }
     const exchange = new MountedExchange(nextRequestId(), connection, request, response, headersOf);
     open.add(exchange);

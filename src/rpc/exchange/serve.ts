@@ -112,7 +112,7 @@ function whyNotRead(method: ServedMethod | undefined, exchange: Exchange, caller
 
 /** Creates the error of a call that exceeded its deadline. */
 export function deadlineExceeded(): RpcError {
-  return new RpcError("DEADLINE_EXCEEDED", "The time that the caller gave has passed.");
+  return new RpcError("DEADLINE_EXCEEDED", "The call exceeded its deadline; allow more time or request less.");
 }
 
 /** Limit on the bytes reserved for a shared body: only one HTTP/2 frame of it is copied at a time. */
@@ -129,7 +129,7 @@ function chargeAnswer(lease: Permit, { body, isShared = false }: HttpResponse): 
 /** Returns the exchange of a call. Throws TypeError for a call without an exchange. */
 export function exchangeOf(call: Call): Exchange {
   if (!(call instanceof ExchangeCall)) {
-    throw new TypeError("The call came by no exchange.");
+    throw new TypeError("The call has no HTTP exchange: it did not arrive at a handler of this server.");
   }
   return call.exchange;
 }

@@ -141,7 +141,7 @@ function decodeAnswer<O extends DescMessage>({ output }: { readonly output: O },
   try {
     return fromBinary(output, bytes, { readUnknownFields: false });
   } catch {
-    throw new CallError(`The answer is not a valid ${output.typeName}.`, false);
+    throw new CallError(`The response is not a valid ${output.typeName}.`, false);
   }
 }
 

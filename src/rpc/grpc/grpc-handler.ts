@@ -84,7 +84,10 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
         timeoutMs,
         respond(lease, call) {
           if (timeout !== undefined && timeoutMs === undefined) {
-            throw new RpcError("INVALID_REQUEST", "The header grpc-timeout is up to eight digits and a unit.");
+            throw new RpcError(
+              "INVALID_REQUEST",
+              "The header grpc-timeout must be at most eight digits and a unit, such as 5S.",
+            );
           }
           return exchange
             .readBytes(prefixBytes + maxMessageBytes, lease, firstPrefix)

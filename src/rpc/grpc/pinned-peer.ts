@@ -34,12 +34,12 @@ export async function findPeer(target: ChannelTarget, own: TlsCredentials, until
   let timer: NodeJS.Timeout | undefined;
   try {
     await new Promise<void>((resolve, reject) => {
-      timer = setTimeout(() => reject(new Error("It took too long.")), untilMs - Date.now());
+      timer = setTimeout(() => reject(new Error("The TLS connection timed out.")), untilMs - Date.now());
       socket = connect({ ...options, rejectUnauthorized: false }, resolve).on("error", reject);
     });
   } catch (error) {
     socket?.destroy();
-    throw new CallError(`No connection was made: ${(error as Error).message}`, false);
+    throw new CallError(`The connection failed: ${(error as Error).message}`, false);
   } finally {
     clearTimeout(timer);
   }
@@ -47,7 +47,7 @@ export async function findPeer(target: ChannelTarget, own: TlsCredentials, until
   socket!.destroySoon();
   const identity = identityOfCertificate(raw);
   if (identity === undefined) {
-    throw new CallError("The other end does not prove an identity.", false);
+    throw new CallError("The certificate of the peer does not prove an identity.", false);
   }
   return { identity, certificate: new X509Certificate(raw).toString() };
 }
@@ -59,7 +59,7 @@ export function credentialsFor({ identity, certificate }: PinnedPeer, own: TlsCr
     {
       // The key replaces the check of names, which have no meaning in these certificates.
       checkServerIdentity: (_, { raw }) =>
-        identityOfCertificate(raw) === identity ? undefined : new Error("It is another node."),
+        identityOfCertificate(raw) === identity ? undefined : new Error("The peer has another identity than expected."),
     },
   );
 }

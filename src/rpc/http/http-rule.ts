@@ -51,7 +51,7 @@ function readRoute(desc: DescMethod, { pattern, body, responseBody }: HttpRule):
 function fieldOf(desc: DescMethod, side: "input" | "output", option: string, name: string): DescField {
   const field = desc[side].fields.find((candidate) => candidate.name === name);
   if (field === undefined) {
-    throw new Error(`${nameOf(desc)}: ${option} "${name}" is no field of ${desc[side].typeName}.`);
+    throw new Error(`${nameOf(desc)}: ${option} "${name}" is not a field of ${desc[side].typeName}.`);
   }
   return field;
 }

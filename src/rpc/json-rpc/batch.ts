@@ -30,7 +30,7 @@ export async function receiveBatch(
   deps: BatchDeps,
 ): Promise<string | undefined> {
   if (requests.length === 0 || requests.length > maxBatch) {
-    return writeFailure(JSONRPCErrorCode.InvalidRequest, `A batch holds 1 to ${maxBatch} requests.`);
+    return writeFailure(JSONRPCErrorCode.InvalidRequest, `A batch must have 1 to ${maxBatch} requests.`);
   }
   const answers: string[] = [];
   let bytes = 0;
@@ -74,7 +74,7 @@ async function receiveCounted(
 }
 
 function refuseTooLarge(request: unknown): string[] {
-  const message = "The answers to this batch are as long as one answer may be; ask for this in another one.";
+  const message = "The responses to this batch reached the size limit; send this request in another batch.";
   return refuse(request, message, { reason: "ANSWER_TOO_LARGE" });
 }
 

@@ -74,7 +74,10 @@ export function compileMethod(method: NamedMethod): RunMethod {
       return (params ?? {}) as JsonValue;
     }
     if (params.length > input.fields.length) {
-      throw new RpcError("INVALID_REQUEST", `There are more parameters than the ${input.fields.length} that it takes.`);
+      throw new RpcError(
+        "INVALID_REQUEST",
+        `The method accepts at most ${input.fields.length} parameters, not ${params.length}.`,
+      );
     }
     return Object.fromEntries(params.map((value, i) => [input.fields[i]!.jsonName, value as JsonValue]));
   }

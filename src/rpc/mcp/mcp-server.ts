@@ -91,7 +91,7 @@ function checkTarget({ url, method }: IncomingMessage): void {
     throw new RpcError("NOT_FOUND", "The tools are at /mcp.");
   }
   if (method !== "POST") {
-    const message = "Nothing is kept between requests, so there is only POST here.";
+    const message = "This server keeps no sessions, so it accepts only POST.";
     throw new RpcError("METHOD_NOT_ALLOWED", message, undefined, ["Allow", "POST"]);
   }
 }

@@ -21,7 +21,7 @@ export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {
   const [request] = Array.isArray(params) ? (params as unknown[]) : [];
   const { message: name, data } = (request ?? {}) as { message?: unknown; data?: unknown };
   if (typeof name !== "string") {
-    throw new RpcError("INVALID_REQUEST", 'A nodeCall has the params [{"message": NAME, "data": {…}}].');
+    throw new RpcError("INVALID_REQUEST", 'A nodeCall must have the params [{"message": NAME, "data": {…}}].');
   }
   const message = messages.get(name);
   if (message === undefined) {

@@ -116,7 +116,7 @@ test("lists go on page by page, to the end, and say it as the node does", async 
 
     const wrong = await as(...list, "--page-token", "x");
     t.is(wrong.code, 1, name);
-    t.regex(wrong.stderr, /The page token must be that of the page before.*\(INVALID_REQUEST\)\n$/);
+    t.regex(wrong.stderr, /The page token must be the one that the previous page returned.*\(INVALID_REQUEST\)\n$/);
     for (const limit of ["0", "201", "x"]) {
       const { code, stderr } = await as(...list, "--limit", limit);
       t.is(code, 2, name);

@@ -142,7 +142,7 @@ export async function startOddPeer(
             });
           }
           if (call.cancelled) {
-            throw new Error("The caller has gone.");
+            throw new Error("The client disconnected.");
           }
         };
         void Promise.resolve(odd.blocks?.(fromNumber, send)).then(

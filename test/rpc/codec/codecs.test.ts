@@ -70,7 +70,7 @@ test("a message is null when unset only where it is optional, and one that would
     ],
   };
   const file = createFileRegistry(create(FileDescriptorProtoSchema, loop), () => undefined);
-  t.throws(() => jsonEncoder(file.getMessage("Outer")!), { message: /Outer holds itself without end/ });
+  t.throws(() => jsonEncoder(file.getMessage("Outer")!), { message: /Outer contains itself without end/ });
 });
 
 test("a field named __proto__ is an entry like any other, in JSON and in bytes", (t) => {
