@@ -5,7 +5,11 @@ import { acquireWithinMs, openConnectionPools } from "../../src/db/queries/conne
 import { DatabaseError } from "../../src/db/queries/database.js";
 import { dialects } from "../../src/db/queries/dialects.js";
 
-const words = { dialect: dialects.sqlite, errorKindOf: () => undefined, ask: () => Promise.reject(new Error("unasked")) };
+const words = {
+  dialect: dialects.sqlite,
+  errorKindOf: () => undefined,
+  ask: () => Promise.reject(new Error("unasked")),
+};
 
 function open(prepare: () => Promise<void>) {
   return openConnectionPools({

@@ -140,11 +140,7 @@ interface Attempts extends Pick<WriteBuffer, "onRollback"> {
   readonly current: () => object | undefined;
 }
 
-function createStagedTable<Row extends object>(
-  db: Queries,
-  shape: TableShape<Row>,
-  { onRollback, current }: Attempts,
-) {
+function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Row>, { onRollback, current }: Attempts) {
   const groups = new Map<string, Group<Row>>();
   /** Names of groups that may have changed. */
   const changedGroups = new Set<string>();
