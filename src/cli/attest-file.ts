@@ -59,8 +59,8 @@ export async function verifyFile(file: string, { notaryKeys, maxAge, servers, js
 /** Formats each revealed range separately. Control characters are escaped, since they could control the terminal. */
 function describe(what: string, ranges: readonly Revealed[], length: number): string[] {
   return [
-    paint("dim", `${what}, ${length} bytes in all`),
-    ...(ranges.length === 0 ? ["  nothing is revealed"] : []),
+    paint("dim", `${what}, ${length} bytes in total`),
+    ...(ranges.length === 0 ? ["  no bytes revealed"] : []),
     ...ranges.map(({ start, end, text }) => `  ${start}-${end}: ${JSON.stringify(text)}`),
   ];
 }

@@ -7,8 +7,8 @@ export function addAttest(attest: Command): void {
   const verify = attest
     .command("verify <FILE>")
     .description("Verify an attestation offline: base64, hex, the JSON of browser clients, or the bytes themselves.")
-    .option("--max-age <SECONDS>", "Oldest connection that is accepted; 0 for any.", wholeNumber, 0)
-    .option("--servers <NAMES>", "Servers that are accepted, separated by commas; any without.", list, [])
+    .option("--max-age <SECONDS>", "Maximum age of the attested connection; 0 accepts any.", wholeNumber, 0)
+    .option("--servers <NAMES>", "Comma-separated servers to accept. Default: any.", list, [])
     .option("--json", "Print the outcome as JSON.")
     .addHelpText(
       "after",
@@ -21,10 +21,10 @@ Example:
   verify
     .addOption(
       verify
-        .createOption("--notary-keys <KEYS>", "Notaries that are trusted, such as 1:02ab…, separated by commas.")
+        .createOption("--notary-keys <KEYS>", "Comma-separated notaries to trust, such as 1:02ab…")
         .env(optionsByKey.notaryKeys.env)
         .argParser(list)
-        .default([], "none: nothing verifies"),
+        .default([], "none, so that no attestation verifies"),
     )
     .action(async (file: string, flags: VerifyFlags) => {
       const { verifyFile } = await import("./attest-file.js");

@@ -20,17 +20,17 @@ export interface CommandEntry {
 export const commands: readonly CommandEntry[] = [
   {
     name: "init",
-    description: "Begin a network: make a key, and a genesis with it as the authority that makes the blocks.",
+    description: "Create a network: a key, and a genesis with that key as the authority that produces blocks.",
     load: async () => (await import("./init.js")).addInit,
   },
   {
     name: "join",
-    description: "Join a network: take its genesis from one of its nodes, and remember that node as a peer.",
+    description: "Join a network: fetch its genesis from one of its nodes, and store that node as a peer.",
     load: async () => (await import("./join.js")).addJoin,
   },
   {
     name: "start",
-    description: "Run a node until Ctrl-C or SIGTERM; SIGHUP makes it read its certificate again.",
+    description: "Run a node until Ctrl-C or SIGTERM; SIGHUP reloads its certificate.",
     lasts: "server",
     load: async () => (await import("./nodes/start.js")).addStart,
   },
@@ -42,48 +42,48 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "light",
-    description: "Answer on a local port what nodes of a network prove, and nothing else, until Ctrl-C.",
+    description: "Serve proved responses of a network's nodes on a local port, until Ctrl-C.",
     lasts: "server",
     load: async () => (await import("./nodes/light.js")).addLight,
   },
   {
     name: "keygen",
-    description: "Make an Ed25519 identity key, readable by you only, and print its public key.",
+    description: "Create an Ed25519 identity key, readable by you only, and print its public key.",
     load: async () => (await import("./keygen.js")).addKeygen,
   },
   {
     name: "health",
-    description: "Show how a running node is.",
+    description: "Show the health of a running node.",
     load: async () => (await import("./health.js")).addHealth,
   },
   {
     name: "peers",
-    description: "Show whom a running node knows, and change it.",
+    description: "Show or change the peers of a running node.",
     load: async () => (await import("./peers.js")).addPeers,
   },
   {
     name: "report",
-    description: "Tell a node how a subsystem is that another process runs.",
+    description: "Report to a node the status of a subsystem that another process runs.",
     load: async () => (await import("./report.js")).addReport,
   },
   {
     name: "watch",
-    description: "Show what happens on the chain, as it happens.",
+    description: "Show events on the chain as they happen.",
     load: async () => (await import("./watch.js")).addWatch,
   },
   {
     name: "search",
-    description: "Show what a hash, a key, a number, an address or a name is.",
+    description: "Find blocks, transactions, programs and senders by hash, key, number, address or name.",
     load: async () => (await import("./search.js")).addSearch,
   },
   {
     name: "storage",
-    description: "Make, change and read storage programs.",
+    description: "Create, change and read storage programs.",
     load: async () => (await import("./transactions/storage.js")).addStorage,
   },
   {
     name: "tx",
-    description: "List transactions, and show what became of one.",
+    description: "List transactions, or show the status of one.",
     load: async () => (await import("./transactions/tx.js")).addTx,
   },
   {
@@ -93,7 +93,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "verify",
-    description: "Check a saved proof of what is in the state, without any node.",
+    description: "Verify a saved state proof, without any node.",
     load: async () => (await import("./verify.js")).addVerify,
   },
   {
@@ -103,7 +103,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "identity",
-    description: "Prove who you are.",
+    description: "Print headers that prove your identity.",
     load: async () => (await import("./transactions/identity.js")).addIdentity,
   },
   {
@@ -113,36 +113,36 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "verify-data",
-    description: "Check that a node's database holds what was signed and stored.",
+    description: "Verify the signatures, checksums and state of a node's database.",
     lasts: "data",
     load: async () => (await import("./data/verify-data.js")).addVerifyData,
   },
   {
     name: "backup",
-    description: "Save a node, which may run, as a new folder: its key, its database and its files.",
+    description: "Back up a node, running or stopped, to a new folder: its key, database and files.",
     lasts: "data",
     load: async () => (await import("./data/backup.js")).addBackup,
   },
   {
     name: "restore",
-    description: "Make a data directory of a backup, once all of it is found to be what was saved.",
+    description: "Verify a backup and restore it to a new data directory.",
     lasts: "data",
     load: async () => (await import("./data/backup.js")).addRestore,
   },
   {
     name: "database",
-    description: "Move a node's database.",
+    description: "Copy a node's database.",
     lasts: "data",
     load: async () => (await import("./data/database.js")).addDatabase,
   },
   {
     name: "doctor",
-    description: "Look for what is wrong with a node of this machine, and say what to do.",
+    description: "Check a node on this machine for problems, and say how to fix them.",
     load: async () => (await import("./doctor/doctor.js")).addDoctor,
   },
   {
     name: "completion",
-    description: "Print a script with which a shell completes commands and flags.",
+    description: "Print a completion script for a shell.",
     load: async () => (await import("./completion.js")).addCompletion,
   },
 ];

@@ -10,7 +10,7 @@ export function addCompletion(command: Command, whole: () => Promise<Command>): 
     .addHelpText(
       "after",
       `
-Prints a script for the shell. It belongs to this version: print it anew after an upgrade.
+Prints a script for the shell. It matches this version: print it again after an upgrade.
 
 Examples:
   source <(gatehouse completion bash)

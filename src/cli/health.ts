@@ -49,7 +49,7 @@ interface SubsystemBody {
 
 export function addHealth(command: Command): void {
   addNodeFlags(command)
-    .addHelpText("after", "\nExit codes: 0 ok, degraded or dormant; 1 failing; 3 not reached.")
+    .addHelpText("after", "\nExit codes: 0 ok, degraded or dormant; 1 failing; 3 not reachable.")
     .action(async (flags: NodeFlags) => {
       const { status, text } = await askHealth(flags.node);
       print(...(flags.json === true ? [text] : describe(JSON.parse(text) as HealthBody)));
@@ -84,7 +84,7 @@ function describe(health: HealthBody): string[] {
       [
         "pending",
         health.mempool_size === null
-          ? paint("red", "unknown: the database does not answer")
+          ? paint("red", "unknown: the database does not respond")
           : String(health.mempool_size),
       ],
       [
@@ -143,7 +143,7 @@ function describeExtra({ extra, lastError }: SubsystemBody): string {
     const { block, done_bytes: done, total_bytes: total, left_s: leftS } = extra.snapshot;
     const left = leftS === null ? "" : `, ${duration(leftS)} left`;
     const share = total === 0 ? 100 : Math.floor((100 * done) / total);
-    return paint("yellow", `taking in the snapshot of block ${block}: ${share} %${left}`);
+    return paint("yellow", `loading the snapshot of block ${block}: ${share} %${left}`);
   }
   return extra?.reason ?? lastError?.message ?? "";
 }
@@ -153,5 +153,5 @@ function portOf(health: HealthBody, name: string): string {
   if (port === undefined) {
     return "";
   }
-  return port.drifted ? `${port.actual} ${paint("yellow", `(asked for ${port.requested})`)}` : String(port.actual);
+  return port.drifted ? `${port.actual} ${paint("yellow", `(requested ${port.requested})`)}` : String(port.actual);
 }

@@ -1,5 +1,5 @@
 /** Layout of the help pages, which fit the terminal and look the same for all commands. */
-import type { Command } from "commander";
+import type { Command, Option } from "commander";
 import { widthOf, wrap } from "./terminal/wrap.js";
 
 /** Limit on the line length for readability, however wide the terminal is. */
@@ -17,6 +17,7 @@ export function fitHelp(command: Command): void {
     .configureHelp({
       // The page of a subcommand shows its arguments.
       subcommandTerm: (subcommand) => subcommand.name(),
+      optionDescription: describeFlag,
       formatItem: (term, termWidth, description) => formatItem(term, termWidth, description, width()),
     })
     .configureOutput({
@@ -27,6 +28,19 @@ export function fitHelp(command: Command): void {
       // `run` prints these errors in the format of all others.
       outputError: () => undefined,
     });
+}
+
+/** Describes a flag with its choices, its default and its environment variable. */
+function describeFlag({ description, argChoices, defaultValue, defaultValueDescription, envVar }: Option): string {
+  const fallback = defaultValueDescription ?? String(defaultValue ?? "");
+  return [
+    description,
+    argChoices === undefined ? "" : `One of ${argChoices.join(", ")}.`,
+    fallback === "" || typeof defaultValue === "boolean" ? "" : `Default: ${fallback}.`,
+    envVar === undefined ? "" : `[env: ${envVar}]`,
+  ]
+    .filter((part) => part !== "")
+    .join(" ");
 }
 
 function formatItem(term: string, termWidth: number, description: string, width: number): string {

@@ -19,9 +19,9 @@ interface Flags {
 export function addInit(command: Command): void {
   command
     .option("--data-dir <DIR>", "Data directory of the node.", optionsByKey.dataDir.fallback)
-    .option("--name <NAME>", "Name of the network, for people.", "gatehouse")
+    .option("--name <NAME>", "Display name of the network.", "gatehouse")
     .addOption(
-      new Option("--followers <WHO>", "Nodes that may follow, and have private programs in the clear.")
+      new Option("--followers <WHO>", "Nodes that may follow the chain and read its private programs.")
         .choices(["open", "listed"])
         .default("listed"),
     )
@@ -29,13 +29,13 @@ export function addInit(command: Command): void {
     .addHelpText(
       "after",
       `
-Writes identity.key, unless there is one, genesis.json, and the word that the
-network is new, which the first block takes back. A node that is started with
-this data directory takes them without being told. The genesis cannot be
-changed afterwards: its hash names the network.
+Writes identity.key (unless it exists), genesis.json, and new-network, a marker
+that block 1 removes. A node that starts with this data directory uses them
+without further options. The genesis cannot be changed afterwards: its hash
+identifies the network.
 
-The genesis says who may follow: the nodes that operators name, by
-gatehouse peers add URL --identity KEY, or with --followers open every node.
+The genesis states which nodes may follow: those that operators add with
+gatehouse peers add URL --identity KEY, or every node with --followers open.
 
 Examples:
   gatehouse init --data-dir data/one
@@ -52,7 +52,7 @@ Examples:
       print(
         `network    ${begun.genesisHash}`,
         `authority  ${begun.publicKey}`,
-        `followers  ${begun.followers === "open" ? "open: every node" : "listed: those that operators name, by gatehouse peers add URL --identity KEY"}`,
+        `followers  ${begun.followers === "open" ? "open: every node" : "listed: the nodes that operators add with gatehouse peers add URL --identity KEY"}`,
         `written    ${begun.genesis}`,
         "",
         `Start it:  gatehouse start --data-dir ${flags.dataDir}`,
@@ -65,7 +65,7 @@ async function beginNetwork(dataDir: string, { name, followers }: Pick<Flags, "n
   const genesis = pathInDataDir(dataDir, "genesis");
   if (existsSync(genesis)) {
     throw new ExitError(
-      `There is a network in ${dataDir} already (${genesis}); name another --data-dir to begin another one.`,
+      `${dataDir} already has a network (${genesis}); give another --data-dir to create another network.`,
       exitCodes.failed,
     );
   }
@@ -84,6 +84,6 @@ async function beginNetwork(dataDir: string, { name, followers }: Pick<Flags, "n
     await writeDataDirFile(dataDir, "genesis", text);
     return { genesisHash, publicKey, followers, genesis };
   } catch (error) {
-    throw new ExitError(`The network cannot be begun in ${dataDir}: ${(error as Error).message}.`, exitCodes.failed);
+    throw new ExitError(`The network cannot be created in ${dataDir}: ${(error as Error).message}.`, exitCodes.failed);
   }
 }

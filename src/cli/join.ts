@@ -33,19 +33,19 @@ interface Network {
 export function addJoin(command: Command): void {
   command
     .argument("<URL>")
-    .option("--data-dir <DIR>", "Data directory of the node that will join.", optionsByKey.dataDir.fallback)
-    .option("--genesis-hash <HASH>", "Join only the network of this genesis, and do not ask.")
-    .option("--peer <URL>", "Where nodes reach that node, where it is not the internal port that it names.")
-    .option("--yes", "Believe the node, and do not ask.")
+    .option("--data-dir <DIR>", "Data directory of the joining node.", optionsByKey.dataDir.fallback)
+    .option("--genesis-hash <HASH>", "Join only the network with this genesis hash, without confirmation.")
+    .option("--peer <URL>", "Address at which nodes reach that node. Default: the internal port that it reports.")
+    .option("--yes", "Trust the node's genesis, without confirmation.")
     .option("--json", "Print JSON.")
     .addHelpText(
       "after",
       `
-The hash of the genesis names the network, and is pinned: whoever gives you
-another genesis gives you another network. Compare it with what its operator
-tells you by another way. Writes identity.key, unless there is one, genesis.json
-and peers.json; a node that is started with this data directory takes them
-without being told.
+The hash of the genesis identifies the network, and is pinned: another genesis
+is another network. Compare the hash with one that its operator gives you over
+a channel you trust. Writes identity.key (unless it exists), genesis.json and
+peers.json. A node that starts with this data directory uses them without
+further options.
 
 Examples:
   gatehouse join https://node.example.org --data-dir data/two
@@ -54,16 +54,13 @@ Examples:
     )
     .action(async (url: string, flags: Flags) => {
       if (flags.genesisHash !== undefined && !hex32.test(flags.genesisHash)) {
-        throw new ExitError("--genesis-hash is 0x and 64 lower-case hex digits.", exitCodes.usage);
+        throw new ExitError("--genesis-hash must be 0x and 64 lower-case hex digits.", exitCodes.usage);
       }
       const dataDir = resolve(flags.dataDir);
       for (const file of ["genesis", "peers"] as const) {
         const path = pathInDataDir(dataDir, file);
         if (existsSync(path)) {
-          throw new ExitError(
-            `There is a network in ${dataDir} already (${path}); name another --data-dir.`,
-            exitCodes.failed,
-          );
+          throw new ExitError(`${dataDir} already has a network (${path}); give another --data-dir.`, exitCodes.failed);
         }
       }
       const network = await askNetwork(url, flags.peer);
@@ -83,7 +80,7 @@ Examples:
         "",
         ...(mustBeNamed
           ? [
-              `Name it:   gatehouse peers add URL --identity ${publicKey}   (on that node, URL of this one's internal port)`,
+              `Add it:    gatehouse peers add URL --identity ${publicKey}   (on that node, with the URL of this one's internal port)`,
             ]
           : []),
         `Start it:  gatehouse start --data-dir ${flags.dataDir}`,
@@ -97,7 +94,7 @@ async function askNetwork(url: string, given: string | undefined): Promise<Netwo
   const genesis = await askSuccessfully(url, "/genesis");
   if (sha256(genesis) !== genesisHash) {
     throw new ExitError(
-      `The genesis that ${url} gives is not the one that it names (${genesisHash}).`,
+      `${url} returned a genesis with another hash than it reports (${genesisHash}); join through another node.`,
       exitCodes.failed,
     );
   }
@@ -110,7 +107,7 @@ async function askNetwork(url: string, given: string | undefined): Promise<Netwo
   const port = ports?.omni?.actual;
   if (typeof port !== "number") {
     throw new ExitError(
-      `${url} does not tell its internal port; name it with --peer https://HOST:PORT.`,
+      `${url} does not report its internal port; give it with --peer https://HOST:PORT.`,
       exitCodes.failed,
     );
   }
@@ -126,7 +123,7 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
   if (flags.genesisHash !== undefined) {
     if (flags.genesisHash !== genesisHash) {
       throw new ExitError(
-        `The network of ${url} is ${genesisHash}, and not the one that --genesis-hash names.`,
+        `The network of ${url} is ${genesisHash}, which differs from --genesis-hash; give another URL or hash.`,
         exitCodes.failed,
       );
     }
@@ -137,7 +134,7 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
   }
   if (!process.stdin.isTTY || flags.json === true) {
     throw new ExitError(
-      `The network of ${url} is ${genesisHash}. Say that you mean it, by --genesis-hash ${genesisHash}, or by --yes.`,
+      `The network of ${url} is ${genesisHash}. Confirm it with --genesis-hash ${genesisHash}, or with --yes.`,
       exitCodes.usage,
     );
   }
@@ -145,9 +142,9 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
   const { createInterface } = await import("node:readline/promises");
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await asking.question(`${url} is of the network "${name}"\n  ${genesisHash}\nJoin it? [y/N] `);
+    const answer = await asking.question(`${url} belongs to the network "${name}"\n  ${genesisHash}\nJoin it? [y/N] `);
     if (!/^y(es)?$/i.test(answer.trim())) {
-      throw new ExitError("Nothing was written.", exitCodes.failed);
+      throw new ExitError("Canceled; no files were written.", exitCodes.failed);
     }
   } finally {
     asking.close();

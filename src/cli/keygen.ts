@@ -14,8 +14,8 @@ export function addKeygen(command: Command): void {
     .addHelpText(
       "after",
       `
-A node makes its own key at its first start; make it before when others must know the public key first.
-A key that is there already is never overwritten.
+A node creates its key at its first start. Use keygen if others must know the public key before that.
+An existing key is never overwritten.
 
 Examples:
   gatehouse keygen --data-dir /var/lib/gatehouse
@@ -27,7 +27,7 @@ Examples:
         const error = thrown as NodeJS.ErrnoException;
         throw error.code === "EEXIST"
           ? new ExitError(
-              `There is a key at ${path} already; choose another place, or remove it if nobody needs it.`,
+              `${path} already has a key; choose another path, or remove the key if it is not needed.`,
               exitCodes.failed,
             )
           : new ExitError(`The key cannot be written to ${path}: ${error.message}.`, exitCodes.failed);

@@ -21,7 +21,7 @@ export async function addPeer(endpoint: string, flags: ControlFlags & { readonly
 /** Removes a peer. */
 export async function removePeer(endpoint: string, flags: ControlFlags): Promise<void> {
   await withControl(flags, (transport) => createClient(ControlService, transport).removePeer({ endpoint }));
-  print(flags.json === true ? JSON.stringify({ removed: endpoint }) : `${endpoint} is forgotten.`);
+  print(flags.json === true ? JSON.stringify({ removed: endpoint }) : `Removed ${endpoint}.`);
 }
 
 /** Prints all entries. */
@@ -54,7 +54,7 @@ function describeBook(entries: readonly BookEntry[]): string[] {
         ? paint(entry.verified ? "green" : "yellow", "online")
         : entry.verified || entry.failures > 0
           ? paint("red", "offline")
-          : "not asked",
+          : "not queried",
       entry.block === undefined ? "" : String(entry.block),
       ago(entry.lastSeenMs === undefined ? undefined : Number(entry.lastSeenMs)),
       String(entry.failures),

@@ -13,8 +13,8 @@ export function addPeers(peers: Command): void {
     });
 
   addControlFlags(peers.command("add <URL>"))
-    .description("Add a peer by the address of its internal port; a dormant node wakes.")
-    .option("--identity <KEY>", "The key that it must prove; any when not given.")
+    .description("Add a peer by the address of its internal port. Ends a node's dormancy.")
+    .option("--identity <KEY>", "Key that the peer must prove. Default: any.")
     .option("--json", "Print JSON.")
     .addHelpText("after", "\nExample:\n  gatehouse peers add https://node.example:53551")
     .action(async (endpoint: string, flags: ControlFlags & { identity?: string }) => {
@@ -23,7 +23,7 @@ export function addPeers(peers: Command): void {
     });
 
   addControlFlags(peers.command("remove <URL>"))
-    .description("Forget a peer.")
+    .description("Remove a peer.")
     .option("--json", "Print JSON.")
     .action(async (endpoint: string, flags: ControlFlags) => {
       const { removePeer } = await import("./peer-book.js");
@@ -31,7 +31,7 @@ export function addPeers(peers: Command): void {
     });
 
   addControlFlags(peers.command("book"))
-    .description("Show the whole address book, unverified peers included.")
+    .description("Show the full address book, including unverified peers.")
     .option("--json", "Print JSON.")
     .action(async (flags: ControlFlags) => {
       const { showBook } = await import("./peer-book.js");

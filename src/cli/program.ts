@@ -18,17 +18,17 @@ export async function createProgram(isWanted: (name: string) => boolean): Promis
       "after",
       `
 Try it:
-  gatehouse devnet         two nodes that know each other
+  gatehouse devnet         two connected nodes
   gatehouse init           a network of your own; then
   gatehouse start          its first node
   gatehouse start --help   every option of a node
-  gatehouse health         how a running node is
+  gatehouse health         health of a running node
 
 Exit codes:
   0  done
-  1  it was tried, and failed or was refused
-  2  a wrong option, configuration or file
-  3  the node does not answer`,
+  1  failed, or rejected by the node
+  2  wrong option, configuration or file
+  3  the node does not respond`,
     );
   fitHelp(program);
   for (const { name, description, load } of commands) {

@@ -6,10 +6,10 @@ import type { ReportFlags } from "./send-report.js";
 
 export function addReport(command: Command): void {
   addControlFlags(command.argument("<NAME>").argument("<STATUS>"))
-    .option("--lease <SECONDS>", "How long the report holds; afterwards the subsystem has failed.", wholeNumber, 60)
-    .option("--port <PORT>", "Port that the subsystem has bound.", wholeNumber)
-    .option("--requested-port <PORT>", "Port that it wanted, if that is another one.", wholeNumber)
-    .option("--error <TEXT>", "What went wrong; needed with failed.")
+    .option("--lease <SECONDS>", "Time after which the subsystem fails unless it is reported again.", wholeNumber, 60)
+    .option("--port <PORT>", "Port that the subsystem listens on.", wholeNumber)
+    .option("--requested-port <PORT>", "Port that was requested, if it differs.", wholeNumber)
+    .option("--error <TEXT>", "Error message; required with failed.")
     .option("--json", "Print JSON.")
     .addHelpText(
       "after",

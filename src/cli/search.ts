@@ -4,12 +4,12 @@ import { instant, print, printable, shorten, table } from "./terminal/output.js"
 import { addReadFlags, type ReadFlags } from "./usage/flags.js";
 
 export function addSearch(command: Command): void {
-  addReadFlags(command.argument("<TEXT>", "A hash, a key, a number, an address, or a name or a part of it."))
+  addReadFlags(command.argument("<TEXT>", "Hash, key, number, address, or a part of a name."))
     .addHelpText(
       "after",
       `
-Finds blocks by number (or latest) and hash, transactions, commitments and spent nullifiers by their hash, who signs or owns by
-the public key, and storage programs by address or name: at most 20 of those that you may read. What is found is looked at with:
+Finds blocks by number (or latest) and hash, transactions, commitments and spent nullifiers by hash, senders and owners by
+public key, and storage programs by address or name: at most 20 of those that you may read. To show a result, use:
 
   gatehouse tx list --block NUMBER
   gatehouse tx list --sender KEY
@@ -34,7 +34,7 @@ async function search(text: string, flags: ReadFlags): Promise<void> {
   }
   const { results } = JSON.parse(answer) as { readonly results: readonly ResultBody[] };
   if (results.length === 0) {
-    print("Nothing that you may read is called so.");
+    print("No matches among what you may read.");
     return;
   }
   print(...table([["KIND", ""], ...results.map((result) => [result.kind, printable(describe(result).join(" "))])]));
@@ -93,5 +93,5 @@ function describe({ block, transaction, identity, commitment, nullifier, program
     const size = `${sizeBytes} ${sizeBytes === 1 ? "byte" : "bytes"}`;
     return [storageAddress, JSON.stringify(programName), `of ${shorten(owner)}, ${size}, changed ${updatedAt}`];
   }
-  return ["This command is older than the node, and does not know what that is: --json shows it."];
+  return ["This result type is newer than this command; use --json to see it."];
 }

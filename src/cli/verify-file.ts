@@ -37,7 +37,7 @@ export async function verifyFile(file: string, { genesis, json }: VerifyFileFlag
     print(...(json === true ? [JSON.stringify(toBody(state, address, network))] : describe(state, address)));
   } catch (error) {
     if (error instanceof ProofError) {
-      throw new ExitError(`The proof does not hold: ${error.message}`, exitCodes.failed, error.reason);
+      throw new ExitError(`The proof is invalid: ${error.message}`, exitCodes.failed, error.reason);
     }
     throw error;
   }
@@ -47,7 +47,7 @@ function networkOf({ genesis }: SavedProof, given: { readonly pinned?: string; r
   const text = given.text ?? genesis;
   if (text === undefined) {
     throw new ExitError(
-      "The file has the node's answer alone; give the genesis itself: --genesis genesis.json",
+      "The file has only the node's response; give the genesis file: --genesis genesis.json",
       exitCodes.usage,
     );
   }
@@ -61,10 +61,10 @@ function check({ asked, answer }: SavedProof, network: ProofNetwork): ProvedStat
 
 function describe(state: ProvedState, address: string): string[] {
   const { number, timestampMs, saidMs } = state.block;
-  const later = saidMs > timestampMs ? `, the newest still at ${toIso(saidMs)}` : "";
+  const later = saidMs > timestampMs ? `, still the latest at ${toIso(saidMs)}` : "";
   return [
     `${paint("green", "valid")}: as of block ${number} of ${toIso(timestampMs)}${later},`,
-    `signed by ${proposerOf(state) ?? "nobody, as it is the genesis"}`,
+    `signed by ${proposerOf(state) ?? "no authority, as it is the genesis"}`,
     ...(state.program === undefined ? [] : describeProgram(state.program, address)),
     ...state.nullifiers.map(({ nullifierHash, use }) =>
       use === undefined
@@ -73,9 +73,9 @@ function describe(state: ProvedState, address: string): string[] {
     ),
     ...state.senders.map(({ address: sender, nonce }) =>
       nonce === undefined
-        ? `The sender ${sender} had sent something.`
+        ? `The sender ${sender} had sent a transaction.`
         : nonce === 0n
-          ? `The sender ${sender} has sent nothing.`
+          ? `The sender ${sender} has sent no transactions.`
           : `The last nonce of ${sender} is ${nonce}.`,
     ),
     ...describeCommitments(state),
@@ -85,7 +85,7 @@ function describe(state: ProvedState, address: string): string[] {
 function describeProgram(program: ProvedProgram, address: string): string[] {
   if (program.kind !== "present") {
     const is =
-      program.kind === "absent" ? "There never was a program" : "There was a program, which has changed since,";
+      program.kind === "absent" ? "There has never been a program" : "There was a program, which has since changed,";
     return [`${is} at ${address}.`];
   }
   const { record, data, metadata, fields } = program;
@@ -105,7 +105,7 @@ function describeProgram(program: ProvedProgram, address: string): string[] {
 }
 
 function describeNoData({ document }: ProvedProgramState): string[] {
-  return document === "none" ? ["It holds nothing."] : [];
+  return document === "none" ? ["It is empty."] : [];
 }
 
 function describeCommitments({ commitments }: ProvedState): string[] {

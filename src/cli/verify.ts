@@ -4,16 +4,16 @@ import type { VerifyFileFlags } from "./verify-file.js";
 
 export function addVerify(command: Command): void {
   command
-    .argument("<FILE>", "A proof that --save made, or the answer to GET /state/proof; - is stdin.")
-    .requiredOption("--genesis <FILE|HASH>", "The network that is believed: its genesis, or the hash of that.")
-    .option("--json", "Print what is proved as JSON.")
+    .argument("<FILE>", "Proof that --save wrote, or the response of GET /state/proof; - is stdin.")
+    .requiredOption("--genesis <FILE|HASH>", "Network to trust: its genesis file, or the genesis hash.")
+    .option("--json", "Print the proved facts as JSON.")
     .addHelpText(
       "after",
       `
-Checked are the authority's signature, the network, and all paths and values. When the block was the newest is printed,
-not judged: a proof stays true of its block. What else a proof does not show: docs/proofs.md.
+Verifies the authority's signature, the network, and all paths and values. The time at which the block was the latest is
+printed, but not checked: a proof stays valid for its block. For the limits of proofs, see docs/proofs.md.
 
-Exit codes: 0 it holds, 1 it does not, 2 a file cannot be read.
+Exit codes: 0 valid, 1 invalid, 2 a file cannot be read.
 
 Examples:
   gatehouse storage get stor-… title --verify 0x… --save proof.json

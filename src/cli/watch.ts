@@ -24,27 +24,28 @@ interface WatchFlags extends NodeFlags, NetworkFlags {
 
 export function addWatch(command: Command): void {
   const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
-  addNodeFlags(addNetworkFlag(addKeyFlag(command, "Watch as the holder of this key, who hears of more.")))
-    .option("--kind <KIND>", "block, transaction, program, nullifier, commitments or head; may be repeated.", many)
-    .option("--address <ADDRESS>", "What changes this program; may be repeated.", many)
-    .option("--owner <KEY>", "What changes programs of this owner; may be repeated.", many)
-    .option("--transaction <HASH>", "What becomes of this transaction; may be repeated.", many)
-    .option("--from-block <NUMBER>", "Begin with this block, which may be one that is yet to come.")
-    .option("--from <CURSOR>", "Go on after the message with this cursor.")
-    .option("--count <NUMBER>", "End after so many events.", wholeNumber)
+  addNodeFlags(
+    addNetworkFlag(addKeyFlag(command, "Key file to watch as, which also shows private events of that key.")),
+  )
+    .option("--kind <KIND>", "block, transaction, program, nullifier, commitments or head; repeatable.", many)
+    .option("--address <ADDRESS>", "Only changes of this program; repeatable.", many)
+    .option("--owner <KEY>", "Only changes of this owner's programs; repeatable.", many)
+    .option("--transaction <HASH>", "Only the status of this transaction; repeatable.", many)
+    .option("--from-block <NUMBER>", "First block to show; it may be a future one.")
+    .option("--from <CURSOR>", "Continue after the message with this cursor.")
+    .option("--count <NUMBER>", "Stop after this many events.", wholeNumber)
     .addHelpText(
       "after",
       `
-It goes on until it is ended with Ctrl-C, or has had its --count. A connection that is lost is made again, and the stream goes
-on where it was. With --json each line is a message of GET /events; the cursor of the last one that was dealt with is what to
-give as --from another time.
+Runs until Ctrl-C or --count events. Reconnects after a lost connection and resumes after the last event. With --json, each
+line is a message of GET /events. To resume later, pass the cursor of the last processed message as --from.
 
 Examples:
   gatehouse watch
   gatehouse watch --kind program --owner 0x… --key alice.key
   gatehouse watch --json --from-block 1 | while read -r event; do …; done
 
-Exit codes: 0 the count is reached; 1 the node refuses; 3 not reached.`,
+Exit codes: 0 the count is reached; 1 rejected by the node; 3 not reachable.`,
     )
     .action(watch);
 }
@@ -60,7 +61,9 @@ async function watch(flags: WatchFlags): Promise<void> {
     query: queryOf(flags),
     headers: () => identityOf(flags),
     onLost: (why) =>
-      void process.stderr.write(why === undefined ? "The node is there again.\n" : `The connection is lost: ${why}.\n`),
+      void process.stderr.write(
+        why === undefined ? "Reconnected to the node.\n" : `Connection lost: ${why}; reconnecting.\n`,
+      ),
   });
   for await (const { text, message } of events) {
     if (flags.json === true) {

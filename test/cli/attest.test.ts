@@ -30,9 +30,9 @@ test("an attestation is verified offline, in each of its forms", async (t) => {
 SERVER     TIME                      ATTESTATION
 not named  2026-01-01T00:00:00.000Z  ${"09".repeat(16)}
 notary ${notaryKey}
-sent, 47 bytes in all
+sent, 47 bytes in total
   0-22: "GET /secret HTTP/1.1\\r\\n"
-received, 14 bytes in all
+received, 14 bytes in total
   0-6: "a\\u001b[31m"
 `,
   );

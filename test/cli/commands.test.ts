@@ -200,7 +200,7 @@ test("keygen makes a key once, for its owner only, and prints the public key alo
   t.is(publicKey, `0x${Buffer.from(x ?? "", "base64url").toString("hex")}`);
   const again = await runCli(["keygen", "--data-dir", dir]);
   t.is(again.code, 1);
-  t.regex(again.stderr, /^gatehouse: There is a key at .* already/);
+  t.regex(again.stderr, /^gatehouse: .* already has a key/);
   const { port } = await startTestNode(t, { "data-dir": dir }, dir);
   t.is((await ask(port, "/publickey")).text, JSON.stringify(publicKey));
 });
@@ -232,7 +232,7 @@ test("a node that is not there is code 3", async (t) => {
   for (const command of ["health", "peers"]) {
     const { code, stderr } = await runCli([command, "--node", rpcUrl]);
     t.is(code, 3);
-    t.is(stderr, `gatehouse: No node answers at ${rpcUrl}: the connection is refused.\n`);
+    t.is(stderr, `gatehouse: No node responds at ${rpcUrl}: connection refused.\n`);
   }
   t.is((await runCli(["health", "--node", "nonsense"])).code, 2);
 });

@@ -25,8 +25,8 @@ const answer = (head: string, body = ""): string =>
   `HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 const misbehaviours: readonly (readonly [what: string, onRequest: (socket: Socket) => void, said: RegExp])[] = [
-  ["closes", (socket) => socket.end(), /closed the connection before its whole answer had come/],
-  ["resets", (socket) => socket.resetAndDestroy(), /closed the connection before its whole answer had come/],
+  ["closes", (socket) => socket.end(), /closed the connection before the response was complete/],
+  ["resets", (socket) => socket.resetAndDestroy(), /closed the connection before the response was complete/],
   [
     "ends in its head",
     (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-"),
@@ -35,24 +35,24 @@ const misbehaviours: readonly (readonly [what: string, onRequest: (socket: Socke
   [
     "ends in its body",
     (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
-    /closed the connection before its whole answer had come/,
+    /closed the connection before the response was complete/,
   ],
   [
     "ends in a chunk",
     (socket) => socket.end("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"),
-    /closed the connection before its whole answer had come/,
+    /closed the connection before the response was complete/,
   ],
   [
     "speaks another protocol from then on",
     (socket) => socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: moon\r\n\r\n"),
-    /closed the connection before its whole answer had come/,
+    /closed the connection before the response was complete/,
   ],
   ["is no node", (socket) => socket.end(answer("502 Bad Gateway", "<html>")), /is not a node \(status 502\)/],
   ["is no HTTP", (socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"), /does not speak HTTP/],
   [
     "sends elsewhere",
     (socket) => socket.end(answer("301 Moved\r\nLocation: https://other.example/health")),
-    /sends elsewhere, to https:\/\/other\.example\/health; name that with --node/,
+    /redirects to https:\/\/other\.example\/health; give that address with --node/,
   ],
 ];
 
@@ -63,7 +63,7 @@ for (const [what, onRequest, said] of misbehaviours) {
     const { code, stdout, stderr } = await runCliProcess(["health", "--node", url]);
     t.is(code, 3, stderr);
     t.is(stdout, "");
-    t.regex(stderr, new RegExp(`^gatehouse: No node answers at ${url}: .*\\.\n$`));
+    t.regex(stderr, new RegExp(`^gatehouse: No node responds at ${url}: .*\\.\n$`));
     t.regex(stderr, said);
   });
 }
@@ -75,10 +75,10 @@ test("an error in place of the health is the reason of the node, and other JSON 
   for (const args of [["health"], ["health", "--json"]]) {
     const { code, stdout, stderr } = await runCli([...args, "--node", limited]);
     t.like({ code, stdout }, { code: 1, stdout: "" });
-    t.regex(stderr, /The node refuses: Too many requests\. \(RATE_LIMITED\)/);
+    t.regex(stderr, /The node rejected the request: Too many requests\. \(RATE_LIMITED\)/);
     const wrong = await runCli([...args, "--node", other]);
     t.like(wrong, { code: 3, stdout: "" });
-    t.regex(wrong.stderr, /what answers there is not a node \(status 200\)/);
+    t.regex(wrong.stderr, /the server there is not a node \(status 200\)/);
   }
 });
 
@@ -92,7 +92,7 @@ test("the message of a refused stream is whole, however its bytes are cut", asyn
   });
   const { code, stderr } = await runCliProcess(["watch", "--node", url]);
   t.is(code, 1);
-  t.is(stderr, `gatehouse: The node refuses: ${said} (INVALID_REQUEST)\n`);
+  t.is(stderr, `gatehouse: The node rejected the request: ${said} (INVALID_REQUEST)\n`);
 });
 
 test("a command that waits for what can never come says so, and ends with code 1", async (t) => {
@@ -115,10 +115,15 @@ test("with --json a failure is one object on stderr, with the node's reason wher
   const { rpcUrl } = await startMember(t);
   const missing = `stor-${"0".repeat(40)}`;
   for (const [args, exitCode, errorCode, said] of [
-    [["storage", "get", missing, "--node", rpcUrl], 1, "NOT_FOUND", /^The node refuses: There is no storage program/],
-    [["tx", "status", "0x1", "--node", rpcUrl], 1, "INVALID_REQUEST", /^The node refuses: /],
-    [["health", "--node", "http://127.0.0.1:1"], 3, "UNREACHABLE", /the connection is refused\.$/],
-    [["peers", "book", "--data-dir", "/nowhere"], 3, "UNREACHABLE", /^No node answers at \/nowhere\/control\.sock/],
+    [
+      ["storage", "get", missing, "--node", rpcUrl],
+      1,
+      "NOT_FOUND",
+      /^The node rejected the request: There is no storage program/,
+    ],
+    [["tx", "status", "0x1", "--node", rpcUrl], 1, "INVALID_REQUEST", /^The node rejected the request: /],
+    [["health", "--node", "http://127.0.0.1:1"], 3, "UNREACHABLE", /connection refused\.$/],
+    [["peers", "book", "--data-dir", "/nowhere"], 3, "UNREACHABLE", /^No node responds at \/nowhere\/control\.sock/],
     [["health", "--moon"], 2, "WRONG_USAGE", /^Unknown option '--moon'.* See: gatehouse health --help$/],
     [
       ["storage", "create"],

@@ -68,7 +68,7 @@ test("what is there is never overwritten", async (t) => {
   for (const args of [["init"], ["join", "http://127.0.0.1:9", "--yes"]]) {
     const { code, stderr } = await runCli([...args, "--data-dir", dir]);
     t.is(code, 1);
-    t.regex(stderr, /There is a network in .* already \(.*genesis\.json\); name another --data-dir/);
+    t.regex(stderr, /already has a network \(.*genesis\.json\); give another --data-dir/);
   }
   t.is(await readFile(join(dir, "genesis.json"), "utf8"), before);
 });
@@ -93,10 +93,10 @@ test("a node joins the network that is meant, and no other one", async (t) => {
 
   const unasked = await joinBy();
   t.is(unasked.code, 2);
-  t.true(unasked.stderr.includes(`by --genesis-hash ${genesisHash}, or by --yes`), unasked.stderr);
+  t.true(unasked.stderr.includes(`with --genesis-hash ${genesisHash}, or with --yes`), unasked.stderr);
   const other = await joinBy("--genesis-hash", `0x${"1".repeat(64)}`);
   t.is(other.code, 1);
-  t.regex(other.stderr, /and not the one that --genesis-hash names/);
+  t.regex(other.stderr, /which differs from --genesis-hash/);
   t.is((await joinBy("--genesis-hash", "0x12")).code, 2);
   t.false(existsSync(dir), "nothing was written");
 
@@ -133,7 +133,7 @@ test("on a network that was made without more a node follows once it is named, a
 
   const closed = await begin("closed");
   const { node, shown } = await follow(closed.url, "one");
-  const [, identity = ""] = /^Name it: +gatehouse peers add URL --identity (0x[0-9a-f]{64}) /m.exec(shown) ?? [];
+  const [, identity = ""] = /^Add it: +gatehouse peers add URL --identity (0x[0-9a-f]{64}) /m.exec(shown) ?? [];
   await until(async () => (await ask(node.port, "/diagnostics")).text.includes("listed followers only"));
   t.is(await blockOf(node), 0);
   const at = `https://127.0.0.1:${node.ready.ports["omni"]!}`;
@@ -144,7 +144,7 @@ test("on a network that was made without more a node follows once it is named, a
   const open = await begin("open", "--followers", "open");
   t.false("followers" in (JSON.parse(await readFile(join(open.dir, "genesis.json"), "utf8")) as object));
   const second = await follow(open.url, "two");
-  t.notRegex(second.shown, /Name it/);
+  t.notRegex(second.shown, /Add it/);
   await until(async () => (await blockOf(second.node)) === 1);
 });
 
@@ -152,5 +152,5 @@ test("where nobody answers, or no network is there, that is said", async (t) => 
   const dir = await temporaryDirectory(t);
   const nobody = await runCli(["join", "http://127.0.0.1:9", "--data-dir", dir, "--yes"]);
   t.is(nobody.code, 3);
-  t.regex(nobody.stderr, /No node answers at http:\/\/127\.0\.0\.1:9/);
+  t.regex(nobody.stderr, /No node responds at http:\/\/127\.0\.0\.1:9/);
 });

@@ -38,7 +38,7 @@ test("it says what something is, to those who may know it", async (t) => {
   const program = `^program  ${diary} "di\ufffdary" of ${alice.slice(0, 10)}…${alice.slice(-4)}, 2 bytes, changed ${time}$`;
   for (const text of [diary!, "DI\u009b"]) {
     t.regex((await find(owner, text))[0]!, new RegExp(program));
-    t.is((await nobody("search", text)).stdout, "Nothing that you may read is called so.\n");
+    t.is((await nobody("search", text)).stdout, "No matches among what you may read.\n");
   }
   const { stdout } = await owner("search", "2", "--json");
   t.like(JSON.parse(stdout), { query: "2", results: [{ kind: "block", block: { number: 2, hash: blockHash } }] });
@@ -50,7 +50,7 @@ test("it says what it cannot look for", async (t) => {
   t.is(empty.code, 1);
   t.regex(
     empty.stderr,
-    /^gatehouse: The node refuses: What is searched must be more than spaces\. \(INVALID_REQUEST\)\n$/,
+    /^gatehouse: The node rejected the request: What is searched must be more than spaces\. \(INVALID_REQUEST\)\n$/,
   );
   t.is((await nobody("search")).code, 2);
   await node.stop();

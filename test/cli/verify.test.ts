@@ -89,7 +89,7 @@ test("what is proved is printed as what is believed is, with the block on stderr
       const name = [...read, ...json].join(" ");
       t.is(proved.code, 0, `${name}: ${proved.stderr}`);
       t.is(proved.stdout, believed.stdout, name);
-      t.regex(proved.stderr, json.length > 0 ? /^$/ : /^proved by block \d+, the newest as of \S+ \S+ ago\n$/, name);
+      t.regex(proved.stderr, json.length > 0 ? /^$/ : /^proved by block \d+, the latest as of \S+ \S+ ago\n$/, name);
     }
   }
   t.is(await output("zk", "nullifier", element(8)), "unspent\n");
@@ -105,7 +105,10 @@ test("that something is not there is proved; a refusal is the node's word", asyn
   const { code, stderr } = await cli("storage", "get", notes, "subtitle", ...verify, "--json");
   t.is(code, 1);
   t.like(JSON.parse(stderr), { errorCode: "FIELD_NOT_FOUND", exitCode: 1 });
-  t.regex((await cli("storage", "get", secret, ...verify)).stderr, /^gatehouse: The node refuses: .*PERMISSION_DENIED/);
+  t.regex(
+    (await cli("storage", "get", secret, ...verify)).stderr,
+    /^gatehouse: The node rejected the request: .*PERMISSION_DENIED/,
+  );
   t.like(await cli("storage", "get", notes, ...verify, "--node", "http://127.0.0.1:1"), { code: 3 });
 });
 
@@ -134,7 +137,7 @@ test.serial("how old a head may be is the reader's choice", async (t) => {
   liar.lie(lie);
   const get = ["storage", "get", notes, "title", "--verify", testNetwork, "--node", liar.url];
   const stale = await cli(...get, "--max-age", "3000");
-  t.regex(stale.stderr, /at most 3000 s are allowed\. If the clock here is right, /);
+  t.regex(stale.stderr, /at most 3000 s are allowed\. If this machine's clock is right, /);
   // It is old, and says what was at that time.
   t.regex((await cli(...get, "--max-age", "4000")).stderr, /^gatehouse: Proved: There is no storage program/);
 });
@@ -143,8 +146,8 @@ test("what cannot be proved, or be asked so, is refused with a sentence", async 
   for (const [args, sentence] of [
     [["storage", "search", "notes", "--verify", testNetwork], /A list cannot be proved/],
     [["storage", "list", testKey(2).publicKey, "--verify", testNetwork], /A list cannot be proved/],
-    [["storage", "get", notes, "--save", "proof.json"], /--save needs --verify/],
-    [["zk", "root", "--max-age", "5"], /--max-age needs --verify/],
+    [["storage", "get", notes, "--save", "proof.json"], /--save requires --verify/],
+    [["zk", "root", "--max-age", "5"], /--max-age requires --verify/],
     [["storage", "get", notes, "--verify", "0x1"], /--verify must be the hash of a genesis/],
     [["storage", "get", notes, "--verify", testNetwork, "--network", element(1)], /name different networks/],
     [["storage", "get", notes, "--verify", testNetwork, "--node", "nonsense"], /--node must be a URL/],
@@ -170,7 +173,7 @@ test("a proof that was saved is checked without any node, and says what it prove
     ],
     [["storage", "get", notes, "m"], 1, /It has no field "m"\.\n$/],
     [["storage", "get", notes], 0, /It holds: \{"title": "Hello", "n": 1.0, "other": 2\}\n$/],
-    [["storage", "get", never], 1, new RegExp(`There never was a program at ${never}`)],
+    [["storage", "get", never], 1, new RegExp(`There has never been a program at ${never}`)],
     [["zk", "nullifier", element(7)], 0, /was spent in block \d+ by 0x/],
     [["zk", "nullifier", element(8)], 0, /is not spent\.\n$/],
     [["zk", "root"], 0, /The root of the commitment tree is 0x[0-9a-f]{64}, of 1 leaves\.\n$/],
@@ -183,7 +186,7 @@ test("a proof that was saved is checked without any node, and says what it prove
     t.is(checked.code, 0, `${name}: ${checked.stderr}`);
     t.regex(
       checked.stdout,
-      /^valid: as of block \d+ of \d{4}-\S+Z(, the newest still at \S+Z)?,\nsigned by 0x[0-9a-f]{64}\n/,
+      /^valid: as of block \d+ of \d{4}-\S+Z(, still the latest at \S+Z)?,\nsigned by 0x[0-9a-f]{64}\n/,
     );
     t.regex(checked.stdout, says, name);
     t.like(JSON.parse((await check("--json")).stdout), { valid: true, genesisHash: testNetwork });
@@ -197,7 +200,7 @@ test("a saved proof with anything changed does not hold, and a node's own answer
   const text = await readFile(saved, "utf8");
   const { genesis } = JSON.parse(text) as { genesis: string };
   for (const [name, changed, code, sentence] of [
-    ["the value", text.replace('"value":"1.0"', '"value":"2.0"'), 1, /does not hold: .* does not lead/],
+    ["the value", text.replace('"value":"1.0"', '"value":"2.0"'), 1, /is invalid: .* does not lead/],
     ["what was asked", text.replace('"fields":["n"]', '"fields":["m"]'), 1, /does not prove the field "m"/],
     ["the genesis", text.replace(JSON.stringify(genesis), '"{}"'), 1, /of the network 0x.*, not of/],
     ["nothing", "{}", 1, /no proof as a node answers/],
@@ -212,7 +215,7 @@ test("a saved proof with anything changed does not hold, and a node's own answer
   await writeFile(saved, (await ask(node.port, `/state/proof?storageAddress=${notes}&fields=n`)).text);
   t.like(await cli("verify", saved, "--genesis", testNetwork), {
     code: 2,
-    stderr: "gatehouse: The file has the node's answer alone; give the genesis itself: --genesis genesis.json\n",
+    stderr: "gatehouse: The file has only the node's response; give the genesis file: --genesis genesis.json\n",
   });
   t.regex(await output("verify", saved, "--genesis", join(node.dir, "genesis.json")), /Its field "n" is: 1.0/);
 });

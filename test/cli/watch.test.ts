@@ -71,11 +71,14 @@ test("what cannot be watched is said, with a code of its own", async (t) => {
     runCliProcess(["watch", "--node", `http://127.0.0.1:${node.port}`, ...args]);
   const refused = await run("--address", "stor-1");
   t.is(refused.code, 1);
-  t.regex(refused.stderr, /The node refuses: addresses must be stor- and 40 lower-case hex digits, not "stor-1"/);
+  t.regex(
+    refused.stderr,
+    /The node rejected the request: addresses must be stor- and 40 lower-case hex digits, not "stor-1"/,
+  );
   t.is((await run("--count", "x")).code, 2);
   const nowhere = await runCliProcess(["watch", "--node", "http://127.0.0.1:1"]);
   t.is(nowhere.code, 3);
-  t.regex(nowhere.stderr, /No node answers at http:\/\/127\.0\.0\.1:1: the connection is refused/);
+  t.regex(nowhere.stderr, /No node responds at http:\/\/127\.0\.0\.1:1: connection refused/);
 });
 
 test("it goes on where it was when the node is there again, and says so", async (t) => {
@@ -88,10 +91,10 @@ test("it goes on where it was when the node is there again, and says so", async 
   await writeAs(alice, node.port, 1, createPublic("a", "{}"));
   await until(() => blocks().length === 1);
   await node.stop();
-  await until(() => told().includes("The connection is lost"));
+  await until(() => told().includes("Connection lost"));
   const again = await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
   await writeAs(alice, again.port, 2, createPublic("b", "{}"));
   await until(() => blocks().length >= 2);
   t.deepEqual(blocks(), [1, 2]);
-  t.regex(told(), /The connection is lost: .*\nThe node is there again\.\n/s);
+  t.regex(told(), /Connection lost: .*; reconnecting\.\nReconnected to the node\.\n/s);
 });

@@ -384,7 +384,7 @@ test.serial("verify-data says what there is to look at, and changes nothing", as
   t.is(code, 0, stdout);
   t.regex(
     stdout,
-    /^Looked at 4 blocks, 3 roots of the commitment tree, \d+ nodes of the tree, 1 nullifiers, \d+ senders, 3 storage programs: everything fits\.\n$/,
+    /^Verified 4 blocks, 3 roots of the commitment tree, \d+ nodes of the tree, 1 nullifiers, \d+ senders, 3 storage programs: no errors\.\n$/,
   );
   t.true(before.equals(await readFile(path)));
   const json = JSON.parse((await runCli(["verify-data", "--database", url, "--json"])).stdout) as unknown;

@@ -48,7 +48,7 @@ test.before(async () => {
       '{"title": "Hello", "n": 1.50, "list": [{"a": null}, true], "big": 12345678901234567890}',
       "public",
     ),
-    diary: await make("diary", '{"today": "Nobody reads this but me."}', "owner"),
+    diary: await make("diary", '{"today": "Only I can read this."}', "owner"),
     odd: await make(markup, JSON.stringify({ [markup]: markup, list: [markup] }), "public"),
   };
   wanted = (await client.submit(setField(addresses.notes, "title", "Changed"))).hash;
@@ -121,7 +121,7 @@ testBrowser.serial(
     await heading(page, "You").waitFor();
     await click(page.getByRole("link", { name: "diary", exact: true }));
     await heading(page, "diary").waitFor();
-    await page.getByText("Nobody reads this but me.").first().waitFor();
+    await page.getByText("Only I can read this.").first().waitFor();
     t.is(clicks, 4);
 
     // A field of it.

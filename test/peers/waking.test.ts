@@ -129,5 +129,5 @@ test("the operator adds a peer, sees the book, and removes it", async (t) => {
   t.true(left.every(({ origin }) => origin !== "operator"));
   const nobody = await runCli(["peers", "book", "--data-dir", "/nonexistent"]);
   t.is(nobody.code, 3);
-  t.regex(nobody.stderr, /No node answers at \/nonexistent\/control\.sock/);
+  t.regex(nobody.stderr, /No node responds at \/nonexistent\/control\.sock/);
 });

@@ -199,7 +199,7 @@ test.serial("a node removes the transactions of old blocks, and is asked for no 
     (await runCli([...args, "--limit", "200", "--node", pruned.rpcUrl])).stdout;
   const next = async (...args: readonly string[]): Promise<string> =>
     await list(...args, "--page-token", pageToken(await list(...args)) ?? "none");
-  t.true((await next("tx", "list")).endsWith("\n\nWhat is in blocks before 33 is not listed by this node.\n"));
+  t.true((await next("tx", "list")).endsWith("\n\nThis node does not list blocks before 33.\n"));
   t.regex(await next("block", "list"), /^33 .*Z {2}1 .*\n32 .*Z {2}not kept {2}0x/m);
   const { code, stdout } = await runCli(["verify-data", "--database", `sqlite:${pruned.databaseFile}`, "--json"]);
   t.is(code, 0, stdout);

@@ -42,7 +42,7 @@ export async function askNode(node: string, path: string, request: NodeRequest =
     checkIsNode(response, text);
     return { status, text, dateMs: Date.parse(response.headers.date ?? "") };
   } catch (error) {
-    throw new ExitError(`No node answers at ${node}: ${whyNot(error)}.`, exitCodes.unreachable);
+    throw new ExitError(`No node responds at ${node}: ${whyNot(error)}.`, exitCodes.unreachable);
   }
 }
 
@@ -84,7 +84,7 @@ export async function askHealth(node: string, request?: NodeRequest): Promise<No
     throw status >= 400
       ? refusal(status, text)
       : new ExitError(
-          `No node answers at ${node}: what answers there is not a node (status ${status}).`,
+          `No node responds at ${node}: the server there is not a node (status ${status}).`,
           exitCodes.unreachable,
         );
   }
@@ -94,7 +94,7 @@ export async function askHealth(node: string, request?: NodeRequest): Promise<No
 /** Returns an error with the message of a rejection by the node, and code 1. */
 export function refusal(status: number, text: string): ExitError {
   const { error = `status ${status}`, errorCode } = readFailure(text);
-  return new ExitError(`The node refuses: ${error} (${errorCode ?? status})`, exitCodes.failed, errorCode);
+  return new ExitError(`The node rejected the request: ${error} (${errorCode ?? status})`, exitCodes.failed, errorCode);
 }
 
 /** Parses an error body. A proxy may respond in place of the node, with any text. */
@@ -127,8 +127,8 @@ async function exchange(url: URL, { body, headers, takesAnyCertificate }: NodeRe
   const open = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
   return await new Promise<{ response: IncomingMessage; text: string }>((resolve, reject) => {
     const request = open(url, options);
-    const closed = (): void => reject(new Error("it closed the connection before its whole answer had come"));
-    request.on("timeout", () => request.destroy(new Error(`no answer within ${timeouts.idleMs / 1000} s`)));
+    const closed = (): void => reject(new Error("it closed the connection before the response was complete"));
+    request.on("timeout", () => request.destroy(new Error(`no response within ${timeouts.idleMs / 1000} s`)));
     request.on("error", reject);
     request.on("close", closed);
     request.on("response", (response) => {
@@ -147,7 +147,7 @@ async function readWhole(response: IncomingMessage): Promise<string> {
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > maxAnswerBytes) {
-      throw new Error(`its answer is larger than ${maxAnswerBytes} bytes`);
+      throw new Error(`its response is larger than ${maxAnswerBytes} bytes`);
     }
     chunks.push(chunk);
   }
@@ -156,12 +156,12 @@ async function readWhole(response: IncomingMessage): Promise<string> {
 
 function checkIsNode({ statusCode, headers }: IncomingMessage, text: string): void {
   if (statusCode! >= 300 && statusCode! < 400) {
-    throw new Error(`it sends elsewhere, to ${headers.location ?? "nowhere"}; name that with --node`);
+    throw new Error(`it redirects to ${headers.location ?? "no location"}; give that address with --node`);
   }
   try {
     JSON.parse(text);
   } catch {
-    throw new Error(`what answers there is not a node (status ${statusCode})`);
+    throw new Error(`the server there is not a node (status ${statusCode})`);
   }
 }
 
@@ -173,19 +173,19 @@ export function whyNot(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   switch (code) {
     case "ECONNREFUSED":
-      return "the connection is refused";
+      return "connection refused";
     case "ECONNRESET":
     case "EPIPE":
     case "ERR_STREAM_PREMATURE_CLOSE":
-      return "it closed the connection before its whole answer had come";
+      return "it closed the connection before the response was complete";
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `the name of its host is not known (${code})`;
+      return `its host name does not resolve (${code})`;
     case "ABORT_ERR":
-      return `no whole answer within ${timeouts.totalMs / 1000} s`;
+      return `no complete response within ${timeouts.totalMs / 1000} s`;
     default:
       return code?.startsWith("HPE_") === true
-        ? `what answers there does not speak HTTP (${code})`
+        ? `the server there does not speak HTTP (${code})`
         : ((error.message || code) ?? error.name);
   }
 }

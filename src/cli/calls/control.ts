@@ -28,13 +28,13 @@ export async function withControl<T>(flags: ControlFlags, work: (transport: Tran
     }
     if (isUnreachable(error)) {
       throw new ExitError(
-        `No node answers at ${address}: ${error.rawMessage}. Name its --data-dir; the node must run on this machine.`,
+        `No node responds at ${address}: ${error.rawMessage}. Give its --data-dir; the node must run on this machine.`,
         exitCodes.unreachable,
       );
     }
     const { ErrorInfoSchema } = await import("../../../gen/google/rpc/error_details_pb.js");
     const [info] = error.findDetails(ErrorInfoSchema);
-    throw new ExitError(`The node refuses: ${error.rawMessage}`, exitCodes.failed, info?.reason);
+    throw new ExitError(`The node rejected the request: ${error.rawMessage}`, exitCodes.failed, info?.reason);
   }
 }
 
@@ -54,7 +54,7 @@ function overSocket(path: string): Transport {
 async function overPort(address: string, dataDir: string): Promise<Transport> {
   const path = controlTokenPath(dataDir);
   const token = await readFile(path, "utf8").catch(() => {
-    throw new ExitError(`The token ${path} cannot be read; name the node's --data-dir.`, exitCodes.usage);
+    throw new ExitError(`The token ${path} cannot be read; give the node's --data-dir.`, exitCodes.usage);
   });
   const authorize: Interceptor = (next) => (request) => {
     request.header.set("authorization", `Bearer ${token.trim()}`);

@@ -78,7 +78,7 @@ export async function* watchEvents({ node, query, headers, onLost }: EventsWatch
       if (!hasBegun) {
         throw error instanceof RefusedError
           ? refusal(error.status, error.body)
-          : new ExitError(`No node answers at ${node}: ${why}.`, exitCodes.unreachable);
+          : new ExitError(`No node responds at ${node}: ${why}.`, exitCodes.unreachable);
       }
     }
     onLost(why);

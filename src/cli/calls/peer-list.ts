@@ -29,5 +29,5 @@ export async function listPeers(node: string, request?: NodeRequest): Promise<Pe
     }
     peers.push(...part);
   }
-  throw new ExitError(`The list of peers of ${node} does not end after ${maxPages} pages.`, exitCodes.failed);
+  throw new ExitError(`The peer list of ${node} has more than ${maxPages} pages.`, exitCodes.failed);
 }

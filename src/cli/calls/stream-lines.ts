@@ -21,7 +21,7 @@ export async function openStream(
   const get = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
   return await new Promise((resolve, reject) => {
     const request = get(url, options);
-    request.on("timeout", () => request.destroy(new Error(`nothing came for ${idleMs / 1000} s`)));
+    request.on("timeout", () => request.destroy(new Error(`no data for ${idleMs / 1000} s`)));
     request.on("error", reject);
     request.on("response", resolve);
     request.end();

@@ -12,20 +12,20 @@ interface BackupFlags extends NodeFiles {
 
 export function addBackup(command: Command): void {
   addNodeFiles(command.argument("<FOLDER>"))
-    .option("--without-key", "Leave the key out; where it is kept elsewhere.")
+    .option("--without-key", "Leave the key out, if you store it elsewhere.")
     .option("--json", "Print JSON.")
     .addHelpText(
       "after",
       `
-The folder holds the key, the genesis, the database as of
-one moment (two files of SQLite, also where the node uses
-PostgreSQL), the peers file, the writers file and the
-configuration file where there are any, and backup.json with
-a hash of each. Whoever has it can be the node: keep it as
-you keep the key. Until it is whole it has another name,
-which begins with a dot and ends with .draft.
+The folder holds the key, the genesis, a consistent snapshot
+of the database (two SQLite files, even if the node uses
+PostgreSQL), the peers, writers and configuration files if
+they exist, and backup.json with a hash of each file. Anyone
+with the backup can impersonate the node: protect it like
+the key. Until it is complete, the folder's name starts with
+a dot and ends with .draft.
 
-Exit codes: 0 saved, 1 not saved.
+Exit codes: 0 backed up, 1 not backed up.
 
 Examples:
   gatehouse backup /backup/monday --data-dir data/one
@@ -40,15 +40,15 @@ Examples:
 export function addRestore(command: Command): void {
   command
     .argument("<BACKUP>")
-    .option("--data-dir <DIR>", "The new data directory; empty, or not there.", optionsByKey.dataDir.fallback)
+    .option("--data-dir <DIR>", "New data directory; must be empty or not exist.", optionsByKey.dataDir.fallback)
     .option("--json", "Print JSON.")
     .addHelpText(
       "after",
       `
-Compares every file with its hash, looks at the whole
-database as verify-data does, says who the node will be, and
-asks the peers that its operator has named how far they are.
-A backup that is damaged is not restored.
+Compares every file with its hash, verifies the full database
+like verify-data, prints the identity of the node, and asks
+the peers in its peers file for their latest block. A
+corrupt backup is not restored.
 
 Exit codes: 0 restored, 1 not restored.
 

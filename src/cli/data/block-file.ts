@@ -67,7 +67,7 @@ async function lastBlock(path: string): Promise<{ endBytes: number; number: numb
     }
   } catch (error) {
     if (endBytes === 0 || error instanceof ExitError) {
-      throw new ExitError(`The file ${path} is no file of blocks; name another one.`, exitCodes.usage);
+      throw new ExitError(`The file ${path} is not a file of blocks; choose another file.`, exitCodes.usage);
     }
   }
   return { endBytes, number };
@@ -118,7 +118,7 @@ async function withNode<T>(node: string, work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof ConnectError) {
       throw new ExitError(
-        `The node at ${node} refuses, or does not answer: ${error.rawMessage}`,
+        `The node at ${node} rejected the request or does not respond: ${error.rawMessage}`,
         exitCodes.unreachable,
       );
     }

@@ -30,5 +30,5 @@ export async function listBlocks(flags: NodeFlags & PageFlags): Promise<void> {
     shorten(proposer),
     hash,
   ]);
-  printPage(["BLOCK", "TIME", "TXS", "PROPOSER", ""], rows, page, "There is no block beside the genesis yet.");
+  printPage(["BLOCK", "TIME", "TXS", "PROPOSER", ""], rows, page, "There is no block after the genesis yet.");
 }

@@ -11,11 +11,11 @@ import {
 import { print } from "../terminal/output.js";
 
 export function addBlock(block: Command): void {
-  addPageFlags(addNodeFlags(block.command("list").description("List the blocks that a node has, newest first.")))
+  addPageFlags(addNodeFlags(block.command("list").description("List the blocks of a node, latest first.")))
     .addHelpText(
       "after",
       `
-What is in a block is listed with: gatehouse tx list --block NUMBER
+To list the transactions of a block: gatehouse tx list --block NUMBER
 
 Examples:
   gatehouse block list --limit 10
@@ -29,10 +29,10 @@ Examples:
   addControlFlags(
     block
       .command("export <FILE>")
-      .description("Write the blocks of a node of this machine to a file; a file that has some already is continued.")
+      .description("Write the blocks of a node on this machine to a file. A file with blocks is continued.")
       .addHelpText(
         "after",
-        "\nThe file holds encoded blocks, each after its length as a varint. They are whole: private programs are in them.",
+        "\nThe file holds encoded blocks, each after its length as a varint. They are complete, including private programs.",
       ),
   )
     .option("--json", "Print JSON.")
@@ -42,13 +42,13 @@ Examples:
       print(
         flags.json === true
           ? JSON.stringify({ exported, number })
-          : `${exported} blocks written; ${file} goes to block ${number}.`,
+          : `${exported} blocks written; ${file} ends with block ${number}.`,
       );
     });
 
   addControlFlags(
     addNodeFlags(block.command("import <FILE>")).description(
-      "Apply the blocks of a file to a node of this machine, from where it is.",
+      "Apply the blocks of a file to a node on this machine, from its next block on.",
     ),
   ).action(async (file: string, flags: NodeFlags & ControlFlags) => {
     const { importBlocks } = await import("./block-file.js");

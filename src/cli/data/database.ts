@@ -4,22 +4,22 @@ import type { Command } from "commander";
 export function addDatabase(command: Command): void {
   command
     .command("copy <FROM> <TO>")
-    .description("Copy the database of a node that is stopped into an empty one, of the same engine or the other.")
+    .description("Copy the database of a stopped node into an empty one, of the same engine or the other.")
     .option("--json", "Print JSON.")
     .addHelpText(
       "after",
       `
-Both are what --database takes: sqlite:PATH, a path, or
-postgres://USER:PASSWORD@HOST/NAME. Everything goes along:
-the chain, the mempool, the peers, and whose the database
-is. A copy that was interrupted goes on when the same
-command is run again; until it is finished no node starts
-with it. In the end every row is read again and compared.
+FROM and TO have the form of --database: sqlite:PATH, a
+path, or postgres://USER:PASSWORD@HOST/NAME. The copy has
+everything: the chain, the mempool, the peers, and the owner
+of the database. Run the same command again to resume an
+interrupted copy; no node starts with an incomplete one. At
+the end, every row is read back and compared.
 
 The key and the other files stay where they are: start the
 node with the same --data-dir and the new --database.
 
-Exit codes: 0 copied, and equal; 1 not copied.
+Exit codes: 0 copied and identical, 1 not copied.
 
 Examples:
   gatehouse database copy data/gatehouse.sqlite \\

@@ -47,17 +47,19 @@ export async function runBackup(
 /** Returns the reasons why a node restored from the backup would not start or would lack its key. */
 export function warningsOf({ node, key }: BackupManifest): string[] {
   if (key === null) {
-    return [`The key is not in the backup; a restored node needs that of ${node ?? "the node"} from elsewhere.`];
+    return [
+      `The backup does not contain the key; to restore it, copy the key of ${node ?? "the node"} from where you store it.`,
+    ];
   }
   return node === null || node === key
     ? []
-    : [`The key is that of ${key}, and the database belongs to ${node}: with this key, the node does not start.`];
+    : [`The key is that of ${key}, but the database belongs to ${node}: a node with this key does not start.`];
 }
 
 function describe({ node, network, head, files }: BackupManifest, folder: string, warnings: string[]): string[] {
   const mib = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / 1024 / 1024;
   return [
-    `node     ${node ?? "nobody yet"}`,
+    `node     ${node ?? "none yet"}`,
     `network  ${network}`,
     `block    ${head.number}`,
     `saved    ${folder}: ${files.length} files, ${mib.toFixed(1)} MiB`,

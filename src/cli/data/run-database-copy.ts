@@ -25,7 +25,7 @@ export async function runDatabaseCopy(from: string, to: string, json: boolean): 
   print(
     json
       ? JSON.stringify({ ok: true, resumed, rows, tables })
-      : `${rows} rows of ${Object.keys(tables).length} tables copied and compared: the copy is equal.`,
+      : `Copied and compared ${rows} rows of ${Object.keys(tables).length} tables: the copy is identical.`,
   );
 }
 

@@ -65,20 +65,20 @@ function warningsOfPeers({ manifest, isAuthority }: Restored, answers: readonly 
   const warnings: string[] = [];
   if (twin !== undefined) {
     warnings.push(
-      `A node with this key runs: ${twin.url} is in touch with it. Stop it before you start this one; two with one key fail.`,
+      `A node with this key is running: ${twin.url} is connected to it. Stop it before you start this one; two nodes with one key fail.`,
     );
   }
   if (newest > number) {
-    const what = `The backup ends with block ${number}, and peers are at ${newest}.`;
+    const what = `The backup ends with block ${number}, but peers are at block ${newest}.`;
     warnings.push(
       isAuthority
-        ? `${what} Start the node while they can be reached: it takes their blocks before it makes one. Do not use --recover.`
-        : `${what} The node takes the others from them.`,
+        ? `${what} Start the node while they are reachable: it fetches their blocks before it makes one. Do not use --recover.`
+        : `${what} The node fetches the missing blocks from them.`,
     );
   } else if (isAuthority && answers.length === 0) {
     warnings.push(
-      "The node makes blocks, and no peer has said how far the chain is. It makes none before one has; --recover says " +
-        `that nobody has a block after ${number}, and that the node that was saved is gone.`,
+      "This node is an authority, and no peer has reported the latest block. It makes no blocks until one does. Use --recover " +
+        `only if no node has a block after ${number}, and the node that was backed up is gone.`,
     );
   }
   return warnings;
@@ -87,20 +87,20 @@ function warningsOfPeers({ manifest, isAuthority }: Restored, answers: readonly 
 function describe({ manifest, isAuthority }: Restored, dataDir: string, warnings: readonly string[]): string[] {
   const { node, network, head, madeMs, engine, config } = manifest;
   return [
-    `node      ${node ?? "nobody yet"}${isAuthority ? ", which makes blocks" : ""}`,
+    `node      ${node ?? "none yet"}${isAuthority ? ", which makes blocks" : ""}`,
     `network   ${network}`,
     `block     ${head.number}`,
     `saved     ${new Date(madeMs).toISOString()}`,
-    `restored  ${dataDir}: everything fits`,
+    `restored  ${dataDir}: verified`,
     ...describeWarnings(warnings),
     "",
     ...(engine === "postgresql"
       ? [
-          "It used PostgreSQL; to use it again:",
+          "The node used PostgreSQL. To use PostgreSQL again:",
           `  gatehouse database copy sqlite:${join(dataDir, "gatehouse.sqlite")} postgres://…`,
         ]
       : []),
-    ...(config === null ? [] : [`Its options are in ${join(dataDir, config)}; see that they fit this machine.`]),
+    ...(config === null ? [] : [`Its options are in ${join(dataDir, config)}; check that they fit this machine.`]),
     `Start it:  gatehouse start --data-dir ${dataDir}`,
   ];
 }

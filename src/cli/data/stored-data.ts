@@ -79,10 +79,7 @@ const nouns: Readonly<Record<VerifiedKind, string>> = {
 function describe({ counts, findings }: Outcome): string[] {
   const looked = verifiedKinds.map((kind) => `${counts[kind] ?? 0} ${nouns[kind]}`).join(", ");
   const lines = findings.map(({ sentence }) => paint("red", sentence));
-  return [
-    ...lines,
-    `Looked at ${looked}: ${findings.length === 0 ? "everything fits." : `${findings.length} do not fit.`}`,
-  ];
+  return [...lines, `Verified ${looked}: ${findings.length === 0 ? "no errors." : `${findings.length} corrupt.`}`];
 }
 
 function toJson({ counts, findings }: Outcome) {

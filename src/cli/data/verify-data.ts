@@ -9,14 +9,16 @@ export function addVerifyData(command: Command): void {
     .addHelpText(
       "after",
       `
-Reads the database and changes nothing; the node may run, or not. Checked are, of every block, that it comes after the one
-before it, that an authority signed it, and its senders their transactions; what its transactions made; the commitment
-tree up to the roots that headers name; and every program, nullifier and nonce against the checksum that it was stored with,
-and against the state that the newest header commits to. What does not fit is told in one line each.
+Reads the database without changing it, whether the node runs or not. Verifies:
 
-What to do then: restore a backup, or move the database away and let the node follow the chain anew from its peers.
+  - every block: its link to the previous block, the authority's signature, the senders' signatures, and its results
+  - the commitment tree, up to the roots in the headers
+  - every program, nullifier and nonce, against its checksum and the state root of the latest header
 
-Exit codes: 0 everything fits, 1 something does not, 2 there is no database to look at.
+Prints each error on a line of its own. To repair a database, restore a backup, or move the database away and let the node
+fetch the chain again from its peers.
+
+Exit codes: 0 no errors, 1 errors found, 2 there is no database to verify.
 
 Examples:
   gatehouse verify-data --data-dir /var/lib/gatehouse

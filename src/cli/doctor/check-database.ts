@@ -24,7 +24,7 @@ export interface DatabaseFindings {
   readonly genesis: KnownGenesis | undefined;
 }
 
-const restore = "Restore the backup, or move the database away and let the node follow the chain anew from its peers.";
+const restore = "Restore a backup, or move the database away and let the node fetch the chain again from its peers.";
 
 /** Checks the database, its owner and its network. */
 export async function checkDatabase(config: Config, key: NodeKey | undefined): Promise<DatabaseFindings> {
@@ -56,7 +56,7 @@ function isNew({ databaseUrl }: Config, given: NamedGenesis | Error): boolean {
 
 function describeUnusable(error: unknown, isNew: boolean): DoctorCheck {
   if (isNew) {
-    return skip("database", "There is none yet: the node makes it at its first start.");
+    return skip("database", "There is none yet: the node creates it at its first start.");
   }
   if (isDatabaseCorruption(error)) {
     return fail("database", messageFor(error, "it cannot be opened"), restore);
@@ -64,8 +64,8 @@ function describeUnusable(error: unknown, isNew: boolean): DoctorCheck {
   const found = explained(error);
   // The message of a database that is away says itself what to do.
   const remedy = isDatabaseError(found)
-    ? "A node waits for it, for up to two minutes when it starts."
-    : "Name the node's --data-dir or --database; a node makes its own at its first start.";
+    ? "Start it: a starting node waits up to two minutes for its database."
+    : "Give the node's --data-dir or --database; a new node creates its database at its first start.";
   return fail("database", errorMessage(found), remedy);
 }
 
@@ -75,20 +75,20 @@ function describePages({ damage, mayBeLost, block }: DatabaseReport): DoctorChec
     const more = others.length === 0 ? "" : `, and ${others.length} more`;
     return fail(
       "database",
-      `The database is damaged: ${first}${more}.`,
-      `${restore} What fits tells gatehouse verify-data.`,
+      `The database is corrupt: ${first}${more}.`,
+      `${restore} To see what is affected: gatehouse verify-data.`,
     );
   }
   if (mayBeLost.length > 0) {
     return warn("database", mayBeLost.join(" "), "Change it in the server's configuration.");
   }
-  return ok("database", `It can be read, to block ${block ?? "none"}; what is acknowledged is on the disk.`);
+  return ok("database", `It is readable, up to block ${block ?? "none"}; acknowledged writes are on disk.`);
 }
 
 function describeOwner({ lease }: DatabaseReport, key: NodeKey | undefined): DoctorCheck {
   const { identity } = lease;
   if (identity === undefined) {
-    return ok("owner", "The database belongs to no key yet: the first node that writes to it takes it.");
+    return ok("owner", "The database belongs to no key yet: the first node that writes to it becomes its owner.");
   }
   if (key === undefined) {
     return skip("owner", `The database belongs to ${identity}, whose key is not here.`);
@@ -97,18 +97,18 @@ function describeOwner({ lease }: DatabaseReport, key: NodeKey | undefined): Doc
     ? ok("owner", "The database belongs to this key.")
     : fail(
         "owner",
-        `The database belongs to ${identity}, and this key is ${key.publicKey}: the node will not start.`,
+        `The database belongs to ${identity}, but this key is ${key.publicKey}: the node will not start.`,
         "Restore the key from the backup, or start once with --recover to take the database over.",
       );
 }
 
 function describeLease({ lease: { holder, leftMs } }: DatabaseReport): DoctorCheck {
   if (holder === undefined || leftMs <= 0) {
-    return ok("lease", "No node writes to the database at this moment.");
+    return ok("lease", "No node is writing to the database.");
   }
   const { pid, host, sinceMs } = holder;
   const forS = Math.max(0, Date.now() - sinceMs) / 1000;
-  return ok("lease", `The process ${pid} on ${host} writes to the database, for ${duration(forS)}.`);
+  return ok("lease", `The process ${pid} on ${host} has been writing to the database for ${duration(forS)}.`);
 }
 
 type NamedGenesis = Pick<Genesis, "hash" | "authorities" | "followers"> | undefined;
@@ -126,21 +126,21 @@ function known(genesis: NamedGenesis, key: NodeKey | undefined): KnownGenesis | 
 
 function describeGenesis(stored: NamedGenesis, given: NamedGenesis | Error, key: NodeKey | undefined): DoctorCheck {
   if (given instanceof Error) {
-    return fail("genesis", given.message, "Name the file of the network with --genesis.");
+    return fail("genesis", given.message, "Give the network's genesis file with --genesis.");
   }
   const genesis = known(stored ?? given, key);
   if (genesis === undefined) {
     return fail(
       "genesis",
-      "There is none: the node belongs to no network.",
+      "There is no genesis file: the node belongs to no network.",
       "Run: gatehouse init, or gatehouse join URL.",
     );
   }
   if (given !== undefined && given.hash !== genesis.hash) {
     return fail(
       "genesis",
-      `The genesis file is that of ${given.hash}, and the database is of the network ${genesis.hash}.`,
-      "Name the file of that network again, or another --data-dir.",
+      `The genesis file is that of ${given.hash}, but the database belongs to the network ${genesis.hash}.`,
+      "Give the genesis file of that network, or another --data-dir.",
     );
   }
   return ok(
@@ -152,10 +152,10 @@ function describeGenesis(stored: NamedGenesis, given: NamedGenesis | Error, key:
 function describeFollowers(config: Config, { genesis, hasPrivatePrograms }: DatabaseReport): DoctorCheck {
   const name = "followers";
   if (genesis === undefined) {
-    return skip(name, "The node belongs to no network that others could follow.");
+    return skip(name, "The node belongs to no network.");
   }
   if (followersOf(config, genesis) === "listed") {
-    return ok(name, "Nodes follow that the genesis or the operator names.");
+    return ok(name, "Only nodes that the genesis or the operator names may follow.");
   }
   return hasPrivatePrograms
     ? warn(name, openToAll.found, openToAll.remedy)

@@ -14,12 +14,12 @@ const room = { warnBytes: 1024 * mib, failBytes: 100 * mib };
 /** Runs the checks. The key is undefined if it is not usable. */
 export async function checkFiles(config: Config): Promise<{ key: NodeKey | undefined; checks: DoctorCheck[] }> {
   const { dataDir } = config;
-  const directory = await attempt("directory", `Run as the node's user, or name another --data-dir.`, () =>
+  const directory = await attempt("directory", `Run as the node's user, or give another --data-dir.`, () =>
     checkDirectory(dataDir),
   );
-  const disk = await attempt("disk", "Name the node's --data-dir.", () => checkRoom(dataDir));
+  const disk = await attempt("disk", "Give the node's --data-dir.", () => checkRoom(dataDir));
   const key = await loadNodeKey(nodeKeyPath(dataDir)).catch((error: unknown) => error as Error);
-  const certificate = await attempt("certificate", "Put the files right; the node reads them by itself.", () =>
+  const certificate = await attempt("certificate", "Correct the files; the node reloads them by itself.", () =>
     checkCertificate(config),
   );
   const isKey = !(key instanceof Error);
@@ -30,7 +30,7 @@ export async function checkFiles(config: Config): Promise<{ key: NodeKey | undef
       disk,
       isKey
         ? ok("key", `The node is ${key.publicKey}.`)
-        : fail("key", key.message, "Restore it from the backup; a new node makes its own: gatehouse init, or join."),
+        : fail("key", key.message, "Restore it from the backup. For a new node, run gatehouse init or gatehouse join."),
       certificate,
     ],
   };
@@ -42,20 +42,20 @@ async function checkDirectory(path: string): Promise<DoctorCheck> {
     return fail(
       "directory",
       `There is no directory ${path}.`,
-      "Name the node's --data-dir, or make one: gatehouse init, or gatehouse join URL.",
+      "Give the node's --data-dir, or create one: gatehouse init, or gatehouse join URL.",
     );
   }
   await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   return (found.mode & 0o077) === 0
-    ? ok("directory", `${path} is this user's to write, and closed to others.`)
-    : warn("directory", `${path} is open to others than the node.`, `Run: chmod 700 ${path}`);
+    ? ok("directory", `${path} is writable by this user, and closed to others.`)
+    : warn("directory", `${path} is accessible to other users.`, `Run: chmod 700 ${path}`);
 }
 
 async function checkRoom(path: string): Promise<DoctorCheck> {
   const { bavail, bsize } = await statfs(path);
   const bytes = bavail * bsize;
   const found = `${Math.floor(bytes / mib)} MiB are free for ${path}.`;
-  const remedy = "Make room: a node whose disk is full takes no writes until there is.";
+  const remedy = "Free disk space: with a full disk, a node accepts no writes.";
   if (bytes < room.failBytes) {
     return fail("disk", found, remedy);
   }
@@ -65,9 +65,9 @@ async function checkRoom(path: string): Promise<DoctorCheck> {
 async function checkCertificate(config: Config): Promise<DoctorCheck> {
   const paths = tlsPaths(config);
   if (paths === undefined) {
-    return skip("certificate", "No --tls-cert is given: the public port speaks no TLS.");
+    return skip("certificate", "No --tls-cert is given: the public port does not use TLS.");
   }
   const { certificate } = await readTlsFiles(paths);
-  const remedy = "Renew it and replace the files; the node reads them by itself.";
+  const remedy = "Renew it and replace the files; the node reloads them by itself.";
   return checkValidity("certificate", "--tls-cert", certificate, remedy);
 }

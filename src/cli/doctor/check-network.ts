@@ -36,7 +36,7 @@ export async function checkNetwork(deps: NetworkParts): Promise<DoctorCheck[]> {
   const { node } = deps;
   const running = describeRunning(deps);
   if (node.health === undefined || !node.isThis) {
-    const why = "No node runs that could be asked.";
+    const why = "No node is running to check.";
     return [
       running,
       ...["public address", "public certificate", "internal address", "peers", "clock", "network"].map((name) =>
@@ -65,30 +65,26 @@ export async function checkNetwork(deps: NetworkParts): Promise<DoctorCheck[]> {
 function describeRunning({ node, key }: NetworkParts): DoctorCheck {
   const { url, problem, health, publicKey } = node;
   if (health === undefined) {
-    return warn(
-      "node",
-      `${problem ?? `No node answers at ${url}`}.`,
-      "Start it, or name where it answers with --node.",
-    );
+    return warn("node", `${problem ?? `No node responds at ${url}`}.`, "Start it, or give its address with --node.");
   }
   if (!node.isThis) {
     return fail(
       "node",
-      `Another node answers at ${url}: ${publicKey}, and not ${key?.publicKey ?? "this one"}.`,
-      "Name where this one answers with --node, or its --data-dir.",
+      `Another node responds at ${url}: ${publicKey}, and not ${key?.publicKey ?? "this one"}.`,
+      "Give the address of this node with --node, or its --data-dir.",
     );
   }
   const causes = Object.entries(health.subsystems).flatMap(([name, { status, lastError }]) =>
     status === "failed" ? [`${name}: ${lastError?.message ?? "it has failed"}`] : [],
   );
-  const found = `It answers at ${url} and is ${health.status}${causes.length === 0 ? "" : ` (${causes.join("; ")})`}.`;
+  const found = `It responds at ${url} and is ${health.status}${causes.length === 0 ? "" : ` (${causes.join("; ")})`}.`;
   switch (health.status) {
     case "ok":
       return ok("node", found);
     case "failing":
-      return fail("node", found, "See gatehouse health, and its log at /diagnostics.");
+      return fail("node", found, "Run gatehouse health, and read its log at /diagnostics.");
     default:
-      return warn("node", found, "See gatehouse health: it says what each of its parts waits for.");
+      return warn("node", found, "Run gatehouse health, which shows what each subsystem waits for.");
   }
 }
 
@@ -96,14 +92,14 @@ async function checkPublicAddress({ config, node }: NetworkParts): Promise<Docto
   const name = "public address";
   if (config.publicUrl === undefined) {
     return config.allowPrivatePeers
-      ? skip(name, "No --public-url is given: the node is known by an address of this machine.")
+      ? skip(name, "No --public-url is given: peers know the node by an address of this machine.")
       : warn(
           name,
-          "No --public-url is given: others know the node by an address of this machine.",
-          "Give it its --public-url.",
+          "No --public-url is given: peers know the node by an address of this machine, which they may not reach.",
+          "Set --public-url.",
         );
   }
-  const remedy = `Let ${config.publicUrl} lead to ${node.url}: name, firewall, proxy.`;
+  const remedy = `Make ${config.publicUrl} lead to ${node.url}: check DNS, firewall and proxy.`;
   try {
     const { text } = await askNode(config.publicUrl, "/publickey");
     return JSON.parse(text) === node.publicKey
@@ -124,31 +120,39 @@ async function checkPublicCertificate({ config: { publicUrl } }: NetworkParts): 
     return skip(name, "No --public-url with https is given.");
   }
   try {
-    const remedy = "Renew it where TLS ends for that address: in the proxy, or in the files of --tls-cert.";
+    const remedy = "Renew it where TLS terminates for that address: in the proxy, or in the files of --tls-cert.";
     return checkValidity(name, publicUrl, await certificateAt(new URL(publicUrl), "http/1.1"), remedy);
   } catch (error) {
-    return fail(name, `${publicUrl} shows no certificate: ${whyNot(error)}.`, "Let it speak TLS, or be reached.");
+    return fail(
+      name,
+      `${publicUrl} presents no certificate: ${whyNot(error)}.`,
+      "Make it reachable, and serve TLS there.",
+    );
   }
 }
 
 async function checkInternalAddress({ config, node }: NetworkParts, port: number | undefined): Promise<DoctorCheck> {
   const name = "internal address";
   if (port === undefined) {
-    return fail(name, "The node has no internal port: no other node reaches it.", "See omni in gatehouse health.");
+    return fail(
+      name,
+      "The node has no internal port: no other node can reach it.",
+      "Check omni in the output of gatehouse health.",
+    );
   }
   const host = new URL(config.publicUrl ?? node.url).hostname;
   const url = config.omniUrl ?? `${config.omniTls ? "https" : "http"}://${host}:${port}`;
   if (!config.omniTls) {
-    return skip(name, `${url} is spoken to without TLS: what is in front of it says who answers.`);
+    return skip(name, `${url} is used without TLS: the proxy in front of it identifies the node.`);
   }
-  const remedy = `Let ${url} lead to port ${port} of this machine, with nothing between that ends TLS.`;
+  const remedy = `Make ${url} lead to port ${port} of this machine, without TLS termination in between.`;
   try {
     const identity = await identityAt(new URL(url));
     return identity === node.publicKey
       ? ok(name, `${url} leads to this node, from this machine.`)
-      : fail(name, `Who answers at ${url} is ${identity ?? "no node"}.`, remedy);
+      : fail(name, `The server at ${url} is ${identity ?? "not a node"}.`, remedy);
   } catch (error) {
-    return fail(name, `Nobody answers at ${url}: ${(error as Error).message}.`, remedy);
+    return fail(name, `No server responds at ${url}: ${(error as Error).message}.`, remedy);
   }
 }
 
@@ -172,7 +176,9 @@ function certificateAt({ hostname, port }: URL, protocol: string): Promise<X509C
       resolve(socket.getPeerX509Certificate()!);
       socket.destroy();
     });
-    socket.setTimeout(connectWithinMs, () => socket.destroy(new Error(`no answer within ${connectWithinMs / 1000} s`)));
+    socket.setTimeout(connectWithinMs, () =>
+      socket.destroy(new Error(`no response within ${connectWithinMs / 1000} s`)),
+    );
     socket.on("error", reject);
   });
 }
@@ -209,41 +215,45 @@ function describePeers({ genesis }: NetworkParts, peers: readonly PeerBody[], vi
   const name = "peers";
   if (peers.length === 0) {
     return genesis?.isAuthority === true
-      ? warn(name, "The node knows no peers: nobody has its blocks but itself.", "Let others join: gatehouse join URL.")
-      : fail(name, "The node knows no peers, and makes no blocks.", "Add one: gatehouse peers add URL");
+      ? warn(
+          name,
+          "The node knows no peers: no other node has its blocks.",
+          "Let other nodes join: gatehouse join URL.",
+        )
+      : fail(name, "The node knows no peers and makes no blocks.", "Add a peer: gatehouse peers add URL");
   }
   const online = peers.filter(({ status }) => status.online);
   const unverified = peers.filter(({ verification }) => !verification.status);
   const blind = views.filter(({ reachesUs }) => reachesUs === false);
   const found = `${online.length} of ${peers.length} are online, ${peers.length - unverified.length} verified.`;
   if (online.length === 0) {
-    return fail(name, found, "See gatehouse peers book: it says what is wrong with each.");
+    return fail(name, found, "Run gatehouse peers book, which shows the error of each peer.");
   }
   if (blind.length > 0) {
     return warn(
       name,
       `${found} ${blind.map(({ url }) => url).join(", ")} cannot reach this node.`,
-      "Let the internal address be reached from there: --omni-url, firewall, NAT.",
+      "Make the internal address reachable from there: check --omni-url, firewall and NAT.",
     );
   }
   if (unverified.length > 0) {
-    return warn(name, found, "See gatehouse peers: it says why one is not verified.");
+    return warn(name, found, "Run gatehouse peers, which shows why a peer is not verified.");
   }
   const reaching = views.filter(({ reachesUs }) => reachesUs === true).length;
-  return ok(name, `${found} ${reaching} of ${views.length} asked reach this node.`);
+  return ok(name, `${found} ${reaching} of ${views.length} queried peers reach this node.`);
 }
 
 function describeClocks(views: readonly PeerView[]): DoctorCheck {
   const name = "clock";
   const told = views.flatMap(({ aheadMs }) => (aheadMs === undefined || Number.isNaN(aheadMs) ? [] : [aheadMs]));
   if (told.length === 0) {
-    return skip(name, "No peer answers that could tell the time.");
+    return skip(name, "No peer responds with its time.");
   }
   // Use the median, since one peer with a wrong clock proves nothing about this machine.
   const aheadMs = told.sort((a, b) => a - b)[Math.floor(told.length / 2)]!;
   const offS = Math.round(Math.abs(aheadMs) / 1000);
-  const found = `This machine's clock is ${offS} s ${aheadMs > 0 ? "behind" : "ahead of"} that of its peers (${told.length} asked).`;
-  const remedy = "Let the system keep the time: timedatectl set-ntp true";
+  const found = `This machine's clock is ${offS} s ${aheadMs > 0 ? "behind" : "ahead of"} that of its peers (${told.length} queried).`;
+  const remedy = "Synchronize the system clock: timedatectl set-ntp true";
   if (Math.abs(aheadMs) > clockBounds.failMs) {
     return fail(name, found, remedy);
   }
@@ -261,13 +271,13 @@ function describeNetworks({ genesis }: NetworkParts, views: readonly PeerView[])
   const answered = views.filter(({ genesisHash }) => genesisHash !== undefined);
   const others = answered.filter(({ genesisHash }) => genesisHash !== genesis?.hash);
   if (answered.length === 0) {
-    return skip(name, "No peer answers that could name its genesis.");
+    return skip(name, "No peer responds with its genesis.");
   }
   return others.length === 0
-    ? ok(name, `${countOf(answered.length)} of the same genesis answered.`)
+    ? ok(name, `${countOf(answered.length)} responded, with the same genesis.`)
     : fail(
         name,
-        `${others.map(({ url, genesisHash }) => `${url} is of the network ${genesisHash}`).join("; ")}.`,
-        "Name peers of this network, or join that one with another --data-dir.",
+        `${others.map(({ url, genesisHash }) => `${url} belongs to the network ${genesisHash}`).join("; ")}.`,
+        "Use peers of this network, or join that one with another --data-dir.",
       );
 }

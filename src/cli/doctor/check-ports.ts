@@ -38,12 +38,12 @@ async function checkPort(wanted: WantedPort, drift: string, node: LocalNode): Pr
       ? ok(name, `The node listens on ${actual}.`)
       : warn(
           name,
-          `The node listens on ${actual}, since ${port} was taken at its start.`,
-          `See who has ${port} (${await describeHolder(port)}), or choose another ${flag}.`,
+          `The node listens on ${actual}, because ${port} was taken when it started.`,
+          `Free ${port} (held by ${await describeHolder(port)}), or choose another ${flag}.`,
         );
   }
   if (port === 0) {
-    return skip(name, "The node takes any free port.");
+    return skip(name, "The node uses any free port.");
   }
   const code = await tryPort(port, host);
   if (code === undefined) {
@@ -54,8 +54,8 @@ async function checkPort(wanted: WantedPort, drift: string, node: LocalNode): Pr
   }
   const found = `${port} is taken by ${await describeHolder(port)}.`;
   return drift === "deny"
-    ? fail(name, found, `Stop that, or choose another ${flag}: the node will not start.`)
-    : warn(name, found, `Stop that, or choose another ${flag}: the node will take the next free port.`);
+    ? fail(name, found, `Stop that process, or choose another ${flag}: the node will not start.`)
+    : warn(name, found, `Stop that process, or choose another ${flag}: the node will use the next free port.`);
 }
 
 /** Returns the error code of an attempt to bind a port; undefined if the port is free. */

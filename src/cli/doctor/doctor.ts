@@ -4,13 +4,13 @@ import { addNodeOptions, configOf } from "../usage/node-options.js";
 
 export function addDoctor(command: Command): void {
   command
-    .option("--node <URL>", "Where the node answers on this machine; made from --host and --rpc-port.")
+    .option("--node <URL>", "Address of the node on this machine. Default: built from --host and --rpc-port.")
     .addHelpText(
       "after",
       `
-Give it what the node is started with: the same flags, environment and file. The node may run, or not; nothing is changed. Each line is ok, warn, FAIL, or skip where it cannot be told, with what to do.
+Pass the options of the node: the same flags, environment and configuration file. The node may run or not; nothing is changed. Each line is ok, warn or FAIL with advice, or skip if a check is not possible.
 
-Exit codes: 0 nothing has failed, 1 something has, 2 the configuration is wrong.
+Exit codes: 0 no check failed, 1 a check failed, 2 the configuration is wrong.
 
 Examples:
   gatehouse doctor --data-dir /var/lib/gatehouse

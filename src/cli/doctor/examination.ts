@@ -28,7 +28,7 @@ export async function examine(config: Config, url: string | undefined): Promise<
     print(JSON.stringify({ ok: failed === 0, checks }));
   } else {
     const warned = checks.filter(({ status }) => status === "warn").length;
-    print(...describe(checks), "", `${checks.length} checks: ${failed} failed, ${warned} to look at.`);
+    print(...describe(checks), "", `${checks.length} checks: ${failed} failed, ${warned} with warnings.`);
   }
   if (failed > 0) {
     throw new ExitError("", exitCodes.failed);

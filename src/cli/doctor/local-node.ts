@@ -37,7 +37,7 @@ export async function findNode(
   try {
     const publicKey = JSON.parse((await askNode(url, "/publickey", ofThisMachine)).text) as unknown;
     if (typeof publicKey !== "string" || !hex32.test(publicKey)) {
-      return { url, isThis: false, problem: `What answers at ${url} is no node` };
+      return { url, isThis: false, problem: `The server at ${url} is not a node` };
     }
     const health = JSON.parse((await askHealth(url, ofThisMachine)).text) as HealthBody;
     return { url, publicKey, health, isThis: key === undefined || key.publicKey === publicKey };

@@ -11,18 +11,18 @@ export function addDevnet(command: Command): void {
   command
     .option(
       "--nodes <NUMBER>",
-      `How many nodes, 1 to ${maxNodes}; one alone is dormant.`,
+      `Number of nodes, 1 to ${maxNodes}; a single node is dormant.`,
       numberBetween(1, maxNodes),
       2,
     )
     .option(
       "--rpc-port <PORT>",
-      "First port to try; each node takes the next free one.",
+      "First port to try; each node uses the next free one.",
       numberBetween(1, 65_000),
       firstPort,
     )
-    .option("--data-dir <DIR>", "Keep the nodes' data here; without it the data is gone at the end.")
-    .option("--log-level <LEVEL>", "How much to log, to stderr.", "warn")
+    .option("--data-dir <DIR>", "Directory for the nodes' data. Default: a temporary one, deleted at the end.")
+    .option("--log-level <LEVEL>", "Log level; the log goes to stderr.", "warn")
     .option("--json", "Print one ready event for each node, then a network-ready event.")
     .action(async (flags: DevnetFlags) => {
       const { runNetwork } = await import("./network.js");

@@ -6,26 +6,28 @@ import type { LightFlags } from "./run-light.js";
 
 export function addLight(command: Command): void {
   command
-    .argument("<URL...>", "Nodes to ask, in this order: where one fails or lies, the next one is asked.")
-    .requiredOption("--trust <GENESIS>", "The network that is believed: the hash of its genesis.")
-    .option("--port <PORT>", "Port of 127.0.0.1 to answer on; 0 for a free one.", wholeNumber, 53_560)
-    .option("--data-dir <DIR>", "Where the newest block that was seen is remembered.", "data/light")
+    .argument("<URL...>", "Nodes to query, in this order: if one fails or sends a false proof, the next is queried.")
+    .requiredOption("--trust <GENESIS>", "Genesis hash of the network to trust.")
+    .option("--port <PORT>", "Port of 127.0.0.1 to listen on; 0 for any free port.", wholeNumber, 53_560)
+    .option("--data-dir <DIR>", "Directory that stores the latest proved block.", "data/light")
     .option(
       "--max-age <SECONDS>",
-      "How long ago an authority must have said at least that a block is the newest; 120 when left out.",
+      "Reject proofs whose latest authority timestamp is older than this. Default: 120.",
       wholeNumber,
     )
-    .addOption(new Option("--log-level <LEVEL>", "How much to log, to stderr.").choices([...logLevels]).default("info"))
-    .option("--json", "Print a ready event, and log lines of JSON.")
+    .addOption(
+      new Option("--log-level <LEVEL>", "Log level; the log goes to stderr.").choices([...logLevels]).default("info"),
+    )
+    .option("--json", "Print a ready event, and log as JSON.")
     .addHelpText(
       "after",
       `
-Programs that know nothing of proofs read from this port as from a node: storage programs, nullifiers, the commitment
-tree, blocks, in plain HTTP. Each answer is proved before it is given. What cannot be proved is answered with status
-501: lists, searches, health. Programs that not everybody may read are read with gatehouse storage get --verify.
+Clients without support for proofs read storage programs, nullifiers, the commitment tree and blocks from this port over
+plain HTTP, as from a node. The light node verifies the proof of each response first. Requests without a proof, such as
+lists, searches and health, get status 501. Read private programs with gatehouse storage get --verify.
 
-A node that lies is named in the log and left alone for ten minutes. When an authority has signed two blocks of one
-number, both are kept in the data directory, and nothing is answered until you remove that file.
+A node that sends a false proof is logged and not queried for ten minutes. If an authority signs two blocks with the same
+number (a fork), both are stored in the data directory, and all requests fail until you remove that file.
 
 Example:
   gatehouse light --trust 0x… https://node-one.example.org https://node-two.example.org`,

@@ -194,9 +194,9 @@ function overview(url: string, samples: readonly SampleSection[]): string[] {
   return [
     "",
     "  Look:",
-    `    ${url}/explore   what is in the network`,
-    `    ${url}/status    the node at a glance`,
-    `    ${url}/docs      its interface`,
+    `    ${url}/explore   blocks, transactions and programs`,
+    `    ${url}/status    status of the node`,
+    `    ${url}/docs      API reference`,
     "",
     "  Try:",
     ...routes.map((route) => `    curl '${url}${route}'`),
@@ -249,7 +249,7 @@ async function freePorts(count: number, first: number): Promise<number[]> {
   const ports: number[] = [];
   for (let port = first; ports.length < count; port++) {
     if (port > 65_535) {
-      throw new Error(`There are not ${count} free ports from ${first} on; choose another --rpc-port.`);
+      throw new Error(`There are fewer than ${count} free ports from ${first} on; choose another --rpc-port.`);
     }
     if (await isFree(port)) {
       ports.push(port);

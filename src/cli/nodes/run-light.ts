@@ -64,10 +64,10 @@ function panel({ url, block }: LightNode, genesisHash: string): string[] {
   return [
     "",
     `  ${paint("bold", "Gatehouse light")}`,
-    `  ${url}   HTTP, each answer proved`,
+    `  ${url}   HTTP, proved responses only`,
     `  network ${genesisHash}`,
     number === undefined
-      ? `  ${paint("yellow", "No node has proved a block yet; the log says why.")}`
+      ? `  ${paint("yellow", "No node has proved a block yet; see the log for the reason.")}`
       : `  block ${number}`,
     "",
     `  ${paint("dim", "Ctrl-C stops it.")}`,

@@ -19,7 +19,7 @@ import { followTransaction } from "../transactions/transaction-state.js";
 
 const guestbook = '{"title": "Guestbook", "entries": ["Ann was here", "so was Bob"], "visits": 2, "open": true}';
 const team = '{"topic": "Roadmap", "votes": {"ann": 3, "bob": 2}}';
-const diary = '{"pin": 1234, "today": "Nobody reads this but me."}';
+const diary = '{"pin": 1234, "today": "Only I can read this."}';
 
 const programNames = ["guestbook", "team", "diary"] as const;
 const commitments = [101n, 102n, 103n].map(toHex);
@@ -73,9 +73,9 @@ export async function seedSamples(
     `curl '${node}/zk/nullifier/${nullifier}'`,
   ];
   return [
-    { title: "Storage programs, made by transactions of Alice:", lines: programs },
-    { title: "One that Bob may read, and one that only Alice may:", lines: signed },
-    { title: "Commitments of hers, and a spent nullifier:", lines: zk },
+    { title: "Storage programs, created by Alice's transactions:", lines: programs },
+    { title: "A program that Bob may read, and one that only Alice may:", lines: signed },
+    { title: "Alice's commitments, and a spent nullifier:", lines: zk },
   ];
 }
 

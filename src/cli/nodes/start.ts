@@ -18,7 +18,7 @@ export function addStart(command: Command): void {
     .addHelpText(
       "after",
       `
-Every option is also an environment variable (shown above) and a key of the file that --config names.
+Every option is also an environment variable (shown above) and a key of the --config file.
 A flag wins over the environment, the environment over the file, the file over the default.
 
 Examples:
@@ -114,7 +114,7 @@ function panel(node: RunningNode): string[] {
     `  ${node.publicKey}`,
     ...describeWarnings(node.warnings, widthOf(process.stdout) - 2).map((line) => `  ${line}`),
     "",
-    `  ${node.rpcUrl}/status   to look at it`,
+    `  ${node.rpcUrl}/status   status page`,
     "",
     "  Try:",
     `    curl ${node.rpcUrl}/health`,

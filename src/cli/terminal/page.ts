@@ -23,9 +23,9 @@ export function printPage(
 ): void {
   print(...(rows.length === 0 ? [empty] : table([heading, ...rows])));
   if (nextPageToken !== undefined) {
-    printNote(`The next page: the same with --page-token ${nextPageToken}`);
+    printNote(`Next page: repeat the command with --page-token ${nextPageToken}`);
   } else if (fromBlock > 1) {
-    printNote(`What is in blocks before ${fromBlock} is not listed by this node.`);
+    printNote(`This node does not list blocks before ${fromBlock}.`);
   }
 }
 

@@ -14,7 +14,10 @@ import type { NetworkFlags, ReadFlags } from "../usage/flags.js";
  */
 export async function loadKey(path: string | undefined): Promise<NodeKey> {
   if (path === undefined) {
-    throw new ExitError("--key FILE is needed to sign; make one with: gatehouse keygen --out FILE", exitCodes.usage);
+    throw new ExitError(
+      "--key FILE is required to sign; create a key with: gatehouse keygen --out FILE",
+      exitCodes.usage,
+    );
   }
   return await loadNodeKey(resolve(path)).catch((error: unknown) => {
     throw new ExitError(error instanceof Error ? error.message : String(error), exitCodes.usage);

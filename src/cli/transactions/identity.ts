@@ -7,13 +7,13 @@ import { loadKey, provedIdentity } from "./caller.js";
 export function addIdentity(identity: Command): void {
   const headers = identity
     .command("headers")
-    .description("Print the headers that prove an identity on one network, for curl; they hold for five minutes.");
-  addNodeFlags(addNetworkFlag(addKeyFlag(headers, "The key of the identity.")))
+    .description("Print headers for curl that prove an identity on one network, for five minutes.");
+  addNodeFlags(addNetworkFlag(addKeyFlag(headers, "Key of the identity.")))
     .addHelpText(
       "after",
       `
-The node is asked which network it belongs to. One that you do not trust may name another one, to use your headers
-there: give --network then.
+The command queries the node for its network. A node that you do not trust could report another network, to use your
+headers there: give --network in that case.
 
 Example:
   gatehouse identity headers --key alice.key | xargs curl http://127.0.0.1:53550/storage-program/stor-…`,

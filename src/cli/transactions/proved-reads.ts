@@ -65,7 +65,7 @@ async function save(reader: ProvedReader, path: string | undefined): Promise<voi
 function tell({ block }: ProvedReader): void {
   if (block !== undefined) {
     const said = ago(Number(block.saidMs));
-    process.stderr.write(`${paint("dim", `proved by block ${block.number}, the newest as of ${said}`)}\n`);
+    process.stderr.write(`${paint("dim", `proved by block ${block.number}, the latest as of ${said}`)}\n`);
   }
 }
 
@@ -78,12 +78,12 @@ function needNetwork({ verify, network }: ProvedFlags): string {
 }
 
 const advice: Readonly<Partial<Record<ProofFlaw, string>>> = {
-  network: "Compare the hash after --verify with one that you trust, or ask a node of that network with --node.",
-  age: "If the clock here is right, ask another node with --node, or allow more with --max-age.",
-  fork: "An authority signed both: tell whoever runs the network.",
-  unprovable: "Leave --verify out to believe the node.",
+  network: "Compare the hash after --verify with one that you trust, or use a node of that network with --node.",
+  age: "If this machine's clock is right, use another node with --node, or increase --max-age.",
+  fork: "An authority signed both: report it to the network's operator.",
+  unprovable: "To trust the node's response, leave --verify out.",
 };
-const otherNode = "Do not believe this node; ask another one with --node.";
+const otherNode = "Do not trust this node; use another one with --node.";
 
 function toExitError(error: unknown, node: string): unknown {
   if (error instanceof ProofError) {
@@ -95,8 +95,8 @@ function toExitError(error: unknown, node: string): unknown {
   }
   const { message, reason } = error;
   if (reason === "UNREACHABLE") {
-    return new ExitError(`No node answers at ${node}: ${message}.`, exitCodes.unreachable);
+    return new ExitError(`No node responds at ${node}: ${message}.`, exitCodes.unreachable);
   }
-  const who = isNodesWord(error) ? "The node refuses" : "Proved";
+  const who = isNodesWord(error) ? "The node rejected the request" : "Proved";
   return new ExitError(`${who}: ${message} (${reason})`, exitCodes.failed, reason);
 }

@@ -90,7 +90,7 @@ export async function deletePart(
 export async function updateAccess(storageAddress: string, flags: ChangeFlags & AccessFlags): Promise<void> {
   const access = readAccess(flags);
   if (access === undefined) {
-    throw new ExitError("--access public, owner or restricted is needed.", exitCodes.usage);
+    throw new ExitError("--access public, owner or restricted is required.", exitCodes.usage);
   }
   await change(flags, operations.updateAccess(storageAddress, access), storageAddress);
 }
@@ -102,10 +102,10 @@ async function readData(
   const given = Object.entries({ data, file, binary }).filter(([, value]) => value !== undefined);
   if (given.length > 1) {
     const names = given.map(([name]) => `--${name}`).join(" and ");
-    throw new ExitError(`${names} cannot be given together; leave all but one out.`, exitCodes.usage);
+    throw new ExitError(`${names} exclude each other; use one of them.`, exitCodes.usage);
   }
   if (isNeeded && given.length === 0) {
-    throw new ExitError("One of --data, --file and --binary is needed.", exitCodes.usage);
+    throw new ExitError("One of --data, --file and --binary is required.", exitCodes.usage);
   }
   if (binary !== undefined) {
     return await readInput(binary, maxDocumentBytes);
@@ -126,7 +126,7 @@ function readAccess(flags: AccessFlags): operations.AccessRule | undefined {
   const { access, allow = [], blacklist = [], group = [] } = flags;
   if (access === undefined) {
     if (allow.length + blacklist.length + group.length > 0) {
-      throw new ExitError("--allow, --blacklist and --group need an --access.", exitCodes.usage);
+      throw new ExitError("--allow, --blacklist and --group require --access.", exitCodes.usage);
     }
     return undefined;
   }
@@ -151,7 +151,7 @@ function readAccess(flags: AccessFlags): operations.AccessRule | undefined {
 function deletion(storageAddress: string, field: string | undefined, index: number | undefined): Operation {
   if (field === undefined) {
     if (index !== undefined) {
-      throw new ExitError("--index needs a FIELD.", exitCodes.usage);
+      throw new ExitError("--index requires a FIELD.", exitCodes.usage);
     }
     return operations.deleteProgram(storageAddress);
   }
@@ -165,7 +165,7 @@ function checkValue(value: string): void {
     JSON.parse(value);
   } catch {
     throw new ExitError(
-      `VALUE must be JSON, not ${value.slice(0, 80)}; a text needs quotes: '"${value.slice(0, 40)}"'`,
+      `VALUE must be JSON, not ${value.slice(0, 80)}; put a string in quotes: '"${value.slice(0, 40)}"'`,
       exitCodes.usage,
     );
   }

@@ -96,5 +96,5 @@ async function list(
   ]);
   const heading = ["ADDRESS", "NAME", "ENCODING", "BYTES", "CHANGED", "OWNER"];
   // With --offset the caller counts the items. A page token would apply the offset a second time, so none is printed.
-  printPage(heading, rows, offset === undefined ? page : {}, "No programs that you may read.");
+  printPage(heading, rows, offset === undefined ? page : {}, "There are no programs that you may read.");
 }

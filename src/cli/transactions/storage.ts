@@ -19,7 +19,7 @@ export function addStorage(storage: Command): void {
   storage.addHelpText(
     "after",
     `
-Changes are signed with --key and reach the data with the next block; the command waits for it.
+Changes are signed with --key and take effect with the next block; the command waits for it.
 
 Examples:
   gatehouse keygen --out alice.key
@@ -27,7 +27,7 @@ Examples:
   gatehouse storage set stor-… title '"Hi"' --key alice.key
   gatehouse storage append stor-… tags '"first"' --key alice.key
   gatehouse storage get stor-… title
-  gatehouse storage get stor-… title --verify 0x…  # believes no node
+  gatehouse storage get stor-… title --verify 0x…  # trusts no node
   gatehouse storage history stor-… --limit 10`,
   );
   addCreate(storage);
@@ -36,9 +36,9 @@ Examples:
 }
 
 function addCreate(storage: Command): void {
-  changing(storage, "create <NAME>", "Make a program, owned by the key; prints its address.", withData, withAccess)
-    .option("--metadata <JSON>", "A JSON object to keep with it.")
-    .option("--salt <TEXT>", "Part of its address.", "")
+  changing(storage, "create <NAME>", "Create a program owned by the key, and print its address.", withData, withAccess)
+    .option("--metadata <JSON>", "JSON object to store with the program.")
+    .option("--salt <TEXT>", "Salt of the program's address.", "")
     .action(async (name: string, flags: CreateFlags) => {
       const { createProgram } = await loadChanges();
       await createProgram(name, flags);
@@ -46,35 +46,35 @@ function addCreate(storage: Command): void {
 }
 
 function addChanges(storage: Command): void {
-  changing(storage, "write <ADDRESS>", "Replace what a program holds.", withData).action(
+  changing(storage, "write <ADDRESS>", "Replace the data of a program.", withData).action(
     async (address: string, flags: ChangeFlags & DataFlags) => {
       const { writeProgram } = await loadChanges();
       await writeProgram(address, flags);
     },
   );
 
-  changing(storage, "set <ADDRESS> <FIELD> <VALUE>", "Give a field a value (JSON).")
-    .option("--index <NUMBER>", "Replace this item of the field's array instead.", wholeNumber)
+  changing(storage, "set <ADDRESS> <FIELD> <VALUE>", "Set a field to a JSON value.")
+    .option("--index <NUMBER>", "Replace only this item of the field's array.", wholeNumber)
     .action(async (address: string, field: string, value: string, flags: ChangeFlags & IndexFlags) => {
       const { setField } = await loadChanges();
       await setField(address, field, value, flags);
     });
 
-  changing(storage, "append <ADDRESS> <FIELD> <VALUE>", "Add an item (JSON) to the end of a field's array.").action(
+  changing(storage, "append <ADDRESS> <FIELD> <VALUE>", "Append a JSON item to a field's array.").action(
     async (address: string, field: string, value: string, flags: ChangeFlags) => {
       const { appendItem } = await loadChanges();
       await appendItem(address, field, value, flags);
     },
   );
 
-  changing(storage, "delete <ADDRESS> [FIELD]", "Delete a program, or a field, or an item of a field's array.")
+  changing(storage, "delete <ADDRESS> [FIELD]", "Delete a program, a field, or an item of a field's array.")
     .option("--index <NUMBER>", "Delete this item of the field's array.", wholeNumber)
     .action(async (address: string, field: string | undefined, flags: ChangeFlags & IndexFlags) => {
       const { deletePart } = await loadChanges();
       await deletePart(address, field, flags);
     });
 
-  changing(storage, "access <ADDRESS>", "Replace the rule of who may read and write.", withAccess).action(
+  changing(storage, "access <ADDRESS>", "Replace the access rule of a program.", withAccess).action(
     async (address: string, flags: ChangeFlags & AccessFlags) => {
       const { updateAccess } = await loadChanges();
       await updateAccess(address, flags);
@@ -93,12 +93,12 @@ function addReads(storage: Command): void {
     },
   );
 
-  listing(storage, "history <ADDRESS>", "List what changed a program, newest first.")
+  listing(storage, "history <ADDRESS>", "List the changes of a program, latest first.")
     .addHelpText(
       "after",
       `
-Of a field that was changed its name is listed; what was written is in the transaction. Whoever may read the program may know
-this, too; of a program that is deleted nobody is told.
+Lists the names of changed fields; the transaction has the written value. The history is visible to all who may read the
+program. A deleted program has no visible history.
 
 Example:
   gatehouse storage history stor-… --limit 10`,
@@ -108,15 +108,15 @@ Example:
       await listHistory(address, flags);
     });
 
-  passing(listing(storage, "list <OWNER>", "List the programs of an owner, newest first.")).action(
+  passing(listing(storage, "list <OWNER>", "List the programs of an owner, latest first.")).action(
     async (owner: string, flags: ProgramListFlags) => {
       const { listPrograms } = await loadReads();
       await listPrograms(owner, flags);
     },
   );
 
-  passing(listing(storage, "search <TEXT>", "List programs whose name has this text, newest first."))
-    .option("--exact", "The whole name, in this case.")
+  passing(listing(storage, "search <TEXT>", "List programs whose name contains this text, latest first."))
+    .option("--exact", "Match the full name, case-sensitively.")
     .action(async (text: string, flags: ProgramListFlags & { readonly exact?: boolean }) => {
       const { searchPrograms } = await loadReads();
       await searchPrograms(text, flags);
@@ -139,28 +139,28 @@ function listing(storage: Command, usage: string, description: string): Command 
 }
 
 function passing(command: Command): Command {
-  return command.option("--offset <NUMBER>", "How many to pass over.");
+  return command.option("--offset <NUMBER>", "Number of programs to skip.");
 }
 
 function refuseToVerify(): never {
   throw new ExitError(
-    "A list cannot be proved: nothing shows that nothing was left out. Read each program with: gatehouse storage get ADDRESS --verify GENESIS",
+    "A list cannot be proved complete. Read each program with: gatehouse storage get ADDRESS --verify GENESIS",
     exitCodes.usage,
   );
 }
 
 function withData(command: Command): Command {
   return command
-    .option("--data <JSON>", "The document.")
-    .option("--file <FILE>", "A file with the document; - is stdin.")
-    .option("--binary <FILE>", "A file with bytes.");
+    .option("--data <JSON>", "JSON document.")
+    .option("--file <FILE>", "File with the JSON document; - is stdin.")
+    .option("--binary <FILE>", "File with binary data.");
 }
 
 function withAccess(command: Command): Command {
   const several = (value: string, before: string[] = []): string[] => [...before, value];
   return command
     .addOption(command.createOption("--access <MODE>", "Who may read.").choices(["public", "owner", "restricted"]))
-    .option("--allow <KEY>", "May read a restricted program; again for more.", several)
-    .option("--blacklist <KEY>", "May never read it; again for more.", several)
-    .option("--group <NAME:PERMISSIONS:KEYS>", "Such as team:read,write:0x…,0x…; again for more.", several);
+    .option("--allow <KEY>", "Key that may read a restricted program; repeatable.", several)
+    .option("--blacklist <KEY>", "Key that may never read the program; repeatable.", several)
+    .option("--group <NAME:PERMISSIONS:KEYS>", "Group such as team:read,write:0x…,0x…; repeatable.", several);
 }

@@ -77,5 +77,5 @@ export async function listHistory(address: string, flags: ReadFlags & PageFlags)
     shorten(sender),
     `${transactionHash} ${[kind.replaceAll("_", " "), ...fields.map((field) => printable(JSON.stringify(field)))].join(" ")}`,
   ]);
-  printPage(heading, rows, { ...page, fromBlock }, "No changes that this node knows of.");
+  printPage(heading, rows, { ...page, fromBlock }, "This node knows no changes.");
 }

@@ -39,7 +39,7 @@ export async function followTransaction(node: string, hash: string): Promise<Tra
     }
     if (Date.now() > giveUpAtMs) {
       throw new ExitError(
-        `The transaction ${hash} is still pending after ${followForMs / 1000} s; look again with: gatehouse tx status ${hash}`,
+        `The transaction ${hash} is still pending after ${followForMs / 1000} s; check again with: gatehouse tx status ${hash}`,
         exitCodes.failed,
       );
     }

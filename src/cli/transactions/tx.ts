@@ -19,14 +19,14 @@ export function addTx(tx: Command): void {
     }
   });
 
-  addPageFlags(addReadFlags(tx.command("list").description("List the transactions in blocks, newest first.")))
-    .option("--sender <KEY>", "Those that this public key signed, of which you may read what they say.")
-    .option("--block <NUMBER>", "Those of this block; latest for the newest one.")
+  addPageFlags(addReadFlags(tx.command("list").description("List the transactions in blocks, latest first.")))
+    .option("--sender <KEY>", "Only transactions that this public key signed and that you may read.")
+    .option("--block <NUMBER>", "Only transactions of this block; latest for the latest block.")
     .addHelpText(
       "after",
       `
-A transaction on a program that you may not read is listed as private; of a sender it is not. Those that wait for a block are
-not in the list. What changed one program: gatehouse storage history ADDRESS
+Transactions on programs that you may not read are listed as private, and left out with --sender. Pending transactions are
+not listed. To list the changes of one program: gatehouse storage history ADDRESS
 
 Examples:
   gatehouse tx list --limit 10

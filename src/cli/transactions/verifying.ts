@@ -11,7 +11,7 @@ export function isVerifying<F extends VerifyFlags>(flags: F): flags is F & { rea
   const { verify, save, maxAge } = flags;
   if (verify === undefined && (save !== undefined || maxAge !== undefined)) {
     const name = save === undefined ? "--max-age" : "--save";
-    throw new ExitError(`${name} needs --verify with the hash of the network's genesis.`, exitCodes.usage);
+    throw new ExitError(`${name} requires --verify with the hash of the network's genesis.`, exitCodes.usage);
   }
   return verify !== undefined;
 }

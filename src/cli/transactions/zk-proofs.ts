@@ -11,7 +11,7 @@ import { readInput } from "../usage/read-input.js";
 const maxFileBytes = 1024 * 1024;
 
 const hash = z.string().regex(hex32, "is not 0x and 64 lower-case hex digits");
-const element = hash.transform(BigInt).refine((value) => value < fieldOrder, "is no element of the field");
+const element = hash.transform(BigInt).refine((value) => value < fieldOrder, "is not an element of the field");
 const savedProof = z.looseObject({
   commitment: hash,
   proof: z.looseObject({
@@ -35,10 +35,10 @@ const savedProof = z.looseObject({
 export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
   const { siblings, pathIndices, leaf, leafIndex } = proof;
   if (toHex(leaf) !== commitment) {
-    throw new ExitError("The proof is about another leaf than its commitment.", exitCodes.failed);
+    throw new ExitError("The proof is for another leaf than its commitment.", exitCodes.failed);
   }
   if (pathIndices.some((side, level) => side !== Math.floor(leafIndex / 2 ** level) % 2)) {
-    throw new ExitError("The proof's path is not that of its leaf index.", exitCodes.failed);
+    throw new ExitError("The proof's path does not match its leaf index.", exitCodes.failed);
   }
   const root = toHex(
     rootOfPath(
@@ -48,7 +48,7 @@ export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
     ),
   );
   if (root !== proof.root) {
-    throw new ExitError("The proof does not hold: its path leads to another root than it says.", exitCodes.failed);
+    throw new ExitError("The proof is invalid: its path leads to another root than the stated one.", exitCodes.failed);
   }
   return { commitment, leafIndex, root };
 }

@@ -18,7 +18,7 @@ export async function loadProving() {
 
 export function addZkReads(zk: Command): void {
   addVerifyFlags(
-    addNodeFlags(zk.command("nullifier <HASH>").description("Show whether a nullifier is spent, and where.")),
+    addNodeFlags(zk.command("nullifier <HASH>").description("Show if a nullifier is spent, and in which block.")),
   ).action(async (nullifierHash: string, flags: ReadFlags) => {
     const text = await readNullifier(nullifierHash, flags);
     print(flags.json === true ? text : describeNullifier(JSON.parse(text) as NullifierBody));

@@ -26,21 +26,24 @@ Examples:
   gatehouse zk commit 0x0000…002a --key alice.key
   gatehouse zk proof 0x0000…002a --out proof.json
   gatehouse zk verify proof.json
-  gatehouse zk nullifier 0x0000…0007 --verify 0x…  # believes no node
+  gatehouse zk nullifier 0x0000…0007 --verify 0x…  # trusts no node
   gatehouse zk nullify 0x0000…0007 --key alice.key --proof groth16.json --root 0x2134…`,
   );
 
-  addChangeFlags(
-    zk.command("commit <COMMITMENT>").description("Add a commitment as the next leaf of the tree."),
-  ).action(async (commitment: string, flags: ChangeFlags) => {
-    const { submitAndReport } = await import("./submit.js");
-    const operation = { case: "addCommitment" as const, value: { commitment } };
-    await submitAndReport(flags, { case: "zk", value: { operation } }, commitment, { commitment });
-  });
+  addChangeFlags(zk.command("commit <COMMITMENT>").description("Append a commitment to the tree.")).action(
+    async (commitment: string, flags: ChangeFlags) => {
+      const { submitAndReport } = await import("./submit.js");
+      const operation = { case: "addCommitment" as const, value: { commitment } };
+      await submitAndReport(flags, { case: "zk", value: { operation } }, commitment, { commitment });
+    },
+  );
 
-  addChangeFlags(zk.command("nullify <HASH>").description("Spend a nullifier, once and for ever."))
-    .option("--proof <FILE>", "Groth16 proof as circom's tools write it; needed where the genesis has a key.")
-    .option("--root <ROOT>", "The root that the proof was made for.", "")
+  addChangeFlags(zk.command("nullify <HASH>").description("Spend a nullifier, permanently."))
+    .option(
+      "--proof <FILE>",
+      "Groth16 proof in the format of circom's tools; required if the genesis has a verification key.",
+    )
+    .option("--root <ROOT>", "Root that the proof was generated for.", "")
     .action(async (nullifierHash: string, flags: ChangeFlags & { proof?: string; root: string }) => {
       const [{ submitAndReport }, { readGroth16 }] = await Promise.all([
         import("./submit.js"),
@@ -58,13 +61,10 @@ Examples:
 
 function addProof(zk: Command): void {
   addVerifyFlags(
-    addNodeFlags(zk.command("proof <COMMITMENT>").description("Fetch the proof that a commitment is in the tree.")),
+    addNodeFlags(zk.command("proof <COMMITMENT>").description("Fetch a proof that a commitment is in the tree.")),
   )
-    .option(
-      "--root <ROOT>",
-      "Prove it under this root, one of the last 256 blocks or ten minutes, not under the current one.",
-    )
-    .option("--out <FILE>", "Save the proof, for gatehouse zk verify and for provers.")
+    .option("--root <ROOT>", "Root to prove under, from the last 256 blocks or ten minutes. Default: the current root.")
+    .option("--out <FILE>", "Save the proof to a file, for gatehouse zk verify and for provers.")
     .action(async (commitment: string, flags: NodeFlags & VerifyFlags & { root?: string; out?: string }) => {
       const text = isVerifying(flags) ? await proveProof(flags, commitment) : await fetchProof(flags, commitment);
       if (flags.out !== undefined) {
@@ -85,7 +85,7 @@ function addProof(zk: Command): void {
         ]),
         paint(
           "dim",
-          flags.out === undefined ? "save it with --out FILE, or see it with --json" : `saved to ${flags.out}`,
+          flags.out === undefined ? "save it with --out FILE, or print it with --json" : `saved to ${flags.out}`,
         ),
       );
     });
@@ -108,7 +108,7 @@ async function proveProof(flags: ProvedFlags & ProofFlags, commitment: string): 
 function addVerify(zk: Command): void {
   zk.command("verify <FILE>")
     .description("Verify a saved proof, without any node.")
-    .option("--root <ROOT>", "The root that it must lead to; without it, compare the printed one with one you trust.")
+    .option("--root <ROOT>", "Expected root. Without it, compare the printed root with one that you trust.")
     .option("--json", "Print the outcome as JSON.")
     .action(async (file: string, flags: { root?: string; json?: boolean }) => {
       const { readSavedProof, verifyProof } = await import("./zk-proofs.js");

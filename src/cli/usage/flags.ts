@@ -20,8 +20,8 @@ export interface NodeFlags {
 /** Adds {@link NodeFlags} to a command. */
 export function addNodeFlags(command: Command): Command {
   return command
-    .addOption(command.createOption("--node <URL>", "The node to ask.").env(variables.node).default(defaultNode))
-    .option("--json", "Print the node's own JSON.");
+    .addOption(command.createOption("--node <URL>", "URL of the node.").env(variables.node).default(defaultNode))
+    .option("--json", "Print the node's JSON response.");
 }
 
 /** Flags of a command that uses the control service of a node on this machine. */
@@ -34,7 +34,7 @@ export interface ControlFlags {
 /** Adds {@link ControlFlags} to a command. */
 export function addControlFlags(command: Command): Command {
   const { env, fallback } = optionsByKey.dataDir;
-  const control = "Its control service: a socket's path, or host:port; made from --data-dir.";
+  const control = "Address of the control service: a socket path, or host:port. Default: from --data-dir.";
   return command
     .addOption(command.createOption("--data-dir <DIR>", "Data directory of the node.").env(env).default(fallback))
     .addOption(command.createOption("--control <ADDRESS>", control).env(variables.control));
@@ -55,7 +55,7 @@ export interface NetworkFlags {
 export function addNetworkFlag(command: Command): Command {
   return command.option(
     "--network <HASH>",
-    "The genesis hash of the network to sign for; the one that the node names when left out.",
+    "Genesis hash of the network to sign for. Default: the one that the node reports.",
   );
 }
 
@@ -66,7 +66,7 @@ export interface ReadFlags extends NetworkFlags, NodeFlags {
 
 /** Adds {@link ReadFlags} to a command. */
 export function addReadFlags(command: Command): Command {
-  return addNodeFlags(addNetworkFlag(addKeyFlag(command, "Read as the holder of this key.")));
+  return addNodeFlags(addNetworkFlag(addKeyFlag(command, "Key file to read as.")));
 }
 
 /** Flags that select a page of a list. */
@@ -78,8 +78,8 @@ export interface PageFlags {
 /** Adds {@link PageFlags} to a command. */
 export function addPageFlags(command: Command): Command {
   return command
-    .option("--limit <NUMBER>", "How many, 1 to 200; 50 when left out.", numberBetween(1, 200))
-    .option("--page-token <TOKEN>", "Go on with this page: the page before says its token.");
+    .option("--limit <NUMBER>", "Maximum number of entries, 1 to 200. Default: 50.", numberBetween(1, 200))
+    .option("--page-token <TOKEN>", "Token of the page, which the previous page prints.");
 }
 
 /** Flags of a command that submits a transaction. */
@@ -90,8 +90,8 @@ export interface ChangeFlags extends NetworkFlags, NodeFlags {
 
 /** Adds {@link ChangeFlags} to a command. */
 export function addChangeFlags(command: Command): Command {
-  command.option("--no-wait", "Do not wait for the block.");
-  return addNodeFlags(addNetworkFlag(addKeyFlag(command, "The key that signs.")));
+  command.option("--no-wait", "Return without waiting for the block.");
+  return addNodeFlags(addNetworkFlag(addKeyFlag(command, "Key file to sign with.")));
 }
 
 /** Flags of a read that a node can prove. */
@@ -104,13 +104,13 @@ export interface VerifyFlags {
 /** Adds {@link VerifyFlags} to a command. */
 export function addVerifyFlags(command: Command): Command {
   return command
-    .option("--verify <GENESIS>", "Believe what is proved alone, on the network with this genesis hash.")
+    .option("--verify <GENESIS>", "Accept only proved responses, on the network with this genesis hash.")
     .option(
       "--max-age <SECONDS>",
-      "How long ago an authority must have said at least that the proved block is the newest; 120 when left out.",
+      "Reject proofs whose latest authority timestamp is older than this. Default: 120.",
       wholeNumber,
     )
-    .option("--save <FILE>", "Save the proof, for gatehouse verify.");
+    .option("--save <FILE>", "Save the proof to a file, for gatehouse verify.");
 }
 
 /** Parses a whole number from 0 to 999,999,999. */

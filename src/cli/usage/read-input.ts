@@ -44,7 +44,7 @@ async function collect(stream: ReadStream | NodeJS.ReadStream, path: string, max
 }
 
 function tooLarge(path: string, maxBytes: number, size?: number): ExitError {
-  const what = path === "-" ? "What comes on stdin" : `The file ${path}`;
+  const what = path === "-" ? "The input on stdin" : `The file ${path}`;
   const is = size === undefined ? "" : ` It has ${size}.`;
   return new ExitError(`${what} must not be larger than ${maxBytes} bytes.${is}`, exitCodes.usage);
 }

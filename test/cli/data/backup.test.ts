@@ -122,7 +122,7 @@ for (const engine of engines.names) {
     const target = join(await temporaryDirectory(t), "restored");
     const restored = await restore(folder, target);
     t.like(restored, { node: authority.publicKey, isAuthority: true });
-    t.regex(restored.warnings[0]!, /makes blocks, and no peer has said how far the chain is/);
+    t.regex(restored.warnings[0]!, /is an authority, and no peer has reported the latest block/);
     t.is((await stat(target)).mode & 0o777, 0o700);
     t.false((await readdir(target)).includes("restoring"));
     t.regex((await runCli(["restore", folder, "--data-dir", target])).stderr, /is not empty; name a new --data-dir/);
@@ -240,7 +240,10 @@ test.serial("a backup without the key, or with another one, says that the node w
   t.false((await readdir(join(home, "without"))).includes("identity.key"));
   const without = await restore(join(home, "without"), join(home, "a"));
   t.is(without.key, null);
-  t.regex(without.warnings[0]!, new RegExp(`key is not in the backup; .* needs that of ${authority.publicKey}`));
+  t.regex(
+    without.warnings[0]!,
+    new RegExp(`backup does not contain the key; .* copy the key of ${authority.publicKey}`),
+  );
   await t.throwsAsync(startTestNode(t, { recover: false }, join(home, "a")), { message: /whose key is not at/ });
   await writeKey(join(home, "a", "identity.key"), authority);
   await (await startTestNode(t, { recover: false }, join(home, "a"))).stop();
@@ -252,8 +255,8 @@ test.serial("a backup without the key, or with another one, says that the node w
   await writeKey(join(dir, "identity.key"), stranger);
   const other = await backup(join(home, "other"), "--data-dir", dir);
   t.is(other.code, 0);
-  t.regex(other.stdout, new RegExp(`! The key is that of ${stranger.publicKey}, and the database belongs to`));
-  t.regex((await restore(join(home, "other"), join(home, "b"))).warnings[0]!, /with this key, the node does not start/);
+  t.regex(other.stdout, new RegExp(`! The key is that of ${stranger.publicKey}, but the database belongs to`));
+  t.regex((await restore(join(home, "other"), join(home, "b"))).warnings[0]!, /a node with this key does not start/);
 });
 
 test.serial("a backup or a restore that is killed leaves nothing that is taken for whole", async (t) => {
@@ -321,7 +324,10 @@ test.serial("a twin on any page of a peer's list is noticed, and a list without 
   const home = await temporaryDirectory(t);
   t.is((await backup(join(home, "backup"), "--data-dir", dir)).code, 0);
   const { warnings } = await restore(join(home, "backup"), join(home, "one"));
-  t.true(warnings.join("\n").includes(`A node with this key runs: ${url} is in touch with it`), warnings.join("\n"));
+  t.true(
+    warnings.join("\n").includes(`A node with this key is running: ${url} is connected to it`),
+    warnings.join("\n"),
+  );
 
   twinAt = Infinity;
   asked = 0;
@@ -357,9 +363,12 @@ test.serial("a restored authority beside the original is noticed, and makes no b
   t.is(restored.head.number, 1);
   t.regex(
     restored.warnings.join("\n"),
-    new RegExp(`A node with this key runs: ${follower.rpcUrl} is in touch with it`),
+    new RegExp(`A node with this key is running: ${follower.rpcUrl} is connected to it`),
   );
-  t.regex(restored.warnings.join("\n"), /The backup ends with block 1, and peers are at 2\. .* Do not use --recover/);
+  t.regex(
+    restored.warnings.join("\n"),
+    /The backup ends with block 1, but peers are at block 2\. .* Do not use --recover/,
+  );
 
   const flags = { recover: false, "allow-private-peers": true, "loop-interval": "0.2" };
   const second = await startTestNode(t, flags, target);

@@ -31,7 +31,7 @@ test("blocks leave a node as a file and enter another; both go on where they sto
     runCli(["block", "import", file, "--node", target.rpcUrl, "--data-dir", target.dir, ...more]);
 
   await addBlocks(1, 3);
-  t.is((await exportTo()).stdout, `3 blocks written; ${file} goes to block 3.\n`);
+  t.is((await exportTo()).stdout, `3 blocks written; ${file} ends with block 3.\n`);
   t.is((await importFrom()).stdout, "3 blocks applied; the node is at block 3.\n");
   const { size } = await stat(file);
   // An export that was cut off in the middle of a block.

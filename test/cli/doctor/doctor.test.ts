@@ -51,7 +51,9 @@ test("two nodes that know each other are well; what is wrong with one is found",
   const at = (port: number): string[] => ["--rpc-port", String(port), "--omni-port", "0", ...local];
   const own = ["--data-dir", second.dir, ...at(second.port)];
   // Well once both have heard of each other.
-  await until(async () => (await runCli(["doctor", ...own, "--json"])).stdout.includes("1 of 1 asked reach this node"));
+  await until(async () =>
+    (await runCli(["doctor", ...own, "--json"])).stdout.includes("1 of 1 queried peers reach this node"),
+  );
   const well = await examine(t, ...own);
   for (const name of [
     "directory",
@@ -83,7 +85,7 @@ test("two nodes that know each other are well; what is wrong with one is found",
 
   const elsewhere = await examine(t, "--data-dir", second.dir, ...at(first.port));
   t.like(elsewhere.node, { status: "fail" });
-  t.regex(elsewhere.node!.found, /^Another node answers at /);
+  t.regex(elsewhere.node!.found, /^Another node responds at /);
   t.like(elsewhere["port rpc"], { status: "warn" });
   t.regex(elsewhere["port rpc"]!.found, new RegExp(`is taken by the process ${process.pid} `));
   t.like((await examine(t, "--data-dir", second.dir, ...at(first.port), "--port-drift", "deny"))["port rpc"], {
@@ -108,7 +110,7 @@ test("two nodes that know each other are well; what is wrong with one is found",
   await second.stop();
   const stopped = await examine(t, ...own, "--rpc-port", "1");
   t.like(stopped.node, { status: "warn" });
-  t.regex(stopped.lease!.found, /^No node writes/);
+  t.regex(stopped.lease!.found, /^No node is writing/);
 
   const key = join(second.dir, "identity.key");
   await chmod(key, 0o644);
@@ -148,7 +150,7 @@ test("a node that rejects the requests of the doctor is not reached, and its rea
   const dir = await temporaryDirectory(t);
   const { node: found } = await examine(t, "--data-dir", dir, "--rpc-port", "1", "--node", node, ...local);
   t.like(found, { status: "warn" });
-  t.regex(found!.found, /The node refuses: Too many requests\. \(RATE_LIMITED\)\.$/);
+  t.regex(found!.found, /The node rejected the request: Too many requests\. \(RATE_LIMITED\)\.$/);
 });
 
 test("private programs on an open network are found, and on a listed one they are in order", async (t) => {
@@ -190,7 +192,7 @@ test("a node that speaks TLS is asked, and its certificate looked at", async (t)
   const own = ["--data-dir", node.dir, "--rpc-port", String(node.port), "--omni-port", "0", ...local];
   const found = await examine(t, ...own, "--tls-cert", cert, "--tls-key", key);
   t.not(found.node?.status, "skip");
-  t.regex(found.node!.found, /^It answers at https:/);
+  t.regex(found.node!.found, /^It responds at https:/);
   // It is made for a day.
   t.like(found.certificate, { status: "warn" });
   t.regex(found.certificate!.found, /expires soon/);

@@ -35,13 +35,16 @@ test("a program is made, changed and read from the command line", async (t) => {
   t.is((await nobody("storage", "get", address, "tags")).stdout, "[[1.50],null]\n");
   t.regex((await nobody("storage", "search", "NOTE")).stdout, new RegExp(`${address}  notes +json`));
   t.regex((await nobody("storage", "list", testKey(2).publicKey, "--limit", "1")).stdout, /notes/);
-  t.is((await nobody("storage", "list", testKey(3).publicKey)).stdout, "No programs that you may read.\n");
+  t.is((await nobody("storage", "list", testKey(3).publicKey)).stdout, "There are no programs that you may read.\n");
 
   t.is((await alice("storage", "delete", address, "tags", "--index", "0")).code, 0);
   t.is((await alice("storage", "delete", address)).code, 0);
   const gone = await nobody("storage", "get", address);
   t.is(gone.code, 1);
-  t.regex(gone.stderr, /^gatehouse: The node refuses: There is no storage program at this address .* \(NOT_FOUND\)\n$/);
+  t.regex(
+    gone.stderr,
+    /^gatehouse: The node rejected the request: There is no storage program at this address .* \(NOT_FOUND\)\n$/,
+  );
 });
 
 test("a private program is read with its key, and shared by its rule", async (t) => {
@@ -121,15 +124,15 @@ test("what is wrong on the command line is code 2, with a remedy", async (t) => 
   const { alice, nobody } = await startWithUsers(t);
   const address = `stor-${"0".repeat(40)}`;
   for (const [run, args, message] of [
-    [nobody, ["create", "a"], /--key FILE is needed to sign; make one with: gatehouse keygen/],
-    [alice, ["set", address, "a", "text"], /VALUE must be JSON, not text; a text needs quotes: '"text"'/],
-    [alice, ["write", address], /One of --data, --file and --binary is needed/],
-    [alice, ["create", "a", "--data", "1", "--file", "x"], /--data and --file cannot be given together/],
-    [alice, ["create", "a", "--data", "1", "--binary", "x"], /--data and --binary cannot be given together/],
-    [alice, ["create", "a", "--allow", "0x1"], /need an --access/],
+    [nobody, ["create", "a"], /--key FILE is required to sign; create a key with: gatehouse keygen/],
+    [alice, ["set", address, "a", "text"], /VALUE must be JSON, not text; put a string in quotes: '"text"'/],
+    [alice, ["write", address], /One of --data, --file and --binary is required/],
+    [alice, ["create", "a", "--data", "1", "--file", "x"], /--data and --file exclude each other/],
+    [alice, ["create", "a", "--data", "1", "--binary", "x"], /--data and --binary exclude each other/],
+    [alice, ["create", "a", "--allow", "0x1"], /require --access/],
     [alice, ["create", "a", "--access", "restricted", "--group", "team"], /--group must be NAME:read,write:KEY,KEY/],
     [alice, ["create", "a", "--file", "/nowhere"], /The file \/nowhere cannot be read/],
-    [alice, ["delete", address, "--index", "1"], /--index needs a FIELD/],
+    [alice, ["delete", address, "--index", "1"], /--index requires a FIELD/],
     [alice, ["set", address, "a", "1", "--index", "-1"], /whole number from 0/],
   ] as const) {
     const { code, stderr } = await run("storage", ...args);

@@ -80,7 +80,7 @@ test("transactions are listed in words, newest first, as far as the reader may k
   ]);
   const refused = await users.alice("storage", "history", diary);
   t.is(refused.code, 1);
-  t.regex(refused.stderr, /^gatehouse: The node refuses: .* \(NOT_FOUND\)\n$/);
+  t.regex(refused.stderr, /^gatehouse: The node rejected the request: .* \(NOT_FOUND\)\n$/);
   matches(t, await succeed(t, users.bob, "storage", "history", diary), [row(9, bob, "create program")]);
   t.false((await succeed(t, users.nobody, "storage", "list", alice)).includes("\u009b"));
 });
@@ -129,15 +129,15 @@ test("lists go on page by page, to the end, and say it as the node does", async 
   t.regex(passed, / note b .*\n.* note a /s);
   const unproved = await as("storage", "history", address, "--verify", "0x");
   t.is(unproved.code, 2);
-  t.regex(unproved.stderr, /A list cannot be proved: nothing shows that nothing was left out\./);
+  t.regex(unproved.stderr, /A list cannot be proved complete\./);
 });
 
 test("what a node does not have is said below the last page", async (t) => {
   const { alice: as, node } = await startWithUsers(t);
-  t.is(await succeed(t, as, "block", "list"), "There is no block beside the genesis yet.\n");
+  t.is(await succeed(t, as, "block", "list"), "There is no block after the genesis yet.\n");
   t.is(await succeed(t, as, "tx", "list"), "No transactions.\n");
   const missing = await as("tx", "list", "--block", "1");
-  t.is(missing.stderr, "gatehouse: The node refuses: There is no such block yet. (NOT_FOUND)\n");
+  t.is(missing.stderr, "gatehouse: The node rejected the request: There is no such block yet. (NOT_FOUND)\n");
   await node.stop();
   t.is((await as("tx", "list")).code, 3);
 });

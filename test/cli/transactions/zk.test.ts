@@ -33,7 +33,7 @@ test("from a commitment to a proof that is verified offline, and a nullifier tha
   }
   t.like(await zk("commit", element(42)), {
     code: 1,
-    stderr: "gatehouse: The node refuses: The commitment is in the tree already. (ALREADY_EXISTS)\n",
+    stderr: "gatehouse: The node rejected the request: The commitment is in the tree already. (ALREADY_EXISTS)\n",
   });
   t.like(await zk("commit", "42"), { code: 1 });
 
@@ -58,14 +58,16 @@ test("from a commitment to a proof that is verified offline, and a nullifier tha
   t.is((JSON.parse(under.stdout) as { proof: { root: string } }).proof.root, older);
   t.like(await zk("proof", element(43), "--root", older), {
     code: 1,
-    stderr: "gatehouse: The node refuses: The commitment is in the tree, but came after this root. (NOT_FOUND)\n",
+    stderr:
+      "gatehouse: The node rejected the request: The commitment is in the tree, but came after this root. (NOT_FOUND)\n",
   });
 
   const groth16 = join(dir, "groth16.json");
   await writeFile(groth16, JSON.stringify(proofJson([7n, BigInt(rootHash)])));
   t.like(await zk("nullify", element(8), "--proof", groth16, "--root", rootHash), {
     code: 1,
-    stderr: "gatehouse: The node refuses: The proof does not hold for this nullifier and root. (INVALID_PROOF)\n",
+    stderr:
+      "gatehouse: The node rejected the request: The proof does not hold for this nullifier and root. (INVALID_PROOF)\n",
   });
   t.like(await zk("nullify", element(7)), { code: 1 });
   const spent = await zk("nullify", element(7), "--proof", groth16, "--root", rootHash, "--json");
@@ -84,11 +86,11 @@ test("a saved proof with anything changed does not hold, and what is no proof sa
     proof: { siblings: string[][]; pathIndices: number[]; root: string; leaf: string; leafIndex: number };
   }
   const changes: readonly (readonly [code: number, stderr: RegExp, change: (saved: Saved) => unknown])[] = [
-    [1, /leads to another root than it says/, ({ proof }) => (proof.siblings[19] = [element(1)])],
-    [1, /leads to another root than it says/, ({ proof }) => (proof.root = element(1))],
+    [1, /leads to another root than the stated one/, ({ proof }) => (proof.siblings[19] = [element(1)])],
+    [1, /leads to another root than the stated one/, ({ proof }) => (proof.root = element(1))],
     [1, /another leaf/, ({ proof }) => (proof.leaf = element(1))],
-    [1, /path is not that of its leaf index/, ({ proof }) => (proof.leafIndex = 1)],
-    [1, /path is not that of its leaf index/, ({ proof }) => (proof.pathIndices[3] = 1)],
+    [1, /path does not match its leaf index/, ({ proof }) => (proof.leafIndex = 1)],
+    [1, /path does not match its leaf index/, ({ proof }) => (proof.pathIndices[3] = 1)],
     [2, /proof.leafIndex/, ({ proof }) => (proof.leafIndex = 2 ** 20)],
     [2, /proof.siblings/, ({ proof }) => proof.siblings.pop()],
     [2, /proof.siblings.0.0/, ({ proof }) => (proof.siblings[0] = [`0x${"f".repeat(64)}`])],

@@ -10,5 +10,5 @@ export function withoutHeading(stdout: string): string[] {
 
 /** How the list goes on; undefined on its last page. */
 export function pageToken(stdout: string): string | undefined {
-  return /\n\nThe next page: the same with --page-token (\S+)\n$/.exec(stdout)?.[1];
+  return /\n\nNext page: repeat the command with --page-token (\S+)\n$/.exec(stdout)?.[1];
 }
