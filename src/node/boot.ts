@@ -4,6 +4,7 @@
  */
 import { errorMessage } from "../base/errors/error-message.js";
 import { StartError } from "../base/errors/start-error.js";
+import { createChainBodyChecks } from "../chain/service.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/blocks/genesis.js";
 import { createChainStore } from "../chain/chain-store.js";
 import type { ChainHead, ChainStore } from "../chain/blocks/store.js";
@@ -30,6 +31,7 @@ import { createSnapshotSyncStatus, type SnapshotSyncStatus } from "./chain/snaps
 import { type NodeLease, openLease } from "./chain/lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./serving/listeners.js";
 import { createNodeNetwork } from "./network/network.js";
+import type { NodeJoinDeps } from "./network/snapshot-sync.js";
 import { pruneAsBlocksCome } from "./chain/pruning.js";
 import { makeBlocks } from "./chain/block-production.js";
 import { createNodeState } from "./chain/state.js";
@@ -37,7 +39,7 @@ import { readSync } from "../snapshot/sync-store.js";
 import { createNodeSnapshotService, openSnapshots } from "./chain/snapshots.js";
 import { createPublicFacts } from "./serving/public-facts.js";
 import { createPublicServices } from "./serving/public-services.js";
-import { createEarlyServices, createServices, listInternalServices } from "./serving/services.js";
+import { createBootedInfo, createDataServices, createEarlyServices, listInternalServices } from "./serving/services.js";
 import { type Standby, standBy } from "./chain/standby.js";
 import { openTls } from "./serving/tls.js";
 import { createNodeWorkers } from "./serving/workers.js";
@@ -92,7 +94,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   .part({
     name: "early services",
     needs: ["core", "health", "edgeStats"],
-    provides: ["attestation", "early", "services", "provide"],
+    provides: ["attestation", "early", "services", "provide", "open"],
     run({ core, ...parts }) {
       const attestation = createNodeAttestation(core);
       const early = createEarlyServices(core, { ...parts, attestation });
@@ -197,10 +199,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   .part({
     name: "chain and its data",
     needs: ["core", "database", "watchedStore", "genesis", "head", "joining", "forks", "lease", "snapshots"],
-    provides: [
-      ...(["chain", "written", "forgetAll", "mempool", "mempoolView"] as const),
-      ...(["programs", "readable", "tree", "nullifiers"] as const),
-    ],
+    provides: ["chain", "written", "pool", "data"],
     run({ core, watchedStore: store, forks: { headers }, ...parts }) {
       if (core.config.role !== "writer" && parts.head === undefined && !parts.joining.isRunning()) {
         throw new StartError(
@@ -227,30 +226,46 @@ export const bootTable = BootTable.of<BootBeginning>()
           : startDataVerifier(core, { database, genesis, joining }),
     }),
   })
-  .step({
-    name: "peers",
-    needs: [
-      ...(["core", "database", "store", "mempool", "mempoolView", "chain", "written", "forgetAll", "joining"] as const),
-      ...(["genesis", "key", "forks", "heads", "chainHealth", "lease", "snapshots"] as const),
-    ],
-    provides: ["network"],
-    async run({ core, lease, snapshots, store, written, joining, forgetAll, ...parts }) {
-      const { role } = core.config;
-      const mayAccept = (): boolean => role !== "standby" && lease?.isHeld() !== false;
-      const { database, genesis } = parts;
-      const join =
-        written === undefined || genesis === undefined || lease === undefined
-          ? undefined
-          : { database, store, genesis, fence: lease.fence, chain: written, joining, forgetAll };
+  .part({
+    name: "pruning",
+    needs: ["core", "database", "lease", "written"],
+    provides: [],
+    run({ core, database, lease, written }) {
       if (written !== undefined && lease !== undefined) {
         pruneAsBlocksCome(core, { database, fence: lease.fence, chain: written });
       }
-      const network = await createNodeNetwork(core, { ...parts, mayAccept, join });
-      snapshots.watch(() => network.peerBlock());
+    },
+  })
+  .part({
+    name: "snapshot sync",
+    needs: ["database", "store", "genesis", "lease", "written", "joining", "data"],
+    provides: ["join"],
+    run({ database, store, genesis, lease, written, joining, data: { forgetAll } }): {
+      readonly join: NodeJoinDeps | undefined;
+    } {
+      return written === undefined || genesis === undefined || lease === undefined
+        ? { join: undefined }
+        : { join: { database, store, genesis, fence: lease.fence, chain: written, joining, forgetAll } };
+    },
+  })
+  .step({
+    name: "peers",
+    needs: ["core", "database", "pool", "chain", "genesis", "key", "forks", "heads", "chainHealth", "lease", "join"],
+    provides: ["network"],
+    async run({ core, lease, ...parts }) {
+      const { role } = core.config;
+      const mayAccept = (): boolean => role !== "standby" && lease?.isHeld() !== false;
+      const network = await createNodeNetwork(core, { ...parts, mayAccept });
       // A reader needs no peers, because its blocks arrive through the database.
       core.lifecycle.setDormant(role !== "reader" && network.book.isEmpty());
       return { network };
     },
+  })
+  .part({
+    name: "distance to the peers",
+    needs: ["snapshots", "network"],
+    provides: [],
+    run: ({ snapshots, network }) => snapshots.watch(() => network.peerBlock()),
   })
   .part({
     name: "sources of the health",
@@ -263,47 +278,56 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "metrics and traces",
-    needs: [
-      "key",
-      "network",
-      "chain",
-      "mempool",
-      "mempoolView",
-      "programs",
-      "tree",
-      "nullifiers",
-      "verifier",
-      "observe",
-    ],
+    needs: ["key", "network", "chain", "pool", "data", "verifier", "observe"],
     provides: [],
     run: ({ observe, ...parts }) => observe(parts),
   })
   .part({
     name: "chain services",
-    needs: ["core", "watchedStore", "genesis", "chain", "heads", "mempoolView", "readable", "network"],
+    needs: ["core", "watchedStore", "genesis", "chain", "heads", "pool", "data", "network", "provide"],
     provides: ["chainServices"],
-    run: ({ core, watchedStore: store, genesis, chain, heads, mempoolView, readable, network }) => ({
-      chainServices: createChainServices({
+    run({ core, watchedStore: store, genesis, chain, heads, pool, data, network, provide }) {
+      const chainServices = createChainServices({
         chain: { head: () => chain.head(), hasGenesis: genesis !== undefined, submit: network.submit },
         heads,
-        store: { ...store, ...mempoolView },
-        readable,
+        store: { ...store, ...pool.view },
+        readable: data.readable,
         mayFollow: network.mayFollow,
         readershipBytes: core.memory.readershipBytes,
-      }),
-    }),
+      });
+      provide({ chain: chainServices.everybody, chainBodyChecks: createChainBodyChecks(network.announce) });
+      return { chainServices };
+    },
+  })
+  .part({
+    name: "info service",
+    needs: ["core", "early", "key", "genesis", "network", "provide"],
+    provides: [],
+    run: ({ core, provide, ...parts }) => provide({ info: createBootedInfo(core, parts) }),
+  })
+  .part({
+    name: "data services",
+    needs: ["watchedStore", "chain", "pool", "data", "provide"],
+    provides: [],
+    run: ({ watchedStore: store, chain, pool: { view }, data, provide }) =>
+      provide(createDataServices({ store, chain, view, data })),
   })
   .part({
     name: "state service",
-    needs: ["core", "database", "watchedStore", "chain", "heads"],
-    provides: ["stateService"],
-    run: ({ core, watchedStore: store, ...parts }) => ({ stateService: createNodeState(core, { ...parts, store }) }),
+    needs: ["core", "database", "watchedStore", "chain", "heads", "provide"],
+    provides: [],
+    run: ({ core, watchedStore: store, provide, ...parts }) =>
+      provide({ state: createNodeState(core, { ...parts, store }) }),
   })
   .part({
     name: "event service",
-    needs: ["core", "watchedStore", "chain", "heads", "readable"],
+    needs: ["core", "watchedStore", "chain", "heads", "data", "provide"],
     provides: ["events"],
-    run: ({ core, watchedStore: store, ...parts }) => ({ events: createNodeEvents(core, { ...parts, store }) }),
+    run({ core, watchedStore: store, data: { readable }, provide, ...parts }) {
+      const events = createNodeEvents(core, { ...parts, readable, store });
+      provide({ event: events.service });
+      return { events };
+    },
   })
   .step({
     name: "control",
@@ -313,16 +337,12 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "rpc",
-    needs: [
-      ...(["core", "early", "key", "genesis", "watchedStore", "chain", "mempoolView", "chainServices"] as const),
-      ...(["stateService", "events", "programs", "tree", "nullifiers", "network"] as const),
-      ...(["heads", "facts", "provide", "workers", "drainFirst"] as const),
-    ],
+    needs: ["chain", "heads", "genesis", "key", "facts", "open", "workers", "drainFirst"],
     provides: [],
-    async run({ core, facts, provide, workers, drainFirst, ...parts }) {
-      facts.know(parts);
-      provide(createServices(core, parts));
-      await workers?.serve(parts.key);
+    async run({ facts, open, workers, key, drainFirst, ...known }) {
+      facts.know(known);
+      open();
+      await workers?.serve(key);
       drainFirst();
     },
   })

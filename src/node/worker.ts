@@ -23,9 +23,6 @@ import type { Traces } from "../metrics/traces.js";
 import type { ListenAddress } from "../rpc/port/listen.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
-import { createSearchService } from "../search/service.js";
-import { createStorageService } from "../storage/service.js";
-import { createZkService } from "../zk/service.js";
 import { openDatabase } from "../db/open.js";
 import { type Forward, forwardService } from "../workers/forward.js";
 import { shareEveryMs } from "../workers/usage.js";
@@ -42,11 +39,9 @@ import { untilDatabaseAnswers } from "./lifecycle/database-wait.js";
 import { createNodeHistory } from "./serving/history.js";
 import { createSnapshotSyncStatus } from "./chain/snapshot-sync-status.js";
 import { createPublicServer, drainedOnce } from "./serving/listeners.js";
-import { createProgramHistory } from "./serving/program-history.js";
 import { createPublicFacts } from "./serving/public-facts.js";
 import { createPublicServices, type EarlyImplementations } from "./serving/public-services.js";
-import { createFinders } from "./serving/search.js";
-import type { LaterImplementations } from "./serving/services.js";
+import { createDataServices, type LaterImplementations } from "./serving/services.js";
 import { createNodeState } from "./chain/state.js";
 import { openTls } from "./serving/tls.js";
 import { countWorkers } from "./lifecycle/worker-count.js";
@@ -85,7 +80,7 @@ export async function startWorker(
   const edge = createPublicEdge(core, { facts, requests, traces: () => traces }, boundsOf(core, countWorkers(config)));
   const forward = forwardOver(wire);
   const early = createForwardedServices(core, forward);
-  const { services, provide } = createPublicServices(core, early);
+  const { services, provide, open } = createPublicServices(core, early);
   const history = createNodeHistory(core);
   const server = drainedOnce(createPublicServer(core, { services, edge, tls, facts, history }, connectionAgeMs));
   await server.listen(address);
@@ -100,8 +95,9 @@ export async function startWorker(
         booted.history.forEach((point) => history.history.add(point));
         const read = await readNodeData(core, booted);
         hearHead = takeHeads(core, read.heads, booted.headStatement);
-        facts.know({ ...read, chain: read.data.chain });
+        facts.know(read);
         provide(createWorkerServices(core, { ...read, early, forward, booted }));
+        open();
         onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
         onShutdown("those who watch", () => read.events.close());
       },
@@ -132,11 +128,11 @@ async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
   const head = hasChain ? await store.head() : undefined;
   const followed = hasChain ? store : { ...store, head: () => Promise.resolve(undefined) };
   const joining = createSnapshotSyncStatus(hasChain && head === undefined);
-  const data = createFollowedChain(core, { database, store: followed, head, joining });
-  const heads = startHeadSigner(core, { chain: data.chain, genesis });
-  const events = createNodeEvents(core, { store, chain: data.chain, heads, readable: data.readable });
-  const stateService = createNodeState(core, { database, store, chain: data.chain, heads });
-  return { genesis, store, data, heads, events, stateService };
+  const { chain, data } = createFollowedChain(core, { database, store: followed, head, joining });
+  const heads = startHeadSigner(core, { chain, genesis });
+  const events = createNodeEvents(core, { store, chain, heads, readable: data.readable });
+  const stateService = createNodeState(core, { database, store, chain, heads });
+  return { genesis, store, chain, data, heads, events, stateService };
 }
 
 /** Creates a core that sends its log lines and uncaught errors to the node. */
@@ -250,10 +246,10 @@ interface WorkerServicesDeps extends Awaited<ReturnType<typeof readNodeData>> {
  * handles health, peers, logs and new transactions.
  */
 function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServicesDeps): LaterImplementations {
-  const { booted, genesis, store, data, heads, events, early, forward } = deps;
+  const { booted, genesis, store, chain, data, heads, events, early, forward } = deps;
   const chainServices = createChainServices({
     chain: {
-      head: () => data.chain.head(),
+      head: () => chain.head(),
       hasGenesis: genesis !== undefined,
       submit: () => Promise.reject(notHere()),
     },
@@ -274,10 +270,8 @@ function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServic
     },
     // The node runs this check when it receives the forwarded transaction.
     chainBodyChecks: {},
-    storage: createStorageService(data.programs, createProgramHistory(store)),
-    zk: createZkService({ tree: data.tree, nullifiers: data.nullifiers }),
+    ...createDataServices({ chain, data, store, view: store }),
     state: deps.stateService,
-    search: createSearchService(createFinders({ ...data, store })),
     event: events.service,
   };
 }

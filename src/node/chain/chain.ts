@@ -56,18 +56,28 @@ export interface NodeChainDeps {
   readonly snapshots: Pick<Snapshots, "after">;
 }
 
-/** Chain of a node and the state that its blocks change. */
-export interface NodeChain extends NodeData {
-  readonly chain: Chain;
-  /** Same chain, on a node that writes; undefined on other nodes. */
-  readonly written: WrittenChain | undefined;
+/** State that blocks change, with the rules of who may read it. */
+export interface ChainData extends NodeData {
+  readonly readable: ReadablePrograms;
   /** Clears all cached state. */
   readonly forgetAll: () => void;
-  readonly readable: ReadablePrograms;
+}
+
+/** Pending transactions of a node. */
+export interface NodePool {
   /** Mempool; undefined for a node that does not write. */
   readonly mempool: Mempool | undefined;
   /** Read access to the mempool: in memory on a writer, in the database on other nodes. */
-  readonly mempoolView: MempoolView;
+  readonly view: MempoolView;
+}
+
+/** Chain of a node and the state that its blocks change. */
+export interface NodeChain {
+  readonly chain: Chain;
+  /** Same chain, on a node that writes; undefined on other nodes. */
+  readonly written: WrittenChain | undefined;
+  readonly pool: NodePool;
+  readonly data: ChainData;
 }
 
 /** Dependencies of a chain that another process writes. */
@@ -79,7 +89,7 @@ export async function createNodeChain(core: NodeCore, deps: NodeChainDeps): Prom
     return createFollowedChain(core, deps);
   }
   const cached = openData(core, deps);
-  return { ...(await createWriterChain(core, deps, cached)), ...dataOf(core, deps, cached) };
+  return { ...(await createWriterChain(core, deps, cached)), data: dataOf(core, deps, cached) };
 }
 
 /** Creates a chain that another process writes to the same database. */
@@ -89,9 +99,10 @@ export function createFollowedChain(
 ): NodeChain {
   const cached = openData(core, deps);
   return {
-    ...{ chain: createReaderChain(core, deps, cached), written: undefined },
-    ...{ mempool: undefined, mempoolView: deps.store },
-    ...dataOf(core, deps, cached),
+    chain: createReaderChain(core, deps, cached),
+    written: undefined,
+    pool: { mempool: undefined, view: deps.store },
+    data: dataOf(core, deps, cached),
   };
 }
 
@@ -112,7 +123,7 @@ function dataOf(
   { damage }: Pick<NodeCore, "damage">,
   { database, joining }: Pick<NodeChainDeps, "database" | "joining">,
   { data: { programs, tree, nullifiers }, ...cached }: CachedData,
-): NodeData & Pick<NodeChain, "forgetAll" | "readable"> {
+): ChainData {
   return {
     forgetAll: () => cached.forgetAll(),
     programs: whenSynced(programs, joining),
@@ -126,7 +137,7 @@ async function createWriterChain(
   core: NodeCore,
   deps: NodeChainDeps,
   cached: CachedData,
-): Promise<Pick<NodeChain, "chain" | "written" | "mempool" | "mempoolView">> {
+): Promise<Omit<NodeChain, "data">> {
   const { bus, log, memory, onShutdown } = core;
   const { database, store, genesis, head, headers } = deps;
   const watched = monitorWrites({
@@ -172,7 +183,7 @@ async function createWriterChain(
     nowMs: Date.now,
   });
   deps.lease?.renewBy(() => chain.confirm());
-  return { chain, written: chain, mempool, mempoolView: mempool };
+  return { chain, written: chain, pool: { mempool, view: mempool } };
 }
 
 /** Opens the mempool, and periodically removes expired transactions from it. */

@@ -11,8 +11,6 @@ import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
-import type { Mempool } from "../../chain/mempool/mempool.js";
-import type { MempoolView } from "../../chain/blocks/store.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import { createChallenges } from "../../peers/handshake/challenges.js";
@@ -21,6 +19,7 @@ import type { MainLoop } from "../../peers/sync/main-loop.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import { createPeerService } from "../../peers/service.js";
 import type { Sync, SyncProgress } from "../../peers/sync/sync.js";
+import type { NodePool } from "../chain/chain.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NodeSnapshotSync, NodeJoinDeps } from "./snapshot-sync.js";
 import type { Forks } from "./forks.js";
@@ -45,8 +44,7 @@ import { connectPeers, createNodeSync, peerDeadlineMs } from "./network-sync.js"
 /** Dependencies of the network besides the core. */
 export interface NodeNetworkDeps {
   readonly database: Database;
-  readonly mempoolView: MempoolView;
-  readonly mempool: Mempool | undefined;
+  readonly pool: NodePool;
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
@@ -89,7 +87,7 @@ export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "a
 
 /** Creates the network without starting it. */
 export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): Promise<NodeNetwork> {
-  const { database, mempool, mempoolView, chain, genesis, key, forks, heads, chainHealth } = deps;
+  const { database, pool, chain, genesis, key, forks, heads, chainHealth } = deps;
   const authorities = genesis?.authorities ?? [];
   const isAuthority = authorities.includes(key.publicKey);
   const isWriter = core.config.role === "writer";
@@ -117,9 +115,9 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
     isAuthority && authorities.length > 1 && !hasConsensus() ? describeNoConsensus(authorities.length) : undefined;
   const isRelaying = isWriter && !isAuthority;
   const relay = createNodeRelay(core, {
-    ...{ mempool, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
+    ...{ mempool: pool.mempool, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
     followers: followersOf(core.config, genesis),
-    fate: (hash) => mempoolView.fate(hash),
+    fate: (hash) => pool.view.fate(hash),
     whyRefused: () => forks.whyStopped() ?? core.clock.whyAhead() ?? whyNobody(),
     originOf: createOriginOf(core.config),
   });

@@ -35,7 +35,7 @@ export interface NodeEdgeDeps {
 }
 
 /** Sources of metrics and traces, available once the node has booted. */
-export interface ObservedDeps extends Omit<NodeChain, "written" | "forgetAll" | "readable"> {
+export interface ObservedDeps extends Pick<NodeChain, "chain" | "pool" | "data"> {
   readonly key: NodeKey;
   readonly network: NodeNetwork;
   readonly verifier: DataVerifier | undefined;
@@ -69,7 +69,9 @@ export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promis
         async () => {
           const [stats, health] = await Promise.all([edgeStats(), deps.health.takeSnapshot()]);
           // The metrics port is bound only after the boot has called `observe`.
-          return { ...deps, ...observed!, edge: { stats: () => stats }, logLines: core.logLines, health };
+          const { data, pool, ...parts } = observed!;
+          const { mempool } = pool;
+          return { ...deps, ...data, ...parts, mempool, edge: { stats: () => stats }, logLines: core.logLines, health };
         },
         (metric, error) => unread.failed(error, { metric }),
         () => workers?.requests() ?? Promise.resolve([]),

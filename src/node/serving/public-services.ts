@@ -22,18 +22,24 @@ export interface EarlyImplementations extends Omit<Implementations, keyof LaterI
 /** Services of the public port, to which more implementations are added later. */
 export interface PublicServices {
   readonly services: readonly ServedService[];
-  /** Adds the implementations that need a booted node. */
-  readonly provide: (implementations: LaterImplementations) => void;
+  /** Adds implementations that need a booted node. They are not called before `open`. */
+  readonly provide: (implementations: Partial<LaterImplementations>) => void;
+  /**
+   * Lets clients call the added implementations.
+   *
+   * @throws Error if an implementation is missing.
+   */
+  readonly open: () => void;
 }
 
 /** Lists the services. Each rpc that has no implementation yet fails with STATE_NOT_READY. */
 export function createPublicServices(
   core: Pick<NodeCore, "progress">,
-  { info, ...early }: EarlyImplementations,
+  { info: earlyInfo, ...early }: EarlyImplementations,
 ): PublicServices {
   const whyNot = () => stillStarting(core);
   const later = {
-    info: createLaterService(InfoService, info, whyNot),
+    info: createLaterService(InfoService, earlyInfo, whyNot),
     chain: createLaterService(ChainService, {}, whyNot),
     storage: createLaterService(StorageService, {}, whyNot),
     zk: createLaterService(ZkService, {}, whyNot),
@@ -41,6 +47,7 @@ export function createPublicServices(
     search: createLaterService(SearchService, {}, whyNot),
     event: createLaterService(EventService, {}, whyNot),
   };
+  let provided: Partial<LaterImplementations> = {};
   let checks: Implementations["chainBodyChecks"] | undefined;
   const services = listServices({
     ...early,
@@ -63,14 +70,25 @@ export function createPublicServices(
   return {
     services,
     provide(implementations) {
-      later.info.provide(implementations.info);
-      later.chain.provide(implementations.chain);
-      later.storage.provide(implementations.storage);
-      later.zk.provide(implementations.zk);
-      later.state.provide(implementations.state);
-      later.search.provide(implementations.search);
-      later.event.provide(implementations.event);
-      checks = implementations.chainBodyChecks;
+      provided = { ...provided, ...implementations };
+    },
+    open() {
+      const { info, chain, chainBodyChecks, storage, zk, state, search, event } = provided;
+      later.info.provide(required("info", info));
+      later.chain.provide(required("chain", chain));
+      later.storage.provide(required("storage", storage));
+      later.zk.provide(required("zk", zk));
+      later.state.provide(required("state", state));
+      later.search.provide(required("search", search));
+      later.event.provide(required("event", event));
+      checks = required("chainBodyChecks", chainBodyChecks);
     },
   };
+}
+
+function required<T>(name: keyof LaterImplementations, implementation: T | undefined): T {
+  if (implementation === undefined) {
+    throw new Error(`No row of the boot provides the implementation of ${name}.`);
+  }
+  return implementation;
 }

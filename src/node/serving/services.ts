@@ -18,13 +18,11 @@ import type { ChainStore, MempoolView } from "../../chain/blocks/store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { EdgeStats } from "../../edge/edge.js";
 import { createGrpcHealthService } from "../../health/grpc-health.js";
-import type { Events } from "../../event/service.js";
 import { createEarlyInfo, createInfoService } from "../../info/service.js";
 import { createStorageService } from "../../storage/service.js";
 import { createSearchService } from "../../search/service.js";
 import { createZkService } from "../../zk/service.js";
 import type { NodeAttestation } from "./attestation.js";
-import type { ChainServices } from "./chain-services.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NodeData } from "../chain/data-caches.js";
 import type { NodeHealth } from "./health.js";
@@ -32,7 +30,6 @@ import type { NodeNetwork } from "../network/network.js";
 import { createProgramHistory } from "./program-history.js";
 import { createFinders, type SearchDeps } from "./search.js";
 import { attestationReplies } from "../../attestation/service.js";
-import { createChainBodyChecks } from "../../chain/service.js";
 import { createHealthService, healthReplies } from "../../health/service.js";
 import { reflectionServices } from "../../rpc/describe/reflection.js";
 import { type BodyChecks, type Implementation, serve, type ServedService } from "../../rpc/service.js";
@@ -103,18 +100,21 @@ export function listControlServices({
   return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
 }
 
-/** Dependencies of the services of the public port, besides the core. */
-export interface ServicesDeps extends NodeData {
+/** Dependencies of the service that describes a booted node. */
+export interface InfoDeps {
   readonly key: NodeKey;
   readonly genesis: Genesis | undefined;
-  readonly network: NodeNetwork;
-  readonly early: EarlyServices;
+  readonly network: Pick<NodeNetwork, "book">;
+  readonly early: Pick<EarlyServices, "info">;
+}
+
+/** Dependencies of the services that read stored data. */
+export interface DataServicesDeps {
+  readonly data: NodeData;
   readonly chain: SearchDeps["chain"];
-  readonly watchedStore: ChainStore;
-  readonly mempoolView: MempoolView;
-  readonly chainServices: ChainServices;
-  readonly stateService: Implementation<typeof StateService>;
-  readonly events: Pick<Events, "service">;
+  readonly store: ChainStore;
+  /** Read access to the mempool. */
+  readonly view: MempoolView;
 }
 
 /** Dependencies of the services that are available before the boot is complete. */
@@ -155,25 +155,32 @@ export function createEarlyServices(
   };
 }
 
-/** Creates the services that become available once the node has booted. */
-export function createServices(core: Pick<NodeCore, "addresses">, deps: ServicesDeps): LaterImplementations {
-  const { key, genesis, network } = deps;
+/** Creates the service that describes a booted node. */
+export function createBootedInfo(
+  core: Pick<NodeCore, "addresses">,
+  { key, genesis, network, early }: InfoDeps,
+): Implementation<typeof InfoService> {
+  return createInfoService({
+    version,
+    versionName: codename,
+    publicKey: key.publicKey,
+    early: early.info,
+    connectionString: () => core.addresses.connectionString,
+    peers: () => network.book.list(),
+    genesis: () => genesis?.text,
+  });
+}
+
+/** Creates the services that read stored data, in any process that serves the public port. */
+export function createDataServices({
+  data: { programs, tree, nullifiers },
+  chain,
+  store,
+  view,
+}: DataServicesDeps): Pick<LaterImplementations, "storage" | "zk" | "search"> {
   return {
-    info: createInfoService({
-      version,
-      versionName: codename,
-      publicKey: key.publicKey,
-      early: deps.early.info,
-      connectionString: () => core.addresses.connectionString,
-      peers: () => network.book.list(),
-      genesis: () => genesis?.text,
-    }),
-    chain: deps.chainServices.everybody,
-    chainBodyChecks: createChainBodyChecks((bytes, address) => deps.network.announce(bytes, address)),
-    storage: createStorageService(deps.programs, createProgramHistory(deps.watchedStore)),
-    zk: createZkService({ tree: deps.tree, nullifiers: deps.nullifiers }),
-    state: deps.stateService,
-    search: createSearchService(createFinders({ ...deps, store: { ...deps.watchedStore, ...deps.mempoolView } })),
-    event: deps.events.service,
+    storage: createStorageService(programs, createProgramHistory(store)),
+    zk: createZkService({ tree, nullifiers }),
+    search: createSearchService(createFinders({ programs, tree, nullifiers, chain, store: { ...store, ...view } })),
   };
 }
