@@ -29,63 +29,63 @@ export interface UsageTracker {
   /** Returns the usage of an address prefix. Returns the same object while any usage is above zero. */
   of(network: string): AddressUsage;
   /** Returns the usages that changed since the last call. */
-  takeChanged(): UsageByNetwork;
+  drainChanged(): UsageByNetwork;
   /** Receives the usage of addresses in other processes. */
-  hear(usages: UsageByNetwork): void;
+  receive(usages: UsageByNetwork): void;
 }
 
 /** Number of entries from which on the tracker removes those without usage. */
-const manyAccounts = 10_000;
+const minSweepEntries = 10_000;
 
 const nothing: Usage = Object.freeze({ connections: 0, requests: 0, streams: 0, bytes: 0 });
 
 /** Usage with the values that were last reported to other processes. */
-interface KeptAccount extends AddressUsage {
-  told: Usage;
+interface TrackedUsage extends AddressUsage {
+  reported: Usage;
 }
 
 export function createUsageTracker(): UsageTracker {
-  const accounts = new Map<string, KeptAccount>();
-  let sweepFrom = manyAccounts;
+  const entries = new Map<string, TrackedUsage>();
+  let sweepFrom = minSweepEntries;
 
   /** Removes entries without usage. Runs again when the remaining number has doubled. */
   function sweep(): void {
-    for (const [network, account] of accounts) {
-      if (isNothing(account) && isNothing(account.elsewhere) && isNothing(account.told)) {
-        accounts.delete(network);
+    for (const [network, entry] of entries) {
+      if (isNothing(entry) && isNothing(entry.elsewhere) && isNothing(entry.reported)) {
+        entries.delete(network);
       }
     }
-    sweepFrom = Math.max(manyAccounts, 2 * accounts.size);
+    sweepFrom = Math.max(minSweepEntries, 2 * entries.size);
   }
 
-  function accountOf(network: string): KeptAccount {
-    let account = accounts.get(network);
-    if (account === undefined) {
-      if (accounts.size >= sweepFrom) {
+  function entryOf(network: string): TrackedUsage {
+    let entry = entries.get(network);
+    if (entry === undefined) {
+      if (entries.size >= sweepFrom) {
         sweep();
       }
-      account = { ...nothing, elsewhere: nothing, told: nothing };
-      accounts.set(network, account);
+      entry = { ...nothing, elsewhere: nothing, reported: nothing };
+      entries.set(network, entry);
     }
-    return account;
+    return entry;
   }
 
   return {
-    of: accountOf,
-    takeChanged() {
+    of: entryOf,
+    drainChanged() {
       const changed: [string, Usage][] = [];
-      for (const [network, account] of accounts) {
-        if (!isSame(account, account.told)) {
-          const { connections, requests, streams, bytes } = account;
-          account.told = { connections, requests, streams, bytes };
-          changed.push([network, account.told]);
+      for (const [network, entry] of entries) {
+        if (!isSame(entry, entry.reported)) {
+          const { connections, requests, streams, bytes } = entry;
+          entry.reported = { connections, requests, streams, bytes };
+          changed.push([network, entry.reported]);
         }
       }
       return changed;
     },
-    hear(usages) {
+    receive(usages) {
       for (const [network, usage] of usages) {
-        accountOf(network).elsewhere = isNothing(usage) ? nothing : usage;
+        entryOf(network).elsewhere = isNothing(usage) ? nothing : usage;
       }
     },
   };

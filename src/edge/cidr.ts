@@ -17,12 +17,12 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
   for (const range of ranges) {
     const [address = "", prefix, ...rest] = range.split("/");
     const family = isIPv4(address) ? "ipv4" : "ipv6";
-    const most = family === "ipv4" ? 32 : 128;
-    const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= most);
+    const maxBits = family === "ipv4" ? 32 : 128;
+    const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= maxBits);
     if (isIP(address) === 0 || !isPrefix || rest.length > 0) {
       throw new Error(`"${range}" is not an address range, such as 10.0.0.0/8.`);
     }
-    list.addSubnet(address, prefix === undefined ? most : Number(prefix), family);
+    list.addSubnet(address, prefix === undefined ? maxBits : Number(prefix), family);
   }
   if (ranges.length === 0) {
     return () => false;

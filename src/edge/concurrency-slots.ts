@@ -2,14 +2,14 @@
 import type { Connection } from "../rpc/gate.js";
 import type { AddressUsage } from "./address-usage.js";
 import type { ByteBudget } from "./byte-budget.js";
-import type { HeldConnection } from "./connection-limit.js";
+import type { TrackedConnection } from "./connection-limit.js";
 import type { Overload } from "./overload.js";
 import type { StreamLimit } from "./stream-limit.js";
 
 /** Request or stream that asks for a concurrency slot. */
 export interface SlotRequest {
   readonly connection: Connection;
-  readonly account: AddressUsage;
+  readonly usage: AddressUsage;
   readonly isStream: boolean;
   readonly isProbe: boolean;
 }
@@ -20,9 +20,9 @@ export interface ConcurrencySlots {
    *
    * @throws RpcError OVERLOADED or TOO_MANY_STREAMS if a limit is reached.
    */
-  take(comer: SlotRequest): void;
+  acquire(request: SlotRequest): void;
   /** Releases a slot. */
-  give(account: AddressUsage, isStream: boolean): void;
+  release(usage: AddressUsage, isStream: boolean): void;
   /** Requests in flight, without streams. */
   readonly activeRequests: number;
 }
@@ -34,24 +34,24 @@ export function createConcurrencySlots(
 ): ConcurrencySlots {
   let activeRequests = 0;
   return {
-    take({ connection, account, isStream, isProbe }) {
+    acquire({ connection, usage, isStream, isProbe }) {
       if (isStream || !isProbe) {
-        overload.checkAddress(account.requests + account.elsewhere.requests);
-        bytes.check(account, connection as HeldConnection);
+        overload.checkAddress(usage.requests + usage.elsewhere.requests);
+        bytes.check(usage, connection as TrackedConnection);
       }
       if (isStream) {
-        streams.open(account);
+        streams.open(usage);
       } else {
         activeRequests++;
-        account.requests++;
+        usage.requests++;
       }
     },
-    give(account, isStream) {
+    release(usage, isStream) {
       if (isStream) {
-        streams.close(account);
+        streams.close(usage);
       } else {
         activeRequests--;
-        account.requests--;
+        usage.requests--;
       }
     },
     get activeRequests() {

@@ -18,8 +18,8 @@ export interface ConnectionLimits {
 export const defaultConnections: ConnectionLimits = { total: 4_000, perAddress: 256 };
 
 export interface ConnectionDeps {
-  readonly bounds: ConnectionLimits;
-  readonly accounts: Pick<UsageTracker, "of">;
+  readonly limits: ConnectionLimits;
+  readonly usageTracker: Pick<UsageTracker, "of">;
   /**
    * Trusted proxies. They connect for many callers, so the limit per address does not apply and they are never banned.
    */
@@ -28,47 +28,47 @@ export interface ConnectionDeps {
   readonly isExempt: AddressSet;
   readonly nowMs: () => number;
   /** Called with a banned address and its prefix. */
-  readonly onShutOut: (address: string, network: string) => void;
+  readonly onBan: (address: string, network: string) => void;
 }
 
 /** Connection, with the state that its requests change. */
-export interface HeldConnection extends Connection {
+export interface TrackedConnection extends Connection {
   /** Bytes reserved for its requests and responses. */
-  heldBytes: number;
+  reservedBytes: number;
   /** Called when a request or stream starts. */
-  hold(): void;
+  acquire(): void;
   /** Called when a request or stream ends. */
   release(): void;
 }
 
 export interface ConnectionLimit {
-  connect(remoteAddress: string, cut: () => void): HeldConnection | undefined;
+  connect(remoteAddress: string, abort: () => void): TrackedConnection | undefined;
   /** Bans address prefixes that another process of this node has banned. */
-  hear(shutOut: readonly string[]): void;
+  banAll(networks: readonly string[]): void;
   readonly size: number;
 }
 
 /** Penalties that an address may collect at once, and the number that is forgiven per second. */
-const strikeRate = { burst: 500, tokens: 50, everyMs: 1_000 };
+const penaltyRate = { burst: 500, tokens: 50, everyMs: 1_000 };
 /** Duration of a ban in milliseconds. Open connections of the address are closed. */
-const shutOutMs = 10_000;
+const banMs = 10_000;
 /** Limit on addresses with recorded penalties. */
 const maxAddresses = 10_000;
 
 export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
-  const { bounds, accounts, isTrustedProxy, isExempt, nowMs, onShutOut } = deps;
+  const { limits, usageTracker, isTrustedProxy, isExempt, nowMs, onBan } = deps;
   const all = new ConnectionSet();
   const byAddress = new Map<string, ConnectionSet>();
-  const strikes = createTokenBuckets(maxAddresses);
-  const shutOut = createLruCache<number>(maxAddresses);
+  const penalties = createTokenBuckets(maxAddresses);
+  const bannedUntilMs = createLruCache<number>(maxAddresses);
 
-  function placesOf(network: string): ConnectionSet {
-    let places = byAddress.get(network);
-    if (places === undefined) {
-      places = new ConnectionSet();
-      byAddress.set(network, places);
+  function connectionsOf(network: string): ConnectionSet {
+    let connections = byAddress.get(network);
+    if (connections === undefined) {
+      connections = new ConnectionSet();
+      byAddress.set(network, connections);
     }
-    return places;
+    return connections;
   }
 
   /** Removes the entry of an address without connections, even if its only connection was rejected. */
@@ -78,118 +78,118 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
     }
   }
 
-  function remove(place: Place): void {
-    all.delete(place);
-    place.own.delete(place);
+  function remove(entry: ConnectionEntry): void {
+    all.delete(entry);
+    entry.own.delete(entry);
   }
 
-  function shutOutNow(network: string): void {
-    shutOut.set(network, nowMs() + shutOutMs);
-    byAddress.get(network)?.cutAll();
+  function ban(network: string): void {
+    bannedUntilMs.set(network, nowMs() + banMs);
+    byAddress.get(network)?.abortAll();
   }
 
   return {
-    connect(remoteAddress, cut) {
+    connect(remoteAddress, abort) {
       const address = normalizeAddress(remoteAddress);
       const isProxy = address === "" || isTrustedProxy(address);
       const network = addressPrefixOf(address);
-      if ((shutOut.get(network) ?? 0) > nowMs()) {
+      if ((bannedUntilMs.get(network) ?? 0) > nowMs()) {
         return undefined;
       }
-      const own = isProxy ? new ConnectionSet() : placesOf(network);
-      const account = accounts.of(network);
-      const isOwnFull = !isProxy && own.size >= bounds.perAddress - account.elsewhere.connections;
+      const own = isProxy ? new ConnectionSet() : connectionsOf(network);
+      const usage = usageTracker.of(network);
+      const isOwnFull = !isProxy && own.size >= limits.perAddress - usage.elsewhere.connections;
       // One of the address makes room in total, too.
-      const full = isOwnFull ? own : all.size >= bounds.total ? all : undefined;
+      const full = isOwnFull ? own : all.size >= limits.total ? all : undefined;
       const evicted = full?.longestIdle();
       if (full !== undefined && evicted === undefined) {
         forgetEmpty(network, own);
         return undefined;
       }
-      const place: Place = { own, cut, held: 0, idleSinceMs: nowMs() };
-      all.add(place);
-      own.add(place);
-      account.connections++;
+      const entry: ConnectionEntry = { own, abort, inFlight: 0, idleSinceMs: nowMs() };
+      all.add(entry);
+      own.add(entry);
+      usage.connections++;
       if (evicted !== undefined) {
         // Its slots are free before its socket has closed.
         remove(evicted);
-        evicted.cut();
+        evicted.abort();
       }
       return {
         remoteAddress: address,
         provenIdentity: undefined,
-        heldBytes: 0,
-        hold() {
-          place.held++;
+        reservedBytes: 0,
+        acquire() {
+          entry.inFlight++;
         },
         release() {
-          place.held--;
-          place.idleSinceMs = nowMs();
+          entry.inFlight--;
+          entry.idleSinceMs = nowMs();
         },
         penalize(count = 1) {
-          if (strikes.of(network, strikeRate).tryRemoveTokens(Math.min(count, strikeRate.burst))) {
+          if (penalties.of(network, penaltyRate).tryRemoveTokens(Math.min(count, penaltyRate.burst))) {
             return;
           }
           if (isProxy || isExempt(address)) {
-            cut();
+            abort();
           } else {
-            shutOutNow(network);
-            onShutOut(address, network);
+            ban(network);
+            onBan(address, network);
           }
         },
         end() {
-          account.connections--;
-          remove(place);
+          usage.connections--;
+          remove(entry);
           forgetEmpty(network, own);
         },
       };
     },
-    hear: (networks) => networks.forEach(shutOutNow),
+    banAll: (networks) => networks.forEach(ban),
     get size() {
       return all.size;
     },
   };
 }
 
-interface Place {
+interface ConnectionEntry {
   /** Connections of its address. */
   readonly own: ConnectionSet;
-  readonly cut: () => void;
+  readonly abort: () => void;
   /** Requests and streams in flight. */
-  held: number;
+  inFlight: number;
   /** Time at which the last one ended, on the clock of `nowMs`. */
   idleSinceMs: number;
 }
 
 class ConnectionSet {
-  private readonly places = new Set<Place>();
+  private readonly entries = new Set<ConnectionEntry>();
 
   get size(): number {
-    return this.places.size;
+    return this.entries.size;
   }
 
   /** Returns the connection that has been idle longest; undefined if all are in use. */
-  longestIdle(): Place | undefined {
-    let longest: Place | undefined;
-    for (const place of this.places) {
-      if (place.held === 0 && place.idleSinceMs < (longest?.idleSinceMs ?? Infinity)) {
-        longest = place;
+  longestIdle(): ConnectionEntry | undefined {
+    let longest: ConnectionEntry | undefined;
+    for (const entry of this.entries) {
+      if (entry.inFlight === 0 && entry.idleSinceMs < (longest?.idleSinceMs ?? Infinity)) {
+        longest = entry;
       }
     }
     return longest;
   }
 
-  add(place: Place): void {
-    this.places.add(place);
+  add(entry: ConnectionEntry): void {
+    this.entries.add(entry);
   }
 
-  delete(place: Place): void {
-    this.places.delete(place);
+  delete(entry: ConnectionEntry): void {
+    this.entries.delete(entry);
   }
 
-  cutAll(): void {
-    for (const place of [...this.places]) {
-      place.cut();
+  abortAll(): void {
+    for (const entry of [...this.entries]) {
+      entry.abort();
     }
   }
 }

@@ -11,11 +11,11 @@ import { createUsageTracker, type UsageByNetwork } from "./address-usage.js";
 import { addressPrefixOf } from "../base/ip-address.js";
 import { createAddressSet } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
-import { type ByteBounds, createByteBudget, defaultBytes } from "./byte-budget.js";
+import { type ByteLimits, createByteBudget, defaultBytes } from "./byte-budget.js";
 import { type ConnectionLimits, createConnectionLimit, defaultConnections } from "./connection-limit.js";
 import { createIdentify, type IdentitySettings } from "./identity.js";
-import { RequestPermit, type Leasing } from "./request-permit.js";
-import { createOverload, defaultOverload, type OverloadBounds } from "./overload.js";
+import { RequestPermit, type PermitDeps } from "./request-permit.js";
+import { createOverload, defaultOverload, type OverloadLimits } from "./overload.js";
 import { createConcurrencySlots } from "./concurrency-slots.js";
 import { bytesPerRequest, type Charges, createRateLimit, type RateLimitCounts } from "./rate-limit.js";
 import { createStreamLimit, defaultStreams, type StreamLimits } from "./stream-limit.js";
@@ -29,17 +29,17 @@ export interface EdgeSettings extends IdentitySettings {
   /** CIDR ranges that are exempt from the rate limit. */
   readonly rateLimitExempt: readonly string[];
   /** Overload limits. Defaults apply if they or the limits below are left out. */
-  readonly overload?: OverloadBounds;
+  readonly overload?: OverloadLimits;
   readonly connections?: ConnectionLimits;
   readonly streams?: StreamLimits;
-  readonly bytes?: ByteBounds;
-  readonly onSettled?: (request: FinishedRequest, arrival: Arrival) => void;
+  readonly bytes?: ByteLimits;
+  readonly onFinished?: (request: FinishedRequest, arrival: Arrival) => void;
   /** Returns headers for the response of an rpc, in addition to the rate limit: a flat list of names and values. */
   readonly headersOf?: (method: ServedMethod) => readonly string[];
   /** Called with a line of the access log for a finished request; limited per second. */
   readonly onAccess: (line: AccessLine) => void;
   /** Called, at most once per second, with an address that is banned temporarily. */
-  readonly onShutOut?: (address: string) => void;
+  readonly onBan?: (address: string) => void;
   /** Called once, if a local proxy that is not trusted forwards requests. */
   readonly onUntrustedForwarding: () => void;
   /** True if other processes serve the same callers, so that usage has to be shared with them. */
@@ -48,17 +48,17 @@ export interface EdgeSettings extends IdentitySettings {
    * Returns a promise that resolves when the node has the block that the caller requires; undefined if it has it
    * already.
    */
-  readonly untilBlock?: (leastBlock: bigint) => Promise<void> | undefined;
+  readonly untilBlock?: (minBlock: bigint) => Promise<void> | undefined;
 }
 
 /** Usage of callers in one process, for the other processes that serve them. */
 export interface SharedUsage {
   /** Usage by address. */
-  readonly places: UsageByNetwork;
+  readonly usages: UsageByNetwork;
   /** Requests charged against rate limits. */
   readonly charges: Charges;
   /** Banned address prefixes. */
-  readonly shutOut: readonly string[];
+  readonly banned: readonly string[];
 }
 
 export type EdgeStats = RateLimitCounts & {
@@ -67,16 +67,16 @@ export type EdgeStats = RateLimitCounts & {
   readonly openStreams: number;
   readonly openConnections: number;
   /** Bytes reserved for requests and for responses that wait to be sent. */
-  readonly heldBytes: number;
+  readonly reservedBytes: number;
 };
 
 export interface Edge extends Gate {
   /** Returns statistics of the rate limiter and values for the metrics. */
   stats(): EdgeStats;
   /** Returns the usage in this process since the last call. */
-  takeUsage(): SharedUsage;
+  drainUsage(): SharedUsage;
   /** Receives usage from other processes of this node, because limits apply to all of them together. */
-  hearUsage(usage: SharedUsage): void;
+  receiveUsage(usage: SharedUsage): void;
   /** Stops the timers. */
   stop(): void;
 }
@@ -84,7 +84,7 @@ export interface Edge extends Gate {
 /**
  * Penalty for a rejected request. It is small, because a rejection is cheap and the client may not know its limit yet.
  */
-const strikesOfRefusal = 0.25;
+const rejectionPenalty = 0.25;
 /** Interval in milliseconds between checks for slow readers. */
 const sweepEveryMs = 1_000;
 const noHeaders: readonly string[] = [];
@@ -96,95 +96,95 @@ export function createEdge(settings: EdgeSettings): Edge {
   const isExempt = createAddressSet(settings.rateLimitExempt);
   const rateLimit = createRateLimit(settings.rateLimitPerMinute, settings.isShared);
   const overload = createOverload(settings.overload ?? defaultOverload);
-  const accounts = createUsageTracker();
-  const tellShutOut = atMostEachSecond(settings.onShutOut ?? (() => undefined));
-  let shutOut: string[] = [];
+  const usageTracker = createUsageTracker();
+  const reportBan = oncePerSecond(settings.onBan ?? (() => undefined));
+  let banned: string[] = [];
   const connections = createConnectionLimit({
-    bounds: settings.connections ?? defaultConnections,
-    accounts,
+    limits: settings.connections ?? defaultConnections,
+    usageTracker,
     isTrustedProxy,
     isExempt,
     nowMs: () => performance.now(),
-    onShutOut(address, network) {
-      tellShutOut(address);
+    onBan(address, network) {
+      reportBan(address);
       if (settings.isShared === true) {
-        shutOut.push(network);
+        banned.push(network);
       }
     },
   });
   const streams = createStreamLimit(settings.streams ?? defaultStreams);
   const bytes = createByteBudget(settings.bytes ?? defaultBytes);
-  const places = createConcurrencySlots(overload, streams, bytes);
-  const tell = createRequestReporter(settings);
-  const lookForProxies = createProxyWatch(settings);
+  const slots = createConcurrencySlots(overload, streams, bytes);
+  const reportRequest = createRequestReporter(settings);
+  const checkForProxies = createProxyWatch(settings);
   const sweeper = setInterval(() => bytes.sweep(), sweepEveryMs).unref();
 
-  const leasing: Leasing = {
+  const permitDeps: PermitDeps = {
     bytes,
-    charge(address, weightBytes) {
-      if (weightBytes >= bytesPerRequest && !isExempt(address)) {
-        rateLimit.weigh(address, weightBytes);
+    charge(address, chargedBytes) {
+      if (chargedBytes >= bytesPerRequest && !isExempt(address)) {
+        rateLimit.chargeBytes(address, chargedBytes);
       }
     },
     identify: (arrival) => identify((name) => arrival.header(name)),
-    onEnd(lease, code, endMs) {
-      places.give(lease.account, lease.isStream);
-      tell(lease, code, endMs);
+    onEnd(permit, code, endMs) {
+      slots.release(permit.usage, permit.isStream);
+      reportRequest(permit, code, endMs);
     },
   };
 
   function headersOf(method: ServedMethod | undefined, ofRate: readonly string[]): readonly string[] {
-    const told = (method && settings.headersOf?.(method)) ?? noHeaders;
-    return ofRate.length === 0 ? told : [...told, ...ofRate];
+    const headers = (method && settings.headersOf?.(method)) ?? noHeaders;
+    return ofRate.length === 0 ? headers : [...headers, ...ofRate];
   }
 
   return {
-    connect: (remoteAddress, cut) => connections.connect(remoteAddress, cut),
+    connect: (remoteAddress, abort) => connections.connect(remoteAddress, abort),
     admit(arrival, protocol, method) {
       const startMs = performance.now();
       const { connection } = arrival;
       const address = clientAddress(connection.remoteAddress, (name) => arrival.header(name));
-      lookForProxies(arrival, address);
+      checkForProxies(arrival, address);
       const isOpenEnded = isStream(method);
       const isProbe = method?.isProbe === true;
-      const account = accounts.of(addressPrefixOf(address));
+      const usage = usageTracker.of(addressPrefixOf(address));
       try {
         let ofRate = noHeaders;
         if (isOpenEnded || !isProbe) {
-          overload.check(places.activeRequests);
+          overload.check(slots.activeRequests);
           if (!isExempt(address)) {
-            ofRate = strikeRefused(arrival, address, () => rateLimit.count(address));
+            ofRate = penalizeRejection(arrival, address, () => rateLimit.count(address));
           }
         }
-        const leastBlock = isProbe ? undefined : leastBlockOf(arrival);
-        strikeRefused(arrival, address, () => places.take({ connection, account, isStream: isOpenEnded, isProbe }));
-        const entered = { arrival, address, protocol, method, startMs };
-        const lease = new RequestPermit(entered, headersOf(method, ofRate), isOpenEnded, account, leasing);
-        arrival.onClose(() => lease.release());
-        lease.ready = leastBlock === undefined ? undefined : settings.untilBlock?.(leastBlock);
-        lease.ready = lease.ready?.then(() => void (lease.headers = headersOf(method, ofRate)));
-        return lease;
+        const minBlock = isProbe ? undefined : minBlockOf(arrival);
+        penalizeRejection(arrival, address, () => slots.acquire({ connection, usage, isStream: isOpenEnded, isProbe }));
+        const admitted = { arrival, address, protocol, method, startMs };
+        const permit = new RequestPermit(admitted, headersOf(method, ofRate), isOpenEnded, usage, permitDeps);
+        arrival.onClose(() => permit.release());
+        permit.ready = minBlock === undefined ? undefined : settings.untilBlock?.(minBlock);
+        permit.ready = permit.ready?.then(() => void (permit.headers = headersOf(method, ofRate)));
+        return permit;
       } catch (error) {
-        tell({ arrival, address, protocol, method, startMs }, toRpcError(error).reason, performance.now());
+        reportRequest({ arrival, address, protocol, method, startMs }, toRpcError(error).reason, performance.now());
         throw error;
       }
     },
     stats: () => ({
       ...rateLimit.counts(),
-      activeRequests: places.activeRequests,
+      activeRequests: slots.activeRequests,
       openStreams: streams.openCount,
       openConnections: connections.size,
-      heldBytes: bytes.heldBytes,
+      reservedBytes: bytes.reservedBytes,
     }),
-    takeUsage() {
-      const usage = { places: accounts.takeChanged(), charges: rateLimit.takeCharged(), shutOut };
-      shutOut = [];
+    drainUsage() {
+      const usage = { usages: usageTracker.drainChanged(), charges: rateLimit.drainCharges(), banned };
+      banned = [];
       return usage;
     },
-    hearUsage(usage) {
-      accounts.hear(usage.places);
-      rateLimit.hear(usage.charges);
-      connections.hear(usage.shutOut);
+    receiveUsage(usage) {
+      usageTracker.receive(usage.usages);
+      rateLimit.receive(usage.charges);
+      connections.banAll(usage.banned);
     },
     stop() {
       overload.stop();
@@ -199,7 +199,7 @@ export function createEdge(settings: EdgeSettings): Edge {
  *
  * @throws RpcError INVALID_REQUEST
  */
-function leastBlockOf(arrival: Arrival): bigint | undefined {
+function minBlockOf(arrival: Arrival): bigint | undefined {
   const named = arrival.header("gatehouse-min-block");
   if (named === undefined) {
     return undefined;
@@ -211,12 +211,12 @@ function leastBlockOf(arrival: Arrival): bigint | undefined {
 }
 
 /** Penalizes the connection if the request is rejected for its limits. A proxy is not penalized for its clients. */
-function strikeRefused<T>({ connection }: Arrival, address: string, take: () => T): T {
+function penalizeRejection<T>({ connection }: Arrival, address: string, admit: () => T): T {
   try {
-    return take();
+    return admit();
   } catch (error) {
     if (connection.remoteAddress === address) {
-      connection.penalize(strikesOfRefusal);
+      connection.penalize(rejectionPenalty);
     }
     throw error;
   }
@@ -241,13 +241,13 @@ function createProxyWatch({
   };
 }
 
-function atMostEachSecond<T>(tell: (what: T) => void): (what: T) => void {
+function oncePerSecond<T>(report: (value: T) => void): (value: T) => void {
   let nextMs = 0;
-  return (what) => {
+  return (value) => {
     const now = performance.now();
     if (now >= nextMs) {
       nextMs = now + 1_000;
-      tell(what);
+      report(value);
     }
   };
 }

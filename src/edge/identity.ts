@@ -24,9 +24,9 @@ export interface IdentitySettings {
 }
 
 /** Limit on the age of a timestamp in milliseconds. */
-const mostAgeMs = 5 * 60_000;
+const maxAgeMs = 5 * 60_000;
 /** Limit in milliseconds on timestamps ahead of the node's clock, to permit clock skew. */
-const mostAheadMs = 60_000;
+const maxAheadMs = 60_000;
 /** Limit on cached signatures. */
 const maxRemembered = 10_000;
 
@@ -148,11 +148,11 @@ function verifyProof(proof: Proof, settings: IdentitySettings, now: number): Pro
 }
 
 function checkFresh(timestampMs: number, now: number): void {
-  if (now - timestampMs > mostAgeMs) {
-    throw invalid(`The timestamp is more than ${mostAgeMs / 60_000} minutes before the node's clock.`);
+  if (now - timestampMs > maxAgeMs) {
+    throw invalid(`The timestamp is more than ${maxAgeMs / 60_000} minutes before the node's clock.`);
   }
-  if (timestampMs - now > mostAheadMs) {
-    throw invalid(`The timestamp is more than ${mostAheadMs / 1_000} seconds ahead of the node's clock.`);
+  if (timestampMs - now > maxAheadMs) {
+    throw invalid(`The timestamp is more than ${maxAheadMs / 1_000} seconds ahead of the node's clock.`);
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { RpcError } from "../rpc/errors.js";
 
-export interface OverloadBounds {
+export interface OverloadLimits {
   /** Limit on requests in flight. */
   readonly maxInFlight: number;
   /** Limit on requests in flight per IPv4 address or IPv6 /64 prefix, so that one caller cannot occupy all slots. */
@@ -13,7 +13,7 @@ export interface OverloadBounds {
   readonly maxLagMs: number;
 }
 
-export const defaultOverload: OverloadBounds = { maxInFlight: 2_000, maxInFlightPerAddress: 500, maxLagMs: 250 };
+export const defaultOverload: OverloadLimits = { maxInFlight: 2_000, maxInFlightPerAddress: 500, maxLagMs: 250 };
 
 export interface Overload {
   /**
@@ -34,7 +34,7 @@ export interface Overload {
 const pollIntervalMs = 100;
 const retryAfterS = 1;
 
-export function createOverload({ maxInFlight, maxInFlightPerAddress, maxLagMs }: OverloadBounds): Overload {
+export function createOverload({ maxInFlight, maxInFlightPerAddress, maxLagMs }: OverloadLimits): Overload {
   let expectedMs = performance.now() + pollIntervalMs;
   let lagMs = 0;
   let sustainedLagMs = 0;

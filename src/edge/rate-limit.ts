@@ -23,12 +23,12 @@ export interface RateLimit {
    */
   count(address: string): readonly string[];
   /** Charges a body of this many bytes, in addition to its request: a large body costs as much as many requests. */
-  weigh(address: string, bytes: number): void;
+  chargeBytes(address: string, bytes: number): void;
   counts(): RateLimitCounts;
   /** Returns the charges since the last call; empty if the limiter is not shared. */
-  takeCharged(): Charges;
+  drainCharges(): Charges;
   /** Applies charges of other processes of this node. */
-  hear(charges: Charges): void;
+  receive(charges: Charges): void;
 }
 
 /** Charged requests by address prefix. */
@@ -47,7 +47,7 @@ function charge(bucket: TokenBucket, requests: number): void {
  * Creates a limiter of requests per minute for each address; 0 disables the limit.
  *
  * @param isShared true if other processes share the limit, so that charges are recorded until
- * {@link RateLimit.takeCharged}.
+ * {@link RateLimit.drainCharges}.
  */
 export function createRateLimit(perMinute: number, isShared = false): RateLimit {
   let charged = new Map<string, number>();
@@ -81,7 +81,7 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
     }
   }
 
-  function weigh(address: string, bytes: number): void {
+  function chargeBytes(address: string, bytes: number): void {
     const network = addressPrefixOf(address);
     const bucket = perMinute === 0 ? undefined : buckets.known(network);
     if (bucket !== undefined) {
@@ -92,13 +92,13 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
     }
   }
 
-  function takeCharged(): Charges {
-    const taken = [...charged];
+  function drainCharges(): Charges {
+    const drained = [...charged];
     charged = new Map();
-    return taken;
+    return drained;
   }
 
-  function hear(charges: Charges): void {
+  function receive(charges: Charges): void {
     for (const [network, requests] of perMinute === 0 ? [] : charges) {
       charge(buckets.of(network, rate), requests);
     }
@@ -117,5 +117,5 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
     return { totalIps, blockedIps };
   }
 
-  return { count, weigh, counts, takeCharged, hear };
+  return { count, chargeBytes, counts, drainCharges, receive };
 }

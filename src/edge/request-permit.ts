@@ -4,10 +4,10 @@ import type { Arrival, Permit, Protocol } from "../rpc/gate.js";
 import type { Caller, ServedMethod } from "../rpc/service.js";
 import type { AddressUsage } from "./address-usage.js";
 import type { ByteBudget, Holder } from "./byte-budget.js";
-import type { HeldConnection } from "./connection-limit.js";
+import type { TrackedConnection } from "./connection-limit.js";
 
 /** Properties of a request at admission. */
-export interface Entered {
+export interface AdmittedRequest {
   readonly arrival: Arrival;
   readonly address: string;
   readonly protocol: Protocol;
@@ -17,22 +17,22 @@ export interface Entered {
 }
 
 /** Dependencies of permits. */
-export interface Leasing {
+export interface PermitDeps {
   readonly bytes: ByteBudget;
-  charge(address: string, weightBytes: number): void;
+  charge(address: string, chargedBytes: number): void;
   /** Returns the identity that the headers of a request prove. Throws RpcError INVALID_SIGNATURE. */
   identify(arrival: Arrival): string | undefined;
-  onEnd(lease: RequestPermit, code: Outcome, endMs: number): void;
+  onEnd(permit: RequestPermit, code: Outcome, endMs: number): void;
 }
 
-export class RequestPermit implements Permit, Entered, Holder {
+export class RequestPermit implements Permit, AdmittedRequest, Holder {
   private code: Outcome = "CANCELLED";
-  private settledMs: number | undefined;
-  private heldBytes = 0;
+  private finishedMs: number | undefined;
+  private reservedBytes = 0;
   /** Reserved bytes that wait to be sent. */
   private unreadBytes = 0;
   private requestBytes = 0;
-  private isEnded = false;
+  private isReleased = false;
   next: Holder | undefined;
   previous: Holder | undefined;
   readByMs: number | undefined;
@@ -45,89 +45,89 @@ export class RequestPermit implements Permit, Entered, Holder {
   readonly startMs: number;
 
   constructor(
-    { arrival, address, protocol, method, startMs }: Entered,
+    { arrival, address, protocol, method, startMs }: AdmittedRequest,
     public headers: readonly string[],
     readonly isStream: boolean,
-    readonly account: AddressUsage,
-    private readonly leasing: Leasing,
+    readonly usage: AddressUsage,
+    private readonly deps: PermitDeps,
   ) {
     this.arrival = arrival;
     this.address = address;
     this.protocol = protocol;
     this.method = method;
     this.startMs = startMs;
-    this.connection.hold();
+    this.connection.acquire();
   }
 
-  get connection(): HeldConnection {
-    return this.arrival.connection as HeldConnection;
+  get connection(): TrackedConnection {
+    return this.arrival.connection as TrackedConnection;
   }
 
   callerOf(method: ServedMethod | undefined): Caller {
     const { address, arrival } = this;
     const proven = arrival.connection.provenIdentity;
-    const identity = proven ?? (method?.identifiesCaller === true ? this.leasing.identify(arrival) : undefined);
+    const identity = proven ?? (method?.identifiesCaller === true ? this.deps.identify(arrival) : undefined);
     return { address, identity };
   }
 
   recordOutcome(failure?: RpcError): void {
-    if (this.settledMs === undefined) {
-      this.settledMs = performance.now();
+    if (this.finishedMs === undefined) {
+      this.finishedMs = performance.now();
       this.code = failure?.reason ?? "OK";
     }
   }
 
   reserveRequestBytes(bytes: number): void {
-    if (!this.isEnded) {
-      this.takeRoom(bytes);
+    if (!this.isReleased) {
+      this.reserve(bytes);
       this.requestBytes += bytes;
     }
   }
 
-  private takeRoom(bytes: number): void {
-    if (this.leasing.bytes.isShareFull(this, bytes)) {
+  private reserve(bytes: number): void {
+    if (this.deps.bytes.exceedsQuota(this, bytes)) {
       this.connection.penalize();
     }
-    this.leasing.bytes.take(this, bytes);
-    this.heldBytes += bytes;
+    this.deps.bytes.reserve(this, bytes);
+    this.reservedBytes += bytes;
   }
 
-  reserveResponseBytes(bytes: number, weightBytes = bytes): void {
-    if (this.isEnded || bytes === 0) {
+  reserveResponseBytes(bytes: number, chargedBytes = bytes): void {
+    if (this.isReleased || bytes === 0) {
       return;
     }
-    this.takeRoom(bytes);
+    this.reserve(bytes);
     this.unreadBytes += bytes;
-    this.leasing.bytes.expect(this, Math.max(this.unreadBytes, weightBytes));
-    this.leasing.charge(this.address, weightBytes);
+    this.deps.bytes.setDeadline(this, Math.max(this.unreadBytes, chargedBytes));
+    this.deps.charge(this.address, chargedBytes);
   }
 
   releaseResponseBytes(bytes: number): void {
-    if (this.isEnded) {
+    if (this.isReleased) {
       return;
     }
-    this.heldBytes -= bytes;
+    this.reservedBytes -= bytes;
     this.unreadBytes -= bytes;
-    this.leasing.bytes.give(this, bytes);
+    this.deps.bytes.release(this, bytes);
     if (this.unreadBytes === 0) {
-      this.leasing.bytes.forget(this);
+      this.deps.bytes.clearDeadline(this);
     }
   }
 
-  cut(): void {
+  abort(): void {
     this.connection.penalize();
     this.arrival.abort();
   }
 
   release(): void {
-    if (this.isEnded) {
+    if (this.isReleased) {
       return;
     }
-    this.isEnded = true;
-    this.leasing.charge(this.address, this.requestBytes);
-    this.leasing.bytes.give(this, this.heldBytes);
-    this.leasing.bytes.forget(this);
+    this.isReleased = true;
+    this.deps.charge(this.address, this.requestBytes);
+    this.deps.bytes.release(this, this.reservedBytes);
+    this.deps.bytes.clearDeadline(this);
     this.connection.release();
-    this.leasing.onEnd(this, this.code, this.settledMs ?? performance.now());
+    this.deps.onEnd(this, this.code, this.finishedMs ?? performance.now());
   }
 }

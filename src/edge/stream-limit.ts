@@ -16,8 +16,8 @@ export interface StreamLimit {
    *
    * @throws RpcError TOO_MANY_STREAMS
    */
-  open(account: AddressUsage): void;
-  close(account: AddressUsage): void;
+  open(usage: AddressUsage): void;
+  close(usage: AddressUsage): void;
   readonly openCount: number;
 }
 
@@ -26,8 +26,8 @@ const retryAfterS = 10;
 export function createStreamLimit({ total, perAddress }: StreamLimits): StreamLimit {
   let openCount = 0;
   return {
-    open(account) {
-      const isOwn = account.streams + account.elsewhere.streams >= perAddress;
+    open(usage) {
+      const isOwn = usage.streams + usage.elsewhere.streams >= perAddress;
       if (isOwn || openCount >= total) {
         const message = isOwn
           ? `Your address has ${perAddress} streams open, which is the limit; close one first.`
@@ -35,11 +35,11 @@ export function createStreamLimit({ total, perAddress }: StreamLimits): StreamLi
         throw new RpcError("TOO_MANY_STREAMS", message, retryAfterS);
       }
       openCount++;
-      account.streams++;
+      usage.streams++;
     },
-    close(account) {
+    close(usage) {
       openCount--;
-      account.streams--;
+      usage.streams--;
     },
     get openCount() {
       return openCount;

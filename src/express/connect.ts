@@ -41,28 +41,28 @@ export function createConnectMiddleware(
       {
         protocol: media.protocol,
         method: served,
-        async respond(lease, call) {
+        async respond(permit, call) {
           const passage = createPassage(exchange.requestId, served, media);
           valuesByRequest.set(request, valuesOf(call.caller, passage));
-          await take(request, lease);
+          await take(request, permit);
           longTimeouts(exchange).forEach((name) => Reflect.deleteProperty(request.headers, name));
           if (media.protocol !== "connect") {
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
           }
-          await answerCharged({ exchange: exchange as Http1Exchange, response, lease, media, passage }, (failed) =>
+          await answerCharged({ exchange: exchange as Http1Exchange, response, permit, media, passage }, (failed) =>
             // Called only if the middleware fails: paths of no rpc do not get here.
             middleware(request, response, failed as NextFunction),
           );
           return undefined;
         },
-        refuse: (failure, headers) => refuseCall(exchange, failure, headers, media),
+        reject: (failure, headers) => refuseCall(exchange, failure, headers, media),
       },
       deps,
     );
   };
   const serveUnary: ServeUnary = (exchange, served, media, read) =>
-    answer(exchange, served, media, async (request, lease) => {
-      const message = checkMessage(served.desc, media.format, await read(lease));
+    answer(exchange, served, media, async (request, permit) => {
+      const message = checkMessage(served.desc, media.format, await read(permit));
       if (exchange.method === "GET") {
         request.url = withMessage(exchange, message);
       } else {
@@ -71,9 +71,9 @@ export function createConnectMiddleware(
       }
     });
   const serveOther: ServeRpc = (exchange, served, media) =>
-    answer(exchange, served, media, async (request, lease) => {
+    answer(exchange, served, media, async (request, permit) => {
       if (exchange.method !== "GET") {
-        request.body = await readLibraryBody(exchange, served, media, lease);
+        request.body = await readLibraryBody(exchange, served, media, permit);
       }
     });
   const handle = createConnectHandler(deps, serveUnary, serveOther);
@@ -86,7 +86,7 @@ export function createConnectMiddleware(
 }
 
 /** Prepares the request in the form that the library reads. */
-type Take = (request: Request, lease: Permit) => Promise<void>;
+type Take = (request: Request, permit: Permit) => Promise<void>;
 
 /** Returns the URL of a GET call with its message replaced. */
 function withMessage({ path, query }: Exchange, message: Buffer): string {
@@ -99,7 +99,7 @@ function withMessage({ path, query }: Exchange, message: Buffer): string {
 interface Answering {
   readonly exchange: Http1Exchange;
   readonly response: Response;
-  readonly lease: Permit;
+  readonly permit: Permit;
   readonly media: RpcMedia;
   readonly passage: Passage;
 }
@@ -114,7 +114,7 @@ type Sent = (error?: Error | null) => void;
  * @throws RpcError if no bytes can be reserved for the first piece.
  */
 async function answerCharged(
-  { exchange, response, lease, media, passage }: Answering,
+  { exchange, response, permit, media, passage }: Answering,
   run: (failed: (error: unknown) => void) => void,
 ): Promise<void> {
   // Earlier handlers may have wrapped these methods.
@@ -125,8 +125,8 @@ async function answerCharged(
   const begin = (): void => {
     if (head !== undefined) {
       response.writeHead = writeHead;
-      const headers = [...libraryHeaders(exchange, lease), ...flat(head.headers ?? {})];
-      exchange.begin(head.status, media.isText ? encodeText.headers(headers) : headers);
+      const headers = [...libraryHeaders(exchange, permit), ...flat(head.headers ?? {})];
+      exchange.start(head.status, media.isText ? encodeText.headers(headers) : headers);
       head = undefined;
     }
   };
@@ -142,7 +142,7 @@ async function answerCharged(
     response.write = (piece: Uint8Array, _encoding: unknown, done?: Sent) => {
       const bytes = media.isText ? encodeText.piece(piece) : piece;
       try {
-        lease.reserveResponseBytes(bytes.length);
+        permit.reserveResponseBytes(bytes.length);
       } catch (error) {
         giveUp(error);
         // The library reports nothing for a response that was aborted.
@@ -150,7 +150,7 @@ async function answerCharged(
       }
       begin();
       const sent: Sent = (error) => {
-        lease.releaseResponseBytes(bytes.length);
+        permit.releaseResponseBytes(bytes.length);
         done?.(error);
       };
       return (write as (piece: Uint8Array, encoding: string, sent: typeof done) => boolean).call(
@@ -161,7 +161,7 @@ async function answerCharged(
       );
     };
     response.end = () => {
-      lease.recordOutcome(passage.failure);
+      permit.recordOutcome(passage.failure);
       begin();
       return end();
     };

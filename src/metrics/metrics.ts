@@ -12,11 +12,11 @@ import {
   Registry,
 } from "prom-client";
 import type { Metric, ReadMetric, RequestMetric, Values } from "./row.js";
-import type { SettledRequest } from "./settled-request.js";
+import type { FinishedRequest } from "./finished-request.js";
 
 export interface Metrics {
   readonly contentType: string;
-  count(request: SettledRequest): void;
+  count(request: FinishedRequest): void;
   /** Reads all values and returns the page. */
   text(): Promise<string>;
 }
@@ -26,7 +26,7 @@ export type RequestCounts = readonly MetricObjectWithValues<MetricValue<string>>
 
 /** Counts requests for the rows with `perRequest`. */
 export interface RequestCounter {
-  count(request: SettledRequest): void;
+  count(request: FinishedRequest): void;
   counts(): Promise<RequestCounts>;
 }
 
@@ -116,10 +116,10 @@ function inTime<Sources>(read: (sources: Sources) => Promise<void>): (sources: S
   };
 }
 
-function registerPerRequest(row: RequestMetric, registry: Registry): (request: SettledRequest) => void {
+function registerPerRequest(row: RequestMetric, registry: Registry): (request: FinishedRequest) => void {
   const { name, help, labels: labelNames, buckets = [], perRequest } = row;
   const common = { name, help, labelNames, registers: [registry] };
-  const labelsOf = ({ protocol, rpc = "none", code }: SettledRequest): Record<string, string> => {
+  const labelsOf = ({ protocol, rpc = "none", code }: FinishedRequest): Record<string, string> => {
     const all = { protocol, rpc, code };
     return Object.fromEntries(labelNames.map((label) => [label, all[label]]));
   };
@@ -130,7 +130,7 @@ function registerPerRequest(row: RequestMetric, registry: Registry): (request: S
   const counter = new Counter(common);
   return (request) => tell(request, (labels, value) => counter.inc(labels, value));
 
-  function tell(request: SettledRequest, add: (labels: Record<string, string>, value: number) => void): void {
+  function tell(request: FinishedRequest, add: (labels: Record<string, string>, value: number) => void): void {
     const value = perRequest(request);
     if (value !== undefined) {
       add(labelsOf(request), value);

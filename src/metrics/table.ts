@@ -28,7 +28,7 @@ export interface Sources {
       readonly activeRequests: number;
       readonly openStreams: number;
       readonly openConnections: number;
-      readonly heldBytes: number;
+      readonly reservedBytes: number;
       readonly blockedIps: number;
     };
   };
@@ -255,7 +255,7 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
     "gatehouse_held_bytes",
     "Bytes of requests, and of responses that clients have not read yet.",
     [],
-    ({ edge }) => edge.stats().heldBytes,
+    ({ edge }) => edge.stats().reservedBytes,
   ),
   gauge("gatehouse_rate_limited_addresses", "Addresses over their limit.", [], ({ edge }) => edge.stats().blockedIps),
   gauge(

@@ -9,7 +9,7 @@ import type { HeldLease } from "../chain/writer/writer-lease-store.js";
 import type { Config } from "../config/config.js";
 import { explainTrouble } from "../db/open.js";
 import type { NodeApplication } from "../express/application.js";
-import type { OverloadBounds } from "../edge/overload.js";
+import type { OverloadLimits } from "../edge/overload.js";
 import type { ProcessErrors } from "../health/process-errors.js";
 import type { Subsystems } from "../health/subsystems.js";
 import type { MainLoop } from "../peers/sync/main-loop.js";
@@ -68,7 +68,7 @@ export interface StartOptions {
   /** Process errors, shared by all nodes in one process. */
   readonly processErrors: ProcessErrors;
   /** Limits above which the node rejects new requests. Default: the usual limits. */
-  readonly overload?: OverloadBounds;
+  readonly overload?: OverloadLimits;
   /**
    * Interval in milliseconds at which an authority that produces no block states that its latest block is still the
    * latest. Default: 30,000.

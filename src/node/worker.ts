@@ -107,7 +107,7 @@ export async function startWorker(
       },
       edgeStats: () => edge.stats(),
       requests: async () => (await requests?.counts()) ?? [],
-      usage: (usage) => edge.hearUsage(usage),
+      usage: (usage) => edge.receiveUsage(usage),
       block: () => bus.emit("blockTold", undefined),
       headStated: (signed) => hearHead(signed),
       rejected: (rejection) => bus.emit("transactionRejected", rejection),
@@ -283,8 +283,8 @@ function notHere(): RpcError {
 /** Periodically reports the usage of this process by clients, and its own use of resources, to the node. */
 function tellNode({ onShutdown }: Pick<NodeCore, "onShutdown">, edge: Edge, wire: IpcChannel<NodeSide>): void {
   const shares = setInterval(() => {
-    const usage = edge.takeUsage();
-    if (usage.places.length + usage.charges.length + usage.shutOut.length > 0) {
+    const usage = edge.drainUsage();
+    if (usage.usages.length + usage.charges.length + usage.banned.length > 0) {
       wire.tell("usage", usage);
     }
   }, shareEveryMs);

@@ -68,10 +68,10 @@ export interface Permit {
    * Reserves bytes that wait to be sent, until they are released or the permit is. A client that reads too slowly is
    * disconnected.
    *
-   * @param weightBytes size that counts for the caller's rate limit, if the bytes are shared with other responses.
+   * @param chargedBytes size that counts for the caller's rate limit, if the bytes are shared with other responses.
    * @throws RpcError OVERLOADED, as {@link reserveRequestBytes} does.
    */
-  reserveResponseBytes(bytes: number, weightBytes?: number): void;
+  reserveResponseBytes(bytes: number, chargedBytes?: number): void;
   /** Releases bytes that were sent. */
   releaseResponseBytes(bytes: number): void;
   /** Releases the slot now. Does nothing when called again. */
@@ -84,9 +84,9 @@ export interface Gate {
    * Admits a connection; returns undefined if it is rejected.
    *
    * @param remoteAddress address of the other end; empty over a Unix socket.
-   * @param cut closes the connection immediately.
+   * @param abort closes the connection immediately.
    */
-  connect(remoteAddress: string, cut: () => void): Connection | undefined;
+  connect(remoteAddress: string, abort: () => void): Connection | undefined;
   /**
    * Admits a request or a stream.
    *
@@ -102,7 +102,7 @@ export interface StateTags {
    * Returns the weak entity tag, with quotes, of the current state. The tag changes whenever a response built from that
    * state could change. Undefined while the state has no tag.
    */
-  tagOf(madeOf: Caching): string | undefined;
+  tagOf(cachingRule: Caching): string | undefined;
 }
 
 /** Dependencies of every protocol. */
@@ -112,7 +112,7 @@ export interface ProtocolDeps {
   /** Entity tags of the state. Without them, responses are not cacheable. */
   readonly stateTags?: StateTags;
   /** Limit on the bytes of cached responses, which are valid until the state changes. Default: 1 MiB. */
-  readonly keptAnswerBytes?: number;
+  readonly maxCacheBytes?: number;
   /** Called with every exception whose details are withheld from the caller. */
   readonly onInternalError: (error: unknown, requestId: string) => void;
 }

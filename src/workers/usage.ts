@@ -7,18 +7,18 @@ import type { SharedUsage } from "../edge/edge.js";
 /** Interval in milliseconds at which a process reports its usage and receives the usage of the others. */
 export const shareEveryMs = 100;
 
-type Usage = SharedUsage["places"][number][1];
+type Usage = SharedUsage["usages"][number][1];
 
 /** Process that takes part in the sharing. */
 export interface UsageParty {
-  hear(usage: SharedUsage): void;
+  receive(usage: SharedUsage): void;
 }
 
 export interface UsageSharing {
   join(party: UsageParty): void;
   /** Removes a process that has no requests in progress any more. */
   leave(party: UsageParty): void;
-  take(from: UsageParty, usage: SharedUsage): void;
+  report(from: UsageParty, usage: SharedUsage): void;
   /** Sends each process the changes that it has not received yet. */
   share(): void;
 }
@@ -27,20 +27,20 @@ export interface UsageSharing {
 interface Pending {
   readonly changed: Set<string>;
   readonly charges: Map<string, number>;
-  readonly shutOut: Set<string>;
+  readonly banned: Set<string>;
 }
 
 export function createUsageSharing(): UsageSharing {
-  const parties = new Map<UsageParty, { readonly places: Map<string, Usage>; pending: Pending }>();
+  const parties = new Map<UsageParty, { readonly usages: Map<string, Usage>; pending: Pending }>();
 
   function othersOf(party: UsageParty) {
     return [...parties].flatMap(([other, state]) => (other === party ? [] : [state]));
   }
 
-  function sumOf(states: readonly { readonly places: ReadonlyMap<string, Usage> }[], network: string): Usage {
+  function sumOf(states: readonly { readonly usages: ReadonlyMap<string, Usage> }[], network: string): Usage {
     const sum = { connections: 0, requests: 0, streams: 0, bytes: 0 };
-    for (const { places } of states) {
-      const usage = places.get(network);
+    for (const { usages } of states) {
+      const usage = usages.get(network);
       if (usage !== undefined) {
         sum.connections += usage.connections;
         sum.requests += usage.requests;
@@ -54,40 +54,40 @@ export function createUsageSharing(): UsageSharing {
   return {
     join(party) {
       // A new process receives the usage of all others.
-      const changed = new Set([...parties.values()].flatMap(({ places }) => [...places.keys()]));
-      parties.set(party, { places: new Map(), pending: { ...nothingPending(), changed } });
+      const changed = new Set([...parties.values()].flatMap(({ usages }) => [...usages.keys()]));
+      parties.set(party, { usages: new Map(), pending: { ...nothingPending(), changed } });
     },
     leave(party) {
-      const networks = [...(parties.get(party)?.places.keys() ?? [])];
+      const networks = [...(parties.get(party)?.usages.keys() ?? [])];
       for (const { pending } of othersOf(party)) {
         networks.forEach((network) => pending.changed.add(network));
       }
       parties.delete(party);
     },
-    take(from, { places, charges, shutOut }) {
+    report(from, { usages, charges, banned }) {
       const own = parties.get(from);
-      for (const [network, usage] of own === undefined ? [] : places) {
+      for (const [network, usage] of own === undefined ? [] : usages) {
         const isNothing = usage.connections + usage.requests + usage.streams + usage.bytes === 0;
         if (isNothing) {
-          own!.places.delete(network);
+          own!.usages.delete(network);
         } else {
-          own!.places.set(network, usage);
+          own!.usages.set(network, usage);
         }
       }
       for (const { pending } of othersOf(from)) {
-        places.forEach(([network]) => pending.changed.add(network));
+        usages.forEach(([network]) => pending.changed.add(network));
         charges.forEach(([network, n]) => pending.charges.set(network, (pending.charges.get(network) ?? 0) + n));
-        shutOut.forEach((network) => pending.shutOut.add(network));
+        banned.forEach((network) => pending.banned.add(network));
       }
     },
     share() {
       for (const [party, state] of parties) {
-        const { changed, charges, shutOut } = state.pending;
-        if (changed.size + charges.size + shutOut.size > 0) {
+        const { changed, charges, banned } = state.pending;
+        if (changed.size + charges.size + banned.size > 0) {
           state.pending = nothingPending();
           const others = othersOf(party);
-          const places = [...changed].map((network) => [network, sumOf(others, network)] as const);
-          party.hear({ places, charges: [...charges], shutOut: [...shutOut] });
+          const usages = [...changed].map((network) => [network, sumOf(others, network)] as const);
+          party.receive({ usages, charges: [...charges], banned: [...banned] });
         }
       }
     },
@@ -95,5 +95,5 @@ export function createUsageSharing(): UsageSharing {
 }
 
 function nothingPending(): Pending {
-  return { changed: new Set(), charges: new Map(), shutOut: new Set() };
+  return { changed: new Set(), charges: new Map(), banned: new Set() };
 }

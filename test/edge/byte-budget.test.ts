@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createUsageTracker } from "../../src/edge/address-usage.js";
-import { type ByteBounds, createByteBudget, defaultBytes, type Holder } from "../../src/edge/byte-budget.js";
+import { type ByteLimits, createByteBudget, defaultBytes, type Holder } from "../../src/edge/byte-budget.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
 import { type EdgeServer, largeAnswer, startEdgeServer } from "../helpers/nodes/edge-server.js";
@@ -25,30 +25,30 @@ const mib = 1024 * 1024;
 
 /** Who holds bytes; several of them may be of one address, or of one connection. */
 function createHolder(
-  account = createUsageTracker().of("192.0.2.1"),
-  connection = { heldBytes: 0 },
+  usage = createUsageTracker().of("192.0.2.1"),
+  connection = { reservedBytes: 0 },
 ): Holder & { cuts: number } {
   return {
-    account,
+    usage,
     connection,
     next: undefined,
     previous: undefined,
     readByMs: undefined,
     cuts: 0,
-    cut() {
+    abort() {
       this.cuts++;
     },
   };
 }
 
 const unit = 10_000;
-const bounds: ByteBounds = {
+const bounds: ByteLimits = {
   perConnectionBytes: 2 * unit,
   perAddressBytes: 3 * unit,
   totalBytes: 5 * unit,
-  reserveBytes: unit,
+  extraBytes: unit,
   graceMs: 0,
-  leastBytesPerS: 1_000,
+  minBytesPerS: 1_000,
 };
 
 function isRefused(t: ExecutionContext, take: () => void): void {
@@ -60,43 +60,46 @@ function isRefused(t: ExecutionContext, take: () => void): void {
 test("room is bounded for a connection, for an address and in all, with a reserve for what is small", (t) => {
   const budget = createByteBudget(bounds);
   const [one, two, three] = [createHolder(), createHolder(), createHolder()];
-  const oneAgain = createHolder(one.account);
-  budget.take(one, 2 * unit);
-  isRefused(t, () => budget.take(one, 1));
-  isRefused(t, () => budget.take(createHolder(one.account, one.connection), 1));
-  budget.take(oneAgain, unit);
-  isRefused(t, () => budget.take(createHolder(one.account), 1));
-  budget.take(two, 2 * unit);
-  t.is(budget.heldBytes, 5 * unit);
-  isRefused(t, () => budget.take(three, 8 * 1024 + 1));
-  budget.take(three, 8 * 1024);
-  isRefused(t, () => budget.take(three, 8 * 1024));
+  const oneAgain = createHolder(one.usage);
+  budget.reserve(one, 2 * unit);
+  isRefused(t, () => budget.reserve(one, 1));
+  isRefused(t, () => budget.reserve(createHolder(one.usage, one.connection), 1));
+  budget.reserve(oneAgain, unit);
+  isRefused(t, () => budget.reserve(createHolder(one.usage), 1));
+  budget.reserve(two, 2 * unit);
+  t.is(budget.reservedBytes, 5 * unit);
+  isRefused(t, () => budget.reserve(three, 8 * 1024 + 1));
+  budget.reserve(three, 8 * 1024);
+  isRefused(t, () => budget.reserve(three, 8 * 1024));
   // What was refused was not counted anywhere.
-  t.is(budget.heldBytes, 5 * unit + 8 * 1024);
-  t.deepEqual([one.account.bytes, one.connection.heldBytes, oneAgain.connection.heldBytes], [3 * unit, 2 * unit, unit]);
-  budget.give(three, 8 * 1024);
-  budget.give(two, 2 * unit);
-  budget.give(oneAgain, unit);
-  budget.give(one, 2 * unit);
-  for (const { account, connection } of [one, oneAgain, two, three]) {
-    t.deepEqual([account.bytes, connection.heldBytes], [0, 0]);
+  t.is(budget.reservedBytes, 5 * unit + 8 * 1024);
+  t.deepEqual(
+    [one.usage.bytes, one.connection.reservedBytes, oneAgain.connection.reservedBytes],
+    [3 * unit, 2 * unit, unit],
+  );
+  budget.release(three, 8 * 1024);
+  budget.release(two, 2 * unit);
+  budget.release(oneAgain, unit);
+  budget.release(one, 2 * unit);
+  for (const { usage, connection } of [one, oneAgain, two, three]) {
+    t.deepEqual([usage.bytes, connection.reservedBytes], [0, 0]);
   }
-  t.is(budget.heldBytes, 0);
-  budget.take(one, 2 * unit);
+  t.is(budget.reservedBytes, 0);
+  budget.reserve(one, 2 * unit);
 });
 
 test("whoever holds more than half of his room asks for nothing more", (t) => {
   const budget = createByteBudget(bounds);
   const holder = createHolder();
-  const neighbour = createHolder(holder.account);
-  budget.take(holder, unit);
-  t.notThrows(() => budget.check(holder.account, holder.connection));
-  budget.take(holder, 1);
-  isRefused(t, () => budget.check(holder.account, holder.connection));
-  t.notThrows(() => budget.check(neighbour.account, neighbour.connection));
-  budget.take(neighbour, unit / 2);
-  isRefused(t, () => budget.check(neighbour.account, neighbour.connection));
-  t.notThrows(() => budget.check(createHolder().account, createHolder().connection));
+  const neighbour = createHolder(holder.usage);
+  budget.reserve(holder, unit);
+  t.notThrows(() => budget.check(holder.usage, holder.connection));
+  budget.reserve(holder, 1);
+  isRefused(t, () => budget.check(holder.usage, holder.connection));
+  t.notThrows(() => budget.check(neighbour.usage, neighbour.connection));
+  budget.reserve(neighbour, unit / 2);
+  isRefused(t, () => budget.check(neighbour.usage, neighbour.connection));
+  t.notThrows(() => budget.check(createHolder().usage, createHolder().connection));
 });
 
 test("who is too late is cut once, in whichever order they began, went and ended", (t) => {
@@ -105,41 +108,41 @@ test("who is too late is cut once, in whichever order they began, went and ended
     const budget = createByteBudget(bounds);
     const holders = [createHolder(), createHolder(), createHolder()] as const;
     for (const i of order) {
-      budget.expect(holders[Number(i) as 0], i === "1" ? never : late);
+      budget.setDeadline(holders[Number(i) as 0], i === "1" ? never : late);
     }
     const [first, second, third] = holders;
     // The deadline of one who goes on counts from now.
-    budget.expect(second, never);
-    budget.forget(first);
-    budget.forget(first);
+    budget.setDeadline(second, never);
+    budget.clearDeadline(first);
+    budget.clearDeadline(first);
     budget.sweep();
     budget.sweep();
     t.deepEqual([first.cuts, second.cuts, third.cuts], [0, 0, 1], order);
-    budget.expect(second, late);
-    budget.expect(first, late);
-    budget.expect(third, never);
+    budget.setDeadline(second, late);
+    budget.setDeadline(first, late);
+    budget.setDeadline(third, never);
     budget.sweep();
     t.deepEqual([first.cuts, second.cuts, third.cuts], [1, 1, 1], order);
     t.deepEqual([first.readByMs, second.readByMs], [undefined, undefined], order);
-    budget.forget(third);
+    budget.clearDeadline(third);
     budget.sweep();
     t.deepEqual([first.next, first.previous, third.next, third.previous], Array(4).fill(undefined), order);
   }
 });
 
 /** Bounds of a budget over sockets. */
-const small: ByteBounds = {
+const small: ByteLimits = {
   perConnectionBytes: 16 * mib,
   perAddressBytes: 32 * mib,
   totalBytes: 64 * mib,
-  reserveBytes: mib,
+  extraBytes: mib,
   graceMs: 100,
-  leastBytesPerS: 1024 * mib,
+  minBytesPerS: 1024 * mib,
 };
 
 const nothingHeld = ({ edge }: EdgeServer): boolean => {
-  const { activeRequests, heldBytes, openConnections } = edge.stats();
-  return activeRequests === 0 && heldBytes === 0 && openConnections === 0;
+  const { activeRequests, reservedBytes, openConnections } = edge.stats();
+  return activeRequests === 0 && reservedBytes === 0 && openConnections === 0;
 };
 
 /** Checks that each protocol refuses an answer that there is no room for, gives a smaller one, and holds nothing then. */
@@ -169,7 +172,7 @@ for (const first of ["compiled", "express"] as const) {
     const server = await startEdgeServer(t, { bytes: small }, first);
     const socket = openFrom(t, server.port, "127.0.0.5").pause();
     socket.write(`GET ${largeAnswer(sizeBytes)} HTTP/1.1\r\nHost: a\r\n\r\n`);
-    await until(() => server.edge.stats().heldBytes >= sizeBytes);
+    await until(() => server.edge.stats().reservedBytes >= sizeBytes);
     t.is(server.edge.stats().activeRequests, 1);
     await until(() => nothingHeld(server));
     t.true(socket.bytesRead < sizeBytes);
@@ -196,9 +199,9 @@ test("a reader of HTTP/2 who opens no window is cut, his neighbour on the connec
     return stream;
   });
   const held = session.request({ ":method": "GET", ":path": "/zk/merkle-root" }).on("error", () => undefined);
-  await until(() => server.edge.stats().heldBytes >= 2 * mib);
+  await until(() => server.edge.stats().reservedBytes >= 2 * mib);
   await until(() => readers.every(({ closed }) => closed));
-  await until(() => server.edge.stats().heldBytes === 0);
+  await until(() => server.edge.stats().reservedBytes === 0);
   t.deepEqual([server.edge.stats().activeRequests, held.closed, session.closed], [1, false, false]);
   session.destroy();
   await until(() => nothingHeld(server));
@@ -217,7 +220,7 @@ test("an answer without room is refused before its first byte, in JSON and in gR
 
 test("who reads slowly, but fast enough, gets all of it", async (t) => {
   const [sizeBytes, stepBytes] = [2 * mib, 60_000];
-  const server = await startEdgeServer(t, { bytes: { ...small, leastBytesPerS: 64 * 1024 } });
+  const server = await startEdgeServer(t, { bytes: { ...small, minBytesPerS: 64 * 1024 } });
   const connection = await connectRawHttp2(server.port, {
     replenish: false,
     settings: { [settingIds.initialWindow]: 0 },
@@ -231,7 +234,7 @@ test("who reads slowly, but fast enough, gets all of it", async (t) => {
     [":authority", "a"],
   ] as const;
   const streamId = connection.open(fields, { endStream: true });
-  await until(() => server.edge.stats().heldBytes > sizeBytes);
+  await until(() => server.edge.stats().reservedBytes > sizeBytes);
   // Slower readers are looked for once a second; by then a step or two were taken.
   for (let openedBytes = 0; openedBytes < sizeBytes + stepBytes; openedBytes += stepBytes) {
     connection.windowUpdate(0, stepBytes);
@@ -242,7 +245,7 @@ test("who reads slowly, but fast enough, gets all of it", async (t) => {
   t.is(end, "stream");
   t.true(body.length > sizeBytes);
   t.deepEqual(server.outcomes, ["OK"]);
-  await until(() => server.edge.stats().heldBytes === 0);
+  await until(() => server.edge.stats().reservedBytes === 0);
 });
 
 test("while the budget is full of large answers, probes are answered", async (t) => {
@@ -253,12 +256,12 @@ test("while the budget is full of large answers, probes are answered", async (t)
     session.request({ ":method": "GET", ":path": largeAnswer(largeBytes) }).on("error", () => undefined);
     return session;
   });
-  await until(() => server.edge.stats().heldBytes >= 2 * largeBytes);
+  await until(() => server.edge.stats().reservedBytes >= 2 * largeBytes);
   t.is((await ask(server.port, largeAnswer(largeBytes))).status, 503);
   t.is((await ask(server.port, "/health")).status, 200);
   t.is((await ask(server.port, largeAnswer(1_000))).status, 200);
   readers[0]!.destroy();
-  await until(() => server.edge.stats().heldBytes < 2 * largeBytes);
+  await until(() => server.edge.stats().reservedBytes < 2 * largeBytes);
   t.is((await ask(server.port, largeAnswer(largeBytes))).status, 200);
 });
 
@@ -302,7 +305,7 @@ test("1,000 readers of a program of 1 MiB who do not read, from 20 addresses, ho
     return begun + ended >= 1_000;
   });
   t.log(`${(highestBytes / mib).toFixed(1)} MiB held at most; ${overloaded} refused, ${ended} ended`);
-  t.true(highestBytes <= defaultBytes.totalBytes + defaultBytes.reserveBytes);
+  t.true(highestBytes <= defaultBytes.totalBytes + defaultBytes.extraBytes);
   t.true(highestBytes > defaultBytes.totalBytes / 2 && overloaded > 0, "there was room for all of it");
   t.is((await askJson<{ status: string }>(node.port, "/health")).status, "ok");
   sessions.forEach((session) => session.destroy());

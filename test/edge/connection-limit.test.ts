@@ -4,7 +4,11 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createAddressSet } from "../../src/edge/cidr.js";
 import { createUsageTracker } from "../../src/edge/address-usage.js";
-import { type ConnectionLimits, createConnectionLimit, type HeldConnection } from "../../src/edge/connection-limit.js";
+import {
+  type ConnectionLimits,
+  createConnectionLimit,
+  type TrackedConnection,
+} from "../../src/edge/connection-limit.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
 import { askFrom, firstBytes, openFrom, sessionFrom } from "../helpers/wire/from-address.js";
 import { heapBytes } from "../helpers/process/heap.js";
@@ -100,15 +104,15 @@ function create(bounds: Partial<ConnectionLimits> = {}, clock = { nowMs: 0 }) {
   const shutOut: string[] = [];
   const cut: string[] = [];
   const connections = createConnectionLimit({
-    bounds: { total: 1_000, perAddress: 1_000, ...bounds },
-    accounts: createUsageTracker(),
+    limits: { total: 1_000, perAddress: 1_000, ...bounds },
+    usageTracker: createUsageTracker(),
     isTrustedProxy: createAddressSet(["10.0.0.0/8"]),
     isExempt: createAddressSet(["192.0.2.0/24"]),
     nowMs: () => clock.nowMs,
-    onShutOut: (address) => shutOut.push(address),
+    onBan: (address) => shutOut.push(address),
   });
   /** Connects; what is cut is closed, as sockets are. */
-  const connect = (address: string, name = address): HeldConnection | undefined => {
+  const connect = (address: string, name = address): TrackedConnection | undefined => {
     const connection = connections.connect(address, () => {
       cut.push(name);
       connection?.end();
@@ -119,7 +123,7 @@ function create(bounds: Partial<ConnectionLimits> = {}, clock = { nowMs: 0 }) {
 }
 
 /** As many as an address has at once, and then far more than come back meanwhile. */
-function exhaust(connection: HeldConnection): void {
+function exhaust(connection: TrackedConnection): void {
   connection.penalize(500);
   connection.penalize(250);
 }
@@ -169,13 +173,13 @@ test("exempt addresses, proxies and Unix sockets lose the one connection, and ar
 test("connections: who makes room, and who has none", (t) => {
   const { clock, cut, connections, connect } = create({ total: 4, perAddress: 2 });
   const [one, two] = [connect("a:1::", "one")!, connect("a:1::", "two")!];
-  one.hold();
-  two.hold();
+  one.acquire();
+  two.acquire();
   t.is(connect("a:1::"), undefined);
   clock.nowMs = 1;
   one.release();
   clock.nowMs = 2;
-  two.hold();
+  two.acquire();
   two.release();
   // Another request is still under way on it.
   t.truthy(connect("a:1::", "three"));
@@ -223,7 +227,7 @@ test("where both bounds are reached, one new connection closes one other", (t) =
 
 test("addresses without number that are turned away leave nothing behind", (t) => {
   const { connect } = create({ total: 1 });
-  connect("198.51.100.1")!.hold();
+  connect("198.51.100.1")!.acquire();
   // Far more than a set remembers of addresses by itself.
   const turnAway = (from: number, count: number): void => {
     for (let i = from; i < from + count; i++) {

@@ -16,8 +16,8 @@ import { until } from "../helpers/nodes/until.js";
 
 const address = "127.0.0.5";
 const isEmpty = ({ edge }: EdgeServer): boolean => {
-  const { activeRequests, openStreams, openConnections, heldBytes } = edge.stats();
-  return activeRequests + openStreams + openConnections + heldBytes === 0;
+  const { activeRequests, openStreams, openConnections, reservedBytes } = edge.stats();
+  return activeRequests + openStreams + openConnections + reservedBytes === 0;
 };
 
 const rpc = "/gatehouse.zk.v1.ZkService/GetMerkleRoot";

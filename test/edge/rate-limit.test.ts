@@ -136,7 +136,7 @@ test("what a large body costs is charged to what was left, and not taken back by
   const limit = createRateLimit(60_000);
   limit.count("192.0.2.1");
   await pause(200);
-  limit.weigh("192.0.2.1", 100 * bytesPerRequest);
+  limit.chargeBytes("192.0.2.1", 100 * bytesPerRequest);
   const left = Number(/r=(\d+);/.exec(limit.count("192.0.2.1")[3]!)![1]);
   t.true(left < 59_990, String(left));
 });

@@ -12,7 +12,7 @@ import { buffer } from "node:stream/consumers";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
-import { turnBytes } from "../../src/rpc/exchange/exchange.js";
+import { maxTickBytes } from "../../src/rpc/exchange/exchange.js";
 import { version } from "../helpers/process/version.js";
 import { createCaller } from "../helpers/process/caller.js";
 import { listenApp } from "../helpers/nodes/express-app.js";
@@ -201,7 +201,7 @@ test("large answers come whole, large bodies are taken or refused as on the port
     return await buffer(response);
   };
   const docs = await bytesOf(port, "/node/docs");
-  t.true(docs.length > 3 * turnBytes);
+  t.true(docs.length > 3 * maxTickBytes);
   t.true(docs.equals(await bytesOf(node.port, "/docs")));
 
   const call = (bytes: number) =>

@@ -7,7 +7,7 @@ import { createBus } from "./bus.js";
 import { createCorruptionMonitor, type CorruptionMonitor } from "../../base/errors/corruption.js";
 import { createLogging, type Logger, type Logging } from "../../base/logging/log.js";
 import type { Config } from "../../config/config.js";
-import type { OverloadBounds } from "../../edge/overload.js";
+import type { OverloadLimits } from "../../edge/overload.js";
 import { type BootProgress, createBootProgress } from "../../health/boot-progress.js";
 import type { ProcessErrors } from "../../health/process-errors.js";
 import { createSubsystems, type SubsystemName, type Subsystems, type SubsystemState } from "../../health/subsystems.js";
@@ -30,7 +30,7 @@ export interface NodeCore {
   readonly progress: BootProgress;
   readonly processErrors: ProcessErrors;
   /** Limits above which the node rejects new requests; undefined selects the defaults. */
-  readonly overload: OverloadBounds | undefined;
+  readonly overload: OverloadLimits | undefined;
   /**
    * Interval in milliseconds at which an authority that produces no block states that its latest block is still the
    * latest.

@@ -5,12 +5,12 @@
  */
 import { availableParallelism, totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
-import { type ByteBounds, defaultBytes } from "../../edge/byte-budget.js";
+import { type ByteLimits, defaultBytes } from "../../edge/byte-budget.js";
 
 /** Limits on memory use. */
 export interface MemoryBounds {
   /** Limits on requests and responses in flight. */
-  readonly exchanges: ByteBounds;
+  readonly exchanges: ByteLimits;
   /** Limit on cached storage programs, in bytes of text; at most a fifth of the JavaScript heap. */
   readonly programsBytes: number;
   /** Limit on responses that are cached until the next block, for each protocol that caches them. */
@@ -68,7 +68,7 @@ export function divideMemory({ bytes, heapBytes }: Memory, processors = availabl
     exchanges: {
       ...defaultBytes,
       totalBytes: shrink(defaultBytes.totalBytes, 24 * mib),
-      reserveBytes: shrink(defaultBytes.reserveBytes, 2 * mib),
+      extraBytes: shrink(defaultBytes.extraBytes, 2 * mib),
       perAddressBytes: shrink(defaultBytes.perAddressBytes, 16 * mib),
       // A response of 4 MiB is a third larger as JSON.
       perConnectionBytes: shrink(defaultBytes.perConnectionBytes, 8 * mib),

@@ -125,12 +125,12 @@ export function createPublicEdge(
     untilBlock: createBlockWaits(core, facts.chain),
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
     ...((requests ?? config.otlpEndpoint) !== undefined && {
-      onSettled(request, arrival) {
+      onFinished(request, arrival) {
         requests?.count(request);
         traces()?.record({ ...request, header: (name) => arrival.header(name) });
       },
     }),
-    onShutOut: (address) =>
+    onBan: (address) =>
       log.warn({ subsystem: "rpc", address }, "An address is shut out for 10 s: it sends nothing but harm"),
     onUntrustedForwarding: () =>
       warn(

@@ -1,7 +1,7 @@
 /** IPC interface between a node and the processes that serve its public port. */
 import type { Config } from "../../config/config.js";
 import type { EdgeStats, SharedUsage } from "../../edge/edge.js";
-import type { OverloadBounds } from "../../edge/overload.js";
+import type { OverloadLimits } from "../../edge/overload.js";
 import type { ProcessErrors } from "../../health/process-errors.js";
 import type { HistoryPoint } from "../../metrics/history.js";
 import type { RequestCounts } from "../../metrics/metrics.js";
@@ -11,7 +11,7 @@ import type { Forwarding } from "../../workers/forward.js";
 /** Data that a worker receives at its start. */
 export interface WorkerStart {
   readonly config: Config;
-  readonly overload: OverloadBounds | undefined;
+  readonly overload: OverloadLimits | undefined;
   readonly stateHeadEveryMs: number;
 }
 

@@ -45,7 +45,7 @@ export interface NodeWorkers {
   /** Returns the request counts of each running worker that responds in time. */
   requests(): Promise<RequestCounts[]>;
   /** Shares the usage of an edge of this process with the workers, so that limits apply across processes. */
-  shareUsage(edge: Pick<Edge, "takeUsage" | "hearUsage">): void;
+  shareUsage(edge: Pick<Edge, "drainUsage" | "receiveUsage">): void;
 }
 
 /** Time in milliseconds that a worker may take for its response. */
@@ -85,9 +85,9 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
     },
     requests: () => askAll(running(), ({ wire }) => wire.call("requests", undefined)),
     shareUsage(edge) {
-      const party: UsageParty = { hear: (usage) => edge.hearUsage(usage) };
+      const party: UsageParty = { receive: (usage) => edge.receiveUsage(usage) };
       sharing.join(party);
-      const looks = setInterval(() => sharing.take(party, edge.takeUsage()), shareEveryMs);
+      const looks = setInterval(() => sharing.report(party, edge.drainUsage()), shareEveryMs);
       onShutdown("what the edge shares", () => clearInterval(looks));
     },
   };
@@ -114,7 +114,7 @@ function createNodePool(
       usage(usage) {
         const party = parties.get(self());
         if (party !== undefined) {
-          sharing.take(party, usage);
+          sharing.report(party, usage);
         }
       },
       vitals(told) {
@@ -141,7 +141,7 @@ function createNodePool(
       };
     },
     onJoin(worker) {
-      const party = { hear: (usage: Parameters<UsageParty["hear"]>[0]) => worker.wire.tell("usage", usage) };
+      const party = { receive: (usage: Parameters<UsageParty["receive"]>[0]) => worker.wire.tell("usage", usage) };
       parties.set(worker, party);
       sharing.join(party);
     },
@@ -217,7 +217,7 @@ function add(a: EdgeStats, b: EdgeStats): EdgeStats {
     activeRequests: a.activeRequests + b.activeRequests,
     openStreams: a.openStreams + b.openStreams,
     openConnections: a.openConnections + b.openConnections,
-    heldBytes: a.heldBytes + b.heldBytes,
+    reservedBytes: a.reservedBytes + b.reservedBytes,
   };
 }
 

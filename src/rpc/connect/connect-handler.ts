@@ -9,7 +9,7 @@ import {
   createCaching,
   forCallerAlone,
   notModified,
-  type Recalled,
+  type CachedResponse,
   type RpcCaching,
   type CacheDirectives,
 } from "../exchange/caching.js";
@@ -20,7 +20,7 @@ import { errorResponse, methodNotAllowed } from "../exchange/responses.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
 import { parseConnectTimeout } from "../exchange/timeouts.js";
-import { respondInTurn } from "../exchange/pacing.js";
+import { paceResponse } from "../exchange/pacing.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import { unaryError } from "./connect-error.js";
@@ -31,12 +31,12 @@ export type ServeUnary = (
   exchange: Exchange,
   served: ServedMethod,
   media: RpcMedia,
-  read: (lease: Permit) => Promise<Buffer>,
+  read: (permit: Permit) => Promise<Buffer>,
 ) => void;
 
 /** Creates the handler of unary calls, which uses compiled codecs. */
 export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
-  const cachingOf = createCaching(deps.stateTags, deps.keptAnswerBytes);
+  const cachingOf = createCaching(deps.stateTags, deps.maxCacheBytes);
   const compiled = new Map<ServedMethod, Compiled>();
   for (const served of deps.services.flatMap(({ methods }) => methods)) {
     if (served.desc.methodKind === "unary") {
@@ -109,7 +109,7 @@ function servePost(
   } else if (media.isStream || !isUnary || isCompressed(exchange.header("content-encoding"))) {
     serveOther(exchange, served, media);
   } else {
-    serveUnary(exchange, served, media, (lease) => exchange.readBytes(maxBodyBytes, lease));
+    serveUnary(exchange, served, media, (permit) => exchange.readBytes(maxBodyBytes, permit));
   }
 }
 
@@ -133,7 +133,7 @@ function serveGet(call: RpcCall, deps: ProtocolDeps, serveUnary: ServeUnary, ser
 
 function serveUnary(
   { exchange, served, form, caching }: UnaryCall,
-  read: (lease: Permit) => Promise<Buffer>,
+  read: (permit: Permit) => Promise<Buffer>,
   deps: ProtocolDeps,
 ): void {
   const { requestId } = exchange;
@@ -145,33 +145,33 @@ function serveUnary(
       protocol: "connect",
       method: served,
       timeoutMs,
-      respond(lease, call) {
+      respond(permit, call) {
         if (timeout !== undefined && timeoutMs === undefined) {
           throw new RpcError("INVALID_REQUEST", "The header connect-timeout-ms must be at most ten digits.");
         }
         const headers = ["Content-Type", form.contentType, "X-Request-Id", requestId, ...corsHeaders];
-        const answerTold = ({ told, body }: Recalled): HttpResponse => {
-          const ofRequest = told.isForGood ? [] : lease.headers;
-          return told.isKnown
-            ? notModified(requestId, told.headers, ofRequest)
-            : { status: 200, headers: [...headers, ...told.headers, ...ofRequest], ...body };
+        const respondWith = ({ directives, body }: CachedResponse): HttpResponse => {
+          const ofRequest = directives.isImmutable ? [] : permit.headers;
+          return directives.isKnown
+            ? notModified(requestId, directives.headers, ofRequest)
+            : { status: 200, headers: [...headers, ...directives.headers, ...ofRequest], ...body };
         };
         const tag = caching?.tagFor(call.caller);
-        const recalled = caching?.recall(exchange, tag);
+        const recalled = caching?.findCached(exchange, tag);
         if (recalled !== undefined) {
-          return answerTold(recalled);
+          return respondWith(recalled);
         }
         const answer = (message: object): HttpResponse => {
-          const told = caching?.tell(exchange, tag, message) ?? toldToNobody;
-          const body = told.isKnown ? {} : form.encode(message);
-          caching?.keep(exchange, tag, told, body);
-          return answerTold({ told, body });
+          const directives = caching?.directivesFor(exchange, tag, message) ?? noDirectives;
+          const body = directives.isKnown ? {} : form.encode(message);
+          caching?.store(exchange, tag, directives, body);
+          return respondWith({ directives, body });
         };
-        return read(lease)
+        return read(permit)
           .then((body) => served.invoke(form.decode(body), call))
-          .then((message) => respondInTurn(() => answer(message)));
+          .then((message) => paceResponse(() => answer(message)));
       },
-      refuse: (failure, headers) =>
+      reject: (failure, headers) =>
         unaryError(requestId, failure, caching === undefined ? headers : [...forCallerAlone, ...headers]),
     },
     deps,
@@ -179,7 +179,7 @@ function serveUnary(
 }
 
 /** Empty cache directives: responses to POST are not cacheable. */
-const toldToNobody: CacheDirectives = { headers: [], isKnown: false, isForGood: false, etag: undefined };
+const noDirectives: CacheDirectives = { headers: [], isKnown: false, isImmutable: false, etag: undefined };
 
 /** Sends a plain HTTP error for a request of an unknown protocol. */
 function refuse({ exchange, served }: RpcCall, failure: RpcError, deps: ProtocolDeps): void {
@@ -191,7 +191,7 @@ function refuse({ exchange, served }: RpcCall, failure: RpcError, deps: Protocol
       respond() {
         throw failure;
       },
-      refuse: (reason, headers) => errorResponse(exchange.requestId, reason, headers),
+      reject: (reason, headers) => errorResponse(exchange.requestId, reason, headers),
     },
     deps,
   );

@@ -20,15 +20,15 @@ export async function readLibraryBody(
   exchange: Exchange,
   { desc }: ServedMethod,
   { isStream, isText, format }: RpcMedia,
-  lease: Permit,
+  permit: Permit,
 ): Promise<AsyncIterable<Uint8Array>> {
   if (desc.methodKind === "bidi_streaming" && !isText) {
     return exchange.readChunks();
   }
   if (!isStream) {
-    return Readable.from([await exchange.readBytes(maxMessageBytes, lease)]);
+    return Readable.from([await exchange.readBytes(maxMessageBytes, permit)]);
   }
-  const sent = await exchange.readBytes(2 * maxMessageBytes, lease, isText ? undefined : firstPrefix);
+  const sent = await exchange.readBytes(2 * maxMessageBytes, permit, isText ? undefined : firstPrefix);
   const body = isText ? decodeText(sent) : sent;
   // Only the library can read compressed messages.
   if (body[0] !== 0) {

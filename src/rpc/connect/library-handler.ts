@@ -34,15 +34,15 @@ export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
       {
         protocol: media.protocol,
         method: served,
-        async respond(lease, call) {
+        async respond(permit, call) {
           const passage = createPassage(exchange.requestId, served, media);
-          const body = await readLibraryBody(exchange, served, media, lease);
+          const body = await readLibraryBody(exchange, served, media, permit);
           const response = await handle(toRequest(exchange, media, call, passage, body));
-          await send(exchange, response, media, lease);
-          lease.recordOutcome(passage.failure);
+          await send(exchange, response, media, permit);
+          permit.recordOutcome(passage.failure);
           return undefined;
         },
-        refuse: (failure, headers) => refuseCall(exchange, failure, headers, media),
+        reject: (failure, headers) => refuseCall(exchange, failure, headers, media),
       },
       deps,
     );
@@ -84,14 +84,14 @@ async function send(
   exchange: Exchange,
   { status, header, body, trailer }: Awaited<ReturnType<UniversalHandler>>,
   media: RpcMedia,
-  lease: Permit,
+  permit: Permit,
 ): Promise<void> {
-  const headers = libraryHeaders(exchange, lease);
+  const headers = libraryHeaders(exchange, permit);
   header?.forEach((value, name) => headers.push(name, value));
-  const begin = (): void => exchange.begin(status, media.isText ? encodeText.headers(headers) : headers);
+  const begin = (): void => exchange.start(status, media.isText ? encodeText.headers(headers) : headers);
   for await (const piece of body ?? []) {
     const bytes = media.isText ? encodeText.piece(piece) : piece;
-    await writeCharged(exchange, lease, bytes, begin);
+    await writeCharged(exchange, permit, bytes, begin);
     if (exchange.isClosed) {
       return;
     }

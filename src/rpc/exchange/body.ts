@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { RpcError } from "../errors.js";
 import type { Permit } from "../gate.js";
-import type { Beginning } from "./exchange.js";
+import type { EarlyCheck } from "./exchange.js";
 import { nextTick } from "./pacing.js";
 
 /** Limit on a buffered request body, in bytes: fits a transaction with a 1 MiB document in base64. */
@@ -18,17 +18,17 @@ const withinMs = 30_000;
  *
  * @throws RpcError as `Exchange.readBytes` does.
  */
-export async function readWhole(
+export async function readBody(
   source: Readable,
   contentLength: number,
   maxBytes: number,
-  lease: Pick<Permit, "reserveRequestBytes">,
-  beginning?: Beginning,
+  permit: Pick<Permit, "reserveRequestBytes">,
+  earlyCheck?: EarlyCheck,
 ): Promise<Buffer> {
   if (contentLength > maxBytes) {
     throw tooLarge(maxBytes);
   }
-  const chunks = await readChunks(source, maxBytes, lease, beginning);
+  const chunks = await readChunks(source, maxBytes, permit, earlyCheck);
   if (chunks.length > 1) {
     await nextTick();
     return Buffer.concat(chunks);
@@ -39,15 +39,15 @@ export async function readWhole(
 function readChunks(
   source: Readable,
   maxBytes: number,
-  lease: Pick<Permit, "reserveRequestBytes">,
-  beginning: Beginning | undefined,
+  permit: Pick<Permit, "reserveRequestBytes">,
+  earlyCheck: EarlyCheck | undefined,
 ): Promise<Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let sizeBytes = 0;
-    let isBegun = false;
+    let isChecked = false;
     let hasEnded = false;
-    const refuse = (failure: unknown): void => {
+    const fail = (failure: unknown): void => {
       clearTimeout(timer);
       // Discard the rest of the body.
       source.off("data", onData).resume();
@@ -59,14 +59,14 @@ function readChunks(
         if (sizeBytes > maxBytes) {
           throw tooLarge(maxBytes);
         }
-        lease.reserveRequestBytes(chunk.length);
+        permit.reserveRequestBytes(chunk.length);
         chunks.push(chunk);
-        if (beginning !== undefined && !isBegun && sizeBytes >= beginning.bytes) {
-          isBegun = true;
-          beginning.check(chunks.length === 1 ? chunk : Buffer.concat(chunks));
+        if (earlyCheck !== undefined && !isChecked && sizeBytes >= earlyCheck.bytes) {
+          isChecked = true;
+          earlyCheck.check(chunks.length === 1 ? chunk : Buffer.concat(chunks));
         }
       } catch (error) {
-        refuse(error);
+        fail(error);
       }
     };
     const onEnd = (): void => {
@@ -76,11 +76,11 @@ function readChunks(
     };
     const onClose = (): void => {
       if (!hasEnded) {
-        refuse(endedEarly());
+        fail(endedEarly());
       }
     };
     const timer = setTimeout(
-      () => refuse(new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time.")),
+      () => fail(new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time.")),
       withinMs,
     );
     if (source.destroyed) {
@@ -99,9 +99,9 @@ export async function discard(source: Readable, onBytes: (bytes: number) => void
   if (source.destroyed || source.readableEnded) {
     return;
   }
-  const late = AbortSignal.timeout(withinMs);
+  const timeout = AbortSignal.timeout(withinMs);
   source.on("data", (chunk: Buffer) => onBytes(chunk.length));
-  await finished(source, { writable: false, signal: late }).catch(() => undefined);
+  await finished(source, { writable: false, signal: timeout }).catch(() => undefined);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Message framing of gRPC, gRPC-Web and Connect streams: one byte of flags, four bytes of length, then the message. */
 import { RpcError } from "../errors.js";
-import type { Beginning } from "./exchange.js";
+import type { EarlyCheck } from "./exchange.js";
 
 /** Limit on a request message after decompression, in bytes. */
 export const maxMessageBytes = 4 * 1024 * 1024;
@@ -18,7 +18,7 @@ export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
 }
 
 /** Early check of the first prefix: rejects a message that is too large before the body arrives. */
-export const firstPrefix: Beginning = { bytes: prefixBytes, check: checkLength };
+export const firstPrefix: EarlyCheck = { bytes: prefixBytes, check: checkLength };
 
 /**
  * Returns the only message in the body of a unary request.

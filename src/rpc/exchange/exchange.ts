@@ -18,7 +18,7 @@ export interface HttpResponse extends HttpResponseBody {
 }
 
 /** Early check of the first bytes of a body. */
-export interface Beginning {
+export interface EarlyCheck {
   readonly bytes: number;
   /** Throws an RpcError if the rest of the body should be rejected. */
   check(bytes: Buffer): void;
@@ -41,7 +41,7 @@ export interface Exchange extends Arrival {
    * the body takes too long; INVALID_REQUEST if the client disconnects early; OVERLOADED without capacity; and any
    * error of the early check.
    */
-  readBytes(maxBytes: number, lease: Pick<Permit, "reserveRequestBytes">, beginning?: Beginning): Promise<Buffer>;
+  readBytes(maxBytes: number, permit: Pick<Permit, "reserveRequestBytes">, earlyCheck?: EarlyCheck): Promise<Buffer>;
   /** Length of the body in bytes, as announced by the client; 0 if not announced. */
   readonly contentLength: number;
   /** Discards the body as it arrives. Resolves at its end, or if the client disconnects or takes too long. */
@@ -49,9 +49,9 @@ export interface Exchange extends Arrival {
   /** Yields the chunks of the body as they arrive. Throws if the client disconnects before the end. */
   readChunks(): AsyncIterable<Uint8Array>;
   /** Sends a complete response. Does nothing if the client has disconnected or a response has started. */
-  send(answer: HttpResponse): void;
+  send(response: HttpResponse): void;
   /** Starts a response whose body follows in pieces. */
-  begin(status: number, headers: readonly string[]): void;
+  start(status: number, headers: readonly string[]): void;
   /** Sends a piece of the body. Resolves when the next piece may be sent, or if the client has disconnected. */
   write(piece: Uint8Array): Promise<void>;
   /** Ends a started response, over HTTP/2 with trailers: a flat list of names and values. */
@@ -69,4 +69,4 @@ export type Handler = (exchange: Exchange) => boolean;
 export const bodiless: ReadonlySet<number> = new Set([204, 304]);
 
 /** Limit on the bytes written in one tick. Longer responses are split, so that other requests are served in between. */
-export const turnBytes = 64 * 1024;
+export const maxTickBytes = 64 * 1024;

@@ -11,15 +11,15 @@ export abstract class HttpExchange {
 
   /**
    * @param url URL without an origin.
-   * @param answer emitter that closes when the response is sent or the client has disconnected.
+   * @param response emitter that closes when the response is sent or the client has disconnected.
    */
   protected constructor(
     readonly requestId: string,
     readonly connection: Connection,
     url: string,
-    answer: ConstructorParameters<typeof CloseListeners>[0],
+    response: ConstructorParameters<typeof CloseListeners>[0],
   ) {
-    this.closing = new CloseListeners(answer);
+    this.closing = new CloseListeners(response);
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
     this.path = path.startsWith("/") ? path : `/${path}`;

@@ -1,10 +1,10 @@
 /** Exchange over HTTP/1.1. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Connection, Permit } from "../gate.js";
-import { discard, readInPieces, readWhole } from "./body.js";
-import { type HttpResponse, type Beginning, bodiless, type Exchange, turnBytes } from "./exchange.js";
+import { discard, readInPieces, readBody } from "./body.js";
+import { type HttpResponse, type EarlyCheck, bodiless, type Exchange, maxTickBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
-import { writeInTurns, writePiece } from "./write-in-turns.js";
+import { writeInPieces, writePiece } from "./write-in-pieces.js";
 
 export class Http1Exchange extends HttpExchange implements Exchange {
   readonly isHttp2 = false;
@@ -29,10 +29,10 @@ export class Http1Exchange extends HttpExchange implements Exchange {
 
   async readBytes(
     maxBytes: number,
-    lease: Pick<Permit, "reserveRequestBytes">,
-    beginning?: Beginning,
+    permit: Pick<Permit, "reserveRequestBytes">,
+    earlyCheck?: EarlyCheck,
   ): Promise<Buffer> {
-    return await readWhole(this.request, this.contentLength, maxBytes, lease, beginning);
+    return await readBody(this.request, this.contentLength, maxBytes, permit, earlyCheck);
   }
 
   async discardBody(): Promise<void> {
@@ -56,14 +56,14 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     ]);
     if (isEmpty) {
       this.response.end();
-    } else if (lengthBytes <= turnBytes || this.method === "HEAD") {
+    } else if (lengthBytes <= maxTickBytes || this.method === "HEAD") {
       this.response.end(body);
     } else {
-      writeInTurns(this.response, typeof body === "string" ? Buffer.from(body) : body);
+      writeInPieces(this.response, typeof body === "string" ? Buffer.from(body) : body);
     }
   }
 
-  begin(status: number, headers: readonly string[]): void {
+  start(status: number, headers: readonly string[]): void {
     if (!this.headersSent && !this.response.destroyed) {
       this.writeHead(status, [...headers, ...this.closingHeaders()]);
     }
@@ -97,7 +97,7 @@ export class Http1Exchange extends HttpExchange implements Exchange {
   /** Returns `Connection: close` if a long body is still unread. Node.js discards the rest of a short one. */
   private closingHeaders(): readonly string[] {
     const { complete, headers } = this.request;
-    const isLong = "transfer-encoding" in headers || this.contentLength > turnBytes;
+    const isLong = "transfer-encoding" in headers || this.contentLength > maxTickBytes;
     return isLong && !complete ? ["Connection", "close"] : [];
   }
 }

@@ -1,10 +1,10 @@
 /** Exchange over one HTTP/2 stream. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Connection, Permit } from "../gate.js";
-import { discard, readInPieces, readWhole } from "./body.js";
-import { type HttpResponse, type Beginning, bodiless, type Exchange, turnBytes } from "./exchange.js";
+import { discard, readInPieces, readBody } from "./body.js";
+import { type HttpResponse, type EarlyCheck, bodiless, type Exchange, maxTickBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
-import { writeInTurns, writePiece } from "./write-in-turns.js";
+import { writeInPieces, writePiece } from "./write-in-pieces.js";
 
 /** Time that a client may continue to send after the response, in milliseconds. */
 const stillSendingMs = 1_000;
@@ -27,14 +27,14 @@ export class Http2Exchange extends HttpExchange implements Exchange {
 
   async readBytes(
     maxBytes: number,
-    lease: Pick<Permit, "reserveRequestBytes">,
-    beginning?: Beginning,
+    permit: Pick<Permit, "reserveRequestBytes">,
+    earlyCheck?: EarlyCheck,
   ): Promise<Buffer> {
     const reserveRequestBytes = (bytes: number): void => {
       this.onBody(bytes);
-      lease.reserveRequestBytes(bytes);
+      permit.reserveRequestBytes(bytes);
     };
-    return await readWhole(this.stream, this.contentLength, maxBytes, { reserveRequestBytes }, beginning);
+    return await readBody(this.stream, this.contentLength, maxBytes, { reserveRequestBytes }, earlyCheck);
   }
 
   async discardBody(): Promise<void> {
@@ -50,7 +50,7 @@ export class Http2Exchange extends HttpExchange implements Exchange {
 
   send({ status, headers, body, trailers }: HttpResponse): void {
     const { stream } = this;
-    if (!this.canBegin) {
+    if (!this.canStart) {
       return;
     }
     const fields = toFields(headers, status);
@@ -68,15 +68,15 @@ export class Http2Exchange extends HttpExchange implements Exchange {
     } else {
       this.endWith(trailers);
     }
-    if (body.length <= turnBytes) {
+    if (body.length <= maxTickBytes) {
       stream.end(body);
     } else {
-      writeInTurns(stream, typeof body === "string" ? Buffer.from(body) : body);
+      writeInPieces(stream, typeof body === "string" ? Buffer.from(body) : body);
     }
   }
 
-  begin(status: number, headers: readonly string[]): void {
-    if (this.canBegin) {
+  start(status: number, headers: readonly string[]): void {
+    if (this.canStart) {
       this.stream.respond(toFields(headers, status), { waitForTrailers: true });
     }
   }
@@ -107,7 +107,7 @@ export class Http2Exchange extends HttpExchange implements Exchange {
     this.stream.destroy();
   }
 
-  private get canBegin(): boolean {
+  private get canStart(): boolean {
     const { stream } = this;
     return !(stream.headersSent || stream.destroyed || stream.closed);
   }

@@ -68,8 +68,8 @@ export function createMount(deps: MountDeps): Mount {
         new MountedExchange(requestId, noConnection, request, response, headersOf).send(
           errorResponse(requestId, admitted),
         );
-      } else if (isBodyGone(request)) {
-        refuseBody(admitted, deps);
+      } else if (isBodyConsumed(request)) {
+        rejectBody(admitted, deps);
       } else {
         return admitted;
       }
@@ -80,9 +80,9 @@ export function createMount(deps: MountDeps): Mount {
       if (open.size === 0) {
         return;
       }
-      const giveUp = setTimeout(() => open.forEach((exchange) => exchange.abort()), graceMs);
+      const abortOpen = setTimeout(() => open.forEach((exchange) => exchange.abort()), graceMs);
       await new Promise<void>((resolve) => onEmpty.push(resolve));
-      clearTimeout(giveUp);
+      clearTimeout(abortOpen);
     },
   };
 }
@@ -102,8 +102,8 @@ class MountedExchange extends Http1Exchange {
   }
 
   /** Sets headers one at a time, because some wrappers do not support the flat list. */
-  protected override writeHead(status: number, given: readonly string[]): void {
-    const headers = this.headersOf(this, given);
+  protected override writeHead(status: number, original: readonly string[]): void {
+    const headers = this.headersOf(this, original);
     for (let i = 0; i < headers.length; i += 2) {
       this.response.removeHeader(headers[i]!);
     }
@@ -123,13 +123,13 @@ const noConnection: Connection = {
 };
 
 /** Returns true if an earlier handler has read the body. */
-function isBodyGone({ headers, readableDidRead, readableEnded }: IncomingMessage): boolean {
+function isBodyConsumed({ headers, readableDidRead, readableEnded }: IncomingMessage): boolean {
   const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
   return hasBody && (readableDidRead || readableEnded);
 }
 
 /** Rejects a request whose body was parsed by an earlier handler: the original bytes are lost. */
-function refuseBody(exchange: Exchange, deps: MountDeps): void {
+function rejectBody(exchange: Exchange, deps: MountDeps): void {
   serve(
     exchange,
     {
@@ -140,7 +140,7 @@ function refuseBody(exchange: Exchange, deps: MountDeps): void {
           "The body of a request was read before the request came to the node: mount the node before body parsers, such as express.json().",
         );
       },
-      refuse: (failure, headers) => errorResponse(exchange.requestId, failure, headers),
+      reject: (failure, headers) => errorResponse(exchange.requestId, failure, headers),
     },
     deps,
   );

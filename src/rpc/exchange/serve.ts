@@ -14,12 +14,12 @@ export interface Serving {
   /** Timeout that the caller set, in milliseconds; undefined without one. */
   readonly timeoutMs?: number | undefined;
   /** Creates the response. A stream sends its own response, and resolves with undefined at its end. */
-  respond(lease: Permit, call: Call): HttpResponse | Promise<HttpResponse | undefined>;
+  respond(permit: Permit, call: Call): HttpResponse | Promise<HttpResponse | undefined>;
   /**
    * Returns the response for an error; undefined if another component sends it. `headers` are those of the permit, a
    * flat list of names and values.
    */
-  refuse(failure: RpcError, headers: readonly string[]): HttpResponse | undefined;
+  reject(failure: RpcError, headers: readonly string[]): HttpResponse | undefined;
 }
 
 /** Processes an exchange. */
@@ -28,19 +28,19 @@ export function serve(
   serving: Serving,
   deps: Pick<ProtocolDeps, "gate" | "onInternalError">,
 ): void {
-  let lease: Permit | undefined;
+  let permit: Permit | undefined;
   let call: ExchangeCall | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isDone = false;
 
-  const finish = (answer: HttpResponse | undefined): void => {
+  const finish = (response: HttpResponse | undefined): void => {
     if (isDone) {
       return;
     }
-    if (answer !== undefined) {
-      chargeAnswer(lease!, answer);
-      lease!.recordOutcome();
-      exchange.send(answer);
+    if (response !== undefined) {
+      chargeResponse(permit!, response);
+      permit!.recordOutcome();
+      exchange.send(response);
     }
     isDone = true;
     clearTimeout(timer);
@@ -52,15 +52,15 @@ export function serve(
     isDone = true;
     clearTimeout(timer);
     const failure = toReportedError(thrown, exchange.requestId, deps);
-    lease?.recordOutcome(failure);
+    permit?.recordOutcome(failure);
     if (exchange.headersSent) {
       exchange.abort();
       return;
     }
     try {
-      const answer = serving.refuse(failure, lease?.headers ?? []);
-      if (answer !== undefined) {
-        exchange.send(answer);
+      const response = serving.reject(failure, permit?.headers ?? []);
+      if (response !== undefined) {
+        exchange.send(response);
       }
     } catch (error) {
       deps.onInternalError(error, exchange.requestId);
@@ -69,8 +69,8 @@ export function serve(
   };
 
   try {
-    lease = deps.gate.admit(exchange, serving.protocol, serving.method);
-    call = new ExchangeCall(lease.callerOf(serving.method), exchange);
+    permit = deps.gate.admit(exchange, serving.protocol, serving.method);
+    call = new ExchangeCall(permit.callerOf(serving.method), exchange);
     if (serving.timeoutMs !== undefined) {
       if (serving.timeoutMs < 1) {
         throw deadlineExceeded();
@@ -87,13 +87,13 @@ export function serve(
       exchange.discardBody().then(() => fail(refusal), fail);
       return;
     }
-    const { ready } = lease;
-    const answer =
-      ready === undefined ? serving.respond(lease, call) : ready.then(() => serving.respond(lease!, call!));
-    if (answer instanceof Promise) {
-      answer.then(finish).catch(fail);
+    const { ready } = permit;
+    const response =
+      ready === undefined ? serving.respond(permit, call) : ready.then(() => serving.respond(permit!, call!));
+    if (response instanceof Promise) {
+      response.then(finish).catch(fail);
     } else {
-      finish(answer);
+      finish(response);
     }
   } catch (error) {
     fail(error);
@@ -119,10 +119,10 @@ export function deadlineExceeded(): RpcError {
 const sharedBytes = 16 * 1024;
 
 /** Reserves the bytes of a response before its first byte is sent. */
-function chargeAnswer(lease: Permit, { body, isShared = false }: HttpResponse): void {
+function chargeResponse(permit: Permit, { body, isShared = false }: HttpResponse): void {
   if (body !== undefined) {
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
-    lease.reserveResponseBytes(isShared ? Math.min(bytes, sharedBytes) : bytes, bytes);
+    permit.reserveResponseBytes(isShared ? Math.min(bytes, sharedBytes) : bytes, bytes);
   }
 }
 

@@ -7,9 +7,9 @@ const longFromLength = 16 * 1024;
 
 /** Wraps an encoder so that long encodings of immutable messages are cached as bytes, as long as the message exists. */
 export function shareBytes(encode: (message: object) => string): (message: object) => HttpResponseBody {
-  const kept = new WeakMap<object, HttpResponseBody>();
+  const cached = new WeakMap<object, HttpResponseBody>();
   return (message) => {
-    const known = kept.get(message);
+    const known = cached.get(message);
     if (known !== undefined) {
       return known;
     }
@@ -18,7 +18,7 @@ export function shareBytes(encode: (message: object) => string): (message: objec
       return { body: text };
     }
     const shared = { body: Buffer.from(text), isShared: true };
-    kept.set(message, shared);
+    cached.set(message, shared);
     return shared;
   };
 }

@@ -8,7 +8,7 @@ import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { readRpcMedia } from "../exchange/media-type.js";
 import { errorResponse, methodNotAllowed } from "../exchange/responses.js";
 import { serve, type Serving } from "../exchange/serve.js";
-import { respondInTurn } from "../exchange/pacing.js";
+import { paceResponse } from "../exchange/pacing.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import type { ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
@@ -82,7 +82,7 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
         protocol: "grpc",
         method: served,
         timeoutMs,
-        respond(lease, call) {
+        respond(permit, call) {
           if (timeout !== undefined && timeoutMs === undefined) {
             throw new RpcError(
               "INVALID_REQUEST",
@@ -90,11 +90,11 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
             );
           }
           return exchange
-            .readBytes(prefixBytes + maxMessageBytes, lease, firstPrefix)
+            .readBytes(prefixBytes + maxMessageBytes, permit, firstPrefix)
             .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
-            .then((message) => respondInTurn(() => answer(message)));
+            .then((message) => paceResponse(() => answer(message)));
         },
-        refuse: (failure) => trailersOnly(exchange, failure),
+        reject: (failure) => trailersOnly(exchange, failure),
       },
       deps,
     );
@@ -113,14 +113,14 @@ function isCompressed(exchange: Exchange): boolean {
   return (exchange.header("grpc-encoding") ?? "identity") !== "identity";
 }
 
-function refusing(served: ServedMethod | undefined, failure: RpcError, refuse: Serving["refuse"]): Serving {
+function refusing(served: ServedMethod | undefined, failure: RpcError, reject: Serving["reject"]): Serving {
   return {
     protocol: "grpc",
     method: served,
     respond() {
       throw failure;
     },
-    refuse,
+    reject,
   };
 }
 

@@ -50,7 +50,7 @@ const pauseMs = 15_000;
 const failureEvent = "failure";
 
 /** Sends messages until the stream ends or the client disconnects. */
-export type SendStream = (exchange: Exchange, lease: Permit, messages: AsyncIterable<object>) => Promise<void>;
+export type SendStream = (exchange: Exchange, permit: Permit, messages: AsyncIterable<object>) => Promise<void>;
 
 /** Compiles the function that sends the messages of an rpc. */
 export function compileStream(
@@ -62,9 +62,9 @@ export function compileStream(
   const eventOf = compileEvent(desc.output);
   const idOf = compileId(desc.output);
 
-  return async (exchange, lease, messages) => {
+  return async (exchange, permit, messages) => {
     const form = formFor(exchange.header("accept"));
-    const out = openBody(exchange, lease, form.contentType);
+    const out = openBody(exchange, permit, form.contentType);
     const pauses = setInterval(() => out.pause(form.pause), pauseMs);
     try {
       for await (const message of messages) {
@@ -75,13 +75,13 @@ export function compileStream(
           return;
         }
       }
-      lease.recordOutcome();
+      permit.recordOutcome();
     } catch (error) {
       if (!exchange.headersSent) {
         throw error;
       }
       const failure = toReportedError(error, exchange.requestId, deps);
-      lease.recordOutcome(failure);
+      permit.recordOutcome(failure);
       await out.write(form.write(errorBody(failure), failureEvent));
     } finally {
       clearInterval(pauses);
@@ -96,20 +96,20 @@ function formFor(accept: string | undefined): Form {
 }
 
 /** Creates a response body, which starts with the first piece. */
-function openBody(exchange: Exchange, lease: Permit, contentType: string) {
+function openBody(exchange: Exchange, permit: Permit, contentType: string) {
   let isWriting = false;
 
   function begin(): void {
     // Proxies must neither cache nor buffer the stream.
     const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
-    exchange.begin(200, [...headers, "X-Request-Id", exchange.requestId, ...corsHeaders, ...lease.headers]);
+    exchange.start(200, [...headers, "X-Request-Id", exchange.requestId, ...corsHeaders, ...permit.headers]);
   }
 
   return {
     /** Writes a piece of the body. Resolves when the piece is sent. */
     async write(text: string): Promise<void> {
       isWriting = true;
-      await writeCharged(exchange, lease, Buffer.from(text), begin);
+      await writeCharged(exchange, permit, Buffer.from(text), begin);
       isWriting = false;
     },
     /** Sends a keep-alive text, unless the stream has not started or a write is in progress. */

@@ -6,10 +6,10 @@ import type { RpcError } from "../errors.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { HttpResponse, HttpResponseBody, Exchange, Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
-import { createCaching, notModified, type Recalled, type RpcCaching } from "../exchange/caching.js";
+import { createCaching, notModified, type CachedResponse, type RpcCaching } from "../exchange/caching.js";
 import { errorResponse, jsonResponse } from "../exchange/responses.js";
 import { serve } from "../exchange/serve.js";
-import { respondInTurn } from "../exchange/pacing.js";
+import { paceResponse } from "../exchange/pacing.js";
 import { type HttpRoute, readHttpRoutes } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { shareBytes } from "../exchange/share-bytes.js";
@@ -24,7 +24,7 @@ interface Asked {
   readonly exchange: Exchange;
   /** Values of the path's fields. */
   readonly parameters: readonly string[];
-  readonly lease: Permit;
+  readonly permit: Permit;
   readonly call: Call;
 }
 
@@ -56,7 +56,7 @@ export type Refuse = (exchange: Exchange, failure: RpcError, headers: readonly s
  * @throws Error that names the rpc if its rule is not supported.
  */
 export function compileEndpoints(deps: ProtocolDeps, refuse: Refuse = refuseInBody): Endpoint[] {
-  const cachingOf = createCaching(deps.stateTags, deps.keptAnswerBytes);
+  const cachingOf = createCaching(deps.stateTags, deps.maxCacheBytes);
   return deps.services
     .flatMap(({ methods }) => methods)
     .flatMap((served) => readHttpRoutes(served.desc).map((route) => ({ served, route })))
@@ -72,8 +72,8 @@ export function compileEndpoints(deps: ProtocolDeps, refuse: Refuse = refuseInBo
             {
               protocol: "http",
               method: served,
-              respond: (lease, call) => respond({ exchange, parameters, lease, call }),
-              refuse: (failure, headers) => refuse(exchange, failure, headers),
+              respond: (permit, call) => respond({ exchange, parameters, permit, call }),
+              reject: (failure, headers) => refuse(exchange, failure, headers),
             },
             deps,
           ),
@@ -140,17 +140,17 @@ function compileRoute(
   const hasBody = body !== undefined;
   const encode = shareBytes(responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField));
   const answerOf = compileAnswer(served, encode, caching);
-  return ({ exchange, parameters, lease, call }) => {
+  return ({ exchange, parameters, permit, call }) => {
     const tag = caching.tagFor(call.caller);
-    const recalled = caching.recall(exchange, tag);
+    const recalled = caching.findCached(exchange, tag);
     if (recalled !== undefined) {
-      return answerTold(recalled, exchange, lease);
+      return respondWith(recalled, exchange, permit);
     }
-    const answer = (message: object): HttpResponse => answerOf(message, tag, exchange, lease);
-    const later = (message: object) => respondInTurn(() => answer(message));
+    const answer = (message: object): HttpResponse => answerOf(message, tag, exchange, permit);
+    const later = (message: object) => paceResponse(() => answer(message));
     if (hasBody) {
       return exchange
-        .readBytes(maxBodyBytes, lease)
+        .readBytes(maxBodyBytes, permit)
         .then((bytes) => served.invoke(bind(parameters, exchange.query, bytes.toString("utf8")), call))
         .then(later);
     }
@@ -160,37 +160,37 @@ function compileRoute(
 }
 
 /** Creates the HTTP response for a message, given the state's entity tag from before the call. */
-type MakeAnswer = (message: object, tag: string | undefined, exchange: Exchange, lease: Permit) => HttpResponse;
+type MakeAnswer = (message: object, tag: string | undefined, exchange: Exchange, permit: Permit) => HttpResponse;
 
 function compileAnswer(
   served: ServedMethod,
   encode: (message: object) => HttpResponseBody,
   caching: RpcCaching,
 ): MakeAnswer {
-  return (message, tag, exchange, lease) => {
-    const told = caching.tell(exchange, tag, message);
+  return (message, tag, exchange, permit) => {
+    const directives = caching.directivesFor(exchange, tag, message);
     const plain = served.plainReply?.(message);
-    const body = told.isKnown ? noBody : encode(message);
+    const body = directives.isKnown ? noBody : encode(message);
     if (plain === undefined) {
-      caching.keep(exchange, tag, told, body);
+      caching.store(exchange, tag, directives, body);
     }
-    return answerTold({ told, body }, exchange, lease, plain);
+    return respondWith({ directives, body }, exchange, permit, plain);
   };
 }
 
 /** Creates the response with its cache directives, or a 304; `plain` is the status and headers that the rpc sets. */
-function answerTold(
-  { told, body }: Recalled,
+function respondWith(
+  { directives, body }: CachedResponse,
   { requestId }: Exchange,
-  lease: Permit,
+  permit: Permit,
   plain?: PlainReply,
 ): HttpResponse {
-  const ofRequest = told.isForGood ? noHeaders : lease.headers;
-  if (told.isKnown) {
-    return notModified(requestId, told.headers, ofRequest);
+  const ofRequest = directives.isImmutable ? noHeaders : permit.headers;
+  if (directives.isKnown) {
+    return notModified(requestId, directives.headers, ofRequest);
   }
   const own = plain?.headers === undefined ? noHeaders : Object.entries(plain.headers).flat();
-  return jsonResponse(requestId, plain?.status ?? 200, body, [...told.headers, ...ofRequest, ...own]);
+  return jsonResponse(requestId, plain?.status ?? 200, body, [...directives.headers, ...ofRequest, ...own]);
 }
 
 const noBody: HttpResponseBody = {};
@@ -200,10 +200,10 @@ function compileStreamRoute(served: ServedMethod, route: HttpRoute, deps: Protoc
   const bind = compileRequestBinder(served.desc.input, pathFieldsOf(route.template), route.body);
   const resume = compileResume(served.desc.input);
   const send = compileStream(served, route, deps);
-  return async ({ exchange, parameters, lease, call }) => {
-    const body = route.body === undefined ? undefined : await exchange.readBytes(maxBodyBytes, lease);
+  return async ({ exchange, parameters, permit, call }) => {
+    const body = route.body === undefined ? undefined : await exchange.readBytes(maxBodyBytes, permit);
     const request = resume(bind(parameters, exchange.query, body?.toString("utf8")), exchange);
-    await send(exchange, lease, served.invoke(request, call) as AsyncIterable<object>);
+    await send(exchange, permit, served.invoke(request, call) as AsyncIterable<object>);
     return undefined;
   };
 }

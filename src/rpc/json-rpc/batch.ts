@@ -56,20 +56,20 @@ async function receiveCounted(
   given: JsonRpcRequest,
   { gate, receive }: BatchDeps,
 ): Promise<string | undefined> {
-  let lease: Permit;
+  let permit: Permit;
   try {
-    lease = gate.admit(given.arrival, "json-rpc", undefined);
+    permit = gate.admit(given.arrival, "json-rpc", undefined);
   } catch (error) {
     const { reason, message, retryAfterS } = error as RpcError;
     return refuse(request, message, { reason, retryAfter: retryAfterS })[0];
   }
   const { body, arrival, call } = given;
-  const counted: JsonRpcRequest = { body, arrival, call, lease };
+  const counted: JsonRpcRequest = { body, arrival, call, permit };
   try {
     return await receive(request, counted);
   } finally {
-    lease.recordOutcome(counted.failure);
-    lease.release();
+    permit.recordOutcome(counted.failure);
+    permit.release();
   }
 }
 

@@ -57,7 +57,7 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
 /** Compiles a method to run on behalf of the caller of a request. */
 function compileForCaller(method: NamedMethod): RunForCaller {
   const run = compileMethod(method);
-  return async (params, { lease, call }) => await run(params, withCaller(call, lease.callerOf(method.served)));
+  return async (params, { permit, call }) => await run(params, withCaller(call, permit.callerOf(method.served)));
 }
 
 /** Creates the library's server with every method, by name. */
@@ -77,7 +77,7 @@ function createMethodServer(
   for (const { name, served } of deps.methods) {
     const run = compiled.get(name)!;
     addMethod(name, (params, given) => {
-      given.lease.method = served;
+      given.permit.method = served;
       return run(params, given);
     });
   }

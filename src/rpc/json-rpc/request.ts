@@ -8,7 +8,7 @@ import type { Call } from "../service.js";
 export interface JsonRpcRequest {
   readonly body: string;
   readonly arrival: Arrival;
-  readonly lease: Permit;
+  readonly permit: Permit;
   readonly call: Call;
   /** Error of the request, recorded as its outcome in every response format. */
   failure?: RpcError;

@@ -37,15 +37,15 @@ export function createMcpServer(deps: McpDeps): RpcListener {
       {
         protocol: "mcp",
         method: undefined,
-        async respond(lease, call) {
+        async respond(permit, call) {
           checkOrigin(request);
           checkTarget(request);
-          const body = parseJson((await exchange.readBytes(maxBodyBytes, lease)).toString("utf8"));
+          const body = parseJson((await exchange.readBytes(maxBodyBytes, permit)).toString("utf8"));
           let failure: RpcError | undefined;
           const session = openSession(offer, deps.info, {
             callOf(served) {
-              lease.method = served;
-              return withCaller(call, lease.callerOf(served));
+              permit.method = served;
+              return withCaller(call, permit.callerOf(served));
             },
             explain: (thrown) => (failure = toReportedError(thrown, requestId, deps)),
           });
@@ -54,10 +54,10 @@ export function createMcpServer(deps: McpDeps): RpcListener {
           // The SDK's types for server and transport differ in optional members.
           await session.connect(transport as Parameters<McpServer["connect"]>[0]);
           await transport.handleRequest(request, response, body);
-          lease.recordOutcome(failure);
+          permit.recordOutcome(failure);
           return undefined;
         },
-        refuse: (failure, headers) => errorResponse(requestId, failure, headers),
+        reject: (failure, headers) => errorResponse(requestId, failure, headers),
       },
       deps,
     );

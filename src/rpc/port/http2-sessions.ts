@@ -164,10 +164,10 @@ function turnOf(session: Session): number {
  * Penalizes a connection for streams that are reset in the same read as the preface. Node.js opens and closes these
  * streams before it reports the first one.
  *
- * @param beginning bytes after the preface.
+ * @param earlyCheck bytes after the preface.
  */
-export function strikeResets(beginning: Buffer, connection: Connection): void {
-  const resets = countResets(beginning);
+export function strikeResets(earlyCheck: Buffer, connection: Connection): void {
+  const resets = countResets(earlyCheck);
   if (resets > 0) {
     connection.penalize(resets * strikesOfRapidReset);
   }

@@ -60,9 +60,9 @@ export function createPort(deps: PortDeps): RpcListener {
 
   /** Detects the HTTP version of an admitted connection. */
   const decide = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void => {
-    const acceptHttp2 = (_: Socket, beginning: Buffer): void => {
+    const acceptHttp2 = (_: Socket, earlyCheck: Buffer): void => {
       entry.isUsed = true;
-      strikeResets(beginning, entry.connection);
+      strikeResets(earlyCheck, entry.connection);
       if (entry.socket.destroyed) {
         socket.destroy();
         return;

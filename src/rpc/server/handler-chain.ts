@@ -49,7 +49,7 @@ export function createPreflightHandler(deps: Deps): Handler {
           status: 204,
           headers: ["X-Request-Id", requestId, ...preflightHeaders, ...headers],
         }),
-        refuse: (failure, headers) => errorResponse(requestId, failure, headers),
+        reject: (failure, headers) => errorResponse(requestId, failure, headers),
       },
       deps,
     );
@@ -69,16 +69,16 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: Deps): Handler
       {
         protocol: "json-rpc",
         method: undefined,
-        async respond(lease, call) {
-          const body = (await exchange.readBytes(maxBodyBytes, lease)).toString("utf8");
-          const given: JsonRpcRequest = { body, arrival: exchange, lease, call };
+        async respond(permit, call) {
+          const body = (await exchange.readBytes(maxBodyBytes, permit)).toString("utf8");
+          const given: JsonRpcRequest = { body, arrival: exchange, permit, call };
           const text = await jsonRpc(given);
-          lease.recordOutcome(given.failure);
+          permit.recordOutcome(given.failure);
           return text === undefined
             ? { status: 204, headers: ["X-Request-Id", requestId] }
-            : jsonResponse(requestId, 200, { body: text }, lease.headers);
+            : jsonResponse(requestId, 200, { body: text }, permit.headers);
         },
-        refuse: (failure, headers) => errorResponse(requestId, failure, headers),
+        reject: (failure, headers) => errorResponse(requestId, failure, headers),
       },
       deps,
     );
@@ -99,7 +99,7 @@ export function createPageHandler(pages: PageServer, deps: Deps): Handler {
         protocol: "http",
         method: undefined,
         respond: ({ headers }) => pages.answer(exchange, ["X-Request-Id", requestId, ...headers]),
-        refuse: (failure, headers) => errorResponse(requestId, failure, headers),
+        reject: (failure, headers) => errorResponse(requestId, failure, headers),
       },
       deps,
     );
@@ -124,7 +124,7 @@ export function createNotFoundHandler(
             ? new RpcError("NOT_FOUND", "There is nothing at this path.")
             : methodNotAllowed(exchange.method, [...methods, "OPTIONS"]);
         },
-        refuse: (failure, headers) => errorResponse(exchange.requestId, failure, headers),
+        reject: (failure, headers) => errorResponse(exchange.requestId, failure, headers),
       },
       deps,
     );

@@ -59,7 +59,7 @@ export async function startEdgeServer(
     ...openSettings,
     rateLimitExempt: ["127.0.0.0/8"],
     onAccess: (line) => access.push(line),
-    onSettled: ({ code }) => outcomes.push(code),
+    onFinished: ({ code }) => outcomes.push(code),
     overload: { maxInFlight: 2_000, maxInFlightPerAddress: 500, maxLagMs: Infinity },
     ...settings,
   });

@@ -17,7 +17,7 @@ import { numberedHash } from "../../helpers/chain/numbered-hash.js";
 const version = "1.0.0";
 
 /** A state that changes, and a server of it. */
-async function startServer(t: Teardown, state: { block: number }, keptAnswerBytes?: number) {
+async function startServer(t: Teardown, state: { block: number }, maxCacheBytes?: number) {
   const edge = createEdge({ ...openSettings, identityMode: "trusted-header", rateLimitExempt: ["127.0.0.0/8"] });
   const told = { asked: 0, onAsked: (): void => undefined };
   const server = createRpcServer(
@@ -48,8 +48,8 @@ async function startServer(t: Teardown, state: { block: number }, keptAnswerByte
         ),
       ],
       gate: edge,
-      ...(keptAnswerBytes !== undefined && {
-        keptAnswerBytes,
+      ...(maxCacheBytes !== undefined && {
+        maxCacheBytes,
         stateTags: {
           tagOf: (madeOf: Caching) => (madeOf === MadeOf.STATE ? `W/"${state.block}"` : undefined),
         },

@@ -56,7 +56,7 @@ test.before(async () => {
       watchThings: ({ name, after }) => things[name as keyof typeof things](Number(after)),
     }),
   ];
-  const gate = createEdge({ ...openSettings, onSettled: ({ code }) => outcomes.push(code) });
+  const gate = createEdge({ ...openSettings, onFinished: ({ code }) => outcomes.push(code) });
   whole.teardown(() => gate.stop());
   const onInternalError = (error: unknown): void => void errors.push(error);
   const info = { title: "test", version: "0" };

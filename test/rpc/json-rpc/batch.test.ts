@@ -18,7 +18,7 @@ function batchRequest(): JsonRpcRequest {
     onClose: () => undefined,
     abort: () => undefined,
   };
-  return { body: "", arrival, lease: open.admit(arrival, "json-rpc", undefined), call: {} as Call };
+  return { body: "", arrival, permit: open.admit(arrival, "json-rpc", undefined), call: {} as Call };
 }
 
 test("a request of a batch that failed is counted as failed, and no other one", async (t) => {

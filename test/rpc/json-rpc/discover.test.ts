@@ -25,9 +25,9 @@ test("the caller hears that it failed, and the log why", async (t) => {
     onClose: () => undefined,
     abort: () => undefined,
   };
-  const lease = gate.admit(arrival, "json-rpc", undefined);
+  const permit = gate.admit(arrival, "json-rpc", undefined);
   const body = '{"jsonrpc":"2.0","id":7,"method":"rpc.discover"}';
-  t.deepEqual(JSON.parse((await answer({ body, arrival, lease, call: {} as Call }))!), {
+  t.deepEqual(JSON.parse((await answer({ body, arrival, permit, call: {} as Call }))!), {
     jsonrpc: "2.0",
     id: 7,
     error: { code: -32603, message: "Internal error", data: { reason: "INTERNAL_ERROR", requestId: "1" } },

@@ -1,7 +1,7 @@
 import type { Outcome } from "../rpc/errors.js";
 
 /** Finished request. */
-export interface SettledRequest {
+export interface FinishedRequest {
   readonly protocol: string;
   /** `package.Service/Method`; undefined if the request named no rpc. */
   readonly rpc: string | undefined;

@@ -1,14 +1,14 @@
 import type { Writable } from "node:stream";
-import { turnBytes } from "./exchange.js";
+import { maxTickBytes } from "./exchange.js";
 
 /** Writes a long body in pieces, one per tick of the event loop, and ends the stream. */
-export function writeInTurns(out: Writable, body: Buffer): void {
+export function writeInPieces(out: Writable, body: Buffer): void {
   let sentBytes = 0;
   const next = (): void => {
     if (out.destroyed) {
       return;
     }
-    const piece = body.subarray(sentBytes, sentBytes + turnBytes);
+    const piece = body.subarray(sentBytes, sentBytes + maxTickBytes);
     sentBytes += piece.length;
     if (sentBytes >= body.length) {
       out.end(piece);
