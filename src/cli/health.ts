@@ -59,8 +59,8 @@ export function addHealth(command: Command): void {
     });
 }
 
-const colours = { ok: "green", degraded: "yellow", dormant: "yellow", failing: "red" } as const;
-const subsystemColours: Readonly<Record<string, "green" | "red" | "yellow" | "dim">> = {
+const colors = { ok: "green", degraded: "yellow", dormant: "yellow", failing: "red" } as const;
+const subsystemColors: Readonly<Record<string, "green" | "red" | "yellow" | "dim">> = {
   ready: "green",
   failed: "red",
   running: "yellow",
@@ -102,7 +102,7 @@ function describe(health: HealthBody): string[] {
       ["SUBSYSTEM", "STATUS", "PORT", "SINCE", ""],
       ...Object.entries(health.subsystems).map(([name, state]) => [
         name,
-        paint(subsystemColours[state.status] ?? "dim", state.status),
+        paint(subsystemColors[state.status] ?? "dim", state.status),
         portOf(health, name),
         state.since === null ? "" : `${duration(Math.max(0, Date.now() - state.since) / 1000)} ago`,
         describeExtra(state),
@@ -115,7 +115,7 @@ function describe(health: HealthBody): string[] {
 function headline(health: HealthBody): string[] {
   const { status, version, version_name: name, uptime_s: uptimeS } = health;
   const causes = causesOf(health);
-  const word = paint(["bold", colours[status]], status);
+  const word = paint(["bold", colors[status]], status);
   const rest = `${version} "${name}", up ${duration(uptimeS)}`;
   return causes.length === 0 ? [`${word}   ${rest}`] : [`${word}   ${causes.join(" ")}`, rest];
 }

@@ -24,7 +24,7 @@ async function startListener(t: Teardown, onRequest: (socket: Socket) => void): 
 const answer = (head: string, body = ""): string =>
   `HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
-const misbehaviours: readonly (readonly [what: string, onRequest: (socket: Socket) => void, said: RegExp])[] = [
+const misbehaviors: readonly (readonly [what: string, onRequest: (socket: Socket) => void, said: RegExp])[] = [
   ["closes", (socket) => socket.end(), /closed the connection before the response was complete/],
   ["resets", (socket) => socket.resetAndDestroy(), /closed the connection before the response was complete/],
   [
@@ -56,7 +56,7 @@ const misbehaviours: readonly (readonly [what: string, onRequest: (socket: Socke
   ],
 ];
 
-for (const [what, onRequest, said] of misbehaviours) {
+for (const [what, onRequest, said] of misbehaviors) {
   test(`where the other side ${what}, that is said, with code 3`, async (t) => {
     const url = await startListener(t, onRequest);
     // In a process of its own: one that has nothing left to wait for ends, which the shared one does not.

@@ -91,14 +91,14 @@ test("room is bounded for a connection, for an address and in all, with a reserv
 test("whoever holds more than half of his room asks for nothing more", (t) => {
   const budget = createByteBudget(bounds);
   const holder = createHolder();
-  const neighbour = createHolder(holder.usage);
+  const neighbor = createHolder(holder.usage);
   budget.reserve(holder, unit);
   t.notThrows(() => budget.check(holder.usage, holder.connection));
   budget.reserve(holder, 1);
   isRefused(t, () => budget.check(holder.usage, holder.connection));
-  t.notThrows(() => budget.check(neighbour.usage, neighbour.connection));
-  budget.reserve(neighbour, unit / 2);
-  isRefused(t, () => budget.check(neighbour.usage, neighbour.connection));
+  t.notThrows(() => budget.check(neighbor.usage, neighbor.connection));
+  budget.reserve(neighbor, unit / 2);
+  isRefused(t, () => budget.check(neighbor.usage, neighbor.connection));
   t.notThrows(() => budget.check(createHolder().usage, createHolder().connection));
 });
 
@@ -185,7 +185,7 @@ for (const first of ["compiled", "express"] as const) {
   });
 }
 
-test("a reader of HTTP/2 who opens no window is cut, his neighbour on the connection is not", async (t) => {
+test("a reader of HTTP/2 who opens no window is cut, his neighbor on the connection is not", async (t) => {
   const server = await startEdgeServer(t, { bytes: small });
   const session = sessionFrom(t, server.port, "127.0.0.5", { initialWindowSize: 0 });
   const readers = [largeAnswer(mib), "/gatehouse.zk.v1.ZkService/GetNullifier"].map((path) => {

@@ -132,7 +132,7 @@ test("one who used up his strikes is cut and shut out for ten seconds, with all 
   const { clock, shutOut, cut, connections, connect } = create();
   const first = connect("198.51.100.1", "first")!;
   connect("198.51.100.1", "second");
-  connect("198.51.100.2", "neighbour");
+  connect("198.51.100.2", "neighbor");
   first.penalize(500);
   t.deepEqual(cut, []);
   first.penalize(250);

@@ -141,9 +141,9 @@ test("--streams-per-address bounds them, probes that stream among them, and a pl
   await settled(probes);
   t.deepEqual([probes.answered, probes.refused], [3, { "8 TOO_MANY_STREAMS": 2 }]);
   t.is((await counts()).openStreams, 3);
-  const neighbour = hold([sessionFrom(t, node.port, other)], 3, [watch]);
-  await settled(neighbour);
-  t.is(neighbour.answered, 3);
+  const neighbor = hold([sessionFrom(t, node.port, other)], 3, [watch]);
+  await settled(neighbor);
+  t.is(neighbor.answered, 3);
 
   const open = probes.streams.find((stream) => !stream.closed)!;
   open.close();

@@ -198,7 +198,7 @@ test("a verifier of others takes our proofs under its sparse Merkle spec, of wha
     t.throws(() => verifyExistence(proofs[i]!, smtSpec, randomBytes(32), key, value));
   }
   // Its proof of absence is two of presence, of the keys on both sides. It does not see that an empty half lies between
-  // two neighbours, so only those are asked that have none on their way.
+  // two neighbors, so only those are asked that have none on their way.
   const hasEmpty = ({ path }: (typeof proofs)[number]): boolean =>
     path.some(({ prefix, suffix }) => [prefix.subarray(1), suffix].some((one) => Buffer.compare(one, emptyHash) === 0));
   let asked = 0;

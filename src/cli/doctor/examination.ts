@@ -35,7 +35,7 @@ export async function examine(config: Config, url: string | undefined): Promise<
   }
 }
 
-const colours = { ok: "green", warn: "yellow", fail: "red", skip: "dim" } as const;
+const colors = { ok: "green", warn: "yellow", fail: "red", skip: "dim" } as const;
 
 function describe(checks: readonly DoctorCheck[]): string[] {
   const nameWidth = Math.max(...checks.map(({ name }) => name.length));
@@ -45,7 +45,7 @@ function describe(checks: readonly DoctorCheck[]): string[] {
     const word = status === "fail" ? "FAIL" : status.padEnd(4);
     const lines = [...wrap(found, width), ...(remedy === undefined ? [] : wrap(`→ ${remedy}`, width))];
     return lines.map((line, i) =>
-      i === 0 ? `${name.padEnd(nameWidth)}  ${paint(colours[status], word)}  ${line}` : `${" ".repeat(start)}${line}`,
+      i === 0 ? `${name.padEnd(nameWidth)}  ${paint(colors[status], word)}  ${line}` : `${" ".repeat(start)}${line}`,
     );
   });
 }

@@ -89,9 +89,9 @@ export function createBookRecords({ entries, identities, intervalMs, nowMs }: Bo
     },
 
     distrust: (endpoint, message) =>
-      change(endpoint, ({ offences }, now) => ({
-        offences: offences + 1,
-        distrustedUntilMs: now + Math.min(longestDistrustMs, firstDistrustMs * 2 ** Math.min(offences, 10)),
+      change(endpoint, ({ penalties }, now) => ({
+        penalties: penalties + 1,
+        distrustedUntilMs: now + Math.min(longestDistrustMs, firstDistrustMs * 2 ** Math.min(penalties, 10)),
         message,
       })),
 

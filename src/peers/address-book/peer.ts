@@ -66,7 +66,7 @@ export interface BookEntry extends StoredPeer {
   /** Time until which the node does not download blocks from this peer, and ignores the chain state that it reports. */
   readonly distrustedUntilMs: number;
   /** Number of penalties. */
-  readonly offences: number;
+  readonly penalties: number;
   readonly lastDialedMs: number;
 }
 
@@ -98,7 +98,7 @@ export function entryOf(peer: StoredPeer): BookEntry {
     handshaken: false,
     message: undefined,
     distrustedUntilMs: 0,
-    offences: 0,
+    penalties: 0,
     lastDialedMs: 0,
   });
 }

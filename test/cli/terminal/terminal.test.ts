@@ -75,7 +75,7 @@ test("a hash is whole wherever a line has room for it", (t) => {
   }
 });
 
-test("a text that is broken keeps its colour on each of its lines, and no other", (t) => {
+test("a text that is broken keeps its color on each of its lines, and no other", (t) => {
   const lines = wrap(`\u001b[33m${remark}\u001b[39m`, 30);
   t.true(lines.length > 2);
   for (const line of lines) {
@@ -111,7 +111,7 @@ test("every page of help fits 60 and 80 columns, and has all that a wide one has
   }
 });
 
-test("what a node says fits 60 columns; in a pipe each row is a line, without colours", async (t) => {
+test("what a node says fits 60 columns; in a pipe each row is a line, without colors", async (t) => {
   const { rpcUrl, dir } = await startMember(t);
   const key = join(dir, "alice.key");
   await writeKey(key, testKey(2));

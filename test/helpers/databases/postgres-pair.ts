@@ -53,7 +53,7 @@ export async function startPostgresPair(): Promise<PostgresPair | string> {
     ["a", "b"].map(async (name) => ({ dir: join(parent, name), port: await freePort(), process: undefined })),
   );
   try {
-    await initialise(first!);
+    await initialize(first!);
     copy(first!.dir, second!.dir);
     const pair = await openPair(await findBinary(), first!, second!);
     return {
@@ -69,7 +69,7 @@ export async function startPostgresPair(): Promise<PostgresPair | string> {
   }
 }
 
-async function initialise({ dir, port }: Server): Promise<void> {
+async function initialize({ dir, port }: Server): Promise<void> {
   const embedded = new EmbeddedPostgres({
     databaseDir: dir,
     ...{ user, password: user, port, persistent: true },

@@ -76,7 +76,7 @@ const backs = { light: "rgb(250, 250, 250)", dark: "rgb(18, 20, 22)" };
 /** Ways in which a page is seen: all of them, and as many as have each of both once. */
 export const everyWay = ["desktop light", "desktop dark", "phone light", "phone dark"] as const;
 export const bothWays = ["desktop light", "phone dark"] as const;
-/** Both colours, and both widths, where each look takes long. */
+/** Both colors, and both widths, where each look takes long. */
 export const threeWays = ["desktop light", "desktop dark", "phone dark"] as const;
 
 /** Nothing is found by axe, and nothing is wider than the window. */

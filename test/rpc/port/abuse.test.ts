@@ -54,12 +54,12 @@ for (const [title, block, attacker] of [
     `${title}: all connections of the address are cut, and it is shut out, while others are served`,
     async (t) => {
       const counts = await readEdgeCounts(node);
-      const [bad, idle, neighbour] = await Promise.all(
+      const [bad, idle, neighbor] = await Promise.all(
         [attacker, attacker, "127.0.0.6"].map((localAddress) =>
           connectRawHttp2(node.port, { localAddress, replenish: false }),
         ),
       );
-      for (const connection of [bad!, idle!, neighbour!]) {
+      for (const connection of [bad!, idle!, neighbor!]) {
         t.teardown(() => connection.close());
       }
       const [perWrite, most] = [100, 20_000];
@@ -68,7 +68,7 @@ for (const [title, block, attacker] of [
         await isFine(t);
       }
       await until(() => bad!.socket.closed && idle!.socket.closed);
-      t.false(neighbour!.socket.closed);
+      t.false(neighbor!.socket.closed);
 
       // For ten seconds; it is asked at once.
       const shutOut = openFrom(t, node.port, attacker);

@@ -93,20 +93,20 @@ for (const isTls of [false, true]) {
 
   test(`over ${name}: on a connection that is open`, async (t) => {
     const { harmful, connect } = await listen(t, isTls);
-    const [bad, neighbour] = await Promise.all([connect(), connect()]);
+    const [bad, neighbor] = await Promise.all([connect(), connect()]);
     await until(() => bad.frames.some(({ type }) => type === frameTypes.settings));
     bad.write(resets(resetCount));
     await bad.closed;
     t.true(harmful() <= maxStrikes + 1, `${harmful()} were handled`);
-    await isServed(t, neighbour);
+    await isServed(t, neighbor);
   });
 
   test(`over ${name}: together with the preface`, async (t) => {
     const { harmful, connect } = await listen(t, isTls);
-    const [bad, neighbour] = await Promise.all([connect(resets(resetCount)), connect()]);
+    const [bad, neighbor] = await Promise.all([connect(resets(resetCount)), connect()]);
     await bad.closed;
     t.is(harmful(), 0);
-    await isServed(t, neighbour);
+    await isServed(t, neighbor);
   });
 }
 

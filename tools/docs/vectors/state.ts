@@ -87,7 +87,7 @@ export function createProver(state: VectorState, isPast = false): Prover {
           ),
         ]),
   ].toSorted((a, b) => Buffer.compare(a.key, b.key));
-  const pathOf = (key: Uint8Array) => travelling(proveAmong(leaves, key));
+  const pathOf = (key: Uint8Array) => traveling(proveAmong(leaves, key));
   const past = (key: Uint8Array) => ({ case: "valueHash" as const, value: hashAt(leaves, key) });
 
   function proveProgram({ storageAddress = "", ...asked }: GetProofRequest) {
@@ -135,7 +135,7 @@ function hashAt(leaves: readonly Leaf[], key: Uint8Array): Uint8Array<ArrayBuffe
   return Uint8Array.from(leaves.find((leaf) => Buffer.compare(leaf.key, key) === 0)!.valueHash);
 }
 
-function travelling({ siblings, other }: Proof) {
+function traveling({ siblings, other }: Proof) {
   return {
     siblings: Uint8Array.from(siblings),
     ...(other && { other: { key: Uint8Array.from(other.key), valueHash: Uint8Array.from(other.valueHash) } }),
@@ -185,7 +185,7 @@ export function objectOf(data: string, names: readonly string[]) {
   const prove = (name: string): FieldProof =>
     create(FieldProofSchema, {
       name,
-      path: travelling(proveAmong(leaves, stateHashes.fieldKey(JSON.stringify(name)))),
+      path: traveling(proveAmong(leaves, stateHashes.fieldKey(JSON.stringify(name)))),
       field: states[parts.findIndex((part) => part.name === name)],
     });
   return {
