@@ -34,7 +34,7 @@ export function readPresentation(attestation: string): Uint8Array {
   if (!base64Form.test(text)) {
     throw new RpcError(
       "INVALID_ATTESTATION",
-      "The attestation is refused. It is neither base64, hex nor the JSON {version, data, meta}.",
+      "The attestation is rejected. It is neither base64, hex nor the JSON {version, data, meta}.",
     );
   }
   const bytes = Buffer.from(text, "base64");
@@ -43,24 +43,27 @@ export function readPresentation(attestation: string): Uint8Array {
 
 function readJson(text: string): Uint8Array {
   if (isNestedDeeper(text, maxDepth)) {
-    throw new RpcError("INVALID_ATTESTATION", "The attestation is refused. Its JSON is nested too deep.");
+    throw new RpcError("INVALID_ATTESTATION", "The attestation is rejected. Its JSON is nested too deep.");
   }
   let json: { readonly version?: unknown; readonly data?: unknown };
   try {
     json = JSON.parse(text) as typeof json;
   } catch {
-    throw new RpcError("INVALID_ATTESTATION", "The attestation is refused. It begins like JSON and is none.");
+    throw new RpcError(
+      "INVALID_ATTESTATION",
+      "The attestation is rejected. It starts like JSON, but is not valid JSON.",
+    );
   }
   const { version, data } = json;
   if (typeof version !== "string" || !(supportedVersions as readonly string[]).includes(version)) {
     const given = typeof version === "string" ? `version ${JSON.stringify(version.slice(0, 40))}` : "no version";
     throw new RpcError(
       "INVALID_ATTESTATION",
-      `The attestation is refused. It has ${given}; supported are ${supportedVersions.join(" and ")}.`,
+      `The attestation is rejected. It has ${given}; supported are ${supportedVersions.join(" and ")}.`,
     );
   }
   if (typeof data !== "string" || !hexForm.test(data)) {
-    throw new RpcError("INVALID_ATTESTATION", "The attestation is refused. Its data is not hex.");
+    throw new RpcError("INVALID_ATTESTATION", "The attestation is rejected. Its data is not hex.");
   }
   return checkSize(Buffer.from(data, "hex"));
 }

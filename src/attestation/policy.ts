@@ -38,5 +38,5 @@ export function checkPolicy(
 }
 
 function refuse(why: string): RpcError {
-  return new RpcError("INVALID_ATTESTATION", `The attestation is refused. ${why}`);
+  return new RpcError("INVALID_ATTESTATION", `The attestation is rejected. ${why}`);
 }

@@ -8,7 +8,7 @@ import { type AttestationPolicy, checkPolicy } from "./policy.js";
 import type { AttestationVerifier } from "./verifier.js";
 
 /** Reason why a service without trusted notaries is unhealthy. */
-export const believesNone = "--notary-keys names no notary, so no attestation is believed.";
+export const believesNone = "--notary-keys is empty, so every attestation is rejected.";
 
 export interface AttestationServiceDeps {
   /** Returns the verifier; undefined while the node does not run one. */
@@ -36,7 +36,7 @@ export function createAttestationService(deps: AttestationServiceDeps): Implemen
         if (notaryKeys.length === 0) {
           return believesNone;
         }
-        return notary()?.state.answers === false ? "The node's own notary does not answer." : undefined;
+        return notary()?.state.answers === false ? "The node's own notary does not respond." : undefined;
       case "failed":
         return `The verifier failed: ${state.why}.`;
       default:

@@ -103,13 +103,13 @@ function explainEnd(error: unknown, lateAfterMs: number | undefined): RpcError {
   }
   return busy(
     lateAfterMs === undefined
-      ? "The verifier ended in the middle of it; try again in 1 s."
+      ? "The verifier stopped while it verified this attestation; try again in 1 s."
       : `It took longer than ${lateAfterMs / 1000} s; try again in 5 s.`,
   );
 }
 
 function refused(why: string): RpcError {
-  return new RpcError("INVALID_ATTESTATION", `The attestation is refused. ${why}`);
+  return new RpcError("INVALID_ATTESTATION", `The attestation is rejected. ${why}`);
 }
 
 /** Returns an error that asks the caller to retry in 5 s. */

@@ -86,7 +86,7 @@ function read(bytes: Uint8Array): VerifiedPresentation {
       throw new Refusal(`Its notary ${notaryKey} is not trusted here (--notary-keys).`);
     }
     if (isPresentation(bytes.subarray(0, -1))) {
-      throw new Refusal("It has bytes behind its end.");
+      throw new Refusal("It has extra bytes after its end.");
     }
     return describe(presentation.verify(), notaryKey);
   } finally {

@@ -75,7 +75,7 @@ export function createChainReader(deps: ChainReaderDeps): ChainReader {
 
   const looks = startPeriodicTask(look, pollIntervalMs, onError);
   const refuse = (): Promise<never> =>
-    Promise.reject(new RpcError("STATE_NOT_READY", "This node only reads; hand it to the node that writes."));
+    Promise.reject(new RpcError("STATE_NOT_READY", "This node is read-only; submit the transaction to the writer."));
   return {
     head: () => head,
     announce: () => undefined,

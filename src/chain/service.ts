@@ -111,11 +111,7 @@ export function createChainService(
     },
 
     async getBlockByHash({ hash }, { caller }) {
-      const { block, isEverybodys } = await reads.readBlock(
-        { hash },
-        caller,
-        "There is no block from 1 on with this hash.",
-      );
+      const { block, isEverybodys } = await reads.readBlock({ hash }, caller, "No block from 1 on has this hash.");
       return withCacheLifetime({ block }, isEverybodys ? "for good" : "state");
     },
 
@@ -154,7 +150,7 @@ export function createChainService(
         throw new RpcError(
           "NOT_FOUND",
           lowest > 1n
-            ? `The node does not know this transaction; it keeps those of blocks from ${lowest} on.`
+            ? `The node does not know this transaction; it keeps the transactions of blocks from ${lowest} on.`
             : "The node does not know this transaction.",
         );
       }
@@ -193,7 +189,7 @@ function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "wei
       const read = async () => {
         const stored = await readKept(number);
         if ("hash" in by && stored.hash !== by.hash) {
-          throw new CorruptionError(`The database gives block ${number} where block ${by.hash} was asked for.`);
+          throw new CorruptionError(`The database returned block ${number} for the hash ${by.hash}.`);
         }
         const { hash, header, transactionHashes } = stored;
         const { disclosed, isEverybodys } = await disclose.block(stored, identity);
@@ -214,7 +210,7 @@ function checkWeight(weight: BlockWeight): BlockWeight {
   if (aboutBlockBytes + bytes + transactionCount * aboutTransactionBytes > maxResponseBytes) {
     throw new RpcError(
       "ANSWER_TOO_LARGE",
-      `Block ${number} is larger than one answer holds; gatehouse.chain.v1.ChainService/ListBlocks gives it.`,
+      `Block ${number} is larger than one response can be; use gatehouse.chain.v1.ChainService/ListBlocks.`,
     );
   }
   return weight;

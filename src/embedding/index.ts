@@ -62,7 +62,9 @@ export interface Gatehouse {
 export async function startGatehouse(settings: Settings = {}): Promise<Gatehouse> {
   const config = readSettings(settings, process.cwd());
   if (config.role === "standby") {
-    throw new StartError("A node inside an application does not stand by; run it with: gatehouse start --role standby");
+    throw new StartError(
+      "A node inside an application cannot be a standby; run it with: gatehouse start --role standby",
+    );
   }
   const processErrors = createProcessErrors();
   const stopCounting = countProcessErrors(processErrors);

@@ -194,7 +194,7 @@ function changeOf({ operation }: StorageOperation): { readonly change: ProgramCh
     case "deleteItem":
       return { change: ProgramChange.FIELDS, fields: [operation.value.field] };
     case undefined:
-      throw new Error("A block holds an operation that says nothing to do.");
+      throw new Error("A block has an empty operation.");
   }
 }
 

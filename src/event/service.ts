@@ -43,7 +43,7 @@ export function createEvents(deps: EventServiceDeps): Events {
   function needHead() {
     const head = deps.head();
     if (head === undefined) {
-      throw new RpcError("STATE_NOT_READY", "The node has no blocks yet; ask another node, or try again later.");
+      throw new RpcError("STATE_NOT_READY", "The node has no blocks yet; use another node, or try again later.");
     }
     return head;
   }

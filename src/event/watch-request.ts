@@ -74,7 +74,7 @@ const cursorForm = /^(0|[1-9][0-9]{0,15})(?:\.(0|[1-9][0-9]{0,8}))?$/;
 function readCursor(text: string): Place {
   const [, block, place] = cursorForm.exec(text) ?? [];
   if (block === undefined || Number(block) > Number.MAX_SAFE_INTEGER || (block === "0" && place !== undefined)) {
-    throw wrongValue("from", "the cursor of a message of this stream, as it was given", text);
+    throw wrongValue("from", "an unchanged cursor of a message of this stream", text);
   }
   return { block: BigInt(block), place: place === undefined ? placeOfBlock : Number(place) };
 }

@@ -89,7 +89,7 @@ export function createSearchService(find: Finders): Implementation<typeof Search
     async search({ query: asked }, { caller: { identity } }) {
       const query = asked.trim();
       if (query === "") {
-        throw new RpcError("INVALID_REQUEST", "What is searched must be more than spaces.");
+        throw new RpcError("INVALID_REQUEST", "The query must not consist of spaces only.");
       }
       const hash = toBareHash(query);
       const program = addressForm.test(query) ? await find.program(query, identity) : undefined;

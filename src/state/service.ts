@@ -82,12 +82,10 @@ export function createStateService(deps: StateServiceDeps): Implementation<typeo
         }
         // No block was applied since the last attempt, so the stored state contradicts the signed root.
         if (deps.newest()?.number === before?.number && tried > 1) {
-          throw new CorruptionError(
-            "What is in the state does not lead to the root that the header of its block names.",
-          );
+          throw new CorruptionError("The state does not lead to the root in the header of its block.");
         }
       }
-      throw new RpcError("OVERLOADED", "Blocks come faster than the state can be proved; try again in 1 s.", 1);
+      throw new RpcError("OVERLOADED", "New blocks arrive faster than the state can be proven; try again in 1 s.", 1);
     },
   };
 }
@@ -103,18 +101,18 @@ export interface Wanted extends WantedParts {
 function readRequest(request: GetProofRequest): Wanted {
   const { storageAddress: address, fields, withDocument, withMetadata, nullifiers, senders, withCommitments } = request;
   if (fields.length + nullifiers.length + senders.length > maxNames) {
-    throw new RpcError("INVALID_REQUEST", `At most ${maxNames} fields, nullifiers and senders are proved at once.`);
+    throw new RpcError(
+      "INVALID_REQUEST",
+      `A request may have at most ${maxNames} fields, nullifiers and senders in total.`,
+    );
   }
   for (const names of [fields, nullifiers, senders]) {
     if (new Set(names).size < names.length) {
-      throw new RpcError("INVALID_REQUEST", "What is to be proved is named twice.");
+      throw new RpcError("INVALID_REQUEST", "The request has the same name twice.");
     }
   }
   if (address === undefined && (fields.length > 0 || withDocument || withMetadata)) {
-    throw new RpcError(
-      "INVALID_REQUEST",
-      "Fields, document and metadata are those of a storageAddress, which is missing.",
-    );
+    throw new RpcError("INVALID_REQUEST", "Fields, document and metadata require a storageAddress, which is missing.");
   }
   return { address, fields, withDocument, withMetadata, nullifiers, senders, withCommitments };
 }
@@ -135,7 +133,7 @@ async function findBlock(
   if (block === undefined) {
     throw new RpcError(
       "NOT_FOUND",
-      `The state is proved after each of the last ${provenBlocks} blocks, up to ${newest.number}; block ${number} is none of them.`,
+      `The state is proven after each of the last ${provenBlocks} blocks, up to ${newest.number}; block ${number} is not one of them.`,
     );
   }
   return block;

@@ -33,7 +33,7 @@ export function toExpressPath(template: string, mayEndEmpty: boolean): ExpressPa
   let unnamed = 0;
   for (const [token, name, pattern = "*"] of segments.matchAll(/\{([a-z][\w.]*)(?:=([^{}]+))?\}|[^{}]+|[{}]/gi)) {
     if (token === "{" || token === "}") {
-      throw new Error(`Path template "${template}" has a brace that stands alone.`);
+      throw new Error(`Path template "${template}" has an unmatched brace.`);
     }
     const pieces = (name === undefined ? token : pattern)
       .split("/")

@@ -33,7 +33,7 @@ export function createTreeHashes(sha256: Sha256, ofText: Sha256OfText = (text) =
   const node = new Uint8Array(1 + 2 * hashBytes);
   const hashNode = (prefix: number, a: Uint8Array, b: Uint8Array): Uint8Array => {
     if (a.length !== hashBytes || b.length !== hashBytes) {
-      throw new RangeError("A part of a node of a tree has not the length of a hash.");
+      throw new RangeError("A hash in a node of a tree has the wrong length.");
     }
     node[0] = prefix;
     node.set(a, 1);

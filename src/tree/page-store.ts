@@ -116,7 +116,7 @@ export async function clearTrees(db: Queries, trees: readonly string[]): Promise
 export function checkPage(tree: string, { path, page, row_hash }: PageRow): Uint8Array {
   if (row_hash !== hashPageRow({ tree, path, page })) {
     throw new CorruptionError(
-      `A page of the ${tree === "" ? "state tree" : `fields of the storage program ${tree}`} in the database is not what was stored.`,
+      `A page of the ${tree === "" ? "state tree" : `fields of the storage program ${tree}`} in the database is corrupt.`,
     );
   }
   return page;

@@ -87,7 +87,7 @@ export function decodeTreePage(bytes: Uint8Array): TreePage {
 function decodeBucket(bytes: Uint8Array): Bucket {
   const count = (bytes.length - 1) / leafBytes;
   if (!Number.isInteger(count)) {
-    throw new RangeError("A page of a tree is cut off.");
+    throw new RangeError("A page of a tree is truncated.");
   }
   return { kind: "bucket", leaves: Array.from({ length: count }, (_, i) => leafAt(bytes, 1 + i * leafBytes)) };
 }
@@ -95,7 +95,7 @@ function decodeBucket(bytes: Uint8Array): Bucket {
 function decodeBranch(bytes: Uint8Array): Branch {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   if (bytes[0] !== tags.branch || bytes.length < 5) {
-    throw new RangeError("A page of a tree is of no kind that there is.");
+    throw new RangeError("A page of a tree has an unknown kind.");
   }
   const [leaves, pages] = [view.getUint16(1), view.getUint16(3)];
   let at = 5;
@@ -113,7 +113,7 @@ function decodeBranch(bytes: Uint8Array): Branch {
     return undefined;
   });
   if (at !== bytes.length || (leaves & pages) !== 0) {
-    throw new RangeError("A page of a tree has not the length that it says.");
+    throw new RangeError("A page of a tree does not have the length in its header.");
   }
   return { kind: "branch", slots };
 }

@@ -10,11 +10,11 @@ import { fieldOrder } from "./poseidon.js";
  */
 export function readElement(name: string, text: string): bigint {
   if (!hex32.test(text)) {
-    throw new RpcError("INVALID_REQUEST", `${name} is 0x and 64 lower-case hex digits.`);
+    throw new RpcError("INVALID_REQUEST", `${name} must be 0x and 64 lower-case hex digits.`);
   }
   const element = BigInt(text);
   if (element >= fieldOrder) {
-    throw new RpcError("INVALID_REQUEST", `${name} is below the order of BN254's scalar field.`);
+    throw new RpcError("INVALID_REQUEST", `${name} must be below the order of BN254's scalar field.`);
   }
   return element;
 }

@@ -108,7 +108,7 @@ const decimal = z
   .string()
   .regex(/^\d{1,78}$/)
   .transform(BigInt)
-  .refine((value) => value < fields.Fp.ORDER, "is no element of the field");
+  .refine((value) => value < fields.Fp.ORDER, "is not an element of the field");
 const one = z.literal("1");
 const jsonG1 = z.tuple([decimal, decimal, one]).transform(([x, y]): PointG1 => ({ x, y }));
 const pair = z.tuple([decimal, decimal]).transform(([c0, c1]): Fp2 => ({ c0, c1 }));

@@ -104,7 +104,7 @@ export async function appendLeaves(
   const { leafCount: before, root: rootBefore } = newest ?? (await tree.newest());
   const peaks = await tree.peaks(before);
   if (rootOf(before, peaks) !== rootBefore) {
-    throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its newest root.");
+    throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its latest root.");
   }
   const runs = await growTree(before, leaves, peaks, foldAll);
   await tree.insertNodes(runs);

@@ -52,7 +52,7 @@ export function createNullifierChanges(staged: WriteBuffer): NullifierChanges {
  */
 function checkNullifier(row: NullifierRow): void {
   if (row.row_hash !== hashNullifierRow(row)) {
-    throw new CorruptionError(`The nullifier ${row.hash} in the database is not what was stored.`);
+    throw new CorruptionError(`The nullifier ${row.hash} in the database is corrupt.`);
   }
 }
 

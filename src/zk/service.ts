@@ -37,7 +37,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceDeps): Implementa
       if (found === undefined) {
         throw new RpcError(
           "NOT_FOUND",
-          `Roots are known after each of the last ${knownBlocks} blocks, and after those of the last ${knownMinutes} minutes; block ${block} is none of them.`,
+          `Roots are known after each of the last ${knownBlocks} blocks, and after those of the last ${knownMinutes} minutes; block ${block} is not one of them.`,
         );
       }
       return rootAnswer(found);

@@ -68,7 +68,7 @@ export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly Nu
     last = rows.at(-1)!.hash;
     yield rows.map((row) => {
       if (row.row_hash !== hashNullifierRow(row)) {
-        throw new CorruptionError(`The nullifier ${row.hash} in the database is not what was stored.`);
+        throw new CorruptionError(`The nullifier ${row.hash} in the database is corrupt.`);
       }
       const nullifier = {
         nullifier: fromHex32(row.hash),

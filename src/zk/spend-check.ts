@@ -51,7 +51,7 @@ export function createSpendCheck({ workerPool, verificationKey, authorities }: S
   ): Promise<void> {
     const signals = [readElement("A nullifier hash", nullifierHash), readElement("A root", root)];
     if (proof === undefined) {
-      throw new RpcError("INVALID_PROOF", "A nullifier is spent with a proof; there is none.");
+      throw new RpcError("INVALID_PROOF", "The proof is missing: this network spends nullifiers with proofs.");
     }
     if (!(await tree.isKnownRoot(root, block))) {
       throw new RpcError(
@@ -60,14 +60,14 @@ export function createSpendCheck({ workerPool, verificationKey, authorities }: S
       );
     }
     if (!(await verify(proof, signals, askedBy))) {
-      throw new RpcError("INVALID_PROOF", "The proof does not hold for this nullifier and root.");
+      throw new RpcError("INVALID_PROOF", "The proof is not valid for this nullifier and root.");
     }
   }
 
   return async (state, spend, context) => {
     const { nullifierHash } = spend;
     if (!hex32.test(nullifierHash)) {
-      throw new RpcError("INVALID_REQUEST", "A nullifier hash is 0x and 64 lower-case hex digits.");
+      throw new RpcError("INVALID_REQUEST", "A nullifier hash must be 0x and 64 lower-case hex digits.");
     }
     const { use } = await state.nullifiers.find(nullifierHash);
     if (use !== undefined) {
@@ -78,7 +78,7 @@ export function createSpendCheck({ workerPool, verificationKey, authorities }: S
     } else if (!authorities.includes(context.sender)) {
       throw new RpcError(
         "PERMISSION_DENIED",
-        "This network has no verification key for proofs, so only an authority of its genesis spends nullifiers.",
+        "This network has no verification key for proofs, so only an authority of its genesis may spend nullifiers.",
       );
     }
   };

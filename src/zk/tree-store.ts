@@ -133,7 +133,7 @@ export function createTreeStore(db: Queries): MerkleTree {
         toHex(rootOfPath(BigInt(commitment), path.siblings.map(BigInt), path.pathIndices, hash)) !== row.root
       ) {
         throw new CorruptionError(
-          `The path of commitment ${commitment} in the database does not lead to the root ${row.root}: nodes of the tree are not what was stored.`,
+          `The path of commitment ${commitment} in the database does not lead to the root ${row.root}: nodes of the tree are corrupt.`,
         );
       }
       return { commitment, ...path };
@@ -235,7 +235,7 @@ async function findCommitments(db: Queries, commitments: readonly string[]): Pro
 export function checkRoot(row: RootRow): RootRow {
   if (row.row_hash !== hashRootRow(row)) {
     throw new CorruptionError(
-      `The root of the commitment tree after block ${row.block_number} in the database is not what was stored.`,
+      `The root of the commitment tree after block ${row.block_number} in the database is corrupt.`,
     );
   }
   return row;

@@ -55,7 +55,7 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
       checkRoot(row);
       if (row.block_number > 0 && (await witness.rootOf(BigInt(row.block_number))) !== row.root) {
         throw new CorruptionError(
-          `The root of the commitment tree after block ${row.block_number} in the database is not the one that the block's header names.`,
+          `The root of the commitment tree after block ${row.block_number} in the database is not the one in the block's header.`,
         );
       }
     });
@@ -68,7 +68,7 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
   const { leaf_count: leafCount, root } = newest;
   const findings = await look("the commitment tree", async () => {
     if (rootOf(leafCount, await createTreeChanges(db).peaks(leafCount)) !== root) {
-      throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its newest root.");
+      throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its latest root.");
     }
     await witness.checkCommitments();
   });
@@ -122,7 +122,7 @@ async function checkNodes(
 ): Promise<void> {
   const element = ({ hash }: NodeRow): bigint => BigInt(`0x${hash.toString("hex")}`);
   const wrong = new CorruptionError(
-    `Nodes of the commitment tree in the database are not what was stored: on level ${level}, between ${from} and ${to - 1}.`,
+    `Nodes of the commitment tree in the database are corrupt: on level ${level}, between ${from} and ${to - 1}.`,
   );
   if (nodes.length !== to - from || below.length !== (level === 0 ? 0 : 2 * nodes.length)) {
     throw wrong;
@@ -162,7 +162,7 @@ function verifyNullifiers(db: Queries, witness: ZkWitness): Verification {
       const block = await witness.blockOf(row.transaction_hash);
       const isSaid = block === said || (block === undefined && said < (await witness.lowestBlock()));
       if (row.row_hash !== hashNullifierRow(row) || !isSaid) {
-        throw new CorruptionError(`The nullifier ${row.hash} in the database is not what was stored.`);
+        throw new CorruptionError(`The nullifier ${row.hash} in the database is corrupt.`);
       }
       await witness.checkNullifier(row.hash);
     },

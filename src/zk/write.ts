@@ -147,7 +147,7 @@ function checkRoom(leafCount: number): void {
 async function checkCommitment({ tree }: ZkReads, commitment: string): Promise<bigint> {
   const leaf = readElement("A commitment", commitment);
   if (leaf === 0n) {
-    throw new RpcError("INVALID_REQUEST", "A commitment is not 0: that is the empty leaf.");
+    throw new RpcError("INVALID_REQUEST", "A commitment must not be 0, which is the empty leaf.");
   }
   if (await tree.has(commitment)) {
     throw alreadyThere();
@@ -160,5 +160,5 @@ function alreadyThere(): RpcError {
 }
 
 function nothingToDo(): RpcError {
-  return new RpcError("INVALID_REQUEST", "The operation says nothing to do.");
+  return new RpcError("INVALID_REQUEST", "The operation is empty; set one of its changes.");
 }

@@ -47,7 +47,7 @@ test("the subsystem is ready with the verifier, and skipped where the node is do
 
 test("without a trusted notary the node says so at boot, and believes nobody", async (t) => {
   const node = await start(t, { "notary-keys": "" });
-  t.deepEqual(node.warnings, ["--notary-keys names no notary, so no attestation is believed."]);
+  t.deepEqual(node.warnings, ["--notary-keys is empty, so every attestation is rejected."]);
   const { status, text } = await verify(node.port, attestation);
   t.is(status, 400);
   t.regex(text, /is not trusted here/);
@@ -144,7 +144,7 @@ test("a notary of one's own is shown with its key, and health follows it", async
   t.like(JSON.parse(health.text), {
     status: "unhealthy",
     serverRunning: true,
-    error: "The node's own notary does not answer.",
+    error: "The node's own notary does not respond.",
   });
   t.like(await askJson(down.port, "/tlsnotary/info"), { port: notaryPort, publicKey: null, notaryAnswers: false });
   t.is((await verify(down.port, attestation)).status, 200, "others' attestations verify all the same");

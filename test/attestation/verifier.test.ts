@@ -76,7 +76,7 @@ test("a notary that is not trusted is named, and nothing more is done", async (t
     const verifier = await start(t, { notaryKeys });
     const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: RpcError });
     t.is(failure.reason, "INVALID_ATTESTATION");
-    t.is(failure.message, `The attestation is refused. Its notary ${notaryKey} is not trusted here (--notary-keys).`);
+    t.is(failure.message, `The attestation is rejected. Its notary ${notaryKey} is not trusted here (--notary-keys).`);
   }
 });
 
@@ -215,7 +215,7 @@ test("what makes the library trap is malformed and costs the thread, and what wa
   const results = await Promise.all(handedIn.map((bytes) => outcome(verifier, bytes)));
   for (const [i, result] of results.entries()) {
     if (handedIn[i] === trap) {
-      t.like(result, { reason: "INVALID_ATTESTATION", message: "The attestation is refused. It is malformed." });
+      t.like(result, { reason: "INVALID_ATTESTATION", message: "The attestation is rejected. It is malformed." });
     } else {
       t.like(result, { notaryKey });
     }

@@ -306,7 +306,7 @@ for (const engine of engines.names) {
         ),
       ],
       ["another network", /of another network/, resign(block!, { genesisHash: sha256("another") }, authority)],
-      ["bytes", /cannot be read/, create(BlockSchema, { header: new Uint8Array([0xff]) })],
+      ["bytes", /cannot be decoded/, create(BlockSchema, { header: new Uint8Array([0xff]) })],
     ];
     for (const [what, message, bad] of cases) {
       const error = await t.throwsAsync(chain.apply(bad), undefined, what);

@@ -87,9 +87,9 @@ for (const engine of engines.names) {
     for (const [known, message] of [
       [
         { ...head, number: 3n, hash: "0x3" },
-        /^The newest block in the database is 0, and this node has made or applied 3 /,
+        /^The latest block in the database is 0, but this node has created or applied 3 /,
       ],
-      [{ ...head, hash: "0x0" }, /^The newest block in the database is 0, and this node has made or applied 0 /],
+      [{ ...head, hash: "0x0" }, /^The latest block in the database is 0, but this node has created or applied 0 /],
     ] as const) {
       let hasRun = false;
       const work = (): Promise<void> => {
@@ -109,7 +109,7 @@ for (const engine of engines.names) {
     await database.write.run((sql) => sql("blocks").delete());
     await t.throwsAsync(
       store.write(head, () => Promise.resolve()),
-      { message: /^The database has no block, and/ },
+      { message: /^The database has no block, but/ },
     );
   });
 

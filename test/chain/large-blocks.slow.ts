@@ -132,7 +132,7 @@ test("a block that no answer holds is refused, with the reason; ListBlocks gives
     t.is(status, 413);
     t.like(JSON.parse(text), {
       errorCode: "ANSWER_TOO_LARGE",
-      error: "Block 2 is larger than one answer holds; gatehouse.chain.v1.ChainService/ListBlocks gives it.",
+      error: "Block 2 is larger than one response can be; use gatehouse.chain.v1.ChainService/ListBlocks.",
     });
   }
   const request = { jsonrpc: "2.0", id: 1, method: "chain.getBlock", params: [2] };

@@ -299,7 +299,7 @@ test("an origin has its share, a sender too, and there is room for somebody else
   }
   const error = await t.throwsAsync(chain.submit(program(bob, 1), flood), { instanceOf: RpcError });
   t.like(error, { reason: "OVERLOADED", retryAfterS: 1 });
-  t.regex(error.message, /Too much of this address/);
+  t.regex(error.message, /pending transactions for this address/);
   const honest = await chain.submit(program(bob, 1), from("192.0.2.2"));
   await chain.submit(program(bob, 2), from("192.0.2.1", true));
   t.is(mempool.stats().refused.share, 1);

@@ -112,7 +112,7 @@ for (const engine of engines.names) {
       // Who looks first says so: the next block, or the walk over what is stored.
       t.regex(
         subsystems.chain.lastError.message,
-        /^The newest block in the database is 2, and this node has made or applied 3 \(|is not what the header of block 2 names|^The database holds transactions of blocks that it does not hold\./,
+        /^The latest block in the database is 2, but this node has created or applied 3 \(|is not what the header of block 2 names|^The database has transactions of blocks that it does not have\./,
       );
       const transaction = signTransaction(alice, 4, createPublic("p4", "{}"));
       // It waits, or is refused where the walk has looked at what it needs.

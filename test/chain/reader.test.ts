@@ -107,7 +107,10 @@ for (const engine of engines.names) {
 
     const transaction = signTransaction(alice, 3, createPublic("b", "{}"));
     const refused = readFailure(await t.throwsAsync(read.submitTransaction({ transaction })));
-    t.like(refused, { reason: "STATE_NOT_READY", message: "This node only reads; hand it to the node that writes." });
+    t.like(refused, {
+      reason: "STATE_NOT_READY",
+      message: "This node is read-only; submit the transaction to the writer.",
+    });
     await until(async () => (await read.getHead({})).number === 2n);
   });
 
@@ -130,8 +133,8 @@ for (const engine of engines.names) {
     await until(() => is(early, 503));
     const late = await startTestNode(t, { database, role: "reader" });
     for (const { port } of [early, late]) {
-      t.regex((await ask(port, path)).text, /it takes in a snapshot/);
-      t.regex((await ask(port, "/chain/head")).text, /it takes in a snapshot/);
+      t.regex((await ask(port, path)).text, /it is syncing from a snapshot/);
+      t.regex((await ask(port, "/chain/head")).text, /it is syncing from a snapshot/);
       t.is((await ask(port, "/readyz")).status, 503);
     }
     await endSync(opened.write);

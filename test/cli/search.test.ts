@@ -50,7 +50,7 @@ test("it says what it cannot look for", async (t) => {
   t.is(empty.code, 1);
   t.regex(
     empty.stderr,
-    /^gatehouse: The node rejected the request: What is searched must be more than spaces\. \(INVALID_REQUEST\)\n$/,
+    /^gatehouse: The node rejected the request: The query must not consist of spaces only\. \(INVALID_REQUEST\)\n$/,
   );
   t.is((await nobody("search")).code, 2);
   await node.stop();

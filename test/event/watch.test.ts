@@ -282,11 +282,11 @@ async function firstOf(listener: Listener): Promise<EventJson> {
 test("what cannot be asked for is refused with a sentence", async (t) => {
   const chain = await start(t);
   const refusals: readonly [query: string, sentence: RegExp][] = [
-    ["?from=x", /from must be the cursor of a message of this stream, as it was given, not "x"/],
-    ["?from=1.2.3", /from must be the cursor/],
-    ["?from=-1", /from must be the cursor/],
-    ["?from=0.1", /from must be the cursor/],
-    ["?from=99999999999999999999", /from must be the cursor/],
+    ["?from=x", /from must be an unchanged cursor of a message of this stream, not "x"/],
+    ["?from=1.2.3", /from must be an unchanged cursor/],
+    ["?from=-1", /from must be an unchanged cursor/],
+    ["?from=0.1", /from must be an unchanged cursor/],
+    ["?from=99999999999999999999", /from must be an unchanged cursor/],
     [`?fromBlock=${2n ** 60n}`, /fromBlock must be a whole number from 0 to 9007199254740991, not/],
     ["?fromBlock=x", /fromBlock must be a whole number/],
     ["?addresses=stor-1", /addresses must be stor- and 40 lower-case hex digits, not "stor-1"/],

@@ -127,7 +127,7 @@ const places: readonly Place[] = [
     column: "hash",
     where: () => `id = ${2 ** 21 + 1}`,
     path: ({ commitments }) => `/zk/merkle/proof/${commitments[0]}`,
-    says: /^(The path of commitment 0x|Nodes of the commitment tree in the database are not what was stored)/,
+    says: /^(The path of commitment 0x|Nodes of the commitment tree in the database are corrupt)/,
   },
   {
     title: "the newest root of the commitment tree",
@@ -135,7 +135,7 @@ const places: readonly Place[] = [
     column: "root",
     where: () => "block_number = 4",
     path: () => "/zk/merkle-root",
-    says: /^The root of the commitment tree after block 4 in the database is not what was stored/,
+    says: /^The root of the commitment tree after block 4 in the database is corrupt/,
   },
   {
     title: "a nullifier",
@@ -143,7 +143,7 @@ const places: readonly Place[] = [
     column: "transaction_hash",
     where: () => "1 = 1",
     path: ({ nullifier }) => `/zk/nullifier/${nullifier}`,
-    says: /^The nullifier 0x[0-9a-f]{64} in the database is not what was stored/,
+    says: /^The nullifier 0x[0-9a-f]{64} in the database is corrupt/,
   },
 ];
 

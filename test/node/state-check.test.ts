@@ -72,7 +72,7 @@ const forgeries: readonly Forgery[] = [
         ({ text }) => ({ text: text.replaceAll("words", "birds").replaceAll("100001", "999999") }),
         hashChunkRow,
       ),
-    says: ({ large }) => `The storage program ${large} in the database is not what was stored`,
+    says: ({ large }) => `The storage program ${large} in the database is corrupt`,
   },
   {
     title: "the metadata of a program",

@@ -184,7 +184,7 @@ test.serial("a sender who may not know of a program learns nothing by changing i
     for (const i of Object.keys(rules).keys()) {
       t.deepEqual(await fateOf(t, stranger, nonce++, change(addressOf(i))), never);
     }
-    t.regex((await fateOf(t, stranger, nonce++, change(open))).reason ?? "", /may not change|Only its owner/);
+    t.regex((await fateOf(t, stranger, nonce++, change(open))).reason ?? "", /may not change|Only the owner/);
   }
   const write: Operation = { case: "setField", value: { storageAddress: addressOf(1), field: "a", value: "1" } };
   t.like(await fateOf(t, writer, 1, write), { status: TransactionStatus.INCLUDED });

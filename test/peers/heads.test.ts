@@ -303,5 +303,5 @@ test("while a snapshot is taken in, no statement is taken, and the reason is sai
   const { heads, said, at, hide } = openHeads(t);
   at(100_000);
   hide();
-  t.throws(() => heads.take(said(20_000)), { message: /it takes in a snapshot/ });
+  t.throws(() => heads.take(said(20_000)), { message: /it is syncing from a snapshot/ });
 });

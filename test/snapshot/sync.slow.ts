@@ -130,7 +130,7 @@ test.serial("blocks without their transactions are told of as such, in every pro
     const gone = await ask(node.port, path);
     t.is(gone.status, 410);
     t.like(JSON.parse(gone.text), { errorCode: "PRUNED" });
-    t.regex(gone.text, /the oldest block that this node keeps whole is 31/);
+    t.regex(gone.text, /the oldest complete block here is 31/);
   }
   t.is((await ask(node.port, `/chain/blocks/${made + 1}`)).status, 200);
   t.is((await ask(node.port, "/chain/blocks/1000")).status, 404);

@@ -33,7 +33,7 @@ const access = (rule: object): Operation => ({
 const group = (members: readonly string[]) => ({ members: [...members], permissions: [] });
 
 const longField = "The name of a field must not be longer than 256 bytes.";
-const manyKeys = "An access rule names at most 1000 keys in all.";
+const manyKeys = "An access rule must have at most 1000 keys in total.";
 const tooDeep = "The document must not be nested deeper than 64 levels.";
 
 test("what can be an operation passes", (t) => {
@@ -56,12 +56,12 @@ test("what can be an operation passes", (t) => {
 
 test("what cannot be one is refused, whatever is stored, and its text is not told", (t) => {
   for (const [operation, why] of [
-    [{ case: undefined }, "The storage operation says nothing to do."],
+    [{ case: undefined }, "The storage operation is empty; set one of its changes."],
     [named("a", "7:x"), "The transaction's storage.create_program.salt must be text without NUL and without a colon."],
     [createPublic("p", `{"${"é".repeat(128)}x":1}`), longField],
     [createPublic("p", `{"${"\\u00e9".repeat(129)}":1}`), longField],
     [set("x".repeat(257)), "The transaction's storage.set_field.field must have at most 256 bytes."],
-    [set("a", '{"x":1,"\\u0078":2}'), "The value has an object with two members of one name."],
+    [set("a", '{"x":1,"\\u0078":2}'), "The value has an object with duplicate member names."],
     [set("a", nested(64)), tooDeep],
     [set("a", "["), "The value is not JSON."],
     [set("a", '"\\"'), "The value is not JSON."],
@@ -85,5 +85,5 @@ test("a group cannot be called what would make it the prototype of the others", 
     name,
   ]);
   const rule = fromBinary(AccessControlSchema, Buffer.concat([bytes, Buffer.from([0x12, 0])]));
-  t.throws(() => checkAccessControl(rule), { message: "No group of an access rule can be called __proto__." });
+  t.throws(() => checkAccessControl(rule), { message: "A group of an access rule must not be named __proto__." });
 });

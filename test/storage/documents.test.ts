@@ -32,7 +32,7 @@ const documents: readonly (readonly [what: string, text: string, why?: RegExp])[
   ["64 levels", nested(64)],
   ["more than 1 MiB", oneMiB(1), /at most 1048576 bytes/],
   ["65 levels", nested(65), /nested deeper than 64/],
-  ["the same name twice", '{"a":1,"a":2}', /two members of one name\.$/],
+  ["the same name twice", '{"a":1,"a":2}', /duplicate member names\.$/],
   ["no JSON", "{a:1}", /is not JSON/],
   ["nothing", "", /is not JSON/],
   ["more after its end", "{} {}", /is not JSON/],

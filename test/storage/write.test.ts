@@ -86,8 +86,8 @@ for (const engine of engines.names) {
       ["", "The document is not JSON."],
       ["{a:1}", "The document is not JSON."],
       ["NaN", "The document is not JSON."],
-      ['{"a":1,"b":2,"a":3}', "The document has an object with two members of one name."],
-      ['{"x":[{"a":1,"\\u0061":2}]}', "The document has an object with two members of one name."],
+      ['{"a":1,"b":2,"a":3}', "The document has an object with duplicate member names."],
+      ['{"x":[{"a":1,"\\u0061":2}]}', "The document has an object with duplicate member names."],
       [`${"[".repeat(65)}${"]".repeat(65)}`, "The document must not be nested deeper than 64 levels."],
       [
         `"${"x".repeat(1024 * 1024)}"`,
@@ -151,7 +151,10 @@ for (const engine of engines.names) {
     for (const [operation, why] of [
       [{ case: "setItem", value: { ...field, index: 1, value: "2" } }, /^The array has no item at this index\.$/],
       [{ case: "deleteItem", value: { ...field, index: 7 } }, /^The array has no item at this index\.$/],
-      [{ case: "appendItem", value: { storageAddress: address, field: "a", value: "1" } }, /^The field is no array\.$/],
+      [
+        { case: "appendItem", value: { storageAddress: address, field: "a", value: "1" } },
+        /^The field is not an array\.$/,
+      ],
       [
         { case: "appendItem", value: { storageAddress: address, field: "none", value: "1" } },
         /^The program has no such field\.$/,
@@ -160,13 +163,13 @@ for (const engine of engines.names) {
         { case: "deleteField", value: { storageAddress: address, field: "constructor" } },
         /^The program has no such field\.$/,
       ],
-      [set(array, "a", "1"), /^The document is no object; only objects have fields\.$/],
+      [set(array, "a", "1"), /^The document is not an object; only objects have fields\.$/],
       [set(address, "a", "{"), /The value is not JSON/],
       [set(address, "a", `"${"x".repeat(1024 * 1024 - 10)}"`), /would be larger than/],
       [set(address, "a", `${"[".repeat(64)}${"]".repeat(64)}`), /nested deeper than 64/],
       [set(`stor-${"0".repeat(40)}`, "a", "1"), /no storage program at this address/],
       [set("nowhere", "a", "1"), /storage_address must be stor-/],
-      [{ case: undefined }, /says nothing to do/],
+      [{ case: undefined }, /is empty; set one of its changes/],
     ] as const) {
       t.regex((await change(alice, operation as Operation))!, why);
     }
@@ -185,11 +188,11 @@ for (const engine of engines.names) {
     };
     const update: Operation = { case: "updateAccess", value: { storageAddress: address, access } };
     const remove: Operation = { case: "deleteProgram", value: { storageAddress: address } };
-    t.regex((await change(bob, update))!, /Only its owner/);
+    t.regex((await change(bob, update))!, /Only the owner/);
     t.is(await change(alice, update), undefined);
     t.is(await change(bob, set(address, "a", "2")), undefined);
     t.is(await data(address), '{"a":2}');
-    t.regex((await change(bob, remove))!, /Only its owner/);
+    t.regex((await change(bob, remove))!, /Only the owner/);
     t.is(
       await change(alice, {
         case: "updateAccess",
@@ -215,7 +218,7 @@ for (const engine of engines.names) {
     });
     t.is(await data(address), '"AP8="');
     t.like((await programs.findWithData(address))!.record, { encoding: "binary", type: "binary", sizeBytes: 2 });
-    t.regex((await change(alice, set(address, "a", "1")))!, /The document is no object/);
+    t.regex((await change(alice, set(address, "a", "1")))!, /The document is not an object/);
     await change(alice, { case: "writeProgram", value: { storageAddress: address } });
     t.is(await data(address), undefined);
     t.is(await change(alice, set(address, "a", "1")), undefined);
@@ -311,7 +314,7 @@ test("the items of any array are found, and duplicates of names anywhere", (t) =
     fc.property(json, (text) => {
       t.notThrows(() => checkJson(text, { what: "It" }));
       t.throws(() => checkJson(`[{"k":1,"x":${text},"k":2}]`, { what: "It" }), {
-        message: "It has an object with two members of one name.",
+        message: "It has an object with duplicate member names.",
       });
     }),
   );

@@ -111,7 +111,7 @@ export function createBlockStore(db: Queries): BlockStore {
           .select(transactionColumns.filter((name) => name !== "body")),
       );
       if (row !== undefined && row.row_hash !== hashTransactionRow(row)) {
-        throw new CorruptionError(`What the database says of the place of transaction ${hash} is not what was stored.`);
+        throw new CorruptionError(`The position of transaction ${hash} in the database is corrupt.`);
       }
       return row && BigInt(row.block_number);
     },
@@ -144,7 +144,7 @@ export function createBlockStore(db: Queries): BlockStore {
       );
       const { first, last, head } = row!;
       if (first !== null && (first < 1 || last! > (head ?? 0))) {
-        throw new CorruptionError("The database holds transactions of blocks that it does not hold.");
+        throw new CorruptionError("The database has transactions of blocks that it does not have.");
       }
     },
   };
@@ -290,10 +290,10 @@ function describeNewest(
   known: Pick<ChainHead, "number" | "hash">,
 ): string {
   const found =
-    newest === undefined ? "The database has no block" : `The newest block in the database is ${newest.number}`;
+    newest === undefined ? "The database has no block" : `The latest block in the database is ${newest.number}`;
   const hashes = newest === undefined ? known.hash : `${newest.hash}, ${known.hash}`;
   return (
-    `${found}, and this node has made or applied ${known.number} (${hashes}): blocks were taken out of the ` +
-    "database, or put into it, by something else. Nothing is written; stop the node and restore the database."
+    `${found}, but this node has created or applied ${known.number} (${hashes}): something else removed blocks from the ` +
+    "database, or added them. Nothing is written; stop the node and restore the database."
   );
 }

@@ -28,7 +28,7 @@ const keys = z.array(
   z
     .string()
     .regex(hex32)
-    .refine(isStrongKey, "it is a key that anybody can sign for, of small order or not written as keys are"),
+    .refine(isStrongKey, "the key is of small order, or not in canonical form, so anyone could sign for it"),
 );
 
 const genesisFile = z.looseObject({

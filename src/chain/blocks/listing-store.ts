@@ -87,7 +87,7 @@ export function createListings(db: Queries): Listings {
       });
       if (!fit && number >= (await findIndexedFrom(db))) {
         throw new CorruptionError(
-          `Transactions of block ${number} in the database are not found by who sent them and what they change.`,
+          `The transactions of block ${number} in the database are not found by sender and by program.`,
         );
       }
     },

@@ -126,7 +126,7 @@ async function findEntries({ store, of, before, filter, signal }: PageParts, wan
   if (next !== undefined && found.length === 0) {
     throw new RpcError(
       "ANSWER_TOO_LARGE",
-      "There are too many transactions that you may not read before the next that you may; name a block_number, too.",
+      `More than ${mostLookedAt} transactions that you may not read precede the next one that you may; add a block_number.`,
     );
   }
   return { entries: found.slice(0, wanted), areMore: next !== undefined };
@@ -135,6 +135,6 @@ async function findEntries({ store, of, before, filter, signal }: PageParts, wan
 /** Throws CorruptionError if a query returned a transaction that does not match its filter. */
 export function checkFound(isRight: boolean, { hash }: Pick<ListedTransaction, "hash">): void {
   if (!isRight) {
-    throw new CorruptionError(`Transaction ${hash} is found in the database by what it does not say.`);
+    throw new CorruptionError(`The index entry of transaction ${hash} in the database does not match the transaction.`);
   }
 }

@@ -11,7 +11,7 @@ export function noLatestBlock(hasGenesis: boolean, missing: "chain" | "genesis b
   return new RpcError(
     "STATE_NOT_READY",
     hasGenesis
-      ? "The node has no state yet: it takes in a snapshot."
+      ? "The node has no state yet: it is syncing from a snapshot."
       : `The node has no ${missing} yet; start it with --genesis FILE.`,
   );
 }

@@ -30,7 +30,7 @@ export function checkRetained(number: bigint, lowest: bigint): void {
   if (number < lowest) {
     throw new RpcError(
       "PRUNED",
-      `The transactions of block ${number} are not kept here; the oldest block that this node keeps whole is ${lowest}.`,
+      `This node does not keep the transactions of block ${number}; the oldest complete block here is ${lowest}.`,
     );
   }
 }

@@ -20,7 +20,7 @@ const columns = ["identity", "nonce", "row_hash"] as const;
 /** Returns the nonce of a row. Throws CorruptionError if the checksum does not match. */
 export function nonceOf(row: SenderRow): bigint {
   if (row.row_hash !== hashSenderRow(row)) {
-    throw new CorruptionError("The last nonce of a sender in the database is not what was stored.");
+    throw new CorruptionError("The last nonce of a sender in the database is corrupt.");
   }
   return BigInt(row.nonce);
 }

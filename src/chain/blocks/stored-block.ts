@@ -75,7 +75,7 @@ export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly T
   );
   if (!fit || header.transactionsHash !== hashOfHashes(transactionHashes)) {
     throw new CorruptionError(
-      `Block ${wanted} in the database does not hold the transactions that its header names; restore the database from a backup, or let the node follow the chain anew.`,
+      `Block ${wanted} in the database does not hold the transactions that its header names; restore the database from a backup, or sync the node again.`,
     );
   }
   const transactions = rows.map(({ body, signature }) => ({ body, signature }));
@@ -91,7 +91,7 @@ export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly T
 export function checkTransactionRow(row: TransactionRow): Transaction {
   if (row.hash !== sha256(row.body) || row.row_hash !== hashTransactionRow(row)) {
     throw new CorruptionError(
-      `Transaction ${row.hash} in the database is not the one that was signed; restore the database from a backup, or let the node follow the chain anew.`,
+      `Transaction ${row.hash} in the database is not the one that was signed; restore the database from a backup, or sync the node again.`,
     );
   }
   return create(TransactionSchema, { body: row.body, signature: row.signature });
@@ -100,7 +100,7 @@ export function checkTransactionRow(row: TransactionRow): Transaction {
 /** Creates the error for a stored block that differs from the signed one. */
 export function notSigned(number: number | bigint): CorruptionError {
   return new CorruptionError(
-    `Block ${number} in the database is not the one that was signed; restore the database from a backup, or let the node follow the chain anew.`,
+    `Block ${number} in the database is not the one that was signed; restore the database from a backup, or sync the node again.`,
   );
 }
 

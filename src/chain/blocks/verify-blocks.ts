@@ -134,7 +134,7 @@ async function verifyBeside({ store, checkEffects }: VerifyBlocksDeps, block: Ve
   for (const sender of new Set(transactions.map(({ body }) => body.sender))) {
     const nonce = transactions.findLast(({ body }) => body.sender === sender)!.body.nonce;
     if (((await store.lastNonce(sender)) ?? -1n) < nonce) {
-      throw new CorruptionError(`The database has forgotten nonces of senders that block ${number} holds.`);
+      throw new CorruptionError(`The database lacks nonces of senders in block ${number}.`);
     }
   }
   await store.checkListed(number, transactions);

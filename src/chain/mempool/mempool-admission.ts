@@ -81,7 +81,11 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
 
   function checkShareOfOrigin(origin: string | undefined, sizeBytes: number): void {
     if (!fits(index.heldByOrigin(origin), sizeBytes, least(maxOfOrigin, freeRoom()))) {
-      throw new RpcError("OVERLOADED", "Too much of this address waits for a block; try again in 1 s.", 1);
+      throw new RpcError(
+        "OVERLOADED",
+        "The quota of pending transactions for this address is used up; try again in 1 s.",
+        1,
+      );
     }
   }
 
@@ -93,7 +97,11 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
       checkShareOfOrigin(origin, sizeBytes);
     }
     if (!isExempt && !fits(index.heldBySender(sender), sizeBytes, maxOfSender)) {
-      throw new RpcError("OVERLOADED", "Too much of this sender waits for a block; try again in 1 s.", 1);
+      throw new RpcError(
+        "OVERLOADED",
+        "The quota of pending transactions for this sender is used up; try again in 1 s.",
+        1,
+      );
     }
   }
 
@@ -108,7 +116,7 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
       if (!mayWrite(entry.sender)) {
         throw new RpcError(
           "PERMISSION_DENIED",
-          "This node takes transactions of listed writers only, and this is none.",
+          "This node accepts transactions of listed writers only, and the sender is not listed.",
         );
       }
     });

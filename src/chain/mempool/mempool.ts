@@ -112,7 +112,7 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
       if (transaction !== undefined) {
         read.push({ hash, transaction });
       } else {
-        unreadable.set(hash, "It could not be read again from the database.");
+        unreadable.set(hash, "The transaction could not be read again from the database.");
       }
     }
     await settle([], unreadable);

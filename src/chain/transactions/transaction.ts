@@ -99,7 +99,7 @@ function readUnverified(signed: Transaction, { network }: ChainRules): ReadTrans
     throw new RpcError("INVALID_REQUEST", `The transaction is for another network; this one is ${network}.`);
   }
   if (body.operation.case === undefined) {
-    throw new RpcError("INVALID_REQUEST", "The transaction says nothing to do.");
+    throw new RpcError("INVALID_REQUEST", "The transaction has no operation.");
   }
   return { hash: sha256(signed.body), body, signed };
 }
@@ -291,6 +291,6 @@ function parse<T>(what: string, read: () => T): T {
   try {
     return read();
   } catch {
-    throw new RpcError("INVALID_REQUEST", `The ${what} cannot be read.`);
+    throw new RpcError("INVALID_REQUEST", `The ${what} cannot be decoded.`);
   }
 }

@@ -41,7 +41,7 @@ export function checkOperation({ operation }: StorageOperation): void {
     case "deleteProgram":
       return;
     case undefined:
-      throw new RpcError("INVALID_REQUEST", "The storage operation says nothing to do.");
+      throw new RpcError("INVALID_REQUEST", "The storage operation is empty; set one of its changes.");
   }
 }
 

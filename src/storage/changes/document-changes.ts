@@ -66,7 +66,7 @@ export async function changeItem(
     throw noField();
   }
   if (field.type !== "array") {
-    throw new RpcError("INVALID_FIELD_TYPE", "The field is no array.");
+    throw new RpcError("INVALID_FIELD_TYPE", "The field is not an array.");
   }
   if (field.items !== undefined) {
     checkIndex(change, field.items);

@@ -51,7 +51,7 @@ const accessText = z.strictObject({
 export function readProgram(given: SnapshotProgram): RestoredProgram {
   const { storageAddress: address, place, updatedMs, deleted } = given;
   if (!/^stor-[0-9a-f]{40}$/.test(address) || place < 1 || place > 2 ** 31 - 1) {
-    throw new WrongProgram("A program has no address, or no place.");
+    throw new WrongProgram("A program of the snapshot has no address, or no place.");
   }
   const common = { address, updated_ms: Number(updatedMs), deleted, ...noHashes };
   if (deleted) {
@@ -82,7 +82,7 @@ export function readProgram(given: SnapshotProgram): RestoredProgram {
     return { place, row, access, text, data: text, fields: plainFields(address, type, text), chunks: [] };
   }
   if (type !== "object" || bytes <= minPartsBytes) {
-    throw new WrongProgram("A document that is none in parts has a layout.");
+    throw new WrongProgram("A document that is stored as one text has a layout.");
   }
   return { place, row, access, text, ...cut(address, text!, layout.fields) };
 }
@@ -92,11 +92,11 @@ function readAccess({ owner, mode, access }: SnapshotProgram): AccessRule {
   try {
     json = JSON.parse(access);
   } catch {
-    throw new WrongProgram("The access rule of a program is no JSON.");
+    throw new WrongProgram("The access rule of a program is not JSON.");
   }
   const parsed = accessText.safeParse(json);
   if (!parsed.success || JSON.stringify(json) !== access || !["public", "owner", "restricted"].includes(mode)) {
-    throw new WrongProgram("The access rule of a program is none.");
+    throw new WrongProgram("The access rule of a program is not valid.");
   }
   return { owner, mode: mode as AccessRule["mode"], ...(json as z.infer<typeof accessText>) };
 }
@@ -131,7 +131,7 @@ function cut(
   let last = -1;
   for (const { position, pieces } of layout) {
     if (next.done === true || position <= last || position > 2 ** 31 - 1) {
-      throw new WrongProgram("The layout of a document does not fit to it.");
+      throw new WrongProgram("The layout of a document does not match the document.");
     }
     last = position;
     const { name, before, value } = next.value;
@@ -144,7 +144,7 @@ function cut(
     next = parts.next();
   }
   if (next.done !== true) {
-    throw new WrongProgram("The layout of a document does not fit to it.");
+    throw new WrongProgram("The layout of a document does not match the document.");
   }
   return { data: next.value, fields, chunks };
 }
@@ -168,7 +168,7 @@ function cutValue(
       item++;
     }
     if (item === first || ends[item - 1] !== end || position <= last || position > BigInt(Number.MAX_SAFE_INTEGER)) {
-      throw new WrongProgram("The layout of a document cuts it between no items.");
+      throw new WrongProgram("The layout of a document splits an item.");
     }
     const text = value.slice(start, end);
     const items = isArray ? item - first : 0;
@@ -176,7 +176,7 @@ function cutValue(
     [start, last] = [end, position];
   }
   if (item !== ends.length) {
-    throw new WrongProgram("The layout of a document leaves items out.");
+    throw new WrongProgram("The layout of a document omits items.");
   }
   return { chunks, rest: value.slice(start), items: isArray ? ends.length : 0 };
 }

@@ -80,7 +80,7 @@ export async function executeOperation(
       break;
     }
     case undefined:
-      throw new Error("An operation that says nothing to do was not refused when it was checked.");
+      throw new Error("An empty operation passed the check of its transaction.");
   }
   return work.bytes;
 }
@@ -186,7 +186,7 @@ async function findOwned(
 ): Promise<ChangeableProgram> {
   const program = await find(programs, address, work);
   if (program.access.owner !== sender) {
-    throw refusalOf(program, sender, "Only its owner may do this to a storage program.");
+    throw refusalOf(program, sender, "Only the owner of a storage program may do this.");
   }
   return program;
 }
@@ -207,6 +207,6 @@ function refusalOf({ access }: ChangeableProgram, sender: string, message: strin
  */
 function needObject({ encoding, type, sizeBytes }: ChangeableProgram): void {
   if (encoding !== "json" || (type !== "object" && sizeBytes > 0)) {
-    throw new RpcError("INVALID_FIELD_TYPE", "The document is no object; only objects have fields.");
+    throw new RpcError("INVALID_FIELD_TYPE", "The document is not an object; only objects have fields.");
   }
 }

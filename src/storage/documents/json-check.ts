@@ -32,7 +32,7 @@ export function checkJson(text: string, { what, levelsAround = 0, isDocument = f
     throw invalid(`${what} is not JSON.`);
   }
   if (hasTwins) {
-    throw invalid(`${what} has an object with two members of one name.`);
+    throw invalid(`${what} has an object with duplicate member names.`);
   }
   if (hasLongField) {
     throw invalid(`The name of a field must not be longer than ${maxFieldBytes} bytes.`);

@@ -33,11 +33,11 @@ export function checkAccessControl(given: AccessControl | undefined): void {
   }
   // Decoding a group named `__proto__` sets the prototype of the map, so the group would be missing from every list.
   if (Object.getPrototypeOf(given.groups) !== Object.prototype) {
-    throw new RpcError("INVALID_REQUEST", "No group of an access rule can be called __proto__.");
+    throw new RpcError("INVALID_REQUEST", "A group of an access rule must not be named __proto__.");
   }
   const lists = [given.allowed, given.blacklisted, ...Object.values(given.groups).map(({ members }) => members)];
   if (lists.reduce((sum, list) => sum + list.length, 0) > maxKeys) {
-    throw new RpcError("INVALID_REQUEST", `An access rule names at most ${maxKeys} keys in all.`);
+    throw new RpcError("INVALID_REQUEST", `An access rule must have at most ${maxKeys} keys in total.`);
   }
 }
 

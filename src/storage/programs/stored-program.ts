@@ -41,7 +41,7 @@ export type ProgramPart = "row" | "document" | "field" | "chunk of a field";
 
 export function damaged(address: string, part: ProgramPart): CorruptionError {
   return new CorruptionError(
-    `The storage program ${address} in the database is not what was stored: its ${part}; restore the database from a backup, or let the node follow the chain anew.`,
+    `The storage program ${address} in the database is corrupt: its ${part}; restore the database from a backup, or sync the node again.`,
   );
 }
 

@@ -67,7 +67,7 @@ test("from a commitment to a proof that is verified offline, and a nullifier tha
   t.like(await zk("nullify", element(8), "--proof", groth16, "--root", rootHash), {
     code: 1,
     stderr:
-      "gatehouse: The node rejected the request: The proof does not hold for this nullifier and root. (INVALID_PROOF)\n",
+      "gatehouse: The node rejected the request: The proof is not valid for this nullifier and root. (INVALID_PROOF)\n",
   });
   t.like(await zk("nullify", element(7)), { code: 1 });
   const spent = await zk("nullify", element(7), "--proof", groth16, "--root", rootHash, "--json");

@@ -120,9 +120,9 @@ export const testListings: StoreSuite = (engine, open) => {
         .where("position", 0)
         .update({ program: Buffer.alloc(20), sender: Buffer.alloc(32) }),
     );
-    await t.throwsAsync(store.checkListed(2n, block.transactions), { message: /who sent them and what they change/ });
+    await t.throwsAsync(store.checkListed(2n, block.transactions), { message: /not found by sender and by program/ });
     await t.throwsAsync(createProgramHistory(store)(`stor-${"0".repeat(40)}`, undefined, 10, signal), {
-      message: /by what it does not say/,
+      message: /does not match the transaction/,
     });
     await database.write.run((sql) => sql("block_bounds").update({ indexed_from: 3 }));
     await t.notThrowsAsync(store.checkListed(2n, block.transactions), "stored before they were found by it");

@@ -249,8 +249,7 @@ export function watcherCases(run: ForeignWatcher): Readonly<Record<string, (t: E
       t.like(await run(t, target, cursorFile).ended, {
         code: 1,
         stdout: "",
-        stderr:
-          'INVALID_REQUEST: from must be the cursor of a message of this stream, as it was given, not "yesterday".\n',
+        stderr: 'INVALID_REQUEST: from must be an unchanged cursor of a message of this stream, not "yesterday".\n',
       });
       await writeAs(alice, node.port, 1, createPublic("a", "{}"));
       await writeAs(alice, node.port, 2, createPublic("b", "{}"));
