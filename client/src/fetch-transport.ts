@@ -29,7 +29,7 @@ export function connectOverFetch(baseUrl: string, headers: Readonly<Record<strin
         return limited(response, { signal, maxBytes: isStream ? Infinity : maxBytesFrom(urlOf(input)) });
       } catch (cause) {
         signal?.throwIfAborted();
-        throw new ConnectError(`Nobody answers at ${baseUrl}.`, Code.Unavailable, undefined, undefined, cause);
+        throw new ConnectError(`No response from ${baseUrl}.`, Code.Unavailable, undefined, undefined, cause);
       }
     },
   });

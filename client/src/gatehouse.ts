@@ -149,7 +149,7 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
 function baseUrlOf(url: string | URL): string {
   const { protocol, href } = new URL(url);
   if (protocol !== "http:" && protocol !== "https:") {
-    throw new TypeError(`A node's URL begins with http:// or https://, not ${protocol}`);
+    throw new TypeError(`A node's URL must start with http:// or https://, not ${protocol}`);
   }
   return href.replace(/\/$/, "");
 }

@@ -26,7 +26,7 @@ export function toKnownSigner(signer: Signer): KnownSigner {
     async sign(bytes) {
       const signature = await signer.sign(bytes);
       if (!(signature instanceof Uint8Array) || signature.length !== 64) {
-        throw new TypeError("A signer's sign() must give the 64 bytes of an Ed25519 signature.");
+        throw new TypeError("A signer's sign() must return the 64 bytes of an Ed25519 signature.");
       }
       return signature;
     },

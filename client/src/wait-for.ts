@@ -145,7 +145,7 @@ async function look(
     if (status === TransactionStatus.REJECTED) {
       throw new GatehouseError(reason ?? "The transaction is rejected.", "REJECTED", { transactionHash: hash });
     }
-    const sentence = "The transaction is still pending; look again later.";
+    const sentence = "The transaction is still pending; check again later.";
     return new GatehouseError(sentence, "DEADLINE_EXCEEDED", { transactionHash: hash });
   } catch (thrown) {
     options.signal?.throwIfAborted();

@@ -398,7 +398,7 @@ test("errors have the node's reason, and those that tell of none have none", asy
   const port = await freePort();
   const nobody = connect(t, `http://127.0.0.1:${port}`, { retry: false });
   const unreachable = await t.throwsAsync(nobody.info.getVersion({}), { instanceOf: GatehouseError });
-  t.like(unreachable, { reason: "UNREACHABLE", message: `Nobody answers at http://127.0.0.1:${port}.` });
+  t.like(unreachable, { reason: "UNREACHABLE", message: `No response from http://127.0.0.1:${port}.` });
 });
 
 /** A transport that counts the calls that it carries. */

@@ -26,7 +26,7 @@ export function checkBlock(block: Block, network: ProofNetwork): CheckedBlock {
   const joined = new Uint8Array(32 * transactionHashes.length);
   transactionHashes.forEach((hash, i) => joined.set(bytesOf(hash), 32 * i));
   if (header.fields.transactionsHash !== hashOf(joined)) {
-    throw new ProofError("value", `The transactions of block ${header.number} are not those that its header is for.`);
+    throw new ProofError("value", `The transactions of block ${header.number} do not match its header.`);
   }
   return { ...header, transactionHashes, block };
 }
@@ -36,7 +36,7 @@ function hashOfTransaction({ body, withheldHash }: Transaction): string {
     return hashOf(body);
   }
   if (!hex32.test(withheldHash)) {
-    throw new ProofError("malformed", "The hash of a transaction is none.");
+    throw new ProofError("malformed", "The response has an invalid transaction hash.");
   }
   return withheldHash;
 }
@@ -55,7 +55,7 @@ export async function askForHeader(number: bigint, source: ProofSource): Promise
 async function ask(number: bigint, source: ProofSource): Promise<Block> {
   const { block } = await source.ask(ChainService.method.getBlock, { number });
   if (block === undefined || readHeader(block.header).number !== number) {
-    throw new ProofError("missing", `The answer does not have block ${number}.`);
+    throw new ProofError("missing", `The response does not have block ${number}.`);
   }
   return block;
 }

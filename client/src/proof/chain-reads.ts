@@ -48,12 +48,12 @@ export const chainReads = [
     }
     const blockNumber = await askForBlockOf(hash, source);
     if (blockNumber === undefined) {
-      throw unprovable("That a transaction is in no block");
+      throw unprovable("The absence of a transaction from all blocks");
     }
     const { transactionHashes, block } = await askForBlock(blockNumber, source);
     const place = transactionHashes.indexOf(hash);
     if (place === -1) {
-      throw new ProofError("missing", `The transaction is not in block ${blockNumber}, where it is said to be.`);
+      throw new ProofError("missing", `The transaction is not in block ${blockNumber}, contrary to the response.`);
     }
     const { body, withheldHash } = block.transactions[place]!;
     const isShown = request.withBody && withheldHash === undefined;
@@ -69,7 +69,7 @@ export const chainReads = [
   provedRead(method.submitTransaction, async ({ transaction }, { ask }) => {
     const { hash } = await ask(method.submitTransaction, { transaction });
     if (transaction !== undefined && hash !== hashOf(transaction.body)) {
-      throw new ProofError("value", "The node has answered another hash than that of the transaction.");
+      throw new ProofError("value", "The node returned another hash than that of the transaction.");
     }
     return { hash };
   }),

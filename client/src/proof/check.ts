@@ -101,7 +101,7 @@ function inPairs<Proof, Proved>(
   check: (text: string, proof: Proof) => Proved,
 ): Proved[] {
   if (asked.length !== proofs.length) {
-    throw new ProofError("missing", `The answer proves ${proofs.length} ${what}, not the ${asked.length} asked for.`);
+    throw new ProofError("missing", `The response proves ${proofs.length} ${what}, not the requested ${asked.length}.`);
   }
   return asked.map((text, i) => check(text, proofs[i]!));
 }
@@ -110,12 +110,12 @@ function checkNullifier(text: string, proof: NullifierProof, root: Uint8Array): 
   const nullifierHash = toHash(text);
   const { path, blockNumber, transactionHash } = proof;
   if (nullifierHash === undefined || proof.nullifierHash !== nullifierHash) {
-    throw new ProofError("missing", `The answer does not prove the nullifier ${text}, which was asked for.`);
+    throw new ProofError("missing", `The response does not prove the nullifier ${text}, which the request names.`);
   }
   const use = blockNumber === undefined || transactionHash === undefined ? undefined : { blockNumber, transactionHash };
   const isWhole = (blockNumber === undefined) === (transactionHash === undefined);
   if (!isWhole || (use !== undefined && !hex32.test(use.transactionHash))) {
-    throw new ProofError("malformed", "The answer does not say where the nullifier was spent.");
+    throw new ProofError("malformed", "The response does not say where the nullifier was spent.");
   }
   const valueHash = use && stateHashes.nullifier(use.blockNumber, bytesOf(use.transactionHash));
   const key = stateHashes.nullifierKey(bytesOf(nullifierHash));
@@ -126,7 +126,7 @@ function checkNullifier(text: string, proof: NullifierProof, root: Uint8Array): 
 function checkSender(asked: GetProofRequest, text: string, proof: SenderProof, root: Uint8Array): ProvedSender {
   const address = toPublicKey(text);
   if (address === undefined || proof.address !== address) {
-    throw new ProofError("missing", `The answer does not prove the sender ${text}, which was asked for.`);
+    throw new ProofError("missing", `The response does not prove the sender ${text}, which the request names.`);
   }
   const { path, state } = proof;
   const valueHash =
@@ -148,7 +148,7 @@ function checkCommitments(
   const what = "the commitment tree";
   const state = proof?.state;
   if (state?.case === "tree" && !hex32.test(state.value.root)) {
-    throw new ProofError("malformed", "The answer does not say what the root of the commitment tree is.");
+    throw new ProofError("malformed", "The response has no root of the commitment tree.");
   }
   const valueHash =
     state?.case === "tree"

@@ -41,8 +41,8 @@ export function readHeader(header: Uint8Array): BlockHeader {
  * @throws ProofError malformed, signature, network
  */
 export function checkSignedHead({ statement, signature }: SignedHead, network: ProofNetwork): HeadStatement {
-  const fields = decode(HeadStatementSchema, statement, "The statement that a block is the newest");
-  const what = `the statement that block ${fields.number} is the newest`;
+  const fields = decode(HeadStatementSchema, statement, "The statement that a block is the latest");
+  const what = `the statement that block ${fields.number} is the latest`;
   checkSigner({ what, prefix: headPrefix, content: statement, signature, network, ...fields });
   return fields;
 }
@@ -71,6 +71,6 @@ export function decode<Desc extends DescMessage>(desc: Desc, bytes: Uint8Array, 
   try {
     return fromBinary(desc, bytes);
   } catch (cause) {
-    throw new ProofError("malformed", `${what} cannot be read.`, { cause });
+    throw new ProofError("malformed", `${what} cannot be decoded.`, { cause });
   }
 }

@@ -16,6 +16,6 @@ export function readProofJson(text: string): GetProofResponse {
     }
     return fromJson(GetProofResponseSchema, json, { ignoreUnknownFields: true });
   } catch (cause) {
-    throw new ProofError("malformed", "This is no proof as a node answers it in JSON.", { cause });
+    throw new ProofError("malformed", "This is not a proof in the JSON form of a node's response.", { cause });
   }
 }

@@ -65,7 +65,7 @@ function withoutFields({ number, hash, header, signature }: CheckedHeader): Sign
 
 function blockZero({ signature }: Moment, { genesisHash, timestampMs }: ProofNetwork): ProvedBlock {
   if (signature.length > 0) {
-    throw new ProofError("malformed", "The answer has a signature, and no header that it is of.");
+    throw new ProofError("malformed", "The response has a signature, but no header.");
   }
   const stateRoot = emptyHash;
   const nothing = { commitmentRoot: undefined, signed: undefined };
@@ -74,13 +74,16 @@ function blockZero({ signature }: Moment, { genesisHash, timestampMs }: ProofNet
 
 function checkNumber(asked: GetProofRequest, { number, signed }: ProvedBlock, { seen }: ProofTrust): void {
   if (asked.block !== undefined && number !== asked.block) {
-    throw new ProofError("missing", `The answer is of block ${number}, not of block ${asked.block}.`);
+    throw new ProofError("missing", `The response is for block ${number}, not for block ${asked.block}.`);
   }
   if (seen === undefined) {
     return;
   }
   if (asked.block === undefined && number < seen.number) {
-    throw new ProofError("rollback", `The node answers as of block ${number}; block ${seen.number} was seen before.`);
+    throw new ProofError(
+      "rollback",
+      `The node responds with the state of block ${number}, but this client has seen block ${seen.number}.`,
+    );
   }
   needOneChain(signed, seen);
 }
@@ -99,25 +102,22 @@ function checkAge(block: ProvedBlock, { head }: Moment, { network, nowMs, maxAge
   if (head === undefined && block.signed === undefined) {
     throw new ProofError(
       "missing",
-      "Block 0 is signed by nobody, and nothing in the answer says that it is the newest.",
+      "Block 0 has no signature, and the response has no statement that it is the latest.",
     );
   }
   const said = head && checkSignedHead(head, network);
   if (said !== undefined && (said.number !== block.number || said.hash !== block.hash)) {
-    throw new ProofError(
-      "missing",
-      `An authority says of block ${said.number} that it is the newest, not of this one.`,
-    );
+    throw new ProofError("missing", `The authority's statement is about block ${said.number}, not about this block.`);
   }
   const isLater = said !== undefined && (said.timestampMs > block.saidMs || block.signed === undefined);
   const saidMs = isLater ? said.timestampMs : block.saidMs;
   const ageMs = nowMs - Number(saidMs);
   if (Math.abs(ageMs) > maxAgeS * 1000) {
     const seconds = Math.round(Math.abs(ageMs) / 1000);
-    const when = ageMs > 0 ? `${seconds} s ago` : `${seconds} s from now, by the clock here`;
+    const when = ageMs > 0 ? `${seconds} s ago` : `${seconds} s in the future, by the local clock`;
     throw new ProofError(
       "age",
-      `An authority last said ${when} that block ${block.number} is the newest; at most ${maxAgeS} s are allowed.`,
+      `The last statement of an authority that block ${block.number} is the latest was signed ${when}; the maximum age is ${maxAgeS} s.`,
     );
   }
   return { ...block, saidMs };

@@ -30,7 +30,7 @@ export function readProofNetwork(genesis: string, pinned?: string): ProofNetwork
   }
   const { authorities = [], timestamp = 0 } = parse(genesis);
   if (!isKeys(authorities) || !Number.isSafeInteger(timestamp)) {
-    throw new ProofError("malformed", "The genesis does not say who its authorities are.");
+    throw new ProofError("malformed", "The genesis has no list of authorities.");
   }
   return { genesisHash, genesis, authorities: new Set(authorities), timestampMs: BigInt(timestamp as number) };
 }
@@ -39,7 +39,7 @@ function parse(genesis: string): { readonly authorities?: unknown; readonly time
   try {
     return Object(JSON.parse(genesis)) as object;
   } catch (cause) {
-    throw new ProofError("malformed", "The genesis is no JSON.", { cause });
+    throw new ProofError("malformed", "The genesis is not JSON.", { cause });
   }
 }
 

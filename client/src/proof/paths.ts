@@ -20,11 +20,11 @@ export interface Claim {
  */
 export function checkPath(path: Path | undefined, { root, key, valueHash }: Claim, what: string): void {
   if (path === undefined) {
-    throw new ProofError("missing", `The answer has no path for ${what}.`);
+    throw new ProofError("missing", `The response has no path for ${what}.`);
   }
   const { siblings, other } = path;
   if (!leadsTo(root, treeHashes, key, valueHash, { siblings, other })) {
-    const is = valueHash === undefined ? "is not there" : "is as the node says";
+    const is = valueHash === undefined ? "does not exist" : "is as the response says";
     throw new ProofError("path", `The proof that ${what} ${is} does not lead to the root that was signed.`);
   }
 }

@@ -55,7 +55,10 @@ export function checkProgram(
     return undefined;
   }
   if (proof?.storageAddress !== storageAddress) {
-    throw new ProofError("missing", `The answer does not prove the program ${storageAddress}, which was asked for.`);
+    throw new ProofError(
+      "missing",
+      `The response does not prove the program ${storageAddress}, which the request names.`,
+    );
   }
   const { path, state } = proof;
   const valueHash = state.case === undefined ? undefined : state.case === "program" ? hashOf(state.value) : state.value;
@@ -75,7 +78,7 @@ export function checkProgram(
 /** Rejects a bare hash unless the request names a block. For the latest block, a node has the full value. */
 export function needPast({ block }: GetProofRequest, what: string): void {
   if (block === undefined) {
-    throw new ProofError("missing", `The answer has only a hash of ${what}.`);
+    throw new ProofError("missing", `The response has only a hash of ${what}.`);
   }
 }
 
@@ -104,7 +107,7 @@ function hashOfObject({ fieldsRoot, lastKey, tailHash }: ObjectState): Uint8Arra
 function readState(asked: GetProofRequest, state: ProgramState, address: string): ProvedProgramState {
   const record = decode(ProgramRecordSchema, state.record, "The record of the program");
   if (record.storageAddress !== address) {
-    throw new ProofError("value", `The record of the program ${address} is one of another.`);
+    throw new ProofError("value", `The record of the program ${address} is that of another program.`);
   }
   const hasMetadata = !isSame(state.metadataHash, nothing);
   const { document } = state;
@@ -121,20 +124,20 @@ function readState(asked: GetProofRequest, state: ProgramState, address: string)
 
 function readMetadata({ metadata, metadataHash }: ProgramState): string {
   if (metadata === undefined) {
-    throw new ProofError("missing", "The answer does not have the program's metadata.");
+    throw new ProofError("missing", "The response does not have the program's metadata.");
   }
   if (!isSame(stateHashes.text(metadata), metadataHash)) {
-    throw new ProofError("value", "The program's metadata are not those whose hash is proved.");
+    throw new ProofError("value", "The program's metadata does not match its proven hash.");
   }
   return metadata;
 }
 
 function readData({ data, document }: ProgramState): string {
   if (data === undefined) {
-    throw new ProofError("missing", "The answer does not have the program's document.");
+    throw new ProofError("missing", "The response does not have the program's document.");
   }
   if (!isDocument(data, document)) {
-    throw new ProofError("value", "The program's document is not the one whose hash is proved.");
+    throw new ProofError("value", "The program's document does not match its proven hash.");
   }
   return data;
 }
@@ -149,7 +152,7 @@ function isDocument(data: string, document: ProgramState["document"]): boolean {
 
 function readFields(names: readonly string[], { fieldsRoot, fields }: ObjectState): Map<string, string | undefined> {
   if (fields.length !== names.length) {
-    throw new ProofError("missing", `The answer proves ${fields.length} fields, not the ${names.length} asked for.`);
+    throw new ProofError("missing", `The response proves ${fields.length} fields, not the requested ${names.length}.`);
   }
   return new Map(names.map((name, i) => [name, readField(name, fields[i]!, fieldsRoot)]));
 }
@@ -157,7 +160,7 @@ function readFields(names: readonly string[], { fieldsRoot, fields }: ObjectStat
 function readField(name: string, proof: FieldProof, root: Uint8Array): string | undefined {
   const what = `the field ${JSON.stringify(name.slice(0, 100))}`;
   if (proof.name !== name) {
-    throw new ProofError("missing", `The answer does not prove ${what}, which was asked for.`);
+    throw new ProofError("missing", `The response does not prove ${what}, which the request names.`);
   }
   const { path, field } = proof;
   const valueHash =

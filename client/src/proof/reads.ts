@@ -43,7 +43,7 @@ export async function answerProved<I extends DescMessage, O extends DescMessage>
 ): Promise<MessageShape<O>> {
   const read = byName.get(nameOf(method));
   if (read === undefined) {
-    throw unprovable(`An answer of ${method.parent.typeName}.${method.name}`);
+    throw unprovable(`A response of ${method.parent.typeName}.${method.name}`);
   }
   return (await read.answer(create(method.input, request), source)) as MessageShape<O>;
 }

@@ -60,7 +60,7 @@ export function createProofSession(options: VerifyOptions): ProofSession {
   let network = options.genesis === undefined ? undefined : readProofNetwork(options.genesis, given);
   const genesisHash = network?.genesisHash ?? given ?? "";
   if (!hex32.test(genesisHash)) {
-    throw new TypeError("To verify, give genesisHash, 0x and 64 hex digits, or the text of the genesis.");
+    throw new TypeError("To verify, set genesisHash, 0x and 64 hex digits, or the text of the genesis.");
   }
   let { seen } = options;
 
@@ -115,7 +115,7 @@ async function askForProof(ask: AskNode, question: ProofQuestion) {
     return await ask(StateService.method.getProof, question);
   } catch (error) {
     if (error instanceof GatehouseError && provedReasons.has(error.reason)) {
-      throw new ProofError("missing", `The node gives no proof: ${error.message}`, { cause: error });
+      throw new ProofError("missing", `The node returned no proof: ${error.message}`, { cause: error });
     }
     throw error;
   }

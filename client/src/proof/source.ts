@@ -34,7 +34,7 @@ export function refusal([reason, message]: readonly [NodeReason, string]): Gateh
 
 /** Creates the error for a read that cannot be proven. */
 export function unprovable(what: string): ProofError {
-  return new ProofError("unprovable", `${what} cannot be proved, and this client believes nothing else.`);
+  return new ProofError("unprovable", `${what} cannot be proven, and this client accepts only proven responses.`);
 }
 
 /** Creates the error for a text with the wrong form, with the message that the node returns in the same case. */

@@ -23,7 +23,7 @@ async function needProgram(
   }
   const { program } = await prove({ storageAddress, ...parts });
   if (program?.kind === "changed") {
-    throw unprovable("What a program was after a block before its last change");
+    throw unprovable("The state of a program before its last change");
   }
   if (program?.kind !== "present" || program.record.deleted) {
     throw refusal(noProgram);

@@ -45,17 +45,17 @@ export const zkReads = [
     const wanted = request.root === undefined ? undefined : needHash("root", request.root);
     const { hashPair } = source;
     if (hashPair === undefined) {
-      throw unprovable("A path in the commitment tree, without a function that hashes as that does,");
+      throw unprovable("A path in the commitment tree, without the option verify.hashPair,");
     }
     const state = await source.prove({ withCommitments: true });
     const { rootHash, leafCount } = await rootOf(state, source);
     const root = wanted ?? rootHash;
     const { proof, blockNumber } = await source.ask(method.getMerkleProof, { commitment, root });
     if (proof?.leaf !== commitment || proof.root !== root || rootOfProof(proof, hashPair) !== root) {
-      throw new ProofError("path", "The path of the commitment does not lead to the root that it names.");
+      throw new ProofError("path", "The path of the commitment does not lead to its root.");
     }
     if (root === rootHash && proof.leafIndex >= leafCount) {
-      throw new ProofError("path", "The commitment is in a place where the tree has no leaves.");
+      throw new ProofError("path", "The position of the commitment is outside the tree.");
     }
     // The header of the block that created an older root proves it.
     await needMaker(root, blockNumber, state.block, source);
@@ -81,7 +81,7 @@ async function rootOf({ block, commitments }: ProvedState, { ask }: ProofSource)
       const isRight =
         hex32.test(rootHash) && isSame(stateHashes.commitments(bytesOf(rootHash), leafCount), commitments.valueHash);
       if (!isRight) {
-        throw new ProofError("value", "The root of the commitment tree is not the one whose hash is proved.");
+        throw new ProofError("value", "The root of the commitment tree does not match its proven hash.");
       }
       return { rootHash, leafCount };
     }
@@ -107,7 +107,7 @@ async function blockThatMade({ rootHash, leafCount }: Root, proved: ProvedBlock,
 async function needMaker(root: string, blockNumber: bigint, proved: ProvedBlock, source: ProofSource): Promise<void> {
   const fields = blockNumber === proved.number ? proved : (await askForHeader(blockNumber, source)).fields;
   if (fields.commitmentRoot !== root || blockNumber > proved.number) {
-    throw new ProofError("value", `The header of block ${blockNumber} does not say that it made the commitment root.`);
+    throw new ProofError("value", `The header of block ${blockNumber} does not have this commitment root.`);
   }
 }
 

@@ -133,7 +133,7 @@ export function kindsOfLies(otherProgram: string): KindOfLie[] {
     {
       name: "an old head",
       lie: (_, asked) => forged(asked, { timestampMs: BigInt(Date.now() - 3_600_000) }),
-      found: /said 3600 s ago|was seen before/,
+      found: /was signed 3600 s ago|has seen block/,
     },
     {
       name: "another network",
