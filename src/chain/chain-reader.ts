@@ -82,7 +82,7 @@ export function createChainReader(deps: ChainReaderDeps): ChainReader {
     submit: refuse,
     apply: refuse,
     dryRun: refuse,
-    seal: refuse,
+    produceBlock: refuse,
     signHead: refuse,
     now: () => looks.now(),
     stop: () => looks.stop(),

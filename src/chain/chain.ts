@@ -5,7 +5,7 @@
 import type { Block, SignedHead, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { isDatabaseError } from "../base/errors/database-error-kind.js";
 import { mapYielding } from "../base/async/yielding.js";
-import { applyNext, type BlockParts, dryRunNext, type Made, type SealingKey } from "./writer/blocks.js";
+import { applyNext, type BlockDeps, dryRunNext, type BuildResult, type AuthorityKey } from "./writer/blocks.js";
 import { createBlockBuilder } from "./writer/block-builder.js";
 import { FencedError } from "./blocks/fenced-error.js";
 import { signHead } from "./writer/head-statements.js";
@@ -22,14 +22,14 @@ import {
 import { copyHeader, type SignedHeader } from "./blocks/signed-headers.js";
 import type { ChainHead } from "./blocks/store.js";
 import {
-  beginBlock,
+  startBlock,
   type VerifiedBlock,
   verifyBlock,
   readTransaction,
   type UnsignedHeader,
 } from "./transactions/transaction.js";
 
-export interface ChainDeps<State> extends BlockParts<State> {
+export interface ChainDeps<State> extends BlockDeps<State> {
   readonly mempool: Mempool;
   /** Latest block at start; undefined if the node has no state yet. */
   readonly head: ChainHead | undefined;
@@ -77,12 +77,12 @@ export interface Chain {
    *
    * @param timeMs block time, raised to that of the previous block if earlier. Default: now.
    */
-  seal(key: SealingKey, timeMs?: number): Promise<Made>;
+  produceBlock(key: AuthorityKey, timeMs?: number): Promise<BuildResult>;
   /**
    * Signs a statement that the current head is the latest block at the given time. First confirms that the head is the
    * latest block in the database and that this node may write. Rejects with the errors of a block write.
    */
-  signHead(key: SealingKey, timeMs: number): Promise<SignedHead>;
+  signHead(key: AuthorityKey, timeMs: number): Promise<SignedHead>;
 }
 
 /** Chain of a node that writes. */
@@ -101,19 +101,22 @@ export interface WrittenChain extends Chain {
 /** Creates the chain of a node that writes. */
 export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
   const { store, mempool, nowMs } = deps;
-  const head = createNewest(deps);
+  const head = createLatestBlock(deps);
   const reading: Reading = {
     network: deps.genesis?.hash ?? "",
-    checkOperation: (operation) => deps.effects.checkOperation(operation),
+    checkOperation: (operation) => deps.executor.checkOperation(operation),
     known: createKnownTransactions(),
     checkAside: deps.checkAside,
   };
-  const makeBlock = createBlockBuilder(deps, reading);
+  const buildBlock = createBlockBuilder(deps, reading);
 
   /**
    * Advances the head to a stored block, if given, and removes its transactions and the rejected ones from the mempool.
    */
-  async function follow(block: VerifiedBlock | undefined, rejected: Made["rejected"] = new Map()): Promise<void> {
+  async function follow(
+    block: VerifiedBlock | undefined,
+    rejected: BuildResult["rejected"] = new Map(),
+  ): Promise<void> {
     if (block !== undefined) {
       head.follow(block);
       await deps.beforeNext?.(block.header.number);
@@ -125,7 +128,7 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
    * Adopts the block after the head, if the database has one. Only this node writes, so the block is its own, stored by
    * a commit whose outcome was lost.
    */
-  async function takeUpStored(): Promise<void> {
+  async function followStored(): Promise<void> {
     const before = head.known();
     const stored = before && (await store.block(before.number + 1n));
     const block = stored && (await verifyBlock(stored.block, reading));
@@ -133,24 +136,24 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
       await follow(block);
     }
   }
-  const inTurn = createBlockTurns(takeUpStored);
+  const enqueue = createBlockQueue(followStored);
 
   const confirm = (): Promise<void> => store.write(head.known(), () => Promise.resolve());
 
   return {
     head: () => head.known(),
 
-    confirm: () => inTurn(confirm),
+    confirm: () => enqueue(confirm),
 
     signHead: (key, timeMs) =>
-      inTurn(async () => {
-        const newest = head.need();
+      enqueue(async () => {
+        const latest = head.requireHead();
         await confirm();
-        return signHead(newest, key, timeMs);
+        return signHead(latest, key, timeMs);
       }),
 
     goOnFrom: (next) =>
-      inTurn(() => {
+      enqueue(() => {
         head.set(next);
         return Promise.resolve();
       }),
@@ -158,18 +161,18 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
 
     announce: (bytes, { origin }) => mempool.announce(bytes, origin),
 
-    submit: createSubmit(deps, head, reading, () => inTurn(() => Promise.resolve())),
+    submit: createSubmit(deps, head, reading, () => enqueue(() => Promise.resolve())),
 
     async apply(signed) {
-      head.need();
-      const beginning = beginBlock(signed, reading);
+      head.requireHead();
+      const started = startBlock(signed, reading);
       // Each block takes its position in the queue on arrival. Otherwise, a successor that is verified faster would
       // overtake.
-      beginning.catch(() => undefined);
-      return await inTurn(async () => {
-        const inReading = await beginning;
+      started.catch(() => undefined);
+      return await enqueue(async () => {
+        const inReading = await started;
         const { block } = inReading;
-        const before = head.need();
+        const before = head.requireHead();
         if (block.header.number <= before.number && (await store.header(block.header.number))?.hash === block.hash) {
           await inReading.signatures;
           return block.hash;
@@ -186,29 +189,29 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
     },
 
     async dryRun(signed, timestampMs) {
-      head.need();
+      head.requireHead();
       const transactions = await mapYielding(signed, (one) => readTransaction(one, reading));
-      return await inTurn(() => dryRunNext(transactions, timestampMs, head.need(), deps));
+      return await enqueue(() => dryRunNext(transactions, timestampMs, head.requireHead(), deps));
     },
 
-    seal: (key, timeMs = nowMs()) =>
-      inTurn(async () => {
-        const made = await makeBlock(key, head.need(), timeMs);
-        await follow(made.block, made.rejected);
-        return made;
+    produceBlock: (key, timeMs = nowMs()) =>
+      enqueue(async () => {
+        const built = await buildBlock(key, head.requireHead(), timeMs);
+        await follow(built.block, built.rejected);
+        return built;
       }),
   };
 }
 
 /** Creates the function that verifies transactions and adds them to the mempool. */
 function createSubmit<State>(
-  { store, mempool, effects, nowMs }: ChainDeps<State>,
-  head: ReturnType<typeof createNewest>,
+  { store, mempool, executor, nowMs }: ChainDeps<State>,
+  head: ReturnType<typeof createLatestBlock>,
   reading: Reading,
   untilBlock: () => Promise<void>,
 ): Chain["submit"] {
   return async (signed, from = {}) => {
-    head.need();
+    head.requireHead();
     mempool.arrive(signed.body.length, from.origin);
     const transaction = await verifyOffThread(signed, reading);
     const { hash, body } = transaction;
@@ -216,9 +219,9 @@ function createSubmit<State>(
       checkLifetime(body, nowMs());
       const lastNonce = await store.lastNonce(body.sender);
       checkNonce(body.nonce, lastNonce);
-      const { number, timestampMs } = head.need();
+      const { number, timestampMs } = head.requireHead();
       const timeMs = Math.max(nowMs(), Number(timestampMs));
-      await effects.check(transaction, { number: number + 1n, timeMs });
+      await executor.check(transaction, { number: number + 1n, timeMs });
       return lastNonce;
     };
     await mempool.admit(transaction, from, { check, untilBlock });
@@ -227,36 +230,36 @@ function createSubmit<State>(
 }
 
 /** Creates the holder of the latest block. */
-function createNewest(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onApplied">) {
+function createLatestBlock(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onApplied">) {
   const { onApplied } = deps;
-  let newest = deps.head;
+  let latest = deps.head;
 
   /**
    * Returns the latest block.
    *
    * @throws RpcError STATE_NOT_READY if the node has no chain, or while a snapshot sync runs.
    */
-  function need(): ChainHead {
-    if (newest === undefined) {
+  function requireHead(): ChainHead {
+    if (latest === undefined) {
       throw noLatestBlock(deps.genesis !== undefined);
     }
-    return newest;
+    return latest;
   }
 
   return {
-    known: () => newest,
-    need,
+    known: () => latest,
+    requireHead,
     set(head: ChainHead | undefined): void {
-      newest = head;
+      latest = head;
     },
     setLowest(lowestBlock: bigint): void {
-      newest = newest && { ...newest, lowestBlock };
+      latest = latest && { ...latest, lowestBlock };
     },
     /** Makes a stored block the head and reports it. */
     follow(block: VerifiedBlock): void {
-      const { genesisHash, lowestBlock } = need();
+      const { genesisHash, lowestBlock } = requireHead();
       const { number, hash, header, signature } = copyHeader(headerOf(block));
-      newest = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature, lowestBlock };
+      latest = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature, lowestBlock };
       onApplied(block);
     },
   };
@@ -266,22 +269,22 @@ function createNewest(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onAppli
  * Creates the queue that builds and applies blocks one at a time. A block whose write failed with a database error may
  * still be stored, for example if the response to the commit was lost. The next task checks for such a block first.
  */
-function createBlockTurns(takeUpStored: () => Promise<void>) {
+function createBlockQueue(followStored: () => Promise<void>) {
   let last: Promise<unknown> = Promise.resolve();
   let mayHaveStored = false;
 
-  async function begin(): Promise<void> {
+  async function prepare(): Promise<void> {
     if (mayHaveStored) {
-      await takeUpStored();
+      await followStored();
       mayHaveStored = false;
     }
   }
 
   return <T>(work: () => Promise<T>): Promise<T> => {
-    const result = last.then(begin).then(work);
+    const result = last.then(prepare).then(work);
     last = result.catch((error: unknown) => {
-      const isKeptOut = error instanceof FencedError && error.reason !== "newest";
-      mayHaveStored ||= isDatabaseError(error) && !isKeptOut;
+      const isFenced = error instanceof FencedError && error.reason !== "newest";
+      mayHaveStored ||= isDatabaseError(error) && !isFenced;
     });
     return result;
   };

@@ -71,7 +71,7 @@ export function createChainService(
     /** Submits a transaction from a client address and returns its hash. */
     submit(transaction: Transaction, address: string): Promise<string>;
   },
-  heads: Pick<HeadStatements, "newestStatement">,
+  heads: Pick<HeadStatements, "latestSignedHead">,
   store: Pick<
     ChainStore,
     | ("block" | "lowestBlock" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce")
@@ -99,7 +99,7 @@ export function createChainService(
       if (head === undefined) {
         throw noLatestBlock(chain.hasGenesis, "genesis block");
       }
-      return { ...head, head: heads.newestStatement(head.hash) };
+      return { ...head, head: heads.latestSignedHead(head.hash) };
     },
 
     async getBlock({ number: asked }, { caller }) {
@@ -219,7 +219,7 @@ function checkWeight(weight: BlockWeight): BlockWeight {
 /** Creates the consensus service, which applies blocks of an external block producer. */
 export function createConsensusService(
   chain: Pick<Chain, "apply" | "dryRun">,
-  heads: Pick<HeadStatements, "take">,
+  heads: Pick<HeadStatements, "accept">,
 ): Implementation<typeof ConsensusService> {
   return {
     async applyBlock({ block }) {
@@ -235,7 +235,7 @@ export function createConsensusService(
       if (head === undefined) {
         throw new RpcError("INVALID_REQUEST", "The request must hold a signed head.");
       }
-      heads.take(head);
+      heads.accept(head);
       return {};
     },
   };

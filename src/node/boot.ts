@@ -31,16 +31,16 @@ import { createSnapshotSyncStatus, type SnapshotSyncStatus } from "./chain/snaps
 import { type NodeLease, openLease } from "./chain/lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./serving/listeners.js";
 import { createNodeNetwork } from "./network/network.js";
-import type { NodeJoinDeps } from "./network/snapshot-sync.js";
+import type { NodeSnapshotSyncDeps } from "./network/snapshot-sync.js";
 import { pruneAsBlocksCome } from "./chain/pruning.js";
-import { makeBlocks } from "./chain/block-production.js";
+import { startBlockProduction } from "./chain/block-production.js";
 import { createNodeState } from "./chain/state.js";
 import { readSync } from "../snapshot/sync-store.js";
 import { createNodeSnapshotService, openSnapshots } from "./chain/snapshots.js";
 import { createPublicFacts } from "./serving/public-facts.js";
 import { createPublicServices } from "./serving/public-services.js";
 import { createBootedInfo, createDataServices, createEarlyServices, listInternalServices } from "./serving/services.js";
-import { type Standby, standBy } from "./chain/standby.js";
+import { type Standby, startStandby } from "./chain/standby.js";
 import { openTls } from "./serving/tls.js";
 import { createNodeWorkers } from "./serving/workers.js";
 import { startDataVerifier } from "./data/data-verifier.js";
@@ -51,7 +51,7 @@ const reportedElsewhere = "Another process runs it, and none has reported it to 
 export interface BootBeginning {
   readonly core: NodeCore;
   /** Writer lease that was acquired for this node in advance; undefined if the node acquires a lease itself. */
-  readonly taken: HeldLease | undefined;
+  readonly acquiredLease: HeldLease | undefined;
 }
 
 export const bootTable = BootTable.of<BootBeginning>()
@@ -128,7 +128,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "lease",
-    needs: ["core", "database", "key", "chainHealth", "taken"],
+    needs: ["core", "database", "key", "chainHealth", "acquiredLease"],
     provides: ["lease", "store"],
     async run({
       core,
@@ -241,7 +241,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     needs: ["database", "store", "genesis", "lease", "written", "joining", "data"],
     provides: ["join"],
     run({ database, store, genesis, lease, written, joining, data: { forgetAll } }): {
-      readonly join: NodeJoinDeps | undefined;
+      readonly join: NodeSnapshotSyncDeps | undefined;
     } {
       return written === undefined || genesis === undefined || lease === undefined
         ? { join: undefined }
@@ -387,7 +387,7 @@ export const bootTable = BootTable.of<BootBeginning>()
               peer: network.service,
               chain: chainServices.nodes,
               snapshot: createNodeSnapshotService(database.read, {
-                shelf: snapshots.shelf,
+                snapshotStore: snapshots.snapshotStore,
                 mayFollow: network.mayFollow,
               }),
             });
@@ -405,7 +405,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     needs: ["core", "genesis", "chain", "joining", "heads", "chainHealth", "key", "network", "forks", "lease"],
     provides: [],
     run: ({ core, network: { isSynced, whyUnknown, showClock }, forks: { whyStopped }, lease, ...parts }) =>
-      makeBlocks(core, {
+      startBlockProduction(core, {
         ...{ ...parts, whyUnknown, whyStopped, showClock },
         isSynced: () => lease?.isHeld() !== false && isSynced(),
       }),
@@ -420,9 +420,9 @@ export const bootTable = BootTable.of<BootBeginning>()
   .part({
     name: "standby",
     needs: ["core", "database", "key"],
-    provides: ["turn"],
+    provides: ["takeoverLease"],
     run: ({ core, ...parts }): Standby | Promise<Standby> =>
-      core.config.role === "standby" ? standBy(core, parts) : { turn: undefined },
+      core.config.role === "standby" ? startStandby(core, parts) : { takeoverLease: undefined },
   })
   .part({
     name: "watchers",

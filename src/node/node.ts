@@ -44,7 +44,7 @@ export interface RunningNode {
   /**
    * Writer lease that a standby acquires when it takes over; undefined if it stops before that. Set only on a standby.
    */
-  readonly turn: Promise<HeldLease | undefined> | undefined;
+  readonly takeoverLease: Promise<HeldLease | undefined> | undefined;
   readonly role: Config["role"];
   /** Number of processes that serve the public port in addition to the node's own. */
   readonly workers: number;
@@ -82,7 +82,7 @@ export interface StartOptions {
    */
   readonly onReload?: (reload: () => void) => void;
   /** Writer lease that was acquired for this node in advance; without it a writer acquires one itself. */
-  readonly taken?: HeldLease;
+  readonly acquiredLease?: HeldLease;
 }
 
 /**
@@ -93,7 +93,14 @@ export interface StartOptions {
  */
 export async function startNode(
   config: Config,
-  { processErrors, overload, stateHeadEveryMs = defaultStateHeadEveryMs, signal, onReload, taken }: StartOptions,
+  {
+    processErrors,
+    overload,
+    stateHeadEveryMs = defaultStateHeadEveryMs,
+    signal,
+    onReload,
+    acquiredLease,
+  }: StartOptions,
 ): Promise<RunningNode> {
   const core = createNodeCore({ config, processErrors, overload, stateHeadEveryMs, wake }, countSteps(bootTable.rows));
   const { lifecycle, progress, subsystems, shutdownHooks: stops } = core;
@@ -121,7 +128,7 @@ export async function startNode(
     if (signal?.aborted === true) {
       beginStop();
     }
-    booted = await boot.run({ core, taken });
+    booted = await boot.run({ core, acquiredLease });
   } catch (error) {
     const isAborted = lifecycle.isStopping();
     // Errors of the shutdown are in the log; the caller needs the error that ended the start.
@@ -178,7 +185,7 @@ function describeNode(
   booted: Booted,
   stop: () => Promise<void>,
 ): RunningNode {
-  const { key, network, chain, rpcPort, application, omniPort, controlPort, turn } = booted;
+  const { key, network, chain, rpcPort, application, omniPort, controlPort, takeoverLease } = booted;
   return {
     rpcUrl: core.addresses.rpcUrl,
     publicKey: key.publicKey,
@@ -191,7 +198,7 @@ function describeNode(
     mainLoop: network.mainLoop,
     chain,
     syncProgress: () => network.syncProgress(),
-    turn,
+    takeoverLease,
     role: core.config.role,
     workers: countWorkers(core.config),
     application,

@@ -27,18 +27,18 @@ export async function runNode(
   onReady(first);
 
   async function takeOver(): Promise<void> {
-    const taken = await first.turn;
+    const lease = await first.takeoverLease;
     const next = { ...config, ...portsOf(first, config), role: "writer", portDrift: "deny" } as const;
     // Errors of the shutdown are in the log.
     await first.stop().catch(() => undefined);
-    if (taken !== undefined && !ending.signal.aborted) {
-      node = await startNode(next, { ...options, taken, signal: ending.signal });
+    if (lease !== undefined && !ending.signal.aborted) {
+      node = await startNode(next, { ...options, acquiredLease: lease, signal: ending.signal });
       onReady(node);
     }
   }
 
-  const takenOver = first.turn && takeOver();
-  takenOver?.catch((error: unknown) => {
+  const takeover = first.takeoverLease && takeOver();
+  takeover?.catch((error: unknown) => {
     if (!(error instanceof StartAborted)) {
       onEnd(error);
     }
@@ -46,7 +46,7 @@ export async function runNode(
   return async () => {
     ending.abort();
     await first.stop();
-    await takenOver?.catch(() => undefined);
+    await takeover?.catch(() => undefined);
     await node.stop();
   };
 }

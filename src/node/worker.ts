@@ -193,14 +193,14 @@ function withPlainErrors(fields: object): object {
  */
 function takeHeads(
   { bus }: Pick<NodeCore, "bus">,
-  heads: Pick<HeadStatements, "take">,
+  heads: Pick<HeadStatements, "accept">,
   first: Uint8Array | undefined,
 ): (signed: Uint8Array) => void {
   let waiting: SignedHead | undefined;
   function tryToTake(): void {
     if (waiting !== undefined) {
       try {
-        heads.take(waiting);
+        heads.accept(waiting);
         waiting = undefined;
       } catch {
         // The signed head is not about the latest block of this worker. The next block may match.

@@ -14,15 +14,15 @@ export interface PeerServiceDeps extends HandshakeResponderDeps, RelayReceiverDe
    * time. The response then contains the state that this node has reached.
    */
   readonly onStatus: () => Promise<void>;
-  readonly doubles: DuplicateIdentities;
+  readonly duplicates: DuplicateIdentities;
 }
 
 export function createPeerService(deps: PeerServiceDeps): Implementation<typeof PeerService> {
-  const { self, book, challenges, doubles, readStatus, onStatus } = deps;
+  const { self, book, challenges, duplicates, readStatus, onStatus } = deps;
   const handshakes = createHandshakeResponder(deps);
-  const takeRelayed = createRelayReceiver(deps);
+  const acceptRelayed = createRelayReceiver(deps);
 
-  function needGenesis(): string {
+  function requireGenesis(): string {
     if (self.genesisHash === undefined) {
       throw new RpcError("STATE_NOT_READY", "The node has no genesis block yet.");
     }
@@ -33,22 +33,22 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
    * Returns some peers. If another process uses the caller's own key, its endpoint comes first, so that the caller can
    * dial it and detect the duplicate.
    */
-  function gossipFor(known: BookEntry | undefined, identity = "", most: number) {
-    const endpoint = doubles.of(known);
+  function gossipFor(known: BookEntry | undefined, identity = "", limit: number) {
+    const endpoint = duplicates.of(known);
     const double = endpoint === undefined ? [] : [{ endpoint, identity }];
-    return [...double, ...book.sample(most - double.length, identity)];
+    return [...double, ...book.sample(limit - double.length, identity)];
   }
 
   return {
     getChallenge: () => ({
-      ...{ genesisHash: needGenesis(), challenge: challenges.make() },
+      ...{ genesisHash: requireGenesis(), challenge: challenges.create() },
       instanceId: self.instanceId,
     }),
 
-    handshake: (request, { caller }) => handshakes.respond(request, needGenesis(), caller.identity),
+    handshake: (request, { caller }) => handshakes.respond(request, requireGenesis(), caller.identity),
 
     async exchangeStatus({ status, maxPeers }, { caller }) {
-      needGenesis();
+      requireGenesis();
       const known = caller.identity === undefined ? undefined : book.verified(caller.identity);
       if (known !== undefined && status !== undefined) {
         if (known.online) {
@@ -66,7 +66,7 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
     },
 
     relayTransactions: async (relayed, { caller }) => ({
-      outcomes: await takeRelayed(relayed, caller.address),
+      outcomes: await acceptRelayed(relayed, caller.address),
     }),
   };
 }

@@ -2,14 +2,14 @@
 import { sha256 } from "../base/crypto/hash.js";
 import { type ReadSnapshot, readSnapshot } from "./format.js";
 import type { SyncState } from "./sync-store.js";
-import { blame, type SnapshotPeers, within } from "./sources.js";
+import { dropCulprit, type SnapshotPeers, within } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
 /** Limit on peers queried for snapshots. */
-const mostAsked = 8;
+const maxQueried = 8;
 
 /** Snapshot that peers offer. */
-export interface SnapshotOffer {
+export interface DiscoveredSnapshot {
   readonly read: ReadSnapshot;
   /** Number of the snapshot's block. */
   readonly number: bigint;
@@ -27,16 +27,16 @@ const maxMissingMs = 10 * 60_000;
 export interface DiscoveryDeps {
   readonly peers: SnapshotPeers;
   readonly nowMs: () => number;
-  readonly target: Pick<SnapshotTarget, "state" | "check" | "isWorthIt" | "begin" | "abandon">;
+  readonly target: Pick<SnapshotTarget, "state" | "check" | "isWorthIt" | "abandon" | "start">;
 }
 
 /** Queries peers for their snapshots. Returns these by ID, and the peers that responded and that did not. */
-async function askAll({ peers, target }: DiscoveryDeps, signal: AbortSignal) {
+async function queryPeers({ peers, target }: DiscoveryDeps, signal: AbortSignal) {
   const found = new Map<string, { readonly read: ReadSnapshot; readonly number: bigint; readonly from: string[] }>();
-  const answered = new Set<string>();
-  const asked = peers.list().slice(0, mostAsked);
+  const responded = new Set<string>();
+  const queried = peers.list().slice(0, maxQueried);
   await Promise.all(
-    asked.map(async (endpoint) => {
+    queried.map(async (endpoint) => {
       try {
         for await (const bytes of within(peers.snapshots(endpoint, signal))) {
           const read = readSnapshot(bytes);
@@ -47,13 +47,13 @@ async function askAll({ peers, target }: DiscoveryDeps, signal: AbortSignal) {
             known.from.push(endpoint);
           }
         }
-        answered.add(endpoint);
+        responded.add(endpoint);
       } catch (error) {
-        blame(peers, endpoint, error, "It offers a snapshot that cannot be.");
+        dropCulprit(peers, endpoint, error, "It offers a snapshot that cannot be.");
       }
     }),
   );
-  return { found, asked, answered };
+  return { found, queried, responded };
 }
 
 export interface SnapshotDiscovery {
@@ -63,7 +63,7 @@ export interface SnapshotDiscovery {
    * respond, it is kept for up to {@link maxMissingMs}. Returns undefined if no snapshot is worthwhile, or if the
    * started one is kept although no peer offers it.
    */
-  select(signal: AbortSignal): Promise<(SnapshotOffer & { readonly state: SyncState }) | undefined>;
+  select(signal: AbortSignal): Promise<(DiscoveredSnapshot & { readonly state: SyncState }) | undefined>;
 }
 
 export function createDiscovery(deps: DiscoveryDeps): SnapshotDiscovery {
@@ -74,24 +74,26 @@ export function createDiscovery(deps: DiscoveryDeps): SnapshotDiscovery {
   let missingSinceMs: number | undefined;
 
   /** Returns true if no peer has the started snapshot, as far as is known. */
-  function isGone(asked: readonly string[], answered: ReadonlySet<string>): boolean {
-    if (answered.size === 0) {
+  function isGone(queried: readonly string[], responded: ReadonlySet<string>): boolean {
+    if (responded.size === 0) {
       return false;
     }
     missingSinceMs ??= nowMs();
-    const mayHaveIt = sources.length > 0 ? sources : asked;
-    return mayHaveIt.every((endpoint) => answered.has(endpoint)) || nowMs() - missingSinceMs >= maxMissingMs;
+    const mayHaveIt = sources.length > 0 ? sources : queried;
+    return mayHaveIt.every((endpoint) => responded.has(endpoint)) || nowMs() - missingSinceMs >= maxMissingMs;
   }
 
-  async function choose(signal: AbortSignal): Promise<(SnapshotOffer & { readonly state: SyncState }) | undefined> {
-    const begun = await target.state();
-    const { found, asked, answered } = await askAll(deps, signal);
-    if (begun !== undefined) {
-      const known = found.get(sha256(begun.snapshot));
+  async function choose(
+    signal: AbortSignal,
+  ): Promise<(DiscoveredSnapshot & { readonly state: SyncState }) | undefined> {
+    const started = await target.state();
+    const { found, queried, responded } = await queryPeers(deps, signal);
+    if (started !== undefined) {
+      const known = found.get(sha256(started.snapshot));
       if (known !== undefined) {
-        return { ...known, state: begun };
+        return { ...known, state: started };
       }
-      if (!isGone(asked, answered)) {
+      if (!isGone(queried, responded)) {
         return undefined;
       }
       await target.abandon();
@@ -104,7 +106,7 @@ export function createDiscovery(deps: DiscoveryDeps): SnapshotDiscovery {
     if (best === undefined) {
       return undefined;
     }
-    await target.begin(best.read);
+    await target.start(best.read);
     return { ...best, state: (await target.state())! };
   }
 

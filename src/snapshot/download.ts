@@ -6,21 +6,21 @@ import { createSerialQueue } from "../base/async/serial-queue.js";
 import { sha256, toHex32 } from "../base/crypto/hash.js";
 import { decodeEntries, maxChunkBytes, type ReadSnapshot } from "./format.js";
 import type { SyncState } from "./sync-store.js";
-import { mostHeaders, mostLeaves } from "./service.js";
+import { maxHeaders, maxLeaves } from "./service.js";
 import { type SnapshotPeers, type Sources, within, WrongPiece } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
 const decompress = promisify(inflate);
 
 /** Number of chunks downloaded concurrently. */
-const mostFetches = 4;
+const maxFetches = 4;
 /** Weights of a header and a leaf in the progress estimate: each takes as long as this many bytes of a chunk. */
-const [headerWeight, leafWeight] = [600, 2_000];
+const [headerCost, leafCost] = [600, 2_000];
 
 /** Returns the approximate size of the download in bytes, weighted by duration. */
-export function weigh({ snapshot: { chunks, commitmentTree } }: ReadSnapshot, number: bigint): number {
+export function estimateBytes({ snapshot: { chunks, commitmentTree } }: ReadSnapshot, number: bigint): number {
   const ofChunks = chunks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  return Number(number) * headerWeight + ofChunks + commitmentTree!.leafCount * leafWeight;
+  return Number(number) * headerCost + ofChunks + commitmentTree!.leafCount * leafCost;
 }
 
 /** Parameters of a download. */
@@ -41,9 +41,9 @@ export interface Fetch {
  * @param number number of the snapshot's block, which has the last header.
  */
 export async function fetchHeaders({ peers, target, sources, state, advance }: Fetch, number: number): Promise<void> {
-  advance((number + 1 - state.lowestHeader) * headerWeight, false);
+  advance((number + 1 - state.lowestHeader) * headerCost, false);
   for (let end = state.lowestHeader; end > 1;) {
-    const from = Math.max(1, end - mostHeaders);
+    const from = Math.max(1, end - maxHeaders);
     const count = end - from;
     await sources.use(async (endpoint, signal) => {
       const headers: SignedHeader[] = [];
@@ -55,14 +55,14 @@ export async function fetchHeaders({ peers, target, sources, state, advance }: F
       }
       await target.storeHeaders(from, headers);
     });
-    advance(count * headerWeight, true);
+    advance(count * headerCost, true);
     end = from;
   }
 }
 
 export async function fetchChunks({ peers, target, sources, read, state, advance }: Fetch): Promise<void> {
   const { chunks } = read.snapshot;
-  const inTurn = createSerialQueue();
+  const enqueue = createSerialQueue();
   const left = chunks.flatMap(({ node, sizeBytes }, i) => {
     const isThere = node.case === undefined || state.chunks.has(i);
     advance(isThere ? sizeBytes : 0, false);
@@ -70,14 +70,14 @@ export async function fetchChunks({ peers, target, sources, read, state, advance
   });
   let failed: unknown;
   await Promise.all(
-    Array.from({ length: mostFetches }, async () => {
+    Array.from({ length: maxFetches }, async () => {
       for (let index = left.shift(); index !== undefined && failed === undefined; index = left.shift()) {
         const chunk = index;
         try {
           const entries = await sources.use((endpoint, signal) =>
             readChunk(peers.chunk(endpoint, read.id, chunk, signal), read, chunk),
           );
-          await inTurn(() => target.storeChunk(read, chunk, entries));
+          await enqueue(() => target.storeChunk(read, chunk, entries));
           advance(chunks[chunk]!.sizeBytes, true);
         } catch (error) {
           failed ??= error;
@@ -115,9 +115,9 @@ async function readChunk(
 
 export async function fetchLeaves({ peers, target, sources, read, state, advance }: Fetch): Promise<void> {
   const { leafCount } = read.snapshot.commitmentTree!;
-  advance(state.leafCount * leafWeight, false);
-  for (let from = state.leafCount; from < leafCount; from += mostLeaves) {
-    const count = Math.min(mostLeaves, leafCount - from);
+  advance(state.leafCount * leafCost, false);
+  for (let from = state.leafCount; from < leafCount; from += maxLeaves) {
+    const count = Math.min(maxLeaves, leafCount - from);
     await sources.use(async (endpoint, signal) => {
       const leaves: Uint8Array[] = [];
       for await (const some of within(peers.leaves(endpoint, from, count, signal))) {
@@ -127,6 +127,6 @@ export async function fetchLeaves({ peers, target, sources, read, state, advance
       }
       await target.storeLeaves(read, from, leaves);
     });
-    advance(count * leafWeight, true);
+    advance(count * leafCost, true);
   }
 }

@@ -34,7 +34,7 @@ const recordHead = 2 * hashBytes;
 export const descriptionName = "snapshot";
 export const chunkName = (index: number): string => `${index}.chunk`;
 
-export interface MakeDeps {
+export interface SnapshotBuildDeps {
   /** Folder that is created for the snapshot. */
   readonly folder: string;
   /** Approximate size of the entire state. */
@@ -52,7 +52,7 @@ export interface MakeDeps {
 }
 
 /** Creates a snapshot and returns its description. Rejects if the entries do not match the state root of the header. */
-export async function makeSnapshot(deps: MakeDeps): Promise<Uint8Array> {
+export async function makeSnapshot(deps: SnapshotBuildDeps): Promise<Uint8Array> {
   const { folder, stateBytes, entries, rest, stateRoot, signal, chunkBytes = targetChunkBytes } = deps;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const bits = Math.min(maxFirstBits, Math.max(0, Math.ceil(Math.log2((filesOfChunk * stateBytes) / chunkBytes))));
@@ -155,7 +155,7 @@ function createWriter({
   readonly signal: AbortSignal;
   readonly chunkBytes: number;
 }) {
-  let made = 0;
+  let halfCount = 0;
 
   async function writeChunk(content: readonly Entry[], depth: number): Promise<void> {
     const entries = content.toSorted((a, b) => Buffer.compare(a.leaf.key, b.leaf.key));
@@ -190,7 +190,7 @@ function createWriter({
       await yieldToEventLoop();
       return;
     }
-    const halves = [join(folder, `${made++}.half`), join(folder, `${made++}.half`)] as const;
+    const halves = [join(folder, `${halfCount++}.half`), join(folder, `${halfCount++}.half`)] as const;
     const spool: [Buffer[], Buffer[]] = [[], []];
     const flush = async (): Promise<void> => {
       for (const side of [0, 1] as const) {

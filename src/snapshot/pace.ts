@@ -1,7 +1,7 @@
 /** Rate meter of a snapshot download: bytes per second, averaged over this many seconds. */
 const windowS = 10;
 
-export function createPace(nowMs: () => number) {
+export function createRateMeter(nowMs: () => number) {
   const counts = new Map<number, number>();
   let startMs = nowMs();
   const second = (): number => Math.floor(nowMs() / 1_000);

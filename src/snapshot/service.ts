@@ -8,7 +8,7 @@ import type { SnapshotStore } from "./store.js";
 
 export interface SnapshotServiceDeps {
   /** Snapshot store; undefined if this node stores no snapshots. */
-  readonly shelf: Pick<SnapshotStore, "list" | "chunk"> | undefined;
+  readonly snapshotStore: Pick<SnapshotStore, "list" | "chunk"> | undefined;
   /** Returns true if a peer may read the entire state, including private programs. */
   readonly mayFollow: (identity: string | undefined) => boolean;
   readonly headers: (from: number, count: number) => Promise<{ header: Uint8Array; signature: Uint8Array }[]>;
@@ -18,14 +18,14 @@ export interface SnapshotServiceDeps {
 /** Limits of one message: bytes of a chunk, and headers. */
 const pieceBytes = 256 * 1024;
 const messageHeaders = 256;
-export const mostHeaders = 1_024;
-export const mostLeaves = 16_384;
+export const maxHeaders = 1_024;
+export const maxLeaves = 16_384;
 const messageLeaves = 4_096;
 
 export function createSnapshotService(deps: SnapshotServiceDeps): Implementation<typeof SnapshotService> {
-  const { shelf, mayFollow, headers, leaves } = deps;
+  const { snapshotStore, mayFollow, headers, leaves } = deps;
   // Chunks are read one at a time, which limits memory use under concurrent requests.
-  const inTurn = createSerialQueue();
+  const enqueue = createSerialQueue();
 
   function checkCaller({ identity }: Caller): void {
     if (!mayFollow(identity)) {
@@ -36,12 +36,12 @@ export function createSnapshotService(deps: SnapshotServiceDeps): Implementation
   return {
     async *listSnapshots(_, { caller }) {
       checkCaller(caller);
-      yield* await Promise.resolve((shelf?.list() ?? []).map(({ bytes }) => ({ snapshot: bytes })));
+      yield* await Promise.resolve((snapshotStore?.list() ?? []).map(({ bytes }) => ({ snapshot: bytes })));
     },
 
     async *getSnapshotChunk({ snapshot, chunk }, { caller, signal }) {
       checkCaller(caller);
-      const bytes = await inTurn(async () => await shelf?.chunk(snapshot, chunk));
+      const bytes = await enqueue(async () => await snapshotStore?.chunk(snapshot, chunk));
       if (bytes === undefined) {
         throw new RpcError("NOT_FOUND", "There is no such chunk here, or no more.");
       }
@@ -51,33 +51,33 @@ export function createSnapshotService(deps: SnapshotServiceDeps): Implementation
     },
 
     async *listHeaders({ fromNumber, count }, { signal }) {
-      checkCount(count, mostHeaders);
+      checkCount(count, maxHeaders);
       const from = Number(fromNumber);
       for (let at = 0; at < count && !signal.aborted; at += messageHeaders) {
-        const wanted = Math.min(messageHeaders, count - at);
-        yield { headers: await readAll(wanted, headers(from + at, wanted)) };
+        const expected = Math.min(messageHeaders, count - at);
+        yield { headers: await readAll(expected, headers(from + at, expected)) };
       }
     },
 
     async *listCommitments({ from, count }, { signal }) {
-      checkCount(count, mostLeaves);
+      checkCount(count, maxLeaves);
       for (let at = 0; at < count && !signal.aborted; at += messageLeaves) {
-        const wanted = Math.min(messageLeaves, count - at);
-        yield { leaves: Buffer.concat(await readAll(wanted, leaves(from + at, wanted))) };
+        const expected = Math.min(messageLeaves, count - at);
+        yield { leaves: Buffer.concat(await readAll(expected, leaves(from + at, expected))) };
       }
     },
   };
 }
 
-function checkCount(count: number, most: number): void {
-  if (count > most) {
-    throw wrongValue("count", `a whole number from 0 to ${most}`, count);
+function checkCount(count: number, limit: number): void {
+  if (count > limit) {
+    throw wrongValue("count", `a whole number from 0 to ${limit}`, count);
   }
 }
 
-async function readAll<T>(wanted: number, read: Promise<T[]>): Promise<T[]> {
+async function readAll<T>(expected: number, read: Promise<T[]>): Promise<T[]> {
   const found = await read;
-  if (found.length !== wanted) {
+  if (found.length !== expected) {
     throw new RpcError("NOT_FOUND", "Not all of that is here.");
   }
   return found;

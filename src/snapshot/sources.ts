@@ -14,7 +14,7 @@ export interface SnapshotPeers {
   headers(endpoint: string, from: number, count: number, signal: AbortSignal): AsyncIterable<readonly SignedHeader[]>;
   leaves(endpoint: string, from: number, count: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** Drops a peer that does not respond or that sent invalid data. */
-  leave(endpoint: string, cause: "unreachable" | "dishonest", reason: string): void;
+  drop(endpoint: string, cause: "unreachable" | "dishonest", reason: string): void;
   /** Returns true if the error means that the peer does not respond; all other errors are local. */
   isUnanswered(error: unknown): boolean;
 }
@@ -28,11 +28,11 @@ export class WrongPiece extends Error {
 export class NoSource extends Error {}
 
 /** Drops the peer that caused an error. Rethrows errors that no peer caused. */
-export function blame(peers: SnapshotPeers, endpoint: string, error: unknown, what: string): void {
+export function dropCulprit(peers: SnapshotPeers, endpoint: string, error: unknown, what: string): void {
   if (error instanceof WrongSnapshot || error instanceof WrongPiece) {
-    peers.leave(endpoint, "dishonest", `${what} ${error.message}`);
+    peers.drop(endpoint, "dishonest", `${what} ${error.message}`);
   } else if (error instanceof Stalled || peers.isUnanswered(error)) {
-    peers.leave(endpoint, "unreachable", (error as Error).message);
+    peers.drop(endpoint, "unreachable", (error as Error).message);
   } else {
     throw error;
   }
@@ -54,28 +54,28 @@ export interface Sources {
  */
 export function createSources(peers: SnapshotPeers, from: readonly string[], signal: AbortSignal): Sources {
   let left = [...from];
-  let turn = 0;
+  let next = 0;
   const isAborted = (): boolean => signal.aborted;
   return {
     async use(work) {
       for (;;) {
-        const endpoint = left[turn++ % Math.max(left.length, 1)];
+        const endpoint = left[next++ % Math.max(left.length, 1)];
         if (endpoint === undefined || isAborted()) {
           throw new NoSource("No peer is left that has the snapshot.");
         }
-        const ended = new AbortController();
+        const controller = new AbortController();
         try {
-          return await work(endpoint, AbortSignal.any([signal, ended.signal]));
+          return await work(endpoint, AbortSignal.any([signal, controller.signal]));
         } catch (error) {
           if (error instanceof WrongSnapshot || isAborted()) {
             throw error;
           }
           if (left.includes(endpoint)) {
             left = left.filter((one) => one !== endpoint);
-            blame(peers, endpoint, error, "It sent what is no part of the snapshot.");
+            dropCulprit(peers, endpoint, error, "It sent what is no part of the snapshot.");
           }
         } finally {
-          ended.abort();
+          controller.abort();
         }
       }
     },
@@ -92,10 +92,10 @@ export async function* within<T>(coming: AsyncIterable<T>): AsyncGenerator<T, vo
     const stalled = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Stalled(`It sent nothing for ${stallMs / 1_000} s.`)), stallMs);
     });
-    const asked = iterator.next();
-    asked.catch(() => undefined);
+    const pending = iterator.next();
+    pending.catch(() => undefined);
     try {
-      const next = await Promise.race([asked, stalled]);
+      const next = await Promise.race([pending, stalled]);
       if (next.done === true) {
         return;
       }

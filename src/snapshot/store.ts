@@ -13,21 +13,21 @@ import { chunkName, descriptionName } from "./make.js";
 const decompress = promisify(inflate);
 
 /** Number of latest snapshots to retain. */
-const keptSnapshots = 2;
+const retainedSnapshots = 2;
 /** Time since the last request of a chunk for which an older snapshot is still retained. */
-const leftForMs = 600_000;
+const retainForMs = 600_000;
 /** Hard limit on stored snapshots. */
-const mostSnapshots = 4;
+const maxSnapshots = 4;
 
-const makingName = "making";
+const draftName = "making";
 
-export interface ShelfDeps {
+export interface SnapshotStoreDeps {
   readonly folder: string;
   /** Returns the block number of a header; undefined if the header is not part of this chain. */
   readonly numberOf: (header: Uint8Array) => Promise<bigint | undefined>;
   readonly nowMs: () => number;
   /** Called with the path of a corrupt file. */
-  readonly onDamaged: (path: string) => void;
+  readonly onCorrupt: (path: string) => void;
 }
 
 /** Stored snapshots, and a folder for the creation of the next one. */
@@ -37,52 +37,57 @@ export interface SnapshotStore {
   /** Returns a compressed chunk; undefined if it does not exist or is corrupt. */
   chunk(id: string, index: number): Promise<Uint8Array | undefined>;
   /** Returns the path of a folder for a new snapshot. The folder does not exist yet. */
-  place(): Promise<string>;
+  newFolder(): Promise<string>;
   /** Adds the snapshot that was created in that folder, for the state after this block. */
   add(number: bigint, bytes: Uint8Array): Promise<void>;
 }
 
-interface Kept extends ReadSnapshot {
+interface StoredSnapshot extends ReadSnapshot {
   readonly number: bigint;
   readonly folder: string;
-  askedMs: number;
+  requestedMs: number;
 }
 
 /** Opens the snapshot store. Deletes snapshots that are incomplete, unreadable or from another chain. */
-export async function openSnapshotStore({ folder, numberOf, nowMs, onDamaged }: ShelfDeps): Promise<SnapshotStore> {
-  let kept: readonly Kept[] = [];
-  const making = join(folder, makingName);
+export async function openSnapshotStore({
+  folder,
+  numberOf,
+  nowMs,
+  onCorrupt,
+}: SnapshotStoreDeps): Promise<SnapshotStore> {
+  let stored: readonly StoredSnapshot[] = [];
+  const draft = join(folder, draftName);
 
-  async function take(path: string): Promise<Kept | undefined> {
+  async function load(path: string): Promise<StoredSnapshot | undefined> {
     try {
       const read = readSnapshot(await readFile(join(path, descriptionName)));
       const number = await numberOf(read.snapshot.header);
-      return number === undefined ? undefined : { ...read, number, folder: path, askedMs: -Infinity };
+      return number === undefined ? undefined : { ...read, number, folder: path, requestedMs: -Infinity };
     } catch {
       return undefined;
     }
   }
 
-  async function remove(gone: Pick<Kept, "folder">): Promise<void> {
-    kept = kept.filter(({ folder: of }) => of !== gone.folder);
+  async function remove(gone: Pick<StoredSnapshot, "folder">): Promise<void> {
+    stored = stored.filter(({ folder: of }) => of !== gone.folder);
     await rm(gone.folder, { recursive: true, force: true });
   }
 
   async function removeOld(): Promise<void> {
-    const [, ...older] = kept.slice(keptSnapshots - 1);
+    const [, ...older] = stored.slice(retainedSnapshots - 1);
     for (const [i, one] of older.entries()) {
-      if (one.askedMs + leftForMs < nowMs() || i + keptSnapshots >= mostSnapshots) {
+      if (one.requestedMs + retainForMs < nowMs() || i + retainedSnapshots >= maxSnapshots) {
         await remove(one);
       }
     }
   }
 
-  const byNumber = (a: Kept, b: Kept): number => Number(b.number - a.number);
+  const byNumber = (a: StoredSnapshot, b: StoredSnapshot): number => Number(b.number - a.number);
   if (existsSync(folder)) {
     for (const name of await readdir(folder)) {
       const path = join(folder, name);
-      const found = name === makingName ? undefined : await take(path);
-      kept = found === undefined ? kept : [...kept, found].sort(byNumber);
+      const found = name === draftName ? undefined : await load(path);
+      stored = found === undefined ? stored : [...stored, found].sort(byNumber);
       if (found === undefined) {
         await rm(path, { recursive: true, force: true });
       }
@@ -90,15 +95,15 @@ export async function openSnapshotStore({ folder, numberOf, nowMs, onDamaged }: 
   }
 
   return {
-    list: () => kept,
+    list: () => stored,
 
     async chunk(id, index) {
-      const found = kept.find((one) => one.id === id);
+      const found = stored.find((one) => one.id === id);
       const described = found?.snapshot.chunks[index];
       if (found === undefined || described?.node.case === undefined) {
         return undefined;
       }
-      found.askedMs = nowMs();
+      found.requestedMs = nowMs();
       const path = join(found.folder, chunkName(index));
       try {
         const bytes = await readFile(path);
@@ -109,26 +114,27 @@ export async function openSnapshotStore({ folder, numberOf, nowMs, onDamaged }: 
       } catch {
         // Treated like a chunk with the wrong content.
       }
-      onDamaged(path);
+      onCorrupt(path);
       await remove(found);
       return undefined;
     },
 
-    async place() {
+    async newFolder() {
       await makePrivateDirectory(folder);
-      await rm(making, { recursive: true, force: true });
-      return making;
+      await rm(draft, { recursive: true, force: true });
+      return draft;
     },
 
     async add(number, bytes) {
       const read = readSnapshot(bytes);
       const path = join(folder, `${number}-${read.id.slice(2, 18)}`);
       await rm(path, { recursive: true, force: true });
-      await rename(making, path);
+      await rename(draft, path);
       await syncDirectory(folder);
-      kept = [{ ...read, number, folder: path, askedMs: -Infinity }, ...kept.filter((one) => one.folder !== path)].sort(
-        byNumber,
-      );
+      stored = [
+        { ...read, number, folder: path, requestedMs: -Infinity },
+        ...stored.filter((one) => one.folder !== path),
+      ].sort(byNumber);
       await removeOld();
     },
   };

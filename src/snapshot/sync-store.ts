@@ -30,7 +30,7 @@ export async function readSync(db: Queries): Promise<SyncState | undefined> {
 }
 
 /** Records the start of a snapshot sync. */
-export async function beginSync(db: Queries, snapshot: Uint8Array, blockNumber: bigint): Promise<void> {
+export async function startSync(db: Queries, snapshot: Uint8Array, blockNumber: bigint): Promise<void> {
   const number = Number(blockNumber);
   await db.run((sql) =>
     sql("snapshot_join").insert({

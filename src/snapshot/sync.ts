@@ -4,9 +4,9 @@
  * so an interrupted sync resumes after the last stored part. Peers that send invalid data are reported and dropped.
  */
 import { createDiscovery } from "./discovery.js";
-import { fetchChunks, fetchHeaders, fetchLeaves, weigh } from "./download.js";
+import { fetchChunks, fetchHeaders, fetchLeaves, estimateBytes } from "./download.js";
 import { WrongSnapshot } from "./format.js";
-import { createPace } from "./pace.js";
+import { createRateMeter } from "./pace.js";
 import { createSources, NoSource, type SnapshotPeers } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
@@ -35,14 +35,14 @@ export interface JoinDeps {
 
 /** Creates a snapshot sync. */
 export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps) {
-  const pace = createPace(nowMs);
+  const rate = createRateMeter(nowMs);
   const discovery = createDiscovery({ peers, target, nowMs });
   let progress: { readonly block: bigint; readonly totalBytes: number; doneBytes: number } | undefined;
 
   function advance(bytes: number, isNew: boolean): void {
     progress!.doneBytes += bytes;
     if (isNew) {
-      pace.count(bytes);
+      rate.count(bytes);
     }
   }
 
@@ -51,7 +51,7 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps)
       if (progress === undefined) {
         return undefined;
       }
-      const bytesPerS = pace.perS();
+      const bytesPerS = rate.perS();
       const left = Math.max(0, progress.totalBytes - progress.doneBytes);
       return { ...progress, bytesPerS, leftS: bytesPerS > 0 ? left / bytesPerS : undefined };
     },
@@ -64,8 +64,8 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps)
       }
       const { read, number, from, state } = chosen;
       onChosen(number, from.length, state.chunks.size > 0 || state.lowestHeader <= Number(number));
-      progress = { block: number, totalBytes: weigh(read, number), doneBytes: 0 };
-      pace.reset();
+      progress = { block: number, totalBytes: estimateBytes(read, number), doneBytes: 0 };
+      rate.reset();
       const fetch = { peers, target, sources: createSources(peers, from, signal), read, state, advance };
       try {
         await fetchHeaders(fetch, Number(number));
@@ -77,7 +77,7 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps)
         if (error instanceof WrongSnapshot) {
           // The description itself is invalid, so every peer that offers it is dropped.
           from.forEach((endpoint) =>
-            peers.leave(endpoint, "dishonest", `It offers a snapshot that cannot be. ${error.message}`),
+            peers.drop(endpoint, "dishonest", `It offers a snapshot that cannot be. ${error.message}`),
           );
           await target.abandon();
           return "interrupted";

@@ -10,7 +10,7 @@ export interface SnapshotTarget {
   check(read: ReadSnapshot): bigint;
   /** Returns true if a snapshot of this block is worth downloading. Not applied to a sync in progress. */
   isWorthIt(number: bigint): boolean;
-  begin(read: ReadSnapshot): Promise<void>;
+  start(read: ReadSnapshot): Promise<void>;
   /** Throws WrongPiece if the headers do not precede the stored ones. */
   storeHeaders(from: number, headers: readonly SignedHeader[]): Promise<void>;
   /** Throws WrongSnapshot if the entries contradict the description. */

@@ -184,14 +184,14 @@ export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartO
   if (leaves.length !== Math.min(partLeaves, tree.leafCount - from) || leaves.some((leaf) => leaf >= fieldOrder)) {
     return "wrong leaves";
   }
-  const grown = await growPart(changes, leaves, part);
-  if (new Set(leaves).size !== leaves.length || toHex(grown.node) !== toHex32(tree.parts[from / partLeaves]!)) {
+  const appended = await appendPart(changes, leaves, part);
+  if (new Set(leaves).size !== leaves.length || toHex(appended.node) !== toHex32(tree.parts[from / partLeaves]!)) {
     return "wrong leaves";
   }
-  for (const runs of grown.runs) {
+  for (const runs of appended.runs) {
     await changes.insertNodes(runs);
   }
-  for (const { known, root, edge } of grown.roots) {
+  for (const { known, root, edge } of appended.roots) {
     const { block, root: named } = await momentOf(known.blockNumber);
     if (named !== root) {
       return "wrong snapshot";
@@ -202,7 +202,7 @@ export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartO
 }
 
 /** Computes the nodes and roots that the leaves add to the tree, one root after the other, without storing anything. */
-async function growPart(changes: TreeChanges, leaves: readonly bigint[], { tree, from, foldAll }: LeavesPart) {
+async function appendPart(changes: TreeChanges, leaves: readonly bigint[], { tree, from, foldAll }: LeavesPart) {
   const end = from + leaves.length;
   const inPart = new Map(tree.knownRoots.map((known) => [known.leafCount, known]));
   const stops = [...inPart.keys()].filter((count) => count > from && count < end);
@@ -221,11 +221,11 @@ async function growPart(changes: TreeChanges, leaves: readonly bigint[], { tree,
       roots.push({ known, root: rootOf(stop, peaks), edge: edge.map((one) => one ?? 0n) });
     }
   }
-  const whole = all
+  const complete = all
     .at(-1)!
     .find(({ level }) => level === partLevels)
     ?.hashes.at(-1);
-  return { runs: all, roots, node: whole ?? edgeOf(leaves.length, peaks)[partLevels]! };
+  return { runs: all, roots, node: complete ?? edgeOf(leaves.length, peaks)[partLevels]! };
 }
 
 /**

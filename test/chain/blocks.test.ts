@@ -62,12 +62,12 @@ for (const engine of engines.names) {
     t.deepEqual(await store.fate(hash), { status: "pending" });
     t.is(await store.pendingCount(), 1);
 
-    const { block } = await chain.seal(authority);
+    const { block } = await chain.produceBlock(authority);
     t.deepEqual(await store.fate(hash), { status: "included", blockNumber: 1n });
     t.is(await store.pendingCount(), 0);
     t.is(chain.head()!.hash, block!.hash);
     t.is(await chain.submit(transaction), hash);
-    t.is((await chain.seal(authority)).block, undefined);
+    t.is((await chain.produceBlock(authority)).block, undefined);
     t.is(chain.head()!.number, 1n);
   });
 }
@@ -94,7 +94,7 @@ for (const engine of engines.names) {
       t.is(reasonOf(await t.throwsAsync(chain.submit(transaction))), reason);
     }
     await chain.submit(good);
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     const used = await t.throwsAsync(chain.submit(sign(alice, 5, createPublic("b", "{}"))));
     t.regex(used.message, /nonce 5 is used/);
   });
@@ -106,7 +106,7 @@ for (const engine of engines.names) {
     const good = await chain.submit(sign(alice, 1, createPublic("a", "{}")));
     const bad = await chain.submit(sign(alice, 2, { case: "deleteProgram", value: { storageAddress: nowhere } }));
     const last = await chain.submit(sign(alice, 3, createPublic("c", "{}")));
-    const { block } = await chain.seal(authority);
+    const { block } = await chain.produceBlock(authority);
     t.deepEqual(describeBlock(block!.signed).transactionHashes, [good, last]);
     t.deepEqual(await store.fate(bad), { status: "rejected", reason: "There is no storage program at this address." });
     t.is(await store.pendingCount(), 0);
@@ -126,7 +126,7 @@ for (const engine of engines.names) {
     for (const nonce of [3, 1, 2]) {
       await chain.submit(sign(alice, nonce, createPublic(`n${nonce}`, "{}")));
     }
-    const { block } = await chain.seal(authority);
+    const { block } = await chain.produceBlock(authority);
     t.deepEqual(
       block!.transactions.map(({ body }) => body.nonce),
       [1n, 2n, 3n],
@@ -154,7 +154,7 @@ for (const engine of engines.names) {
     const { chain, store } = await open(t, engine);
     for (let nonce = 1; nonce <= 30; nonce++) {
       const hash = await chain.submit(sign(alice, nonce, createPublic("a", "{}")));
-      const sealed = chain.seal(authority);
+      const sealed = chain.produceBlock(authority);
       for (let look = 0; look < 25; look++) {
         t.not(await store.fate(hash), undefined);
       }
@@ -187,7 +187,7 @@ test("what could not be put into the mempool does not fill it", async (t) => {
       timestampMs: 0,
     },
     head: await store.head(),
-    effects: effectsOn(database, [authority.publicKey]),
+    executor: effectsOn(database, [authority.publicKey]),
     onApplied: () => undefined,
     onUnexpected: () => undefined,
     nowMs: () => now,
@@ -216,7 +216,7 @@ async function makeBlocks(
     for (let left = transactionsOf(number); left > 0; left--) {
       await chain.submit(sign(alice, ++nonce, createPublic(`p${nonce}`, `{"n":${number}}`)));
     }
-    blocks.push((await chain.seal(authorities[0]!)).block!.signed);
+    blocks.push((await chain.produceBlock(authorities[0]!)).block!.signed);
   }
   return blocks;
 }

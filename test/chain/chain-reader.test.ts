@@ -21,7 +21,7 @@ test("it hears of each block before that is the head, and of a leap where many c
   const makeBlock = async (): Promise<void> => {
     nonce++;
     await chain.submit(signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}")));
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
   };
   const heard: string[] = [];
   const numberNow = (): string => String(reader?.head()?.number);

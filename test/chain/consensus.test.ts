@@ -38,7 +38,7 @@ test("blocks come in by the control service alone", async (t) => {
   const elsewhere = await openChain(database, [authority, other]);
   const { genesisHash: network } = networkOf(authority, other);
   const hash = await elsewhere.submit(signTransaction(alice, 1, createPublic("a", "{}"), { network }));
-  const block = (await elsewhere.seal(other)).block!;
+  const block = (await elsewhere.produceBlock(other)).block!;
 
   const outside = createClient(ConsensusService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   t.is(readFailure(await t.throwsAsync(outside.applyBlock({ block: block.signed }))).code, 12);

@@ -74,17 +74,17 @@ test("two headers of one number and key are a fork, whichever way they come and 
     [headerOf(3n, "heard"), [["stored", "heard"]]],
     [headerOf(99n, "one"), []],
   ] as const) {
-    headers.hear(signed);
+    headers.receive(signed);
     await settle();
     t.deepEqual(forks.splice(0), expected as unknown as string[][], signed.hash);
   }
   t.is(errors.length, 1);
   // A block that is applied, after another one was heard of.
-  headers.hear(headerOf(6n, "heard"));
+  headers.receive(headerOf(6n, "heard"));
   await settle();
   headers.applied(headerOf(6n, "applied"));
   t.deepEqual(forks, [["heard", "applied"]]);
-  t.is(headers.newest(), 99n);
+  t.is(headers.latestNumber(), 99n);
 });
 
 test("the newest header is one that an authority has signed", (t) => {
@@ -94,12 +94,12 @@ test("the newest header is one that an authority has signed", (t) => {
     onFork: () => t.fail(),
     onError: () => t.fail(),
   });
-  t.is(headers.newest(), 0n);
-  headers.hear(headerOf(9n, "x", "0xstranger"));
-  t.is(headers.newest(), 0n);
-  headers.hear(headerOf(5n, "x"));
+  t.is(headers.latestNumber(), 0n);
+  headers.receive(headerOf(9n, "x", "0xstranger"));
+  t.is(headers.latestNumber(), 0n);
+  headers.receive(headerOf(5n, "x"));
   headers.applied(headerOf(4n, "x"));
-  t.is(headers.newest(), 5n);
+  t.is(headers.latestNumber(), 5n);
 });
 
 test("a header that is remembered keeps nothing of the block that it came in", (t) => {
@@ -115,7 +115,7 @@ test("a header that is remembered keeps nothing of the block that it came in", (
     return { ...headerOf(1n, hash), header: block.subarray(5, 105), signature: block.subarray(200, 264) };
   };
   headers.applied(inBlock("one"));
-  headers.hear(inBlock("other"));
+  headers.receive(inBlock("other"));
   t.deepEqual(
     kept.map(({ header, signature }) => [header.buffer.byteLength, signature.buffer.byteLength]),
     [

@@ -50,7 +50,7 @@ for (const engine of engines.names) {
     let isLost = false;
     const applied: bigint[] = [];
     const chain = createChain<State>({
-      ...{ mempool, genesis, head: await store.head(), effects: effectsOn(database, genesis.authorities) },
+      ...{ mempool, genesis, head: await store.head(), executor: effectsOn(database, genesis.authorities) },
       store: {
         ...store,
         async write(newest, work) {
@@ -69,9 +69,9 @@ for (const engine of engines.names) {
     });
     await chain.submit(signTransaction(alice, 1, createPublic("a", "{}")));
     isLost = true;
-    await t.throwsAsync(chain.seal(authority), { message: "Connection terminated" });
+    await t.throwsAsync(chain.produceBlock(authority), { message: "Connection terminated" });
     await chain.submit(signTransaction(alice, 2, createPublic("b", "{}")));
-    const { block } = await chain.seal(authority);
+    const { block } = await chain.produceBlock(authority);
     t.is(block?.header.number, 2n);
     t.deepEqual(applied, [1n, 2n]);
     t.is(block?.transactions.length, 1, "what the first has is not in the second");
@@ -100,7 +100,7 @@ for (const engine of engines.names) {
       t.is(error.reason, "newest");
       t.false(hasRun);
       const chain = createChain<State>({
-        ...{ store, genesis, head: known, effects: effectsOn(database, genesis.authorities) },
+        ...{ store, genesis, head: known, executor: effectsOn(database, genesis.authorities) },
         ...{ mempool: await openTestMempool(store), onApplied: () => undefined, onUnexpected: () => undefined },
         nowMs: Date.now,
       });
@@ -116,7 +116,7 @@ for (const engine of engines.names) {
   test(`${engine}: nobody takes the lease while a block or a transaction is being stored, and who has lost it stores neither`, async (t) => {
     const [mine, theirs] = await openTwice(t, engine);
     const lease = createWriterLeaseStore(theirs);
-    const held = { holder: "one", epoch: (await lease.take(await lease.read(), { ...place, holder: "one" }))! };
+    const held = { holder: "one", epoch: (await lease.acquire(await lease.read(), { ...place, holder: "one" }))! };
     const outcomes: (string | undefined)[] = [];
     const files =
       engine === "sqlite" ? { lock: () => Promise.resolve(true), lost: () => Promise.resolve(undefined) } : undefined;
@@ -124,7 +124,7 @@ for (const engine of engines.names) {
     await lease.release(held);
 
     const tryToTake = async (): Promise<number | undefined> =>
-      await lease.take(await lease.read(), { ...place, holder: "two" }).catch(() => undefined);
+      await lease.acquire(await lease.read(), { ...place, holder: "two" }).catch(() => undefined);
     await mine.transaction((db) =>
       fence.blocks(db, async () => {
         t.is(await tryToTake(), undefined);
@@ -167,7 +167,7 @@ for (const engine of engines.names) {
 test("a file that is lost while something is stored takes it back", async (t) => {
   const database = await engines.open(t, "sqlite");
   const lease = createWriterLeaseStore(database);
-  const held = { holder: "one", epoch: (await lease.take(await lease.read(), { ...place, holder: "one" }))! };
+  const held = { holder: "one", epoch: (await lease.acquire(await lease.read(), { ...place, holder: "one" }))! };
   let lost: string | undefined;
   const files = { lock: () => Promise.resolve(true), lost: () => Promise.resolve(lost) };
   const store = createChainStore(database, stateIn, createFence({ held, files, onOutcome: () => undefined }));

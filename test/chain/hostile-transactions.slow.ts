@@ -84,7 +84,7 @@ for (const hasProofs of [false, true]) {
 
     /** Makes the next block with each authority, and has it applied by the follower on the other engine. */
     async function seal(what: string): Promise<void> {
-      const made = await Promise.all(sealers.map(({ chain }) => chain.seal(authority)));
+      const made = await Promise.all(sealers.map(({ chain }) => chain.produceBlock(authority)));
       await agree(sealers, what, (node) => Promise.resolve(made[sealers.indexOf(node)]!.block?.hash));
       await Promise.all(
         made.toReversed().map(async ({ block }, i) => block && (await followers[i]!.chain.apply(block.signed))),

@@ -52,12 +52,12 @@ async function start(database: Database, settings: Settings = {}): Promise<Opene
   const chain = createChain({
     ...{ store, mempool, genesis, nowMs },
     head: await store.head(),
-    effects: {
+    executor: {
       ...effects,
-      begin(block, state) {
-        const begun = effects.begin(block, state);
+      start(block, state) {
+        const begun = effects.start(block, state);
         return {
-          expect: (transactions) => begun.expect(transactions),
+          prefetch: (transactions) => begun.prefetch(transactions),
           finish: (included) => begun.finish(included),
           async apply(transaction) {
             await gate;
@@ -106,7 +106,7 @@ for (const engine of engines.names) {
     t.teardown(open);
     const { chain, mempool, store } = await start(database, { gate: promise });
     const first = await chain.submit(program(alice, 1));
-    const sealed = chain.seal(authority);
+    const sealed = chain.produceBlock(authority);
     const hashes: string[] = [];
     for (let nonce = 1; nonce <= 20; nonce++) {
       hashes.push(await chain.submit(program(bob, nonce), from("192.0.2.1")));
@@ -118,7 +118,7 @@ for (const engine of engines.names) {
     t.is(mempool.stats().count, 21);
     open();
     t.is((await sealed).block!.transactions.length, 1);
-    t.is((await chain.seal(authority)).block!.transactions.length, 20);
+    t.is((await chain.produceBlock(authority)).block!.transactions.length, 20);
     t.is(await store.pendingCount(), 0);
   });
 
@@ -133,7 +133,7 @@ for (const engine of engines.names) {
     const transaction = program(alice, 1);
     const good = await failing.chain.submit(transaction);
     const bad = await failing.chain.submit(deletion(alice, 2));
-    await failing.chain.seal(authority);
+    await failing.chain.produceBlock(authority);
     t.is((await failing.mempool.fate(good))?.status, "included");
     t.like(await failing.mempool.fate(bad), {
       status: "rejected",
@@ -145,7 +145,7 @@ for (const engine of engines.names) {
     const { chain, mempool, store } = await start(database);
     t.is((await mempool.fate(good))?.status, "included");
     t.is(mempool.stats().count, 1);
-    t.is((await chain.seal(authority)).block, undefined);
+    t.is((await chain.produceBlock(authority)).block, undefined);
     t.is((await mempool.fate(bad))?.status, "rejected");
     t.is(await store.pendingCount(), 0);
     t.is(await chain.submit(transaction), good);
@@ -166,7 +166,7 @@ for (const engine of engines.names) {
       }),
     });
     await chain.submit(program(alice, 1));
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     t.is(await store.pendingCount(), 1);
     isBroken = false;
     await mempool.sweep();
@@ -178,7 +178,7 @@ for (const engine of engines.names) {
     const bad = deletion(alice, 1);
     const first = await start(database);
     const hash = await first.chain.submit(bad);
-    await first.chain.seal(authority);
+    await first.chain.produceBlock(authority);
     for (const { chain, mempool } of [first, await start(database)]) {
       const error = await t.throwsAsync(chain.submit(bad), { instanceOf: RpcError });
       t.like(error, {
@@ -213,7 +213,7 @@ for (const engine of engines.names) {
       /^The transaction has expired: it was in no block by 2027-/,
     );
     t.is(await reasonOf(chain.submit(transaction)), "INVALID_REQUEST");
-    t.is((await chain.seal(authority)).block, undefined);
+    t.is((await chain.produceBlock(authority)).block, undefined);
   });
 
   test(`${engine}: what is pending comes back after a restart, in its order, with whose it is`, async (t) => {
@@ -229,7 +229,7 @@ for (const engine of engines.names) {
       hashes,
     );
     t.deepEqual(mempool.stats(), first.mempool.stats());
-    t.is((await chain.seal(authority)).block!.transactions.length, 3);
+    t.is((await chain.produceBlock(authority)).block!.transactions.length, 3);
   });
 
   test(`${engine}: bytes that somebody changed keep nobody waiting`, async (t) => {
@@ -247,7 +247,7 @@ for (const engine of engines.names) {
           .update({ bytes: Buffer.from(bytes, "hex") }),
       );
     }
-    const { block } = await chain.seal(authority);
+    const { block } = await chain.produceBlock(authority);
     t.deepEqual(
       block!.transactions.map(({ hash }) => hash),
       [good],
@@ -262,7 +262,7 @@ test("a block that comes while its transaction is being taken leaves nothing pen
   const maker = await start(await engines.open(t, "sqlite"));
   const transaction = program(alice, 1);
   await maker.chain.submit(transaction);
-  const { block } = await maker.chain.seal(authority);
+  const { block } = await maker.chain.produceBlock(authority);
 
   let inserting = false;
   const { promise, open } = createGate();
@@ -304,7 +304,7 @@ test("an origin has its share, a sender too, and there is room for somebody else
   await chain.submit(program(bob, 2), from("192.0.2.1", true));
   t.is(mempool.stats().refused.share, 1);
   t.is(mempool.stats().largestOrigin, 501 / 10_000);
-  const { block } = await chain.seal(authority);
+  const { block } = await chain.produceBlock(authority);
   // Of fifty senders at one origin and one at another, his is the second.
   t.is(
     block!.transactions.findIndex(({ hash }) => hash === honest),
@@ -378,7 +378,7 @@ for (const engine of engines.names) {
     let nowMs = Date.now();
     let { chain } = await start(database, { nowMs: () => nowMs });
     const inBlock = async (): Promise<bigint[]> => {
-      const { block } = await chain.seal(authority);
+      const { block } = await chain.produceBlock(authority);
       return (
         block?.transactions.filter(({ body }) => body.sender === alice.publicKey).map(({ body }) => body.nonce) ?? []
       );
@@ -412,23 +412,23 @@ test("who says that there is less to wait for is believed", async (t) => {
   const late = program(alice, 9);
   const hash = await chain.submit(late, { afterNonce: 8n });
   mempool.loosen(hash, 8n);
-  t.is((await chain.seal(authority)).block, undefined);
+  t.is((await chain.produceBlock(authority)).block, undefined);
   await chain.submit(program(alice, 7));
-  t.is((await chain.seal(authority)).block?.transactions.length, 1);
+  t.is((await chain.produceBlock(authority)).block?.transactions.length, 1);
   mempool.loosen(hash, 7n);
-  t.is((await chain.seal(authority)).block?.transactions.length, 1);
+  t.is((await chain.produceBlock(authority)).block?.transactions.length, 1);
   const twice = program(alice, 20);
   await chain.submit(twice, { afterNonce: 15n });
-  t.is((await chain.seal(authority)).block, undefined);
+  t.is((await chain.produceBlock(authority)).block, undefined);
   await chain.submit(twice);
-  t.is((await chain.seal(authority)).block?.transactions.length, 1, "its sender hands it in here");
+  t.is((await chain.produceBlock(authority)).block?.transactions.length, 1, "its sender hands it in here");
 });
 
 test("what never gets into a block is waited for no more", async (t) => {
   const { chain } = await start(await engines.open(t, "sqlite"));
   await chain.submit(deletion(alice, 1));
   await chain.submit(program(alice, 2), { afterNonce: 1n });
-  const { block, rejected } = await chain.seal(authority);
+  const { block, rejected } = await chain.produceBlock(authority);
   t.is(rejected.size, 1);
   t.is(block?.transactions.length, 1);
 });
@@ -481,7 +481,7 @@ test("a clock that jumps neither holds up what waits nor lets it go early, also 
     const settings = { nowMs: () => wallMs, rules: { monotonicMs: () => monotonicMs } };
     let { chain, mempool } = await start(database, settings);
     const sealed = async (): Promise<number> =>
-      (await chain.seal(authority, Date.now())).block?.transactions.length ?? 0;
+      (await chain.produceBlock(authority, Date.now())).block?.transactions.length ?? 0;
     const toRelay = async (): Promise<number> =>
       (await mempool.toRelay("authority", monotonicMs - 5_000, { count: 10, bytes: 1_000_000 })).length;
 
@@ -552,7 +552,7 @@ for (const engine of engines.names) {
       );
     }
     const { chain } = await start(database);
-    const { block, rejected } = await chain.seal(authority);
+    const { block, rejected } = await chain.produceBlock(authority);
     t.deepEqual(
       block?.transactions.map(({ body }) => body.nonce),
       [1n, 3n, 5n, 7n, 9n],
@@ -576,7 +576,7 @@ for (const engine of engines.names) {
       }),
     });
     await chain.submit(program(alice, 5));
-    const sealed = chain.seal(authority);
+    const sealed = chain.produceBlock(authority);
     await until(() => isMaking);
     const early = program(alice, 1);
     const outcome = Promise.allSettled([chain.submit(early)]);
@@ -588,7 +588,7 @@ for (const engine of engines.names) {
     const [{ status }] = await outcome;
     t.is(status, "rejected");
     await next;
-    t.is((await chain.seal(authority)).rejected.size, 0);
+    t.is((await chain.produceBlock(authority)).rejected.size, 0);
     t.is(await mempool.fate(sha256(early.body)), undefined);
     t.is(await store.pendingCount(), 0);
   });
@@ -607,10 +607,10 @@ for (const engine of engines.names) {
     checks.waiting[2]!();
     await others;
     t.is(await store.pendingCount(), 1, "what is stored now is there after a kill, without the one before it");
-    t.is((await chain.seal(authority)).block?.transactions.length, 1);
+    t.is((await chain.produceBlock(authority)).block?.transactions.length, 1);
     checks.letGo();
     await Promise.all([early, late]);
-    const { block, rejected } = await chain.seal(authority);
+    const { block, rejected } = await chain.produceBlock(authority);
     t.deepEqual(
       block?.transactions.map(({ body }) => body.nonce),
       [1n, 5n],
@@ -632,11 +632,11 @@ for (const engine of engines.names) {
     const relayed = async (): Promise<number> =>
       (await mempool.toRelay("authority", Date.now(), { count: 10, bytes: 1_000_000 })).length;
     t.is(await relayed(), 0);
-    t.is((await chain.seal(authority)).block, undefined);
+    t.is((await chain.produceBlock(authority)).block, undefined);
     checks.letGo();
     await early;
     t.is(await relayed(), 2);
-    t.is((await chain.seal(authority)).block?.transactions.length, 2);
+    t.is((await chain.produceBlock(authority)).block?.transactions.length, 2);
   });
 
   test(`${engine}: after a restart nothing waits for what is in a block`, async (t) => {
@@ -644,10 +644,10 @@ for (const engine of engines.names) {
     const first = await start(database);
     await first.chain.submit(program(alice, 1));
     await first.chain.submit(program(alice, 2), { afterNonce: 1n });
-    t.is((await first.chain.seal(authority)).block?.transactions.length, 2);
+    t.is((await first.chain.produceBlock(authority)).block?.transactions.length, 2);
     await first.chain.submit(program(alice, 4), { afterNonce: 3n });
     await database.mempool.write.run((sql) => sql("pending_transactions").update({ after_nonce: 2 }));
     const { chain } = await start(database);
-    t.is((await chain.seal(authority)).block?.transactions.length, 1);
+    t.is((await chain.produceBlock(authority)).block?.transactions.length, 1);
   });
 }

@@ -4,7 +4,7 @@ import test from "ava";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { openDatabase } from "../../src/db/open.js";
 import { StartError } from "../../src/base/errors/start-error.js";
-import { beginSync, endSync } from "../../src/snapshot/sync-store.js";
+import { startSync, endSync } from "../../src/snapshot/sync-store.js";
 import { programAddress } from "../../src/storage/changes/write.js";
 import { authorityDirectory } from "../helpers/nodes/start-member.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
@@ -129,7 +129,7 @@ for (const engine of engines.names) {
 
     const opened = await openDatabase(database);
     t.teardown(() => opened.close());
-    await beginSync(opened.write, Buffer.alloc(0), 1n);
+    await startSync(opened.write, Buffer.alloc(0), 1n);
     await until(() => is(early, 503));
     const late = await startTestNode(t, { database, role: "reader" });
     for (const { port } of [early, late]) {

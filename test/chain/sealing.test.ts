@@ -4,7 +4,7 @@ import { markDatabaseError } from "../../src/base/errors/database-error-kind.js"
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { BlockExecutor } from "../../src/chain/transactions/executor.js";
-import { createBlockProducer, type SealerDeps } from "../../src/chain/writer/block-producer.js";
+import { createBlockProducer, type BlockProducerDeps } from "../../src/chain/writer/block-producer.js";
 import { maxBlockCost } from "../../src/chain/transactions/cost.js";
 import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
 import { RpcError } from "../../src/rpc/errors.js";
@@ -50,12 +50,12 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
     mempool: await openTestMempool(store),
     genesis,
     head: await store.head(),
-    effects: {
+    executor: {
       ...effects,
-      begin(block, state): BlockExecutor {
+      start(block, state): BlockExecutor {
         const names: string[] = [];
         const { programs } = state;
-        const begun = effects.begin(block, {
+        const begun = effects.start(block, {
           ...state,
           programs: {
             ...programs,
@@ -100,7 +100,7 @@ for (const engine of engines.names) {
       },
     });
     const hashes = [await submit(alice, 1, "a"), await submit(bob, 1, "bad"), await submit(alice, 2, "b")];
-    const { block } = await chain.seal(authority);
+    const { block } = await chain.produceBlock(authority);
     t.is(block!.transactions.length, 2);
     t.deepEqual(await fate(hashes[1]!), { status: "rejected", reason: "The transaction cannot be applied." });
     t.is(unexpected.length, 1);
@@ -122,11 +122,11 @@ for (const engine of engines.names) {
     const bad = await submit(bob, 1, "bad");
     good.push(await submit(alice, 6, "last"));
     for (let tries = 0; tries < 20 && (await fate(bad))?.status === "pending"; tries++) {
-      await chain.seal(authority).catch(() => undefined);
+      await chain.produceBlock(authority).catch(() => undefined);
     }
     t.is((await fate(bad))?.status, "rejected");
     for (let tries = 0; tries < 5; tries++) {
-      await chain.seal(authority);
+      await chain.produceBlock(authority);
     }
     for (const hash of good) {
       t.is((await fate(hash))?.status, "included");
@@ -144,16 +144,16 @@ for (const engine of engines.names) {
       },
     });
     const hashes = [await submit(alice, 1, "busy"), await submit(alice, 2, "behind"), await submit(bob, 1, "other")];
-    const first = await chain.seal(authority);
+    const first = await chain.produceBlock(authority);
     t.is(first.deferredCount, 1);
     t.deepEqual(
       first.block!.transactions.map(({ hash }) => hash),
       [hashes[2]],
     );
     t.is((await fate(hashes[0]!))?.status, "pending");
-    t.like(await chain.seal(authority), { block: undefined, deferredCount: 1 });
+    t.like(await chain.produceBlock(authority), { block: undefined, deferredCount: 1 });
     isBusy = false;
-    const { block } = await chain.seal(authority);
+    const { block } = await chain.produceBlock(authority);
     t.deepEqual(
       block!.transactions.map(({ hash }) => hash),
       hashes.slice(0, 2),
@@ -176,7 +176,7 @@ for (const engine of engines.names) {
     for (let nonce = 1; nonce <= 10; nonce++) {
       await submit(alice, nonce, `p${nonce}`);
     }
-    t.is((await chain.seal(authority)).block!.transactions.length, 10);
+    t.is((await chain.produceBlock(authority)).block!.transactions.length, 10);
     t.is(new Set(turns).size, 10);
   });
 
@@ -194,11 +194,11 @@ for (const engine of engines.names) {
     });
     const hash = await submit(alice, 1, "a");
     for (let tries = 0; tries < 3; tries++) {
-      await t.throwsAsync(chain.seal(authority), { message: "the disk is gone" });
+      await t.throwsAsync(chain.produceBlock(authority), { message: "the disk is gone" });
     }
     t.is((await fate(hash))?.status, "pending");
     isAway = false;
-    t.is((await chain.seal(authority)).block!.transactions.length, 1);
+    t.is((await chain.produceBlock(authority)).block!.transactions.length, 1);
   });
 
   test(`${engine}: a block has no more work than a block may have, made here or elsewhere`, async (t) => {
@@ -207,9 +207,9 @@ for (const engine of engines.names) {
     await maker.submit(alice, 1, "light");
     await maker.submit(bob, 1, "heavy");
     await maker.submit(alice, 2, "light");
-    const { block } = await maker.chain.seal(authority);
+    const { block } = await maker.chain.produceBlock(authority);
     t.is(block!.transactions.length, 2);
-    t.is((await maker.chain.seal(authority)).block!.transactions.length, 1);
+    t.is((await maker.chain.produceBlock(authority)).block!.transactions.length, 1);
 
     const careless = await open(t, engine, {});
     for (const [key, nonce, name] of [
@@ -218,7 +218,7 @@ for (const engine of engines.names) {
     ] as const) {
       await careless.submit(key, nonce, name);
     }
-    const made = await careless.chain.seal(authority);
+    const made = await careless.chain.produceBlock(authority);
     const follower = await open(t, engine, heavy);
     await t.throwsAsync(follower.chain.apply(made.block!.signed), { message: /more work than/ });
     t.is(follower.chain.head()!.number, 0n);
@@ -229,9 +229,9 @@ test("a sealer that gets nowhere while something waits says so, and that it goes
   const nothing = { block: undefined, rejected: new Map<string, string>(), deferredCount: 0 };
   const told: (string | undefined)[] = [];
   let nowMs = 0;
-  let seal: SealerDeps["seal"] = () => Promise.resolve(nothing);
+  let seal: BlockProducerDeps["produceBlock"] = () => Promise.resolve(nothing);
   const sealer = createBlockProducer({
-    seal: () => seal(),
+    produceBlock: () => seal(),
     pauseMs: 1,
     stuckAfterMs: 10_000,
     nowMs: () => nowMs,

@@ -68,7 +68,7 @@ async function seedMember(t: Teardown): Promise<string> {
       for (const transaction of transactions) {
         await chain.submit(transaction);
       }
-      await chain.seal(authorities[0]);
+      await chain.produceBlock(authorities[0]);
     }
     // It is told of for an hour after its transaction has expired, which was long ago.
     const rejection = {

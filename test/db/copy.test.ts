@@ -57,7 +57,7 @@ async function store(url: string): Promise<StoredChain> {
     const chain = await openChain(database, [authority]);
     const access = { mode: AccessMode.RESTRICTED, allowed: [carol.publicKey], blacklisted: [alice.publicKey] };
     await chain.submit(signTransaction(bob, 1, { case: "createProgram", value: { programName: "for one", access } }));
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     const [rejectedMs, expiresMs] = [Date.now(), Date.now() + 3_600_000];
     await database.mempool.write.run((sql) =>
       sql("rejected_transactions").insert({
@@ -126,7 +126,7 @@ for (const engine of engines.names) {
       );
       const chain = await openChain(database, [authority]);
       await chain.submit(signTransaction(carol, 1, createPublic("after the copy", "{}")));
-      await chain.seal(authority);
+      await chain.produceBlock(authority);
       t.is(
         (await database.read.first<{ name: string }>((sql) => sql("programs").orderBy("id", "desc").select("name")))!
           .name,
@@ -144,7 +144,7 @@ for (const engine of engines.names) {
     await withDatabase(from, async (database) => {
       const chain = await openChain(database, [authority]);
       await chain.submit(signTransaction(bob, 1, createPublic("wide", JSON.stringify(many))));
-      await chain.seal(authority);
+      await chain.produceBlock(authority);
     });
     const child = spawn(process.execPath, [cliPath, "database", "copy", from, to], { env: cleanEnvironment() });
     t.teardown(() => child.kill("SIGKILL"));

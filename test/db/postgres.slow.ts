@@ -60,7 +60,7 @@ testPostgres.serial("a block that computes for longer than its transaction may b
   await migrate(database);
   const lease = createWriterLeaseStore(database);
   const by = { holder: "one", host: "a host", machine: "a machine", pid: 7, identity: authority.publicKey };
-  const held = { holder: by.holder, epoch: (await lease.take(await lease.read(), by))! };
+  const held = { holder: by.holder, epoch: (await lease.acquire(await lease.read(), by))! };
   const fence = createFence({ held, files: undefined, onOutcome: () => undefined });
   await database.transaction((db) =>
     fence.blocks(db, async () => {

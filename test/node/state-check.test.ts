@@ -166,7 +166,7 @@ for (const engine of engines.names) {
         const storageAddress = i % 2 === 0 ? stored.small : stored.large;
         const value = { storageAddress, field: "title", value: `"${i}"` };
         await chain.submit(signTransaction(alice, last + i, { case: "setField", value }));
-        await chain.seal(authority);
+        await chain.produceBlock(authority);
       }
       made.abort();
     })();

@@ -16,7 +16,7 @@ function tagsOf(head: ChainHead | undefined, said?: number) {
   const signed = create(SignedHeadSchema, { statement: new Uint8Array([said ?? 0]), signature: new Uint8Array(64) });
   const tags = createStateTags({
     chain: { head: () => head },
-    heads: { newestStatement: () => (said === undefined ? undefined : signed) },
+    heads: { latestSignedHead: () => (said === undefined ? undefined : signed) },
     genesis: () => ({ hash: head?.genesisHash ?? hashOf("0") }),
   });
   return {
@@ -61,7 +61,7 @@ test("a tag follows its node from one head to the next", (t) => {
   let head = block;
   const tags = createStateTags({
     chain: { head: () => head },
-    heads: { newestStatement: () => undefined },
+    heads: { latestSignedHead: () => undefined },
     genesis: () => undefined,
   });
   const first = tags.tagOf(Caching.STATE);

@@ -4,16 +4,16 @@ import { createChallenges } from "../../src/peers/handshake/challenges.js";
 test("a challenge is good for half a minute and for once, and only if it is ours", (t) => {
   let nowMs = 1_000_000;
   const challenges = createChallenges(() => nowMs);
-  const one = challenges.make();
+  const one = challenges.create();
   challenges.spend(one);
   t.throws(() => challenges.spend(one), { message: /not one that this node gave/ });
-  const late = challenges.make();
+  const late = challenges.create();
   nowMs += 30_001;
   t.throws(() => challenges.spend(late), { message: /not one that this node gave/ });
-  const forged = challenges.make();
+  const forged = challenges.create();
   forged[30]! ^= 1;
   t.throws(() => challenges.spend(forged));
-  t.throws(() => challenges.spend(createChallenges(() => nowMs).make()));
+  t.throws(() => challenges.spend(createChallenges(() => nowMs).create()));
   t.throws(() => challenges.spend(new Uint8Array()));
 });
 
@@ -21,9 +21,9 @@ test("what is remembered of used challenges is bounded, and forgotten in time", 
   let nowMs = 1_000_000;
   const challenges = createChallenges(() => nowMs);
   for (let i = 0; i < 10_000; i++) {
-    challenges.spend(challenges.make());
+    challenges.spend(challenges.create());
   }
-  t.throws(() => challenges.spend(challenges.make()), { message: /Too many handshakes/ });
+  t.throws(() => challenges.spend(challenges.create()), { message: /Too many handshakes/ });
   nowMs += 30_001;
-  t.notThrows(() => challenges.spend(challenges.make()));
+  t.notThrows(() => challenges.spend(challenges.create()));
 });

@@ -24,7 +24,7 @@ function partsOf(errors: unknown[]) {
       status: () => ({}),
     },
     policy: { tls: true, allowPrivate: false },
-    pace: createDialRateLimit(1_000),
+    dialRateLimit: createDialRateLimit(1_000),
     readStatus: () => ({ head: { number: 0n, hash: "0x1" }, accepting: true, statedMs: 0 }),
     nowMs: Date.now,
     onKeyElsewhere: () => undefined,

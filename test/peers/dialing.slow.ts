@@ -141,12 +141,12 @@ test("an endpoint has its turn once in a while, and an address so many connectio
     }
     return counted;
   };
-  t.true(pace.takeTurn("https://a:1"));
-  t.false(pace.takeTurn("https://a:1"));
-  t.false(pace.takeDialBack("https://a:1"));
-  t.true(pace.takeDialBack("https://b:1"));
+  t.true(pace.tryDial("https://a:1"));
+  t.false(pace.tryDial("https://a:1"));
+  t.false(pace.tryDialBack("https://a:1"));
+  t.true(pace.tryDialBack("https://b:1"));
   clock.nowMs += 2_500;
-  t.true(pace.takeTurn("https://a:1"));
+  t.true(pace.tryDial("https://a:1"));
 
   t.is(
     count(() => pace.countConnection("192.0.2.1", false)),
@@ -189,7 +189,7 @@ test("an endpoint has its turn once in a while, and an address so many connectio
 
   let atOnce = 0;
   for (let port = 1; port < 1_000; port++) {
-    atOnce += pace.takeDialBack(`https://c:${port}`) ? 1 : 0;
+    atOnce += pace.tryDialBack(`https://c:${port}`) ? 1 : 0;
   }
   t.is(atOnce, 32);
   // A clock that is set back gives nothing, and takes nothing for ever.

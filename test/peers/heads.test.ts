@@ -230,14 +230,14 @@ function openHeads(t: ExecutionContext) {
     ...{ authorities: [authority.publicKey, follower.publicKey], network: genesisHash },
     head: () => (isHidden ? undefined : head),
     nowMs: () => now,
-    leastGapMs: 10_000,
+    minGapMs: 10_000,
     onNewer: () => newer++,
     onContradiction: ({ hash }) => contradictions.push(hash),
   });
   const said = (timeMs: number, hash = head.hash, key = authority): SignedHead =>
     signedHead(key, { number: 1n, hash, timestampMs: BigInt(timeMs), genesisHash });
   const has = (timeMs: number, count: number): void => {
-    t.deepEqual([heads.newestMs(head.hash), newer], [timeMs, count]);
+    t.deepEqual([heads.latestMs(head.hash), newer], [timeMs, count]);
   };
   const at = (ms: number): void => {
     now = ms;
@@ -250,24 +250,24 @@ function openHeads(t: ExecutionContext) {
 
 test("a statement is passed on when it is newer by a while, whichever authority made it, and no further ahead than blocks are", (t) => {
   const { heads, head, said, has, at } = openHeads(t);
-  heads.hear(said(14_999));
+  heads.receive(said(14_999));
   has(0, 0);
-  heads.hear(said(20_000));
+  heads.receive(said(20_000));
   has(20_000, 1);
-  heads.hear(said(29_999));
+  heads.receive(said(29_999));
   has(20_000, 1);
-  heads.hear(said(30_000, head.hash, follower));
+  heads.receive(said(30_000, head.hash, follower));
   has(30_000, 2);
-  heads.hear(said(160_001));
+  heads.receive(said(160_001));
   has(30_000, 2);
-  heads.hear(said(160_000));
+  heads.receive(said(160_000));
   has(160_000, 3);
-  t.is(heads.newestStatement(sha256("another block")), undefined);
+  t.is(heads.latestSignedHead(sha256("another block")), undefined);
   at(200_000);
   // Whoever makes the blocks says what he likes.
-  heads.take(said(160_000));
+  heads.accept(said(160_000));
   has(160_000, 3);
-  heads.take(said(160_001));
+  heads.accept(said(160_001));
   has(160_001, 4);
 });
 
@@ -275,26 +275,26 @@ test("who sends many that nobody has asked for is looked at now and then, and ot
   const { heads, said, has } = openHeads(t);
   const forged = { ...said(50_000), signature: new Uint8Array(64) };
   for (let i = 0; i < 4; i++) {
-    t.throws(() => heads.hear(forged, "many"), { message: /not signed/ });
+    t.throws(() => heads.receive(forged, "many"), { message: /not signed/ });
   }
-  t.notThrows(() => heads.hear(forged, "many"), "it is not looked at any more");
-  heads.hear(said(50_000), "many");
+  t.notThrows(() => heads.receive(forged, "many"), "it is not looked at any more");
+  heads.receive(said(50_000), "many");
   has(0, 0);
-  heads.hear(said(50_000), "another");
+  heads.receive(said(50_000), "another");
   has(50_000, 1);
   // What is no news takes no look, whoever sends it.
-  t.notThrows(() => heads.hear(forged, "another"));
-  t.notThrows(() => heads.hear(forged));
+  t.notThrows(() => heads.receive(forged, "another"));
+  t.notThrows(() => heads.receive(forged));
 });
 
 test("a statement about another block in the place of the newest is told once", (t) => {
   const { heads, said, has, contradictions } = openHeads(t);
   const [one, two] = [sha256("one"), sha256("two")];
-  t.throws(() => heads.hear({ ...said(20_000, one), signature: new Uint8Array(64) }), { message: /not signed/ });
+  t.throws(() => heads.receive({ ...said(20_000, one), signature: new Uint8Array(64) }), { message: /not signed/ });
   t.deepEqual(contradictions, []);
-  heads.hear(said(20_000, one));
-  heads.hear(said(20_000, one));
-  heads.hear(said(20_000, two));
+  heads.receive(said(20_000, one));
+  heads.receive(said(20_000, one));
+  heads.receive(said(20_000, two));
   t.deepEqual(contradictions, [one]);
   has(0, 0);
 });
@@ -303,5 +303,5 @@ test("while a snapshot is taken in, no statement is taken, and the reason is sai
   const { heads, said, at, hide } = openHeads(t);
   at(100_000);
   hide();
-  t.throws(() => heads.take(said(20_000)), { message: /it is syncing from a snapshot/ });
+  t.throws(() => heads.accept(said(20_000)), { message: /it is syncing from a snapshot/ });
 });

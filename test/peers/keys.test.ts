@@ -158,14 +158,14 @@ test("who was met is asked again, and forgotten when it was not there for a minu
   const shown: (readonly string[])[] = [];
   const self = { key: authority, instanceId: Buffer.alloc(16, 1) };
   const keys = createKeyMonitor({ self, client, monotonicMs: () => nowMs, onChange: (all) => shown.push(all) });
-  await keys.look();
+  await keys.poll();
   t.deepEqual(shown, []);
   keys.met("https://a.test:1");
   keys.met("https://a.test:1");
   t.deepEqual(shown, [["https://a.test:1"]]);
   answer = { identity: authority.publicKey, instanceId: Buffer.alloc(16, 2) };
   nowMs = 50_000;
-  await keys.look();
+  await keys.poll();
   for (const other of [
     undefined,
     { identity: testKey(2).publicKey, instanceId: Buffer.alloc(16, 2) },
@@ -173,11 +173,11 @@ test("who was met is asked again, and forgotten when it was not there for a minu
   ]) {
     answer = other;
     nowMs = 110_000;
-    await keys.look();
+    await keys.poll();
     t.is(shown.length, 1);
   }
   nowMs = 110_001;
-  await keys.look();
+  await keys.poll();
   t.deepEqual(shown, [["https://a.test:1"], []]);
 });
 
@@ -187,17 +187,17 @@ test("an identity has two processes when its holder answers after another one wa
   const holder = (lastSeenMs: number) => ({ ...entryOf({ ...blank, endpoint: "a", identity: "0x1" }), lastSeenMs });
   t.is(doubles.of(undefined), undefined);
   t.is(doubles.of(holder(2_000)), undefined);
-  doubles.saw("0x1", "https://b.test:1");
+  doubles.record("0x1", "https://b.test:1");
   t.is(doubles.of(holder(900)), undefined);
   t.is(doubles.of(holder(1_001)), "https://b.test:1");
   // It comes again, refused, before the holder has been asked again: that ends no alarm.
   nowMs = 60_000;
-  doubles.saw("0x1", "https://b.test:1");
+  doubles.record("0x1", "https://b.test:1");
   t.is(doubles.of(holder(59_999)), "https://b.test:1");
   t.is(doubles.of({ ...holder(59_999), endpoint: "https://b.test:1" }), undefined, "It has moved there.");
   t.is(doubles.of({ ...holder(59_999), announced: "https://b.test:1" }), undefined, "So it has, and says so.");
   nowMs = 200_000;
   t.is(doubles.of(holder(199_999)), undefined);
-  doubles.saw("0x1", "https://b.test:1");
+  doubles.record("0x1", "https://b.test:1");
   t.is(doubles.of(holder(199_999)), undefined, "It is another time.");
 });

@@ -89,7 +89,7 @@ test("a peer that fails is left alone for longer and longer, and believed again 
   const { clock, book, prove } = setUp();
   book.add(endpoint(1), "file");
   prove(1);
-  t.is(book.believed().length, 1);
+  t.is(book.healthy().length, 1);
   const pauses: number[] = [];
   for (let i = 0; i < 10; i++) {
     book.recordFailure(endpoint(1));
@@ -102,7 +102,7 @@ test("a peer that fails is left alone for longer and longer, and believed again 
     const fullMs = Math.min(60_000, 1_000 * 2 ** i);
     t.true(pauseMs >= fullMs / 2 && pauseMs <= fullMs, `${pauseMs}`);
   });
-  t.deepEqual(book.believed(), []);
+  t.deepEqual(book.healthy(), []);
   t.is(book.list()[0]!.status.online, false);
   prove(1);
   t.like(book.list()[0], { status: { online: true, ready: true }, verification: { status: true, message: undefined } });
@@ -140,14 +140,14 @@ test("who sent what he should not have is not believed for a while, longer each 
   book.add(endpoint(1), "file");
   prove(1);
   for (const minutes of [1, 2, 4]) {
-    book.distrust(endpoint(1), "It lied.");
+    book.penalize(endpoint(1), "It lied.");
     book.recordStatus(endpoint(1), status);
-    t.deepEqual(book.believed(), []);
+    t.deepEqual(book.healthy(), []);
     t.like(book.list()[0], { verification: { status: true, message: "It lied." }, status: { ready: false } });
     clock.nowMs += minutes * 60_000 - 1;
-    t.deepEqual(book.believed(), []);
+    t.deepEqual(book.healthy(), []);
     clock.nowMs += 1;
-    t.is(book.believed().length, 1);
+    t.is(book.healthy().length, 1);
   }
   book.recordStatus(endpoint(1), status);
   t.like(book.list()[0], { verification: { message: undefined }, status: { ready: true } });
@@ -159,15 +159,15 @@ test("who sent nothing is asked again soon, however often that was", (t) => {
   prove(1);
   for (let time = 0; time < 5; time++) {
     book.pause(endpoint(1), "It sent no block for 10 s.");
-    t.deepEqual(book.believed(), []);
+    t.deepEqual(book.healthy(), []);
     t.like(book.list()[0], { verification: { status: true, message: "It sent no block for 10 s." } });
     clock.nowMs += 10_000;
-    t.is(book.believed().length, 1);
+    t.is(book.healthy().length, 1);
   }
-  book.distrust(endpoint(1), "It lied.");
+  book.penalize(endpoint(1), "It lied.");
   book.pause(endpoint(1), "It sent no block for 10 s.");
   clock.nowMs += 59_999;
-  t.deepEqual(book.believed(), [], "a pause ends no distrust");
+  t.deepEqual(book.healthy(), [], "a pause ends no distrust");
 });
 
 test("the newest block is that of those who are believed, at any moment", (t) => {
@@ -181,7 +181,7 @@ test("the newest block is that of those who are believed, at any moment", (t) =>
   prove(2);
   book.recordStatus(endpoint(2), { head: { number: 9n, hash: "0x9" }, accepting: true, statedMs: 0 });
   t.is(book.highestBlock(), 9n);
-  book.distrust(endpoint(2), "It lied.");
+  book.penalize(endpoint(2), "It lied.");
   t.is(book.highestBlock(), 3n);
   clock.nowMs += 60_000;
   t.is(book.highestBlock(), 9n);
@@ -195,18 +195,18 @@ test("only what matters is stored: not every answer", (t) => {
   const { clock, book, prove } = setUp();
   book.add(endpoint(1), "file");
   prove(1);
-  t.is(book.takeChanges().saved.length, 1);
+  t.is(book.drainChanges().saved.length, 1);
   clock.nowMs += 1_000;
   book.recordStatus(endpoint(1), status);
-  t.deepEqual(book.takeChanges(), { saved: [], removed: [] });
+  t.deepEqual(book.drainChanges(), { saved: [], removed: [] });
   clock.nowMs += 400_000;
   book.recordStatus(endpoint(1), status);
-  const changes = book.takeChanges();
+  const changes = book.drainChanges();
   t.is(changes.saved.length, 1);
   book.returnChanges(changes);
-  t.is(book.takeChanges().saved.length, 1);
+  t.is(book.drainChanges().saved.length, 1);
   book.forget(endpoint(1));
-  t.deepEqual(book.takeChanges(), { saved: [], removed: [endpoint(1)] });
+  t.deepEqual(book.drainChanges(), { saved: [], removed: [endpoint(1)] });
 });
 
 test("a clock that is set back an hour keeps nobody from being dialed or believed", (t) => {
@@ -218,9 +218,9 @@ test("a clock that is set back an hour keeps nobody from being dialed or believe
   const rightMs = clock.nowMs;
   clock.nowMs += 3_600_000;
   t.is(book.due(10).length, 3);
-  book.distrust(endpoint(1), "It was of the future.");
+  book.penalize(endpoint(1), "It was of the future.");
   book.recordFailure(endpoint(2));
   clock.nowMs = rightMs;
   t.deepEqual(book.due(10).sort(), [endpoint(1), endpoint(2), endpoint(3)]);
-  t.true(book.believed().some((entry) => entry.endpoint === endpoint(1)));
+  t.true(book.healthy().some((entry) => entry.endpoint === endpoint(1)));
 });

@@ -203,7 +203,7 @@ test("it is relayed once, and again when nothing came of it", async (t) => {
   const { mempool } = mempoolOf(["a", "b"]);
   const relay = createRelay({
     mempool,
-    book: { believed: believed("other", "authority") },
+    book: { healthy: believed("other", "authority") },
     authorities: ["authority"],
     mayFollow: () => true,
     send: (endpoint, transactions) => {
@@ -236,7 +236,7 @@ test("one that is refused for the moment keeps nobody waiting, and is relayed ag
   let isBusy = true;
   const relay = createRelay({
     mempool,
-    book: { believed: believed("other", "authority") },
+    book: { healthy: believed("other", "authority") },
     authorities: ["authority"],
     mayFollow: () => true,
     send: (endpoint, transactions) => {
@@ -271,7 +271,7 @@ test("what is refused for the moment is tried again by itself", async (t) => {
   const { mempool } = mempoolOf(["a"]);
   const relay = createRelay({
     mempool,
-    book: { believed: believed("authority") },
+    book: { healthy: believed("authority") },
     authorities: ["authority"],
     mayFollow: () => true,
     send: () => {
@@ -297,7 +297,7 @@ test("only an authority's word that it is rejected is the last one", async (t) =
     const { mempool, rejected } = mempoolOf(["a"]);
     const relay = createRelay({
       mempool,
-      book: { believed: believed(peer) },
+      book: { healthy: believed(peer) },
       authorities: ["authority"],
       mayFollow: () => true,
       send: () => Promise.resolve([answers]),

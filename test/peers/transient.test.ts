@@ -16,7 +16,7 @@ test("a transaction is rejected for good unless the reason is transient", async 
   const fates = new Set<TransactionStatus | undefined>();
   for (const reason of reasons) {
     const service = createPeerService({
-      takeTransaction: () => Promise.reject(new RpcError(reason, "Not now.")),
+      acceptTransaction: () => Promise.reject(new RpcError(reason, "Not now.")),
     } as Partial<PeerServiceDeps> as PeerServiceDeps);
     const answer = await service.relayTransactions(
       create(RelayTransactionsRequestSchema, { transactions: [create(TransactionSchema)] }),
@@ -40,9 +40,9 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
     const failure = new RpcError(reason, "No.");
     const sync = createSync({
       book: {
-        believed: () => (applied === 0 ? [peer] : []),
+        healthy: () => (applied === 0 ? [peer] : []),
         highestBlock: () => 1n,
-        distrust: (endpoint) => distrusted.push(endpoint),
+        penalize: (endpoint) => distrusted.push(endpoint),
         pause: () => t.fail(reason),
         recordFailure: () => t.fail(reason),
       },
@@ -52,7 +52,7 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
           applied++;
           return Promise.reject(failure);
         },
-        hear: () => t.fail(reason),
+        receive: () => t.fail(reason),
       },
       async *blocks(): AsyncGenerator<Block, void> {
         yield await Promise.resolve(create(BlockSchema));

@@ -98,7 +98,7 @@ function peersOf(all: Readonly<Record<string, Lies>>, left: Left[]): SnapshotPee
       const leaves = Buffer.concat(await listLeaves(source.read, from, count));
       yield all[endpoint]!.leaves?.(leaves) ?? leaves;
     },
-    leave: (endpoint, cause) => void left.push({ endpoint, cause }),
+    drop: (endpoint, cause) => void left.push({ endpoint, cause }),
     isUnanswered: (error) => error === gone,
   };
 }
@@ -114,7 +114,7 @@ async function openTarget(t: Teardown, engine: Engine, url?: string): Promise<Da
 async function attempt(database: Database, all: Readonly<Record<string, Lies>>) {
   const left: Left[] = [];
   const { transaction } = database;
-  const target = createJoinTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, leastBlock: 1n });
+  const target = createJoinTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
   const join = createSnapshotSync({ peers: peersOf(all, left), target, nowMs: Date.now, onChosen: () => undefined });
   const outcome: SnapshotSyncOutcome = await join.attempt(never);
   return { outcome, left };
@@ -271,7 +271,7 @@ test("a snapshot that was begun is kept while those who have it do not answer, a
   };
   const database = await openTarget(t, "sqlite");
   const { transaction } = database;
-  const target = createJoinTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, leastBlock: 1n });
+  const target = createJoinTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
   const start = () => createSnapshotSync({ peers, target, nowMs: () => clock.nowMs, onChosen: () => undefined });
   const isKept = async (sync: ReturnType<typeof start>): Promise<boolean> => {
     await sync.attempt(never);

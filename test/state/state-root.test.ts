@@ -129,7 +129,7 @@ for (const engine of engines.names) {
       for (const transaction of transactions) {
         await chain.submit(transaction);
       }
-      const { block, rejected } = await chain.seal(authority);
+      const { block, rejected } = await chain.produceBlock(authority);
       t.is(rejected.size, 0);
       await checkRoot(t, database, block!);
       await follower.apply(block!.signed);
@@ -182,7 +182,7 @@ for (const engine of engines.names) {
       if (i === 1) {
         await chain.submit(signTransaction(alice, 2, wrong));
       }
-      roots.push((await chain.seal(authority, timeMs)).block!.header.stateRoot);
+      roots.push((await chain.produceBlock(authority, timeMs)).block!.header.stateRoot);
     }
     t.is(roots[0], roots[1]);
   });

@@ -34,7 +34,7 @@ async function open(t: Teardown, engine: Engine) {
     if (!hash.startsWith("0x")) {
       return hash;
     }
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     const rejected = await database.mempool.read.first<{ reason: string }>((sql) =>
       sql("rejected_transactions").where({ hash }),
     );

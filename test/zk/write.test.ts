@@ -62,7 +62,7 @@ for (const engine of engines.names) {
         await chain.submit(sign(commit(toHex(leaf))));
         other.insert(leaf);
       }
-      const { block } = await chain.seal(authority);
+      const { block } = await chain.produceBlock(authority);
       t.is(block!.header.commitmentRoot, toHex(other.root as bigint));
       t.like(await tree.root(), { root: block!.header.commitmentRoot, blockNumber: block!.header.number });
     }
@@ -78,7 +78,7 @@ for (const engine of engines.names) {
   test(`${engine}: of two equal commitments in one block one gets in`, async (t) => {
     const { chain, store, sign, tree } = await open(t, engine);
     const hashes = [await chain.submit(sign(commit(toHex(5n)))), await chain.submit(sign(commit(toHex(5n)), bob))];
-    const { block } = await chain.seal(authority);
+    const { block } = await chain.produceBlock(authority);
     t.is(block!.transactions.length, 1);
     t.is((await tree.root()).leafCount, 1);
     const fates = await Promise.all(hashes.map((hash) => store.fate(hash)));
@@ -121,7 +121,7 @@ for (const engine of engines.names) {
     const late = await chain.submit(sign(commit(toHex(5n))));
     await database.write.run((sql) => sql("merkle_roots").update({ leaf_count: maxLeaves }));
     await storeHashes(database);
-    t.is((await chain.seal(authority)).block, undefined);
+    t.is((await chain.produceBlock(authority)).block, undefined);
     const reason = "The commitment tree is full: it has 1048576 leaves.";
     t.deepEqual(await store.fate(late), { status: "rejected", reason });
     t.deepEqual(await refusal(commit(toHex(6n))), ["INVALID_REQUEST", reason]);
@@ -134,7 +134,7 @@ for (const engine of engines.names) {
       await chain.submit(sign(spend(nullifier), authority)),
       await chain.submit(sign(spend(nullifier), authority)),
     ];
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     t.deepEqual(await Promise.all(twice.map((hash) => store.fate(hash))), [
       { status: "included", blockNumber: 1n },
       { status: "rejected", reason: "The nullifier is spent already, in block 1." },
@@ -150,7 +150,7 @@ for (const engine of engines.names) {
   test(`${engine}: with a verification key the proof decides, whoever sends it`, async (t) => {
     const { chain, sign, tree, nullifiers, refusal } = await open(t, engine, key);
     await chain.submit(sign(commit(toHex(5n))));
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     const { root } = await tree.root();
     const proof = proveAnything([BigInt(nullifier), BigInt(root)]);
     const spending = (more: object): ZkChange => ({
@@ -169,9 +169,9 @@ for (const engine of engines.names) {
 
     // A leaf that comes in between changes the root, and the proof is still good.
     await chain.submit(sign(commit(toHex(6n))));
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     await chain.submit(sign(spending({}), bob));
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     t.like((await nullifiers.find(nullifier)).use, { blockNumber: 3n });
     t.is((await refusal(spending({})))[0], "ALREADY_EXISTS");
   });

@@ -55,7 +55,7 @@ export async function withChain<T>(
     }),
     genesis,
     head: await store.head(),
-    effects: createTransactionExecutor(zk),
+    executor: createTransactionExecutor(zk),
     onApplied: () => undefined,
     onUnexpected: () => undefined,
     nowMs: Date.now,
@@ -112,7 +112,7 @@ export async function makeBlocks(chain: Chain, key: NodeKey, blocks: BlocksToMak
       return chain.submit(transactionOf(key, genesisHash, nonce, operationOf(nonce)));
     });
     await Promise.all(submitted);
-    const { block } = await chain.seal(key);
+    const { block } = await chain.produceBlock(key);
     onBlock?.(block!.signed);
   }
 }

@@ -96,7 +96,7 @@ async function measure({ file, key, mode, seconds, job }: Measurement): Promise<
         nonce++;
         return chain.submit(transactionOf(key, chain.head()!.genesisHash, nonce, programOf(nonce, `{"n":${nonce}}`)));
       },
-      seal: async () => (await chain.seal(key)).block !== undefined,
+      seal: async () => (await chain.produceBlock(key)).block !== undefined,
       async timed(count, work) {
         const startMs = performance.now();
         await work();

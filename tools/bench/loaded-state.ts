@@ -33,7 +33,7 @@ export async function commitToLoaded(
     const chain = await openChain(database, authorities);
     const network = sha256(genesisOf(...authorities));
     await chain.submit(signTransaction(testKey(99), 1, createPublic("first", "{}"), { network }));
-    await chain.seal(authorities[0]);
+    await chain.produceBlock(authorities[0]);
   } finally {
     await database.close();
   }

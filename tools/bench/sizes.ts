@@ -100,7 +100,7 @@ async function grow(url: string, say: (what: string) => void): Promise<Map<strin
     await migrate(database);
     const chain = await openChain(database, [authority]);
     await chain.submit(createFirst());
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     const bytes = new Map<string, number>();
     let nonce = 1;
     for (const growth of growths) {
@@ -123,7 +123,7 @@ async function repeat(chain: Chain, { count, inBlock, transaction }: Growth, fro
     for (let i = 0; i < inBlock; i++) {
       await chain.submit(transaction(++nonce));
     }
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
   }
   return nonce;
 }

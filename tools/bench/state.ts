@@ -60,7 +60,7 @@ async function benchEngine(bench: StateBench, engine: string, url: string): Prom
     const chain = await openChain(database, [key], Date.now, undefined, undefined, (db) => stateWith(db, switched));
     // Proofs come first: what blocks do without the tree is not in it.
     await chain.submit(signTransaction(key, ++nonce, createPublic("p", "{}")));
-    await chain.seal(key);
+    await chain.produceBlock(key);
     say(`${engine}: proofs`);
     const rows: Row[] = [{ ...(await benchProofs(database, chain, programs)), name: `${engine}: proofs` }];
     for (const changes of [1, 10, 100, 1_000]) {
@@ -112,7 +112,7 @@ async function benchBlocks(
         await chain.submit(signTransaction(key, ++nonce, { case: "setField", value }));
       }
       const [cpu, wall] = [process.cpuUsage(), performance.now()];
-      await chain.seal(key);
+      await chain.produceBlock(key);
       const { user, system } = process.cpuUsage(cpu);
       ms[how].cpu.push((user + system) / 1_000);
       ms[how].wall.push(performance.now() - wall);
@@ -128,7 +128,7 @@ async function benchBlocks(
 
 async function benchProofs(database: Database, chain: Chain, programs: number): Promise<Omit<Row, "name">> {
   const store = createChainStore(database, stateIn);
-  const heads = { newestStatement: () => undefined };
+  const heads = { latestSignedHead: () => undefined };
   const service = createNodeState(
     { damage: createCorruptionMonitor(() => undefined) },
     { database, store, chain, heads },

@@ -39,14 +39,14 @@ export interface SignedHeaders {
   /**
    * Adds a header from another node, and compares it with the stored chain. Ignores signers that are no authorities.
    */
-  hear(signed: SignedHeader): void;
+  receive(signed: SignedHeader): void;
   /** Adds the header of a block that was stored. */
   applied(signed: SignedHeader): void;
   /**
    * Returns the highest number of any signed header, 0 if there is none. Its source need not be trusted: an authority
    * signed it.
    */
-  newest(): bigint;
+  latestNumber(): bigint;
 }
 
 /** Limit on headers cached in memory. */
@@ -55,14 +55,14 @@ const maxRemembered = 1_024;
 export function createSignedHeaders(deps: SignedHeadersDeps): SignedHeaders {
   const { authorities, storedHeader, onFork, onError } = deps;
   const remembered = createLruCache<SignedHeader>(maxRemembered);
-  let newest = 0n;
+  let latestNumber = 0n;
 
   /** Caches a header of an authority. Returns true if no header with its number and signer was cached. */
   function remember(signed: SignedHeader): boolean {
     if (!authorities.includes(signed.proposer)) {
       return false;
     }
-    newest = signed.number > newest ? signed.number : newest;
+    latestNumber = signed.number > latestNumber ? signed.number : latestNumber;
     const name = `${signed.number}:${signed.proposer}`;
     const known = remembered.get(name);
     if (known === undefined) {
@@ -83,7 +83,7 @@ export function createSignedHeaders(deps: SignedHeadersDeps): SignedHeaders {
   }
 
   return {
-    hear(signed) {
+    receive(signed) {
       if (remember(signed)) {
         compareWithStored(signed).catch(onError);
       }
@@ -91,6 +91,6 @@ export function createSignedHeaders(deps: SignedHeadersDeps): SignedHeaders {
     applied(signed) {
       remember(signed);
     },
-    newest: () => newest,
+    latestNumber: () => latestNumber,
   };
 }

@@ -5,7 +5,7 @@
  */
 
 /** Fixed cost of a transaction, in bytes: signature, slot in the block and sender. Takes about 0.8 ms. */
-const transactionWork = 16 * 1024;
+const transactionCost = 16 * 1024;
 
 /**
  * Limit on the cost of a block before its last transaction, in bytes. Including the last one, a block takes about 1 s
@@ -14,6 +14,6 @@ const transactionWork = 16 * 1024;
 export const maxBlockCost = 16 * 1024 * 1024;
 
 /** Returns the cost of a transaction in bytes. */
-export function costOf(bodyBytes: number, effectsWork: number): number {
-  return transactionWork + bodyBytes + effectsWork;
+export function costOf(bodyBytes: number, executionCost: number): number {
+  return transactionCost + bodyBytes + executionCost;
 }

@@ -5,7 +5,7 @@
 import type { BlockRoots, ChainRules, ReadTransaction } from "./transaction.js";
 
 /** Position of a block in the chain, known before its hash. */
-export interface BlockMoment {
+export interface BlockPosition {
   readonly number: bigint;
   /** Timestamp in the block header. */
   readonly timeMs: number;
@@ -24,15 +24,15 @@ export interface Executor<State> extends Pick<ChainRules, "checkOperation"> {
    * @param block earliest block that can include the transaction.
    * @throws RpcError if the transaction would be rejected now.
    */
-  check(transaction: ReadTransaction, block: BlockMoment): Promise<void>;
+  check(transaction: ReadTransaction, block: BlockPosition): Promise<void>;
   /** Starts the execution of a block. Its changes are stored atomically with the block. */
-  begin(block: BlockMoment, state: State): BlockExecutor;
+  start(block: BlockPosition, state: State): BlockExecutor;
 }
 
 /** Execution of one block, inside its database transaction. */
 export interface BlockExecutor {
   /** Prefetches the state that upcoming transactions read. Affects speed only, never results. */
-  expect(transactions: readonly ReadTransaction[]): Promise<void>;
+  prefetch(transactions: readonly ReadTransaction[]): Promise<void>;
   /**
    * Executes a transaction. Returns its cost in bytes touched, which is equal on every engine. If execution fails,
    * rolls back the changes of the transaction and throws an RpcError.

@@ -146,7 +146,7 @@ export interface BlockInReading {
  * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE
  */
 export async function verifyBlock(signed: Block, rules: ChainRules): Promise<VerifiedBlock> {
-  const { block, signatures } = await beginBlock(signed, rules);
+  const { block, signatures } = await startBlock(signed, rules);
   await signatures;
   return block;
 }
@@ -156,7 +156,7 @@ export async function verifyBlock(signed: Block, rules: ChainRules): Promise<Ver
  *
  * @throws RpcError INVALID_REQUEST; INVALID_SIGNATURE if the block is not signed by its proposer.
  */
-export async function beginBlock(signed: Block, rules: ChainRules): Promise<BlockInReading> {
+export async function startBlock(signed: Block, rules: ChainRules): Promise<BlockInReading> {
   if (encodedBlockBytes(signed) > maxBlockBytes) {
     throw new RpcError("INVALID_REQUEST", `A block must not be larger than ${maxBlockBytes} bytes.`);
   }
@@ -263,17 +263,17 @@ export function signBlock(
   transactions: readonly ReadTransaction[],
   sign: (bytes: Uint8Array) => Uint8Array,
 ): VerifiedBlock {
-  const whole = create(BlockHeaderSchema, {
+  const complete = create(BlockHeaderSchema, {
     ...header,
     transactionsHash: hashOfHashes(transactions.map(({ hash }) => hash)),
   });
-  const bytes = toBinary(BlockHeaderSchema, whole);
+  const bytes = toBinary(BlockHeaderSchema, complete);
   const signed = create(BlockSchema, {
     header: bytes,
     signature: sign(blockMessage(bytes)),
     transactions: transactions.map((transaction) => transaction.signed),
   });
-  return { hash: sha256(bytes), header: whole, transactions, signed };
+  return { hash: sha256(bytes), header: complete, transactions, signed };
 }
 
 /** Returns the hash in a block header that identifies its transactions: SHA-256 over their concatenated hashes. */

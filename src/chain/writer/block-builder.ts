@@ -3,19 +3,19 @@ import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { isDatabaseError } from "../../base/errors/database-error-kind.js";
 import { sha256 } from "../../base/crypto/hash.js";
 import {
-  type BlockParts,
+  type BlockDeps,
   cannotBeApplied,
-  type Made,
-  makeNext,
+  type BuildResult,
+  buildNext,
   targetBlockBytes,
   maxBlockTransactions,
-  type SealingKey,
+  type AuthorityKey,
 } from "./blocks.js";
 import type { Mempool } from "../mempool/mempool.js";
 import type { ChainHead } from "../blocks/store.js";
 import type { ChainRules } from "../transactions/transaction.js";
 
-export interface BlockMakerDeps<State> extends BlockParts<State> {
+export interface BlockMakerDeps<State> extends BlockDeps<State> {
   readonly mempool: Pick<Mempool, "candidates">;
 }
 
@@ -28,34 +28,34 @@ export interface BlockMakerDeps<State> extends BlockParts<State> {
 export function createBlockBuilder<State>(
   deps: BlockMakerDeps<State>,
   rules: ChainRules,
-): (key: SealingKey, head: ChainHead, timeMs: number) => Promise<Made> {
+): (key: AuthorityKey, head: ChainHead, timeMs: number) => Promise<BuildResult> {
   const { mempool, onUnexpected } = deps;
-  let most = maxBlockTransactions;
+  let limit = maxBlockTransactions;
 
-  async function takeCandidates(): Promise<Transaction[]> {
+  async function collectCandidates(): Promise<Transaction[]> {
     const candidates: Transaction[] = [];
-    for await (const portion of mempool.candidates({ count: most, bytes: targetBlockBytes })) {
+    for await (const portion of mempool.candidates({ count: limit, bytes: targetBlockBytes })) {
       candidates.push(...portion.map(({ transaction }) => transaction));
     }
     return candidates;
   }
 
   return async (key, head, timeMs) => {
-    const candidates = await takeCandidates();
+    const candidates = await collectCandidates();
     const [first, ...others] = candidates;
     if (first === undefined) {
       return { block: undefined, rejected: new Map(), deferredCount: 0 };
     }
     try {
-      const made = await makeNext(key, head, { candidates, rules, timeMs }, deps);
-      most = Math.min(2 * most, maxBlockTransactions);
-      return made;
+      const built = await buildNext(key, head, { candidates, rules, timeMs }, deps);
+      limit = Math.min(2 * limit, maxBlockTransactions);
+      return built;
     } catch (error) {
       if (isDatabaseError(error)) {
         throw error;
       }
       if (others.length > 0) {
-        most = Math.ceil(candidates.length / 2);
+        limit = Math.ceil(candidates.length / 2);
         throw error;
       }
       const hash = sha256(first.body);

@@ -1,10 +1,10 @@
 /** Block production: builds blocks periodically and reports a lack of progress while transactions wait. */
 import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
-import type { Made } from "./blocks.js";
+import type { BuildResult } from "./blocks.js";
 
-export interface SealerDeps {
+export interface BlockProducerDeps {
   /** Builds the next block. Returns undefined if there is no reason to build one, or if the node may not. */
-  readonly seal: () => Promise<Made | undefined>;
+  readonly produceBlock: () => Promise<BuildResult | undefined>;
   readonly pauseMs: number;
   /** Time without progress after which block production counts as stuck. */
   readonly stuckAfterMs: number;
@@ -12,7 +12,7 @@ export interface SealerDeps {
   /** Called when a block cannot be built. */
   readonly onError: (error: unknown) => void;
   /** Called with a reason when block production gets stuck, and with undefined when it makes progress again. */
-  readonly onStuck: (trouble: string | undefined) => void;
+  readonly onStuck: (reason: string | undefined) => void;
 }
 
 /**
@@ -20,13 +20,13 @@ export interface SealerDeps {
  * transactions wait longer than the limit, whatever the cause.
  */
 export function createBlockProducer({
-  seal,
+  produceBlock,
   pauseMs,
   stuckAfterMs,
   nowMs,
   onError,
   onStuck,
-}: SealerDeps): PeriodicTask {
+}: BlockProducerDeps): PeriodicTask {
   let lastProgressMs = nowMs();
   let isStuck = false;
 
@@ -44,9 +44,9 @@ export function createBlockProducer({
   return startPeriodicTask(
     async () => {
       try {
-        const made = await seal();
-        const isWaiting = made !== undefined && made.block === undefined && made.rejected.size === 0;
-        record(!isWaiting || made.deferredCount === 0, "what its transactions need is busy.");
+        const built = await produceBlock();
+        const isWaiting = built !== undefined && built.block === undefined && built.rejected.size === 0;
+        record(!isWaiting || built.deferredCount === 0, "what its transactions need is busy.");
       } catch (error) {
         record(false, "making it fails; the log says how.");
         throw error;

@@ -10,7 +10,7 @@ import { mapYielding } from "../../base/async/yielding.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { BlockExecutor, Executor } from "../transactions/executor.js";
 import type { Genesis } from "../blocks/genesis.js";
-import { beginInclusion, type Inclusion } from "./inclusion.js";
+import { startInclusion, type Inclusion } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "../blocks/store.js";
 import {
   type BlockInReading,
@@ -26,17 +26,17 @@ import {
 import { maxBlockCost } from "../transactions/cost.js";
 
 /** Dependencies that verify, execute and store blocks. */
-export interface BlockParts<State> {
+export interface BlockDeps<State> {
   readonly store: ChainStore<State>;
   readonly genesis: Genesis | undefined;
-  readonly effects: Executor<State>;
+  readonly executor: Executor<State>;
   readonly nowMs: () => number;
   /** Called when a transaction is rejected for an unexpected error rather than for breaking a rule. */
   readonly onUnexpected: (error: unknown, hash: string) => void;
 }
 
 /** Key of an authority. */
-export interface SealingKey {
+export interface AuthorityKey {
   readonly publicKey: string;
   sign(bytes: Uint8Array): Uint8Array;
 }
@@ -56,7 +56,7 @@ export const maxAheadMs = 60_000;
 export async function applyNext<State>(
   { block, signatures }: BlockInReading,
   before: ChainHead,
-  { store, genesis, effects, nowMs }: BlockParts<State>,
+  { store, genesis, executor, nowMs }: BlockDeps<State>,
 ): Promise<void> {
   const { header } = block;
   if (header.number !== before.number + 1n || header.previousHash !== before.hash) {
@@ -71,7 +71,10 @@ export async function applyNext<State>(
   checkTime(header.timestampMs, before, nowMs);
   await store
     .write(before, async (changes, state) => {
-      checkRoots(header, await includeAll(header, block.transactions, begin(effects, header, state), changes));
+      checkRoots(
+        header,
+        await includeAll(header, block.transactions, startExecution(executor, header, state), changes),
+      );
       await changes.insertBlock(block);
       await signatures;
     })
@@ -86,14 +89,14 @@ export async function applyNext<State>(
 async function includeAll(
   { number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">,
   transactions: readonly ReadTransaction[],
-  effects: BlockExecutor,
+  executor: BlockExecutor,
   changes: ChainChanges,
 ): Promise<BlockRoots> {
-  const inclusion = await beginInclusion(changes, transactions, effects, Number(timestampMs));
-  for await (const transaction of inclusion.inTurns()) {
+  const inclusion = await startInclusion(changes, transactions, executor, Number(timestampMs));
+  for await (const transaction of inclusion.inOrder()) {
     await inclusion.include(transaction);
   }
-  const [, roots] = await settleAll([changes.insertTransactions(transactions, number), effects.finish(transactions)]);
+  const [, roots] = await settleAll([changes.insertTransactions(transactions, number), executor.finish(transactions)]);
   return roots;
 }
 
@@ -106,16 +109,16 @@ export async function dryRunNext<State>(
   transactions: readonly ReadTransaction[],
   timestampMs: bigint,
   before: ChainHead,
-  deps: BlockParts<State>,
+  deps: BlockDeps<State>,
 ): Promise<Omit<UnsignedHeader, "proposer">> {
-  const { store, effects, nowMs } = deps;
+  const { store, executor, nowMs } = deps;
   checkTime(timestampMs, before, nowMs);
   const header = { ...after(before), timestampMs };
   let roots: BlockRoots | undefined;
   const worked = new Error("The block can be applied.");
   await store
     .write(before, async (changes, state) => {
-      roots = await includeAll(header, transactions, begin(effects, header, state), changes);
+      roots = await includeAll(header, transactions, startExecution(executor, header, state), changes);
       throw worked;
     })
     .catch((error: unknown) => {
@@ -158,7 +161,7 @@ function checkRoots(header: BlockHeader, { commitmentRoot, stateRoot }: BlockRoo
 }
 
 /** Result of building a block. */
-export interface Made {
+export interface BuildResult {
   /** Undefined if no transaction could be included. */
   readonly block: VerifiedBlock | undefined;
   /** Reasons of permanent rejections, by transaction hash. */
@@ -168,7 +171,7 @@ export interface Made {
 }
 
 /** Input of a block to build. */
-export interface Making {
+export interface BuildInput {
   /** Pending transactions in fair order. */
   readonly candidates: readonly Transaction[];
   readonly rules: ChainRules;
@@ -177,13 +180,13 @@ export interface Making {
 }
 
 /** Builds a block and applies it. A transaction that throws is rejected, unless the database is unavailable. */
-export async function makeNext<State>(
-  key: SealingKey,
+export async function buildNext<State>(
+  key: AuthorityKey,
   before: ChainHead,
-  { candidates, rules, timeMs }: Making,
-  deps: BlockParts<State>,
-): Promise<Made> {
-  const { store, effects } = deps;
+  { candidates, rules, timeMs }: BuildInput,
+  deps: BlockDeps<State>,
+): Promise<BuildResult> {
+  const { store, executor } = deps;
   const header = {
     ...after(before),
     timestampMs: BigInt(Math.max(timeMs, Number(before.timestampMs))),
@@ -192,9 +195,9 @@ export async function makeNext<State>(
   const rejected = new Map<string, string>();
   const readable = await readWhatIsValid(candidates, rules, rejected);
   return await store.write(before, async (changes, state) => {
-    const begun = begin(effects, header, state);
+    const execution = startExecution(executor, header, state);
     const { included, deferredCount } = await includeWhatFits({
-      inclusion: await beginInclusion(changes, readable, begun, Number(header.timestampMs)),
+      inclusion: await startInclusion(changes, readable, execution, Number(header.timestampMs)),
       changes,
       rejected,
       onUnexpected: deps.onUnexpected,
@@ -202,7 +205,10 @@ export async function makeNext<State>(
     if (included.length === 0) {
       return { block: undefined, rejected, deferredCount };
     }
-    const [, roots] = await settleAll([changes.insertTransactions(included, header.number), begun.finish(included)]);
+    const [, roots] = await settleAll([
+      changes.insertTransactions(included, header.number),
+      execution.finish(included),
+    ]);
     const block = signBlock({ ...header, ...roots }, included, (bytes) => key.sign(bytes));
     await changes.insertBlock(block);
     return { block, rejected, deferredCount };
@@ -246,14 +252,14 @@ async function includeWhatFits({
   const included: ReadTransaction[] = [];
   const deferred = new Set<string>();
   let sizeBytes = 0;
-  for await (const transaction of inclusion.inTurns()) {
+  for await (const transaction of inclusion.inOrder()) {
     const { hash, body, signed } = transaction;
     if (deferred.has(body.sender)) {
       continue;
     }
     if (
       included.length > 0 &&
-      (sizeBytes + signed.body.length > targetBlockBytes || inclusion.work() >= maxBlockCost)
+      (sizeBytes + signed.body.length > targetBlockBytes || inclusion.cost() >= maxBlockCost)
     ) {
       break;
     }
@@ -278,10 +284,10 @@ async function includeWhatFits({
   return { included, deferredCount: deferred.size };
 }
 
-function begin<State>(
-  effects: Executor<State>,
+function startExecution<State>(
+  executor: Executor<State>,
   { number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">,
   state: State,
 ): BlockExecutor {
-  return effects.begin({ number, timeMs: Number(timestampMs) }, state);
+  return executor.start({ number, timeMs: Number(timestampMs) }, state);
 }

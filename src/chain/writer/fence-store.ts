@@ -4,7 +4,7 @@
  */
 import type { Database, DatabasePart, DatabaseTransaction, Queries } from "../../db/queries/database.js";
 import { FencedError } from "../blocks/fenced-error.js";
-import { boundTransaction, type HeldLease, holdLease, leaseMs, readEpoch, shareLease } from "./writer-lease-store.js";
+import { limitIdleTime, type HeldLease, renewLease, leaseMs, readEpoch, lockLease } from "./writer-lease-store.js";
 
 /** Wraps the work of database transactions and decides whether their changes may be stored. */
 export interface Fence {
@@ -30,7 +30,7 @@ export interface FenceDeps {
   readonly held: HeldLease;
   readonly files: Database["files"];
   /** Called with the error of each rejected write, and with undefined when a write of a block is permitted. */
-  readonly onOutcome: (trouble: FencedError | undefined) => void;
+  readonly onOutcome: (error: FencedError | undefined) => void;
 }
 
 /** Age at which a renewal from the start of a transaction is repeated at its end. */
@@ -69,7 +69,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
     }
   }
 
-  async function told<T>(work: () => Promise<T>): Promise<T> {
+  async function reportRejection<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
@@ -82,15 +82,15 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
 
   return {
     blocks: (db, work) =>
-      told(async () => {
-        const begunMs = performance.now();
-        await checkLease(db, holdLease(db, held));
+      reportRejection(async () => {
+        const startedMs = performance.now();
+        await checkLease(db, renewLease(db, held));
         holder = db;
-        const heartbeat = keepOpen(db);
+        const heartbeat = preventIdleEnd(db);
         try {
           const result = await work();
-          if (performance.now() - begunMs > renewAfterMs) {
-            await checkLease(db, holdLease(db, held));
+          if (performance.now() - startedMs > renewAfterMs) {
+            await checkLease(db, renewLease(db, held));
           }
           await checkFiles();
           onOutcome(undefined);
@@ -101,10 +101,10 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
         }
       }),
     mempool: (db, work) =>
-      told(async () => {
+      reportRejection(async () => {
         // Embedded engines have no lease for the mempool file: the lock on both files protects it.
         if (files === undefined) {
-          await checkLease(db, shareLease(db, held));
+          await checkLease(db, lockLease(db, held));
         }
         const result = await work();
         await checkFiles();
@@ -118,11 +118,11 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
  * Sends a statement now and then while no query of the transaction is in flight. The server ends a transaction that is
  * idle for 10 s, because its process may hang; a block whose documents take longer to compute needs more time.
  */
-function keepOpen(db: DatabaseTransaction): NodeJS.Timeout {
+function preventIdleEnd(db: DatabaseTransaction): NodeJS.Timeout {
   return setInterval(() => {
     if (db.stalledMs() === 0) {
       // An error ends the transaction, so the next query of the work reports it.
-      boundTransaction(db).catch(() => undefined);
+      limitIdleTime(db).catch(() => undefined);
     }
   }, renewAfterMs);
 }

@@ -13,7 +13,7 @@ import { compileBounds } from "../transactions/bounds.js";
 import { verifyEd25519 } from "../../base/crypto/ed25519.js";
 import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { RpcError } from "../../rpc/errors.js";
-import { maxAheadMs, type SealingKey } from "./blocks.js";
+import { maxAheadMs, type AuthorityKey } from "./blocks.js";
 import { headMessage } from "../transactions/signing.js";
 import { noLatestBlock } from "../blocks/no-latest-block.js";
 import type { ChainHead } from "../blocks/store.js";
@@ -29,7 +29,7 @@ export interface HeadStatementsDeps {
    * Minimum age difference at which a signed head from a peer replaces another one of the same block. Limits the
    * notifications.
    */
-  readonly leastGapMs: number;
+  readonly minGapMs: number;
   /** Called when a newer signed head is stored. */
   readonly onNewer: () => void;
   /** Called for a signed head that has the number of the latest block but another hash; once for each number. */
@@ -39,9 +39,9 @@ export interface HeadStatementsDeps {
 /** Latest signed head since the process started. */
 export interface HeadStatements {
   /** Returns the latest signed head if it is about the block with this hash; undefined otherwise. */
-  newestStatement(hash: string): SignedHead | undefined;
+  latestSignedHead(hash: string): SignedHead | undefined;
   /** Returns the time of that signed head in milliseconds since the epoch; 0 if there is none. */
-  newestMs(hash: string): number;
+  latestMs(hash: string): number;
   /**
    * Processes a signed head from a peer. Stores it if it is about the latest block and newer than the stored one.
    * Returns its content, whose signature may be unverified.
@@ -50,13 +50,13 @@ export interface HeadStatements {
    * to 4.
    * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE if no honest peer would relay it.
    */
-  hear(signed: SignedHead, from?: string): HeadStatement;
+  receive(signed: SignedHead, from?: string): HeadStatement;
   /**
    * Stores a signed head from the block producer; does nothing if it is not newer.
    *
    * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
    */
-  take(signed: SignedHead): void;
+  accept(signed: SignedHead): void;
 }
 
 /** Generous limit on the encoded size of a statement: three texts of 66 bytes and two numbers. */
@@ -69,28 +69,28 @@ const maxSenders = 4_096;
 const findInStatement = compileBounds(HeadStatementSchema, "head statement");
 
 export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
-  const { head, network, leastGapMs, onNewer, onContradiction } = deps;
+  const { head, network, minGapMs, onNewer, onContradiction } = deps;
   const checks = createTokenBuckets(maxSenders);
-  let newest: { readonly signed: SignedHead; readonly hash: string; readonly ms: number } | undefined;
+  let latest: { readonly signed: SignedHead; readonly hash: string; readonly ms: number } | undefined;
   let contradicted = -1n;
 
-  const newestMs = (hash: string): number => (newest?.hash === hash ? newest.ms : 0);
+  const latestMs = (hash: string): number => (latest?.hash === hash ? latest.ms : 0);
   const mayCheck = (from: string | undefined): boolean =>
     from === undefined || checks.of(from, unaskedChecks).tryRemoveTokens(1);
   const isNewer = ({ hash, timestampMs }: HeadStatement, byMs: number): boolean =>
-    Number(timestampMs) >= newestMs(hash) + byMs;
+    Number(timestampMs) >= latestMs(hash) + byMs;
 
-  function keep({ statement: bytes, signature }: SignedHead, { hash, timestampMs }: HeadStatement): void {
+  function store({ statement: bytes, signature }: SignedHead, { hash, timestampMs }: HeadStatement): void {
     // Copied, because the bytes are a view of a complete message, which would stay in memory too.
     const copy = { statement: new Uint8Array(bytes), signature: new Uint8Array(signature) };
-    newest = { signed: create(SignedHeadSchema, copy), hash, ms: Number(timestampMs) };
+    latest = { signed: create(SignedHeadSchema, copy), hash, ms: Number(timestampMs) };
     onNewer();
   }
 
   return {
-    newestStatement: (hash) => (newest?.hash === hash ? newest.signed : undefined),
-    newestMs,
-    hear(signed, from) {
+    latestSignedHead: (hash) => (latest?.hash === hash ? latest.signed : undefined),
+    latestMs,
+    receive(signed, from) {
       const statement = readStatement(signed, deps);
       const at = head();
       if (at === undefined || statement.number !== at.number) {
@@ -103,13 +103,13 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
           contradicted = at.number;
           onContradiction(statement);
         }
-      } else if (isInTime(statement, at, deps) && isNewer(statement, leastGapMs) && mayCheck(from)) {
+      } else if (isInTime(statement, at, deps) && isNewer(statement, minGapMs) && mayCheck(from)) {
         verify(signed, statement);
-        keep(signed, statement);
+        store(signed, statement);
       }
       return statement;
     },
-    take(signed) {
+    accept(signed) {
       const statement = readStatement(signed, deps);
       const at = head();
       if (at === undefined) {
@@ -123,7 +123,7 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
       }
       verify(signed, statement);
       if (isNewer(statement, 1)) {
-        keep(signed, statement);
+        store(signed, statement);
       }
     },
   };
@@ -176,10 +176,10 @@ function verify({ statement: bytes, signature }: SignedHead, { proposer }: HeadS
 /** Signs a statement that a block is the latest one. */
 export function signHead(
   { number, hash, genesisHash }: Pick<ChainHead, "number" | "hash" | "genesisHash">,
-  key: SealingKey,
+  key: AuthorityKey,
   timeMs: number,
 ): SignedHead {
-  const said = { number, hash, genesisHash, timestampMs: BigInt(timeMs), proposer: key.publicKey };
-  const statement = toBinary(HeadStatementSchema, create(HeadStatementSchema, said));
+  const content = { number, hash, genesisHash, timestampMs: BigInt(timeMs), proposer: key.publicKey };
+  const statement = toBinary(HeadStatementSchema, create(HeadStatementSchema, content));
   return create(SignedHeadSchema, { statement, signature: key.sign(headMessage(statement)) });
 }

@@ -18,11 +18,11 @@ export interface Inclusion {
   /**
    * Yields the transactions in order. Prefetches their state in batches and yields to the event loop between batches.
    */
-  inTurns(): AsyncIterable<ReadTransaction>;
+  inOrder(): AsyncIterable<ReadTransaction>;
   /** Executes the next transaction. Throws RpcError if it cannot be included; the state is then unchanged. */
   include(transaction: ReadTransaction): Promise<void>;
   /** Returns the cost of the block so far, in bytes touched. */
-  work(): number;
+  cost(): number;
 }
 
 /**
@@ -30,27 +30,27 @@ export interface Inclusion {
  *
  * @param timeMs timestamp of the block.
  */
-export async function beginInclusion(
+export async function startInclusion(
   changes: ChainChanges,
   transactions: readonly ReadTransaction[],
-  effects: BlockExecutor,
+  executor: BlockExecutor,
   timeMs: number,
 ): Promise<Inclusion> {
   const included = await changes.included(transactions.map(({ hash }) => hash));
   const nonces = await changes.lastNonces([...new Set(transactions.map(({ body }) => body.sender))]);
-  let work = 0;
+  let cost = 0;
   return {
-    async *inTurns() {
+    async *inOrder() {
       for (let i = 0; i < transactions.length; i += aheadTransactions) {
         const some = transactions.slice(i, i + aheadTransactions);
-        await effects.expect(some);
+        await executor.prefetch(some);
         yield* eachYielding(some);
         await yieldToEventLoop();
       }
     },
     async include(transaction) {
       const { hash, body, signed } = transaction;
-      if (work >= maxBlockCost) {
+      if (cost >= maxBlockCost) {
         throw new RpcError("INVALID_REQUEST", `The block makes more work than ${maxBlockCost} bytes touched.`);
       }
       if (included.has(hash)) {
@@ -58,11 +58,11 @@ export async function beginInclusion(
       }
       checkNonce(body.nonce, nonces.get(body.sender));
       checkExpiry(body, timeMs);
-      work += costOf(signed.body.length, await effects.apply(transaction));
+      cost += costOf(signed.body.length, await executor.apply(transaction));
       included.add(hash);
       nonces.set(body.sender, body.nonce);
     },
-    work: () => work,
+    cost: () => cost,
   };
 }
 

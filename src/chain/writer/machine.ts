@@ -6,7 +6,7 @@ import { hostname } from "node:os";
  * Returns a name of the PID namespace; each container has its own. The name changes after a reboot if the system
  * exposes a boot ID, otherwise it is the host name.
  */
-export async function nameMachine(): Promise<string> {
+export async function machineId(): Promise<string> {
   try {
     const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
     return `${boot.trim()} ${await readlink("/proc/self/ns/pid")}`;

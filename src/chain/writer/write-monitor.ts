@@ -18,7 +18,7 @@ export interface WriteWatchDeps<State> {
   readonly lockedForMs: number;
   readonly nowMs: () => number;
   /** Called with the error when writes start to fail, and with undefined when they succeed again. */
-  readonly onChange: (trouble: unknown) => void;
+  readonly onChange: (error: unknown) => void;
 }
 
 /** Store with monitored writes. */
@@ -68,7 +68,7 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
         // A small write may succeed where a large one fails. While writes fail, only the write attempts detect
         // recovery.
         if (!troubled.has(part)) {
-          settle(part, undefined);
+          update(part, undefined);
         }
         return result;
       } catch (error) {
@@ -82,7 +82,7 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
   function record(part: Part, error: unknown): void {
     if (error instanceof FencedError) {
       // The database responds, and the fence reports its own errors.
-      settle(part, undefined);
+      update(part, undefined);
       return;
     }
     const trouble = databaseErrorKindOf(error);
@@ -95,14 +95,14 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
       markDatabaseError(error as object);
     }
     if (trouble === "locked" || trouble === "unavailable") {
-      settle(part, error);
+      update(part, error);
     }
   }
 
-  function settle(part: Part, trouble: unknown): void {
+  function update(part: Part, error: unknown): void {
     const wasTroubled = troubled.size > 0;
     tries.end(part);
-    if (trouble === undefined) {
+    if (error === undefined) {
       part.lockedSinceMs = undefined;
       troubled.delete(part);
     } else {
@@ -110,7 +110,7 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
       tries.plan(part);
     }
     if (troubled.size > 0 !== wasTroubled) {
-      onChange(trouble);
+      onChange(error);
     }
   }
 
@@ -118,7 +118,7 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
   async function retry(part: Part): Promise<void> {
     try {
       await part.store.tryWrite();
-      settle(part, undefined);
+      update(part, undefined);
     } catch (error) {
       record(part, error);
       if (tries.areOn(part)) {

@@ -6,14 +6,14 @@ export const leaseMs = 10_000;
 
 /** Lease as held by this node. */
 export interface HeldLease {
-  /** Random ID of the holder, new for each time that a node takes the lease. */
+  /** Random ID of the holder, new for each time that a node acquires the lease. */
   readonly holder: string;
-  /** Fencing epoch; increases each time that a node takes the lease. */
+  /** Fencing epoch; increases each time that a node acquires the lease. */
   readonly epoch: number;
 }
 
 /** Process of the holder. */
-export interface HolderPlace {
+export interface HolderProcess {
   /** Host name, for messages. */
   readonly host: string;
   readonly machine: string;
@@ -23,7 +23,7 @@ export interface HolderPlace {
 /** Lease as stored in the database. */
 export interface StoredLease {
   /** Undefined if no node has ever held the lease. */
-  readonly holder: (HolderPlace & { readonly holder: string; readonly sinceMs: number }) | undefined;
+  readonly holder: (HolderProcess & { readonly holder: string; readonly sinceMs: number }) | undefined;
   readonly epoch: number;
   readonly untilMs: number;
   /** Remaining duration by the database clock; 0 or less if the lease has expired. */
@@ -38,15 +38,15 @@ export interface WriterLeaseStore {
   exists(): Promise<boolean>;
   read(): Promise<StoredLease>;
   /**
-   * Takes the lease, if it is unchanged since it was read and no transaction holds its row.
+   * Acquires the lease, if it is unchanged since it was read and no transaction holds its row.
    *
-   * @returns the new epoch; undefined if the lease could not be taken.
+   * @returns the new epoch; undefined if the lease could not be acquired.
    */
-  take(
-    seen: Pick<StoredLease, "epoch" | "untilMs">,
-    by: HolderPlace & { readonly holder: string; readonly identity: string },
+  acquire(
+    expected: Pick<StoredLease, "epoch" | "untilMs">,
+    by: HolderProcess & { readonly holder: string; readonly identity: string },
   ): Promise<number | undefined>;
-  /** Ends the lease, so that another node can take it immediately. Does nothing if another node has taken it. */
+  /** Ends the lease, so that another node can acquire it immediately. Does nothing if another node has acquired it. */
   release(held: HeldLease): Promise<void>;
 }
 
@@ -77,17 +77,20 @@ export function createWriterLeaseStore({
 
     read: () => readLease(read),
 
-    take: (seen, { holder, host, machine, pid, identity }) =>
+    acquire: (expected, { holder, host, machine, pid, identity }) =>
       transaction(async (db) => {
         const { lockFree, nowMs } = db.dialect;
-        await boundTransaction(db);
+        await limitIdleTime(db);
         const free = await db.rows((sql) =>
-          sql.raw(`SELECT epoch FROM ${table} WHERE epoch = ? AND until_ms = ?${lockFree}`, [seen.epoch, seen.untilMs]),
+          sql.raw(`SELECT epoch FROM ${table} WHERE epoch = ? AND until_ms = ?${lockFree}`, [
+            expected.epoch,
+            expected.untilMs,
+          ]),
         );
         if (free.length === 0) {
           return undefined;
         }
-        const epoch = seen.epoch + 1;
+        const epoch = expected.epoch + 1;
         await db.run((sql) =>
           sql(table).update({
             ...{ holder, host, machine, pid, epoch, identity },
@@ -125,20 +128,20 @@ export async function readEpoch(db: Queries): Promise<number> {
 }
 
 /** Makes the server end this transaction if the process hangs in the middle of it. Repeating it restarts the wait. */
-export async function boundTransaction(db: Queries): Promise<void> {
-  const { boundTransaction: statement } = db.dialect;
+export async function limitIdleTime(db: Queries): Promise<void> {
+  const { limitIdleTime: statement } = db.dialect;
   if (statement !== undefined) {
     await db.run((sql) => sql.raw(statement));
   }
 }
 
 /**
- * Renews the lease inside a transaction, and prevents other nodes from taking it until the transaction ends.
+ * Renews the lease inside a transaction, and prevents other nodes from acquiring it until the transaction ends.
  *
  * @returns true if this node holds the lease.
  */
-export async function holdLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
-  await boundTransaction(db);
+export async function renewLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
+  await limitIdleTime(db);
   const untilMs = `${db.dialect.nowMs} + ${leaseMs}`;
   const found = await db.run((sql) =>
     sql(table)
@@ -149,12 +152,12 @@ export async function holdLease(db: Queries, { holder, epoch }: HeldLease): Prom
 }
 
 /**
- * Prevents other nodes from taking the lease until a transaction of the mempool ends. Can run concurrently with the
+ * Prevents other nodes from acquiring the lease until a transaction of the mempool ends. Can run concurrently with the
  * transaction of a block.
  *
  * @returns true if this node holds the lease.
  */
-export async function shareLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
-  await boundTransaction(db);
+export async function lockLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
+  await limitIdleTime(db);
   return (await db.first((sql) => sql(table).where({ holder, epoch }).forKeyShare().select("epoch"))) !== undefined;
 }

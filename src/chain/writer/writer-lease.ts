@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isProcessGone, nameMachine } from "./machine.js";
+import { isProcessGone, machineId } from "./machine.js";
 import { StartError } from "../../base/errors/start-error.js";
 import type { HeldLease, StoredLease, WriterLeaseStore } from "./writer-lease-store.js";
 
@@ -12,8 +12,8 @@ const pollIntervalMs = 1_000;
 /** Holder IDs of leases that this process holds. */
 const ownHolders = new Set<string>();
 
-export interface TakeLeaseDeps {
-  readonly store: Pick<WriterLeaseStore, "read" | "take">;
+export interface AcquireLeaseDeps {
+  readonly store: Pick<WriterLeaseStore, "read" | "acquire">;
   /** Public key of this node. */
   readonly identity: string;
   /** True if no other process can write, so any other holder is gone whatever the lease says. */
@@ -24,11 +24,11 @@ export interface TakeLeaseDeps {
 }
 
 /**
- * Takes the lease. If the holder may be gone, waits for the lease to expire.
+ * Acquires the lease. If the holder may be gone, waits for the lease to expire.
  *
  * @throws StartError if the holder is alive, that is, if it renews the lease.
  */
-export async function takeLease(deps: TakeLeaseDeps): Promise<HeldLease> {
+export async function acquireLease(deps: AcquireLeaseDeps): Promise<HeldLease> {
   const { store, onWaiting, signal } = deps;
   const first = await store.read();
   for (let lease = first; ; lease = await store.read()) {
@@ -37,7 +37,7 @@ export async function takeLease(deps: TakeLeaseDeps): Promise<HeldLease> {
         `${describeHolder(lease)} writes to this database; stop it first, or start this one with --role reader or standby.`,
       );
     }
-    const held = await takeIfFree(deps, lease);
+    const held = await acquireIfFree(deps, lease);
     if (held !== undefined) {
       return held;
     }
@@ -46,22 +46,22 @@ export async function takeLease(deps: TakeLeaseDeps): Promise<HeldLease> {
   }
 }
 
-/** Takes the lease if it is free; returns undefined if another node holds it. */
-export async function takeIfFree(
-  { store, identity, isAlone }: Pick<TakeLeaseDeps, "store" | "identity" | "isAlone">,
+/** Acquires the lease if it is free; returns undefined if another node holds it. */
+export async function acquireIfFree(
+  { store, identity, isAlone }: Pick<AcquireLeaseDeps, "store" | "identity" | "isAlone">,
   lease: StoredLease,
 ): Promise<HeldLease | undefined> {
   if (!isAlone && (await isHeld(lease))) {
     return undefined;
   }
-  const machine = await nameMachine();
+  const machine = await machineId();
   const holder = randomBytes(16).toString("hex");
   ownHolders.add(holder);
   let epoch: number | undefined;
   try {
-    epoch = await store.take(lease, { holder, host: hostname(), machine, pid: process.pid, identity });
+    epoch = await store.acquire(lease, { holder, host: hostname(), machine, pid: process.pid, identity });
   } finally {
-    // After an error the lease may be stored nevertheless; this process then takes it again at once.
+    // After an error the lease may be stored nevertheless; this process then acquires it again at once.
     if (epoch === undefined) {
       ownHolders.delete(holder);
     }
@@ -71,7 +71,7 @@ export async function takeIfFree(
 
 /** Returns true if a node holds the lease, as far as this process can determine. */
 export async function isHeld(lease: StoredLease): Promise<boolean> {
-  return lease.leftMs > 0 && !isHolderGone(lease, await nameMachine());
+  return lease.leftMs > 0 && !isHolderGone(lease, await machineId());
 }
 
 /** Records that a holder in this process no longer holds its lease. */

@@ -21,7 +21,7 @@ export interface Dialect {
    */
   readonly nowMs: string;
   /** Statement that lets the server end a transaction that is idle for 10 s; undefined for an embedded engine. */
-  readonly boundTransaction: string | undefined;
+  readonly limitIdleTime: string | undefined;
   /**
    * First statement of a transaction with snapshot reads; the snapshot starts at the next query. Undefined if every
    * transaction of the engine reads one snapshot.
@@ -128,7 +128,7 @@ const sqlite: Dialect = {
   hexOf: (bytes) => `lower(hex(${bytes}))`,
   joinTexts: (text) => `group_concat(${text})`,
   nowMs: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-  boundTransaction: undefined,
+  limitIdleTime: undefined,
   readOneMoment: undefined,
   goOnNumbering: undefined,
   forgetNames: "INSERT INTO program_names (program_names) VALUES ('delete-all')",
@@ -167,7 +167,7 @@ const postgresql: Dialect = {
   hexOf: (bytes) => `encode(${bytes}, 'hex')`,
   joinTexts: (text) => `string_agg(${text}, ',')`,
   nowMs: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
-  boundTransaction: "SET LOCAL idle_in_transaction_session_timeout = 10000",
+  limitIdleTime: "SET LOCAL idle_in_transaction_session_timeout = 10000",
   readOneMoment: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
   goOnNumbering: (table, column) =>
     `SELECT setval(pg_get_serial_sequence('${table}', '${column}'), coalesce(max(${column}), 1), max(${column}) IS NOT NULL)

@@ -3,7 +3,7 @@
  * reason if it produces none.
  */
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
-import type { Made, SealingKey } from "../../chain/writer/blocks.js";
+import type { BuildResult, AuthorityKey } from "../../chain/writer/blocks.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
@@ -14,17 +14,17 @@ import { createHeadSigner } from "./head-signer.js";
 import type { SnapshotSyncStatus } from "./snapshot-sync-status.js";
 
 /** Interval in milliseconds at which a block producer checks for pending transactions. */
-const sealEveryMs = 250;
+const productionIntervalMs = 250;
 /** Time in milliseconds without progress after which block production counts as failed. */
 const stuckAfterMs = 10_000;
 
 /** Dependencies of block production besides the core. */
-export interface SealingDeps {
+export interface BlockProductionDeps {
   readonly genesis: Genesis | undefined;
   readonly chain: Chain;
-  readonly heads: Pick<HeadStatements, "take">;
+  readonly heads: Pick<HeadStatements, "accept">;
   readonly joining: SnapshotSyncStatus;
-  readonly key: SealingKey;
+  readonly key: AuthorityKey;
   readonly chainHealth: SharedSubsystem;
   /** Returns true if the node has the latest block that it knows of. */
   readonly isSynced: () => boolean;
@@ -40,9 +40,9 @@ export interface SealingDeps {
  * Starts block production if this node's key is the only authority of the genesis. With several authorities, no node
  * produces blocks by itself, and the node reports that.
  */
-export function makeBlocks(
+export function startBlockProduction(
   core: Pick<NodeCore, "config" | "log" | "onShutdown" | "stateHeadEveryMs" | "subsystems" | "warn">,
-  deps: SealingDeps,
+  deps: BlockProductionDeps,
 ): void {
   const { genesis, chain, joining, key, chainHealth } = deps;
   const authorities = genesis?.authorities ?? [];
@@ -57,16 +57,16 @@ export function makeBlocks(
     chainHealth.tell("consensus", reason);
     return;
   }
-  sealAlone(core, deps);
+  produceAlone(core, deps);
 }
 
-function sealAlone(
+function produceAlone(
   core: Pick<NodeCore, "log" | "onShutdown" | "stateHeadEveryMs" | "subsystems">,
-  deps: SealingDeps,
+  deps: BlockProductionDeps,
 ): void {
   const { log, onShutdown, subsystems } = core;
   const { chain, key, chainHealth, isSynced, whyUnknown, whyStopped, showClock } = deps;
-  const word = createHeadSigner(core, deps);
+  const headSigner = createHeadSigner(core, deps);
   let waitsFor: string | undefined;
 
   /** Shows the reason for which block production waits. Logs the reason once for each wait. */
@@ -78,7 +78,7 @@ function sealAlone(
     waitsFor = reason;
   }
 
-  async function seal(): Promise<Made | undefined> {
+  async function produceBlock(): Promise<BuildResult | undefined> {
     // The clock check and the block use the same time.
     const timeMs = Date.now();
     const isInTime = showClock(timeMs) === undefined;
@@ -87,36 +87,36 @@ function sealAlone(
     if (!isAllowed || !isSynced()) {
       return undefined;
     }
-    const made = await chain.seal(key, timeMs);
-    if (made.block === undefined) {
-      await word.giveIfDue(timeMs);
+    const built = await chain.produceBlock(key, timeMs);
+    if (built.block === undefined) {
+      await headSigner.signIfDue(timeMs);
     } else {
-      word.given();
+      headSigner.recordSigned();
     }
-    return made;
+    return built;
   }
 
-  const troubles = createErrorThrottle({
+  const throttle = createErrorThrottle({
     log,
     fields: { subsystem: "chain" },
     message: "A block could not be made; it is tried again",
     over: "Blocks are made again",
   });
-  const sealer = createBlockProducer({
-    async seal() {
-      const made = await seal();
-      if (made?.block !== undefined) {
-        troubles.well();
+  const producer = createBlockProducer({
+    async produceBlock() {
+      const built = await produceBlock();
+      if (built?.block !== undefined) {
+        throttle.well();
       }
-      return made;
+      return built;
     },
-    pauseMs: sealEveryMs,
+    pauseMs: productionIntervalMs,
     stuckAfterMs,
     nowMs: () => performance.now(),
-    onError: (error) => troubles.failed(error),
-    onStuck: (trouble) => chainHealth.tell("block making", trouble),
+    onError: (error) => throttle.failed(error),
+    onStuck: (reason) => chainHealth.tell("block making", reason),
   });
-  onShutdown("the making of blocks", () => sealer.stop());
+  onShutdown("the making of blocks", () => producer.stop());
 }
 
 /** Returns the message that no node produces blocks, because the genesis names several authorities. */

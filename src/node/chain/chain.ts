@@ -145,7 +145,7 @@ async function createWriterChain(
     retryEveryMs: retryWriteEveryMs,
     lockedForMs,
     nowMs: () => performance.now(),
-    onChange: (trouble) => bus.emit("writesChanged", { trouble: trouble === undefined ? undefined : codeOf(trouble) }),
+    onChange: (error) => bus.emit("writesChanged", { trouble: error === undefined ? undefined : codeOf(error) }),
   });
   onShutdown("the watch over writes", () => watched.stop());
   const workerPool = createZkThreads(memory.proofThreads);
@@ -167,8 +167,8 @@ async function createWriterChain(
     mempool,
     genesis,
     head,
-    effects: createTransactionExecutor(zk, memory.documentHeapMib === 0 ? undefined : documents.grow),
-    onRefused: (signed) => headers.hear(signed),
+    executor: createTransactionExecutor(zk, memory.documentHeapMib === 0 ? undefined : documents.grow),
+    onRefused: (signed) => headers.receive(signed),
     onApplied: (block) => {
       headers.applied(headerOf(block));
       cached.forgetChanged(block);
@@ -193,17 +193,17 @@ async function openNodeMempool(
   genesis: Genesis | undefined,
 ): Promise<Mempool> {
   const { bus, clock, config, log, onShutdown } = core;
-  const troubles = createErrorThrottle({
+  const throttle = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },
     message: "The mempool could not be stored; it is tried again",
     over: "The mempool is stored again",
   });
-  const onError = (error: unknown): void => troubles.failed(error);
+  const onError = (error: unknown): void => throttle.failed(error);
   const settle: MempoolStore["settle"] = async (settled) => {
     await store.mempool.settle(settled);
-    troubles.well();
+    throttle.well();
   };
   const mayWrite = await readWriters(config, genesis);
   const open = (): Promise<Mempool> =>
@@ -249,7 +249,7 @@ function createReaderChain(
   { store, head, joining }: FollowedChainDeps,
   cached: CachedData,
 ): Chain {
-  const troubles = createErrorThrottle({
+  const throttle = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },
@@ -258,7 +258,7 @@ function createReaderChain(
   });
   const readHead = async (): Promise<ChainHead | undefined> => {
     const found = await store.head();
-    troubles.well();
+    throttle.well();
     return found;
   };
   const reader = createChainReader({
@@ -269,7 +269,7 @@ function createReaderChain(
       cached.forgetAll();
     },
     onMoved: (isLeap) => bus.emit("headFound", { isLeap }),
-    onError: (error) => troubles.failed(error),
+    onError: (error) => throttle.failed(error),
   });
   bus.on("blockTold", () => reader.now());
   onShutdown("the look for new blocks", () => reader.stop());
@@ -277,8 +277,8 @@ function createReaderChain(
 }
 
 /** Returns the engine's error code, or "no connection" for an error without a code. */
-function codeOf(trouble: unknown): string {
-  return (trouble as NodeJS.ErrnoException).code ?? "no connection";
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? "no connection";
 }
 
 /** Combines the reports of the boot, the database and the external consensus process into the health of the chain. */

@@ -1,6 +1,6 @@
 /** Signed heads of authorities: those that this node receives, and those that it signs. */
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
-import type { SealingKey } from "../../chain/writer/blocks.js";
+import type { AuthorityKey } from "../../chain/writer/blocks.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import { createHeadStatements, type HeadStatements } from "../../chain/writer/head-statements.js";
@@ -16,7 +16,7 @@ export function startHeadSigner(
     network: genesis?.hash ?? "",
     head: () => chain.head(),
     nowMs: Date.now,
-    leastGapMs: stateHeadEveryMs / 3,
+    minGapMs: stateHeadEveryMs / 3,
     onNewer: () => bus.emit("headStated", undefined),
     onContradiction: ({ proposer, number, hash }) =>
       log.warn(
@@ -29,12 +29,12 @@ export function startHeadSigner(
 /** Signs heads for an authority that produces blocks. A signed head states that no newer block exists. */
 export interface HeadSigner {
   /** Records that a block was signed, which makes a signed head unnecessary for a while. */
-  given(): void;
+  recordSigned(): void;
   /**
    * Signs the latest head if nothing was signed for `stateHeadEveryMs`. Never rejects: logs an error, and the next call
    * retries.
    */
-  giveIfDue(timeMs: number): Promise<void>;
+  signIfDue(timeMs: number): Promise<void>;
 }
 
 /** Creates a head signer. The first signed head is due immediately. */
@@ -46,12 +46,12 @@ export function createHeadSigner(
     heads,
   }: {
     readonly chain: Pick<Chain, "head" | "signHead">;
-    readonly key: SealingKey;
-    readonly heads: Pick<HeadStatements, "take">;
+    readonly key: AuthorityKey;
+    readonly heads: Pick<HeadStatements, "accept">;
   },
 ): HeadSigner {
-  let givenMs = -Infinity;
-  const troubles = createErrorThrottle({
+  let lastSignedMs = -Infinity;
+  const throttle = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },
@@ -59,24 +59,24 @@ export function createHeadSigner(
     over: "It is said again which block is the newest",
   });
 
-  function given(): void {
-    givenMs = performance.now();
+  function recordSigned(): void {
+    lastSignedMs = performance.now();
   }
 
   return {
-    given,
-    async giveIfDue(timeMs) {
-      const isDue = performance.now() - givenMs >= stateHeadEveryMs;
+    recordSigned,
+    async signIfDue(timeMs) {
+      const isDue = performance.now() - lastSignedMs >= stateHeadEveryMs;
       // If the clock is behind the latest block, a signed head would add nothing to that block.
       if (!isDue || timeMs < Number(chain.head()?.timestampMs ?? 0)) {
         return;
       }
       try {
-        heads.take(await chain.signHead(key, timeMs));
-        given();
-        troubles.well();
+        heads.accept(await chain.signHead(key, timeMs));
+        recordSigned();
+        throttle.well();
       } catch (error) {
-        troubles.failed(error);
+        throttle.failed(error);
       }
     },
   };

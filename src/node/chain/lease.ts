@@ -3,7 +3,7 @@ import type { NodeKey } from "../../base/crypto/node-key.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { createFence, type Fence } from "../../chain/writer/fence-store.js";
 import { FencedError } from "../../chain/blocks/fenced-error.js";
-import { describeHolder, forgetHolder, takeLease } from "../../chain/writer/writer-lease.js";
+import { describeHolder, forgetHolder, acquireLease } from "../../chain/writer/writer-lease.js";
 import { createWriterLeaseStore, type HeldLease, leaseMs } from "../../chain/writer/writer-lease-store.js";
 import { migrate } from "../../db/migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
@@ -31,7 +31,7 @@ export interface NodeLeaseDeps {
   readonly key: NodeKey;
   readonly chainHealth: SharedSubsystem;
   /** Writer lease that was acquired for this node in advance; undefined if there is none. */
-  readonly taken: HeldLease | undefined;
+  readonly acquiredLease: HeldLease | undefined;
 }
 
 /**
@@ -47,9 +47,9 @@ export async function openLease(
   const { database, key } = deps;
   const store = createWriterLeaseStore(database);
   const held =
-    deps.taken ??
+    deps.acquiredLease ??
     (await untilDatabaseAnswers(core, () =>
-      takeLease({
+      acquireLease({
         store,
         identity: key.publicKey,
         isAlone: database.files !== undefined,
@@ -65,51 +65,51 @@ export async function openLease(
     forgetHolder(held);
     await store.release(held);
   });
-  const lease = keepLease(core, deps, held, async () => {
+  const lease = renewPeriodically(core, deps, held, async () => {
     log.error({ subsystem: "chain" }, `${describeHolder(await store.read())} has the lease of the database now`);
   });
-  const hold = (): Promise<void> => database.transaction((db) => lease.fence.blocks(db, () => Promise.resolve()));
+  const renew = (): Promise<void> => database.transaction((db) => lease.fence.blocks(db, () => Promise.resolve()));
   try {
-    await untilDatabaseAnswers(core, hold);
+    await untilDatabaseAnswers(core, renew);
   } catch (error) {
     throw error instanceof FencedError ? new StartError(error.message, { cause: error }) : error;
   }
-  lease.renewBy(hold);
+  lease.renewBy(renew);
   await untilDatabaseAnswers(core, () => migrate(database));
   return lease;
 }
 
 /** Renews a lease periodically, and reports when the renewal fails. */
-function keepLease(
+function renewPeriodically(
   { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
   { database, chainHealth }: Pick<NodeLeaseDeps, "database" | "chainHealth">,
   held: HeldLease,
-  tellHolder: () => Promise<void>,
+  logHolder: () => Promise<void>,
 ): NodeLease {
-  let heldMs = performance.now();
-  let trouble: string | undefined;
+  let renewedMs = performance.now();
+  let reported: string | undefined;
   let confirm: () => Promise<void> = () => Promise.resolve();
   let underWay: Promise<void> | undefined;
 
-  function tell(message: string | undefined): void {
-    if (message === trouble) {
+  function report(message: string | undefined): void {
+    if (message === reported) {
       return;
     }
-    trouble = message;
+    reported = message;
     chainHealth.tell("lease", message);
     if (message === undefined) {
       log.info({ subsystem: "chain" }, "The database can be written to again");
     }
   }
 
-  function look(): void {
+  function renew(): void {
     underWay ??= confirm()
       // The write monitor reports database errors, and the fence reports the loss of the lease.
       .catch(() => undefined)
       .finally(() => (underWay = undefined));
-    const silentMs = performance.now() - heldMs;
-    if (silentMs > leaseMs && trouble === undefined && !fence.isHolding()) {
-      tell(`The lease of the database could not be renewed for ${Math.round(silentMs / 1_000)} s.`);
+    const sinceRenewalMs = performance.now() - renewedMs;
+    if (sinceRenewalMs > leaseMs && reported === undefined && !fence.isHolding()) {
+      report(`The lease of the database could not be renewed for ${Math.round(sinceRenewalMs / 1_000)} s.`);
     }
   }
 
@@ -118,21 +118,21 @@ function keepLease(
     files: database.files,
     onOutcome(fenced) {
       if (fenced === undefined) {
-        heldMs = performance.now();
-      } else if (fenced.reason === "lease" && fenced.message !== trouble) {
-        tellHolder().catch(() => undefined);
+        renewedMs = performance.now();
+      } else if (fenced.reason === "lease" && fenced.message !== reported) {
+        logHolder().catch(() => undefined);
       }
-      tell(fenced?.message);
+      report(fenced?.message);
     },
   });
-  const timer = setInterval(look, renewEveryMs);
+  const timer = setInterval(renew, renewEveryMs);
   onShutdown("the renewal of the lease", async () => {
     clearInterval(timer);
     await underWay;
   });
   return {
     fence,
-    isHeld: () => trouble === undefined,
+    isHeld: () => reported === undefined,
     renewBy(given) {
       confirm = given;
     },

@@ -28,7 +28,7 @@ export function pruneAsBlocksCome(
   if (retained === 0n) {
     return;
   }
-  const troubles = createErrorThrottle({
+  const throttle = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },
@@ -47,22 +47,22 @@ export function pruneAsBlocksCome(
       }
       await database.transaction((db) => fence.blocks(db, () => pruneBlocks(db, next)));
       chain.setLowest(next);
-      troubles.well();
+      throttle.well();
     }
   }
 
-  function look(): void {
+  function check(): void {
     underWay ??= prune()
-      .catch((error: unknown) => troubles.failed(error))
+      .catch((error: unknown) => throttle.failed(error))
       .finally(() => {
         underWay = undefined;
       });
   }
 
-  bus.on("blockApplied", look);
+  bus.on("blockApplied", check);
   onShutdown("the removal of old transactions", async () => {
     isStopped = true;
     await underWay;
   });
-  look();
+  check();
 }

@@ -17,7 +17,7 @@ import type { Queries, ReadableDatabase } from "../../db/queries/database.js";
 import { openForReading } from "../../db/open.js";
 import type { Implementation } from "../../rpc/service.js";
 import { encodeEntry, type Entry } from "../../snapshot/format.js";
-import { makeSnapshot, type MakeDeps } from "../../snapshot/make.js";
+import { makeSnapshot, type SnapshotBuildDeps } from "../../snapshot/make.js";
 import { createSnapshotService, type SnapshotServiceDeps } from "../../snapshot/service.js";
 import { openSnapshotStore, type SnapshotStore } from "../../snapshot/store.js";
 import { exportPrograms, weighPrograms } from "../../storage/stores/program-snapshot-store.js";
@@ -26,11 +26,11 @@ import { exportCommitmentTree, exportNullifiers, listLeaves } from "../../zk/sna
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Limit in milliseconds on the time that a block waits until a snapshot has a consistent read of the database. */
-const holdWithinMs = 1_000;
+const maxBlockWaitMs = 1_000;
 
 export interface Snapshots {
   /** Snapshot store; undefined on a node that creates no snapshots. */
-  readonly shelf: SnapshotStore | undefined;
+  readonly snapshotStore: SnapshotStore | undefined;
   /**
    * Starts a snapshot after a block if one is due. Resolves once the snapshot has a consistent read, which later blocks
    * do not change, or after 1 s.
@@ -46,23 +46,23 @@ export async function openSnapshots(
 ): Promise<Snapshots> {
   const every = BigInt(config.snapshotEvery);
   if (config.role !== "writer" || every === 0n) {
-    return { shelf: undefined, after: () => Promise.resolve(), watch: () => undefined };
+    return { snapshotStore: undefined, after: () => Promise.resolve(), watch: () => undefined };
   }
   const stopped = new AbortController();
-  const troubles = createErrorThrottle({
+  const throttle = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },
     message: "A snapshot of the state could not be made",
   });
-  const shelf = await openSnapshotStore({
+  const snapshotStore = await openSnapshotStore({
     folder: join(config.dataDir, "snapshots"),
     async numberOf(header) {
       const { number } = describeHeader(header);
       return (await store.header(number))?.hash === sha256(header) ? number : undefined;
     },
     nowMs: () => performance.now(),
-    onDamaged: (path) =>
+    onCorrupt: (path) =>
       log.error(
         { subsystem: "chain" },
         `The file ${path} of a snapshot is not what was written; the snapshot is removed`,
@@ -77,29 +77,27 @@ export async function openSnapshots(
     await database?.close();
   });
 
-  async function make(number: bigint, onHeld: () => void): Promise<void> {
+  async function buildSnapshot(number: bigint, onRead: () => void): Promise<void> {
     database ??= await openForReading(config.databaseUrl);
-    const place = await shelf.place();
+    const folder = await snapshotStore.newFolder();
     try {
       const bytes = await database.ofOneMoment(async (db) => {
         const head = await createBlockStore(db).head();
-        onHeld();
+        onRead();
         // The next block was stored first, so this snapshot is skipped.
-        return head?.number === number
-          ? await writeSnapshot(db, head, { folder: place, signal: stopped.signal })
-          : undefined;
+        return head?.number === number ? await writeSnapshot(db, head, { folder, signal: stopped.signal }) : undefined;
       });
       if (bytes !== undefined) {
-        await shelf.add(number, bytes);
+        await snapshotStore.add(number, bytes);
         log.info({ subsystem: "chain" }, `A snapshot of the state after block ${number} is made`);
       }
     } finally {
-      await rm(place, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
     }
   }
 
   return {
-    shelf,
+    snapshotStore,
     watch: (ask) => void (peerBlock = ask),
     async after(number) {
       const isFarBehind = (peerBlock() ?? 0n) >= number + every;
@@ -107,9 +105,9 @@ export async function openSnapshots(
         return;
       }
       await new Promise<void>((resolve) => {
-        void sleep(holdWithinMs, undefined, { ref: false }).then(resolve);
-        underWay = make(number, resolve)
-          .catch((error: unknown) => (stopped.signal.aborted ? undefined : troubles.failed(error)))
+        void sleep(maxBlockWaitMs, undefined, { ref: false }).then(resolve);
+        underWay = buildSnapshot(number, resolve)
+          .catch((error: unknown) => (stopped.signal.aborted ? undefined : throttle.failed(error)))
           .finally(() => {
             underWay = undefined;
             resolve();
@@ -122,7 +120,7 @@ export async function openSnapshots(
 /** Creates the service, over a database, that nodes query during a snapshot sync. */
 export function createNodeSnapshotService(
   db: Queries,
-  deps: Pick<SnapshotServiceDeps, "shelf" | "mayFollow">,
+  deps: Pick<SnapshotServiceDeps, "snapshotStore" | "mayFollow">,
 ): Implementation<typeof SnapshotService> {
   return createSnapshotService({
     ...deps,
@@ -135,7 +133,7 @@ export function createNodeSnapshotService(
 export async function writeSnapshot(
   db: Queries,
   head: ChainHead,
-  { folder, signal, chunkBytes }: Pick<MakeDeps, "folder" | "signal" | "chunkBytes">,
+  { folder, signal, chunkBytes }: Pick<SnapshotBuildDeps, "folder" | "signal" | "chunkBytes">,
 ): Promise<Uint8Array> {
   const commitmentTree = await exportCommitmentTree(db);
   let programCount = 0;

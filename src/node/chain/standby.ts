@@ -4,8 +4,8 @@ import { errorMessage } from "../../base/errors/error-message.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { StartError } from "../../base/errors/start-error.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
-import { describeHolder, takeIfFree } from "../../chain/writer/writer-lease.js";
-import { createWriterLeaseStore, type HeldLease, holdLease, leaseMs } from "../../chain/writer/writer-lease-store.js";
+import { describeHolder, acquireIfFree } from "../../chain/writer/writer-lease.js";
+import { createWriterLeaseStore, type HeldLease, renewLease, leaseMs } from "../../chain/writer/writer-lease-store.js";
 import type { Database } from "../../db/queries/database.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
@@ -17,7 +17,7 @@ const renewEveryMs = leaseMs / 3;
 /** Takeover that a standby waits for. */
 export interface Standby {
   /** Writer lease, once this node has acquired it; undefined if the node stops before that. Set only on a standby. */
-  readonly turn: Promise<HeldLease | undefined> | undefined;
+  readonly takeoverLease: Promise<HeldLease | undefined> | undefined;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface Standby {
  *
  * @throws StartError if the node could not write to the database.
  */
-export async function standBy(
+export async function startStandby(
   { log, onShutdown, subsystems }: Pick<NodeCore, "log" | "onShutdown" | "subsystems">,
   { database, key }: { readonly database: Database; readonly key: NodeKey },
 ): Promise<Standby> {
@@ -36,16 +36,16 @@ export async function standBy(
     extra: { reason: "It stands by: it reads, and writes when the node that writes is gone." },
   });
   let end: (held: HeldLease | undefined) => void = () => undefined;
-  const turn = new Promise<HeldLease | undefined>((resolve) => (end = resolve));
+  const takeoverLease = new Promise<HeldLease | undefined>((resolve) => (end = resolve));
   let held: HeldLease | undefined;
 
-  const looks = startPeriodicTask(
+  const polls = startPeriodicTask(
     async () => {
       if (held !== undefined) {
         return;
       }
       const lease = await store.read();
-      held = await takeIfFree({ store, identity: key.publicKey, isAlone: false }, lease);
+      held = await acquireIfFree({ store, identity: key.publicKey, isAlone: false }, lease);
       if (held !== undefined) {
         log.warn({ subsystem: "chain" }, `${describeHolder(lease)} is gone; this one takes over and writes`);
         end(held);
@@ -57,17 +57,17 @@ export async function standBy(
   const renewals = startPeriodicTask(
     async () => {
       if (held !== undefined) {
-        await database.transaction((db) => holdLease(db, held!));
+        await database.transaction((db) => renewLease(db, held!));
       }
     },
     renewEveryMs,
     (error) => log.warn({ subsystem: "chain", err: error }, "The lease of the database cannot be renewed"),
   );
   onShutdown("the watch over the lease", async () => {
-    await Promise.all([looks.stop(), renewals.stop()]);
+    await Promise.all([polls.stop(), renewals.stop()]);
     end(held);
   });
-  return { turn };
+  return { takeoverLease };
 }
 
 /**
@@ -77,7 +77,7 @@ export async function standBy(
  */
 async function checkRights(database: Database): Promise<void> {
   try {
-    await database.transaction((db) => holdLease(db, { holder: "", epoch: -1 }));
+    await database.transaction((db) => renewLease(db, { holder: "", epoch: -1 }));
   } catch (error) {
     // A temporary outage of the server does not mean a lack of rights.
     if (!isDatabaseError(error)) {

@@ -18,7 +18,7 @@ export interface NodeStateDeps {
   readonly database: Pick<Database, "read">;
   readonly store: Pick<ChainStore, "header">;
   readonly chain: Pick<Chain, "head">;
-  readonly heads: Pick<HeadStatements, "newestStatement">;
+  readonly heads: Pick<HeadStatements, "latestSignedHead">;
 }
 
 /** Creates the service. Its reads are compared with signed data, so they bypass the caches. */
@@ -33,7 +33,7 @@ export function createNodeState(
       damage.run(`the proof of the storage program ${address}`, () => reads.program(address, wanted)),
     newest() {
       const head = chain.head();
-      return head && { ...toProven(head.number, head), head: heads.newestStatement(head.hash) };
+      return head && { ...toProven(head.number, head), head: heads.latestSignedHead(head.hash) };
     },
     async block(number) {
       // The state before the snapshot that the node started from is not known here.

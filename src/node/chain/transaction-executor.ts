@@ -85,7 +85,7 @@ export function createTransactionExecutor(zk: ZkChanges, growAside?: GrowDocumen
         await zk.check(operation.value, { sender, block, askedBy: sender });
       }
     },
-    begin(block, state): BlockExecutor {
+    start(block, state): BlockExecutor {
       const zkBlock = zk.begin(block, state.zk);
       const growing = createFieldTreeBuilder(growAside);
       const applyOne = async ({ body, hash, signed }: ReadTransaction): Promise<number> => {
@@ -102,7 +102,7 @@ export function createTransactionExecutor(zk: ZkChanges, growAside?: GrowDocumen
         }
       };
       return {
-        async expect(transactions) {
+        async prefetch(transactions) {
           const operations = transactions.map(({ body }) => ({ by: body, operation: body.operation }));
           const onPrograms = operations.flatMap(({ by, operation }) =>
             operation.case === "storage" ? { by, operation: operation.value } : [],

@@ -24,7 +24,7 @@ import {
 } from "../../snapshot/format.js";
 import { WrongPiece } from "../../snapshot/sources.js";
 import type { SnapshotTarget } from "../../snapshot/target.js";
-import { beginSync, endSync, readSync, saveChunk, saveLeafCount, saveLowestHeader } from "../../snapshot/sync-store.js";
+import { startSync, endSync, readSync, saveChunk, saveLeafCount, saveLowestHeader } from "../../snapshot/sync-store.js";
 import { WrongProgram } from "../../storage/changes/restored-program.js";
 import {
   arePlaced,
@@ -59,7 +59,7 @@ export interface JoinTargetDeps {
   readonly genesis: Genesis;
   readonly foldAll: FoldAll;
   /** Lowest block number for which a snapshot is worth a sync. */
-  readonly leastBlock: bigint;
+  readonly minBlock: bigint;
 }
 
 /** Number of headers that are read at a time. */
@@ -70,7 +70,7 @@ export function createJoinTarget({
   transaction,
   genesis,
   foldAll,
-  leastBlock,
+  minBlock,
 }: JoinTargetDeps): SnapshotTarget {
   function check({ snapshot }: ReadSnapshot): bigint {
     const header = signedHeader(snapshot, genesis);
@@ -89,8 +89,8 @@ export function createJoinTarget({
   return {
     state: () => readSync(database.read),
     check,
-    isWorthIt: (number) => number >= leastBlock,
-    begin: (read) => transaction((db) => beginSync(db, read.bytes, check(read))),
+    isWorthIt: (number) => number >= minBlock,
+    start: (read) => transaction((db) => startSync(db, read.bytes, check(read))),
 
     async storeHeaders(from, signed) {
       const headers = await mapYielding(signed, (one): CheckedHeader => {
@@ -124,7 +124,7 @@ export function createJoinTarget({
           from,
           leaves,
           foldAll,
-          momentOf: (number) => momentOf(db, number),
+          momentOf: (number) => positionOf(db, number),
         });
         if (stored !== "stored") {
           throw stored === "wrong leaves"
@@ -138,7 +138,7 @@ export function createJoinTarget({
     async finish(read) {
       const number = check(read);
       await transaction(async (db) => {
-        await checkWhole(db, read, genesis);
+        await checkState(db, read, genesis);
         await endImport(db);
         await setLowestBlock(db, number + 1n);
         await endSync(db);
@@ -211,7 +211,7 @@ async function hashBefore(db: Queries, number: number): Promise<string> {
   return sha256(readSnapshot(snapshot).snapshot.header);
 }
 
-async function momentOf(db: Queries, blockNumber: bigint) {
+async function positionOf(db: Queries, blockNumber: bigint) {
   const [stored] = await listHeaders(db, Number(blockNumber), 1);
   if (stored === undefined) {
     throw new WrongSnapshot("It names a root of a block that there is not.");
@@ -273,7 +273,7 @@ async function storeEntries(db: Queries, { leaves, programs, nullifiers, senders
  *
  * @throws WrongSnapshot if they do not.
  */
-async function checkWhole(db: Queries, read: ReadSnapshot, genesis: Genesis): Promise<void> {
+async function checkState(db: Queries, read: ReadSnapshot, genesis: Genesis): Promise<void> {
   const { stateRoot } = signedHeader(read.snapshot, genesis);
   const tree = treeOf(read);
   const { load } = createPageStore(db, "");

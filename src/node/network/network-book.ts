@@ -16,14 +16,14 @@ import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Number of peers that one peer is queried for at a time. */
-export const peersWanted = 50;
+export const minPeers = 50;
 
 export interface NodeBook {
   readonly book: PeerBook;
   /** Rules for acceptable endpoints. */
   readonly policy: EndpointPolicy;
   /** Rate limit for dials. */
-  readonly pace: DialRateLimit;
+  readonly dialRateLimit: DialRateLimit;
   /**
    * Stores changes of the address book. Does nothing unless this node is the writer, because another node writes the
    * database.
@@ -39,9 +39,9 @@ export async function openBook(
   const { config } = core;
   const policy: EndpointPolicy = { tls: config.omniTls, allowPrivate: config.allowPrivatePeers };
   const store = createPeerStore(database);
-  const isNobody = config.role === "standby";
-  const stored = isNobody ? [] : await untilDatabaseAnswers(core, () => store.load());
-  const file = isNobody ? undefined : findFile(config.dataDir, config.peersFile, "peers");
+  const isHidden = config.role === "standby";
+  const stored = isHidden ? [] : await untilDatabaseAnswers(core, () => store.load());
+  const file = isHidden ? undefined : findFile(config.dataDir, config.peersFile, "peers");
   const named = file === undefined ? [] : await readPeersFile(file);
   const book = createPeerBook({
     ownIdentity,
@@ -57,8 +57,8 @@ export async function openBook(
     book.add(parseFileEntry(url, policy), "file", identity);
   }
   const save = createBookSaver(book, store);
-  const pace = createDialRateLimit(config.loopIntervalMs);
-  return { book, policy, pace, save: config.role === "writer" ? save : () => Promise.resolve() };
+  const dialRateLimit = createDialRateLimit(config.loopIntervalMs);
+  return { book, policy, dialRateLimit, save: config.role === "writer" ? save : () => Promise.resolve() };
 }
 
 function parseFileEntry(url: string, policy: EndpointPolicy): string {
@@ -138,7 +138,7 @@ export function createBookCommands(
       }
       book.add(endpoint, "operator", identity);
       await dialer.underWay(endpoint);
-      await dialer.dial(endpoint, peersWanted);
+      await dialer.dial(endpoint, minPeers);
       await save();
       return endpoint;
     },

@@ -10,7 +10,7 @@ import type { SnapshotSyncProgress } from "../../snapshot/sync.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 const progressEveryMs = 1_000;
-const progressLineEveryMs = 10_000;
+const logEveryMs = 10_000;
 
 /** Counts, logs and shows the error of a task. Ignores a busy database, because the task soon runs again. */
 export type TaskErrors = (task: string, error: unknown) => void;
@@ -23,12 +23,12 @@ export function createTaskErrors({ subsystems, log }: Pick<NodeCore, "log" | "su
       return;
     }
     taskErrors++;
-    let troubles = logs.get(task);
-    if (troubles === undefined) {
-      troubles = createErrorThrottle({ log, fields: { subsystem: "main_loop", task }, message: `Task ${task} failed` });
-      logs.set(task, troubles);
+    let throttle = logs.get(task);
+    if (throttle === undefined) {
+      throttle = createErrorThrottle({ log, fields: { subsystem: "main_loop", task }, message: `Task ${task} failed` });
+      logs.set(task, throttle);
     }
-    troubles.failed(error);
+    throttle.failed(error);
     const message = `Task ${task}: ${errorMessage(error)}`;
     subsystems.set("main_loop", { error: { message, source: task }, extra: { taskErrors } });
   };
@@ -73,10 +73,10 @@ export function reportProgress(
       const [sync, join] = [progress.sync(), progress.join()];
       const snapshot = join && { ...join, doneBytes: BigInt(join.doneBytes), totalBytes: BigInt(join.totalBytes) };
       subsystems.set("main_loop", { extra: { sync, snapshot } });
-      const line = join === undefined ? sync && progressLine(sync) : joinLine(join);
-      if (line !== undefined && Date.now() - linedMs >= progressLineEveryMs) {
+      const message = join === undefined ? sync && progressMessage(sync) : snapshotProgressMessage(join);
+      if (message !== undefined && Date.now() - linedMs >= logEveryMs) {
         linedMs = Date.now();
-        log.info({ subsystem: "main_loop", public: true }, line);
+        log.info({ subsystem: "main_loop", public: true }, message);
       }
       return Promise.resolve();
     },
@@ -85,14 +85,14 @@ export function reportProgress(
   );
 }
 
-function joinLine({ block, doneBytes, totalBytes, bytesPerS, leftS }: SnapshotSyncProgress): string {
+function snapshotProgressMessage({ block, doneBytes, totalBytes, bytesPerS, leftS }: SnapshotSyncProgress): string {
   const mebibyte = 1024 * 1024;
   const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
   const of = `${(doneBytes / mebibyte).toFixed(1)} of ${(totalBytes / mebibyte).toFixed(1)} MiB`;
   return `Taking in the snapshot of block ${block}: ${of}, ${(bytesPerS / mebibyte).toFixed(1)}/s${left}`;
 }
 
-function progressLine({ block, targetBlock, blocksPerS, leftS }: SyncProgress): string {
+function progressMessage({ block, targetBlock, blocksPerS, leftS }: SyncProgress): string {
   const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
   return `Catching up: block ${block} of ${targetBlock}, ${blocksPerS}/s${left}`;
 }

@@ -45,8 +45,8 @@ export function createReadiness(
 
   function isSynced(): boolean {
     const number = chain.head()?.number;
-    const hasAsked = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
-    if (number === undefined || sync.isActive() || !hasAsked || number < forks.headers.newest()) {
+    const hasPolled = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
+    if (number === undefined || sync.isActive() || !hasPolled || number < forks.headers.latestNumber()) {
       return false;
     }
     if (config.role !== "writer") {

@@ -21,7 +21,7 @@ import type { OriginOf } from "./origins.js";
 
 /** Dependencies of the relay besides the core. */
 export interface NodeRelayDeps {
-  readonly fate: MempoolView["fate"];
+  readonly statusOf: MempoolView["fate"];
   /**
    * Returns the reason to reject all transactions, for example because no node could put them into a block; undefined
    * if there is none.
@@ -31,7 +31,7 @@ export interface NodeRelayDeps {
   readonly mempool: Mempool | undefined;
   readonly chain: Chain;
   /** Returns the source of a transaction, by which the mempool applies quotas and rates. */
-  readonly originOf: OriginOf;
+  readonly sourceOf: OriginOf;
   readonly book: PeerBook;
   readonly client: PeerClient;
   readonly authorities: readonly string[];
@@ -58,7 +58,7 @@ export interface NodeRelay {
    */
   readonly submit: (transaction: Transaction, address: string) => Promise<string>;
   /** Submits a transaction that a peer relays, as {@link submit} does. Returns the status of a known transaction. */
-  readonly takeTransaction: PeerServiceDeps["takeTransaction"];
+  readonly acceptTransaction: PeerServiceDeps["acceptTransaction"];
   /** Tasks for the main loop. */
   readonly tasks: readonly LoopTask[];
   start(): void;
@@ -69,8 +69,8 @@ export interface NodeRelay {
 const ticksWithoutRelay = 3;
 
 export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, deps: NodeRelayDeps): NodeRelay {
-  const nobodyToRelayTo = describeNobody(deps);
-  const { mempool, chain, book, client, authorities, mayFollow, hasConsensus, originOf, onTaskError } = deps;
+  const noTarget = describeNoTarget(deps);
+  const { mempool, chain, book, client, authorities, mayFollow, hasConsensus, sourceOf, onTaskError } = deps;
   const isRelaying = deps.isRelaying && mempool !== undefined;
   const relay = createRelay({
     mempool: {
@@ -100,7 +100,7 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
       subsystems.set("dtr", { status: SubsystemStatus.READY });
       relay.kick();
     } else if (idleTicks === ticksWithoutRelay) {
-      subsystems.set("dtr", { status: SubsystemStatus.FAILED, error: { message: nobodyToRelayTo, source: "dtr" } });
+      subsystems.set("dtr", { status: SubsystemStatus.FAILED, error: { message: noTarget, source: "dtr" } });
     }
   }
 
@@ -111,9 +111,9 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
       throw new RpcError("STATE_NOT_READY", refusal);
     }
     if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus()) {
-      throw new RpcError("RELAY_UNAVAILABLE", `${nobodyToRelayTo} Submit the transaction to another node.`, 5);
+      throw new RpcError("RELAY_UNAVAILABLE", `${noTarget} Submit the transaction to another node.`, 5);
     }
-    const hash = await chain.submit(transaction, { origin: originOf(address), afterNonce });
+    const hash = await chain.submit(transaction, { origin: sourceOf(address), afterNonce });
     if (isRelaying) {
       relay.kick();
     }
@@ -121,17 +121,17 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
   }
 
   return {
-    announce: (bytes, address) => chain.announce(bytes, { origin: originOf(address) }),
+    announce: (bytes, address) => chain.announce(bytes, { origin: sourceOf(address) }),
     submit: (transaction, address) => submit(transaction, address),
-    async takeTransaction(transaction, address, afterNonce) {
+    async acceptTransaction(transaction, address, afterNonce) {
       const hash = sha256(transaction.body);
-      const fate = await deps.fate(hash);
-      if (fate === undefined) {
+      const info = await deps.statusOf(hash);
+      if (info === undefined) {
         await submit(transaction, address, afterNonce);
         return { status: "pending" };
       }
       mempool?.loosen(hash, afterNonce);
-      return fate.status === "included" ? { status: "included" } : fate;
+      return info.status === "included" ? { status: "included" } : info;
     },
     tasks: isRelaying ? [{ name: "relay", run: relayPending }] : [],
     start() {
@@ -143,7 +143,7 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
   };
 }
 
-function describeNobody({ followers }: Pick<NodeRelayDeps, "followers">): string {
-  const whom = followers === "listed" ? ", of those that may follow" : "";
-  return `No verified peer is online to relay transactions to${whom}.`;
+function describeNoTarget({ followers }: Pick<NodeRelayDeps, "followers">): string {
+  const condition = followers === "listed" ? ", of those that may follow" : "";
+  return `No verified peer is online to relay transactions to${condition}.`;
 }

@@ -22,9 +22,9 @@ import { createStatusReader, maxEvidence, type StatusReader } from "../../peers/
 import { createSync, type Sync } from "../../peers/sync/sync.js";
 import { createGrpcClient } from "../../rpc/grpc/grpc-client.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { createNodeSnapshotSync, type NodeSnapshotSync, type NodeJoinDeps } from "./snapshot-sync.js";
+import { createNodeSnapshotSync, type NodeSnapshotSync, type NodeSnapshotSyncDeps } from "./snapshot-sync.js";
 import type { Forks } from "./forks.js";
-import { type NodeBook, peersWanted } from "./network-book.js";
+import { type NodeBook, minPeers } from "./network-book.js";
 import type { TaskErrors } from "./network-loop.js";
 
 /** Deadline in milliseconds of a call to a peer. */
@@ -36,7 +36,7 @@ const catchUpWithinMs = 1_000;
 /** Limit on endpoints for which the location is cached; more than the address book holds. */
 const maxSites = 4_096;
 /** Limit on peers that are queried in one tick. Further peers follow in later ticks. */
-const maxAskedPerTick = 100;
+const maxPolledPerTick = 100;
 
 /** Client for peers, and the location of each: an IPv4 address or an IPv6 /64 prefix. */
 export interface NodeClient {
@@ -51,7 +51,7 @@ export interface NodeClient {
 export function connectPeers(
   { config, onShutdown }: Pick<NodeCore, "config" | "onShutdown">,
   key: NodeKey,
-  { book, policy, pace }: NodeBook,
+  { book, policy, dialRateLimit }: NodeBook,
 ): NodeClient {
   const sites = createLruCache<string>(maxSites);
   const client = createPeerClient({
@@ -64,7 +64,7 @@ export function connectPeers(
       const address = await resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
       sites.set(endpoint, addressPrefixOf(address.ip));
       if (!isTrusted) {
-        pace.countConnection(address.ip, entry?.verifiedMs !== undefined);
+        dialRateLimit.countConnection(address.ip, entry?.verifiedMs !== undefined);
       }
       return address;
     },
@@ -85,7 +85,7 @@ export interface NodeSyncDeps extends NodeBook {
   readonly onKeyElsewhere: (endpoint: string) => void;
   readonly onTaskError: TaskErrors;
   /** Dependencies of the snapshot sync; undefined on a node that never applies blocks. */
-  readonly join: NodeJoinDeps | undefined;
+  readonly join: NodeSnapshotSyncDeps | undefined;
 }
 
 /** Sync of a node with its peers. */
@@ -109,12 +109,12 @@ export function createNodeSync(
   deps: NodeSyncDeps,
 ): NodeSync {
   const { config, bus, log } = core;
-  const { book, policy, pace, chain, genesis, forks, heads, client, onKeyElsewhere, onTaskError } = deps;
+  const { book, policy, dialRateLimit, chain, genesis, forks, heads, client, onKeyElsewhere, onTaskError } = deps;
   const self = describeSelf(core, deps);
-  const hearHeader = createHearing(deps);
+  const receiveHeader = createReceiver(deps);
   const readStatus = createStatusReader({
-    readHeader: hearHeader,
-    hearStatement: (signed, from) => heads.hear(signed, from),
+    readHeader: receiveHeader,
+    receiveStatement: (signed, from) => heads.receive(signed, from),
     authorities: genesis?.authorities ?? [],
     genesisHash: genesis?.hash ?? "",
     monotonicMs: () => performance.now(),
@@ -124,7 +124,7 @@ export function createNodeSync(
     book,
     client,
     policy,
-    pace,
+    dialRateLimit,
     readStatus,
     nowMs: Date.now,
     onKeyElsewhere,
@@ -139,12 +139,12 @@ export function createNodeSync(
     dialer,
     position() {
       const { number = 0n, hash = "" } = chain.head() ?? {};
-      return { number, statedMs: heads.newestMs(hash) };
+      return { number, statedMs: heads.latestMs(hash) };
     },
   });
   const sync = createSync({
     book,
-    chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block), hear: hearHeader },
+    chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block), receive: receiveHeader },
     blocks: (endpoint, fromNumber, signal) => client.blocks(endpoint, fromNumber, signal),
     stallMs,
     // Monotonic, because changes of the system time must not affect the block rate.
@@ -167,17 +167,17 @@ export function createNodeSync(
     if (config.role !== "writer") {
       return;
     }
-    if (join?.isWanted() === true) {
+    if (join?.isRequired() === true) {
       join.kick();
     } else {
       sync.kick();
     }
   }
 
-  async function askPeers(): Promise<void> {
-    const due = book.due(maxAskedPerTick);
-    const told = due[Math.floor(Math.random() * due.length)];
-    await Promise.all(due.map((endpoint) => dialer.dial(endpoint, endpoint === told ? peersWanted : 0)));
+  async function pollPeers(): Promise<void> {
+    const due = book.due(maxPolledPerTick);
+    const notified = due[Math.floor(Math.random() * due.length)];
+    await Promise.all(due.map((endpoint) => dialer.dial(endpoint, endpoint === notified ? minPeers : 0)));
     keepUp();
   }
 
@@ -192,7 +192,7 @@ export function createNodeSync(
     sync,
     join,
     tasks: [
-      { name: "peers", run: askPeers },
+      { name: "peers", run: pollPeers },
       { name: "sync", run: keepUp },
       { name: "evidence", run: () => forks.save() },
     ],
@@ -210,10 +210,10 @@ export function createNodeSync(
  * Creates the function that decodes headers from peers. The function throws an RpcError if the proposer has not signed
  * the header.
  */
-function createHearing({ genesis, forks }: NodeSyncDeps) {
+function createReceiver({ genesis, forks }: NodeSyncDeps) {
   return ({ header, signature }: SignedBytes) => {
     const { number, proposer } = readHeader({ header, signature }, { network: genesis?.hash ?? "" });
-    forks.headers.hear({ number, proposer, hash: sha256(header), header, signature });
+    forks.headers.receive({ number, proposer, hash: sha256(header), header, signature });
     return { number, proposer };
   };
 }
@@ -234,7 +234,7 @@ function describeSelf({ addresses }: Pick<NodeCore, "addresses">, deps: NodeSync
         ...{ headHeader: head?.header, headSignature: head?.signature, accepting: isAccepting() },
         lowestBlock: head?.lowestBlock ?? 1n,
         ...{ timeMs: BigInt(Date.now()), evidence: forks.evidence().slice(0, maxEvidence).map(toMessage) },
-        ...(head !== undefined && { signedHead: heads.newestStatement(head.hash) }),
+        ...(head !== undefined && { signedHead: heads.latestSignedHead(head.hash) }),
       };
     },
   };

@@ -43,9 +43,9 @@ export function watchClock(
     }),
   );
   return (timeMs = Date.now()) => {
-    const trouble = clock.whyAhead(Math.max(timeMs, earliestMs()));
-    chainHealth.tell("clock", trouble);
-    return trouble;
+    const reason = clock.whyAhead(Math.max(timeMs, earliestMs()));
+    chainHealth.tell("clock", reason);
+    return reason;
   };
 }
 
@@ -58,17 +58,17 @@ const pollIntervalMs = 2_000;
  */
 export function watchKeys(
   { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
-  deps: WatchDeps & { readonly self: Self; readonly client: PeerClient; readonly doubles: DuplicateIdentities },
+  deps: WatchDeps & { readonly self: Self; readonly client: PeerClient; readonly duplicates: DuplicateIdentities },
 ): (endpoint: string) => void {
-  const { self, client, book, genesis, chainHealth, doubles } = deps;
+  const { self, client, book, genesis, chainHealth, duplicates } = deps;
   let shown = "";
 
-  function show(party: string, trouble: string | undefined): void {
-    if (trouble !== undefined && trouble !== shown) {
-      shown = trouble;
-      log.error({ subsystem: "chain" }, trouble);
+  function show(party: string, reason: string | undefined): void {
+    if (reason !== undefined && reason !== shown) {
+      shown = reason;
+      log.error({ subsystem: "chain" }, reason);
     }
-    chainHealth.tell(party, trouble);
+    chainHealth.tell(party, reason);
   }
 
   const keys = createKeyMonitor({
@@ -86,10 +86,10 @@ export function watchKeys(
    * Describes the first duplicate use of an authority's key. Other keys are ignored, because their duplicate use harms
    * no other node.
    */
-  function describeDoubles(): string | undefined {
+  function describeDuplicates(): string | undefined {
     const found = (genesis?.authorities ?? []).flatMap((identity) => {
       const holder = book.verified(identity);
-      const endpoint = doubles.of(holder);
+      const endpoint = duplicates.of(holder);
       return endpoint === undefined ? [] : [{ identity, endpoint, holder: holder!.endpoint }];
     });
     const [first] = found;
@@ -98,14 +98,14 @@ export function watchKeys(
     );
   }
 
-  async function look(): Promise<void> {
-    show("keys", describeDoubles());
-    await keys.look();
+  async function poll(): Promise<void> {
+    show("keys", describeDuplicates());
+    await keys.poll();
   }
 
-  const looks = startPeriodicTask(look, pollIntervalMs, (error) =>
+  const polls = startPeriodicTask(poll, pollIntervalMs, (error) =>
     log.warn({ subsystem: "omni", err: error }, "A look at keys failed"),
   );
-  onShutdown("the watch over keys", () => looks.stop());
+  onShutdown("the watch over keys", () => polls.stop());
   return (endpoint) => keys.met(endpoint);
 }

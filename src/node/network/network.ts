@@ -21,7 +21,7 @@ import { createPeerService } from "../../peers/service.js";
 import type { Sync, SyncProgress } from "../../peers/sync/sync.js";
 import type { NodePool } from "../chain/chain.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import type { NodeSnapshotSync, NodeJoinDeps } from "./snapshot-sync.js";
+import type { NodeSnapshotSync, NodeSnapshotSyncDeps } from "./snapshot-sync.js";
 import type { Forks } from "./forks.js";
 import { createMayFollow, followersOf, type MayFollow, warnWhereOpen } from "./followers.js";
 import {
@@ -35,7 +35,7 @@ import {
 import { createNodeLoop, createTaskErrors, reportProgress, type TaskErrors } from "./network-loop.js";
 import { createReadiness, type Readiness } from "./network-readiness.js";
 import { createNodeRelay, type NodeRelay } from "./network-relay.js";
-import { takeWords, watchNewestBlock } from "./production-guard.js";
+import { readMarkers, createProductionGuard } from "./production-guard.js";
 import { createOriginOf } from "./origins.js";
 import { watchClock, watchKeys } from "./network-watches.js";
 import { describeNoConsensus } from "../chain/block-production.js";
@@ -53,7 +53,7 @@ export interface NodeNetworkDeps {
   /** Returns true if the role and the writer lease permit this node to accept transactions. */
   readonly mayAccept: () => boolean;
   readonly chainHealth: SharedSubsystem;
-  readonly join: NodeJoinDeps | undefined;
+  readonly join: NodeSnapshotSyncDeps | undefined;
 }
 
 /** Network of a node. */
@@ -95,7 +95,7 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
   const onTaskError = createTaskErrors(core);
 
   const nodeBook = await openBook(core, { database, ownIdentity: key.publicKey });
-  const { book, policy, pace, save } = nodeBook;
+  const { book, policy, dialRateLimit, save } = nodeBook;
   const mayFollow = createMayFollow(core, { genesis, book });
   warnWhereOpen(core, { genesis, reads: database.read });
   const { client, siteOf } = connectPeers(core, key, nodeBook);
@@ -105,21 +105,21 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
     isAccepting: () => readiness.isAccepting(),
   });
   const { self, dialer, readStatus, sync, join, onStatus } = nodeSync;
-  const doubles = createDuplicateIdentities(Date.now);
-  const meet = watchKeys(core, { self, client, book, genesis, chainHealth, doubles });
+  const duplicates = createDuplicateIdentities(Date.now);
+  const meet = watchKeys(core, { self, client, book, genesis, chainHealth, duplicates });
   const showClock = watchClock(core, {
     ...{ book, genesis, siteOf, chainHealth },
     earliestMs: () => (isAuthority ? Number(chain.head()?.timestampMs ?? 0) : 0),
   });
-  const whyNobody = (): string | undefined =>
+  const whyNoTarget = (): string | undefined =>
     isAuthority && authorities.length > 1 && !hasConsensus() ? describeNoConsensus(authorities.length) : undefined;
   const isRelaying = isWriter && !isAuthority;
   const relay = createNodeRelay(core, {
     ...{ mempool: pool.mempool, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
     followers: followersOf(core.config, genesis),
-    fate: (hash) => pool.view.fate(hash),
-    whyRefused: () => forks.whyStopped() ?? core.clock.whyAhead() ?? whyNobody(),
-    originOf: createOriginOf(core.config),
+    statusOf: (hash) => pool.view.fate(hash),
+    whyRefused: () => forks.whyStopped() ?? core.clock.whyAhead() ?? whyNoTarget(),
+    sourceOf: createOriginOf(core.config),
   });
   const mainLoop = createNodeLoop(core, {
     tasks: [
@@ -132,7 +132,7 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
     onTaskError,
   });
 
-  const whyUnknown = watchNewestBlock(core, { chain, book, words: await takeWords(core, genesis) });
+  const whyUnknown = createProductionGuard(core, { chain, book, markers: await readMarkers(core, genesis) });
 
   const readiness = createReadiness(core, {
     ...{ chain, book, sync, mainLoop, forks, mayAccept: deps.mayAccept, whyUnknown, hasConsensus },
@@ -144,8 +144,17 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
     mayFollow,
     mainLoop,
     service: createPeerService({
-      ...{ self, book, dialer, policy, pace, readStatus, onStatus, takeTransaction: relay.takeTransaction },
-      ...{ challenges: createChallenges(Date.now), doubles, onKeyElsewhere },
+      ...{
+        self,
+        book,
+        dialer,
+        policy,
+        dialRateLimit,
+        readStatus,
+        onStatus,
+        acceptTransaction: relay.acceptTransaction,
+      },
+      ...{ challenges: createChallenges(Date.now), duplicates, onKeyElsewhere },
       onError: (error) => onTaskError("relay", error),
     }),
     ...readiness,

@@ -11,14 +11,14 @@ import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Dependencies of the check. */
-export interface NewestBlockDeps {
+export interface ProductionGuardDeps {
   readonly chain: Pick<Chain, "head">;
-  readonly book: Pick<PeerBook, "believed" | "isEmpty">;
-  readonly words: Words;
+  readonly book: Pick<PeerBook, "healthy" | "isEmpty">;
+  readonly markers: MarkerFiles;
 }
 
 /** Marker files that commands have left in the data directory. */
-export interface Words {
+export interface MarkerFiles {
   /** True if `gatehouse init` started a new network, and no block was produced since. */
   readonly isNew: boolean;
   /** True if the data directory is a copy. The original node may still run, and may have newer blocks. */
@@ -31,32 +31,32 @@ export interface Words {
  * Creates the function that returns the reason why the latest block is not known yet. Once the block is known, the
  * function always returns undefined.
  */
-export function watchNewestBlock(
+export function createProductionGuard(
   { config }: Pick<NodeCore, "config">,
-  { chain, book, words }: NewestBlockDeps,
+  { chain, book, markers }: ProductionGuardDeps,
 ): () => string | undefined {
   let isKnown = false;
 
   /** Returns true if the operator or a peer has confirmed that no newer block exists. */
-  function isSaid(number: bigint): boolean {
+  function isConfirmed(number: bigint): boolean {
     return (
       config.recover ||
-      (words.isNew && number === 0n) ||
+      (markers.isNew && number === 0n) ||
       // A peer with fewer blocks than this node cannot know of blocks that this node has lost.
-      book.believed().some(({ head }) => head !== undefined && head.number >= number) ||
+      book.healthy().some(({ head }) => head !== undefined && head.number >= number) ||
       // Without peers there is no node that could have more blocks. An empty database may be a lost one, so it needs
       // confirmation.
-      (book.isEmpty() && number > 0n && !words.isCopy)
+      (book.isEmpty() && number > 0n && !markers.isCopy)
     );
   }
 
   return () => {
     const number = chain.head()?.number ?? 0n;
-    if (!isKnown && isSaid(number)) {
+    if (!isKnown && isConfirmed(number)) {
       isKnown = true;
-      words.isKnown();
+      markers.isKnown();
     }
-    return isKnown ? undefined : describeUnknown(number, book.isEmpty(), words.isCopy);
+    return isKnown ? undefined : describeUnknown(number, book.isEmpty(), markers.isCopy);
   };
 }
 
@@ -79,10 +79,10 @@ function describeUnknown(number: bigint, isAlone: boolean, isCopy: boolean): str
  * removes the new-network marker: if that block is lost later, the node must not produce another one in its place. The
  * marker of a copy is removed once the latest block is known.
  */
-export async function takeWords(
+export async function readMarkers(
   { config, bus, warn }: Pick<NodeCore, "bus" | "config" | "warn">,
   genesis: Genesis | undefined,
-): Promise<Words> {
+): Promise<MarkerFiles> {
   const { dataDir } = config;
   const isNew = genesis !== undefined && (await isNewNetwork(dataDir, genesis.hash));
   const isCopy = isRestored(dataDir);
@@ -90,10 +90,10 @@ export async function takeWords(
     void remove(dataDir).catch((error: unknown) =>
       warn("chain", `The file ${name} in the data directory cannot be removed (${errorMessage(error)}); remove it.`),
     );
-  let hasWord = isNew;
+  let hasMarker = isNew;
   bus.on("blockApplied", () => {
-    if (hasWord) {
-      hasWord = false;
+    if (hasMarker) {
+      hasMarker = false;
       forget("new-network", forgetNewNetwork);
     }
   });

@@ -20,7 +20,7 @@ import type { SnapshotSyncStatus } from "../chain/snapshot-sync-status.js";
 const worthItBlocks = 10_000n;
 
 /** Dependencies of the snapshot sync. */
-export interface NodeJoinDeps {
+export interface NodeSnapshotSyncDeps {
   readonly database: Database;
   readonly store: Pick<ChainStore, "head">;
   readonly genesis: Genesis;
@@ -33,7 +33,7 @@ export interface NodeJoinDeps {
 
 export interface NodeSnapshotSync {
   /** Returns true if the node should complete a snapshot sync before it applies blocks, as far as is known now. */
-  isWanted(): boolean;
+  isRequired(): boolean;
   /** Starts an attempt unless one is in progress. */
   kick(): void;
   progress(): SnapshotSyncProgress | undefined;
@@ -41,7 +41,7 @@ export interface NodeSnapshotSync {
 }
 
 export interface SnapshotSyncPeers {
-  readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "pause">;
+  readonly book: Pick<PeerBook, "healthy" | "highestBlock" | "penalize" | "pause">;
   readonly client: PeerClient;
   readonly onError: (error: unknown) => void;
   readonly onEnd: () => void;
@@ -49,7 +49,7 @@ export interface SnapshotSyncPeers {
 
 export function createNodeSnapshotSync(
   core: Pick<NodeCore, "bus" | "config" | "log" | "memory">,
-  deps: NodeJoinDeps,
+  deps: NodeSnapshotSyncDeps,
   peers: SnapshotSyncPeers,
 ): NodeSnapshotSync {
   const { config, memory } = core;
@@ -57,12 +57,12 @@ export function createNodeSnapshotSync(
   const { book, onError, onEnd } = peers;
   const stopped = new AbortController();
   const workerPool = createZkThreads(memory.proofThreads);
-  const leastBlock = config.sync === "auto" ? worthItBlocks : 1n;
+  const minBlock = config.sync === "auto" ? worthItBlocks : 1n;
   const target = createJoinTarget({
-    ...{ database, genesis, leastBlock, foldAll: workerPool.foldAll },
+    ...{ database, genesis, minBlock, foldAll: workerPool.foldAll },
     transaction: (work) => database.transaction((db) => fence.blocks(db, () => work(db))),
   });
-  const told = createJoinLog(core);
+  const syncLog = createSyncLog(core);
   let hasNone = false;
   let underWay: Promise<void> | undefined;
 
@@ -74,12 +74,12 @@ export function createNodeSnapshotSync(
   }
 
   const join = createSnapshotSync({
-    peers: askPeers(core, peers),
+    peers: createPeerRequests(core, peers),
     target: {
       ...target,
-      async begin(read) {
+      async start(read) {
         await setState(false);
-        await target.begin(read);
+        await target.start(read);
       },
       async abandon() {
         await target.abandon();
@@ -87,7 +87,7 @@ export function createNodeSnapshotSync(
       },
     },
     nowMs: () => performance.now(),
-    onChosen: told.chosen,
+    onChosen: syncLog.chosen,
   });
 
   async function attempt(): Promise<void> {
@@ -101,34 +101,34 @@ export function createNodeSnapshotSync(
     if (outcome === "joined") {
       await setState(true);
       const { number } = chain.head()!;
-      told.joined(number);
+      syncLog.joined(number);
       core.bus.emit("blockApplied", { number });
     } else if (outcome === "none") {
-      told.none();
+      syncLog.none();
       hasNone = config.sync === "auto";
     }
   }
 
   /** Marks the state as available again if the attempt stored nothing. */
-  async function settle(): Promise<void> {
+  async function restoreState(): Promise<void> {
     if (joining.isRunning() && (await target.state()) === undefined) {
       await setState(true);
     }
   }
 
   return {
-    isWanted() {
+    isRequired() {
       if (underWay !== undefined || joining.isRunning()) {
         return true;
       }
       const highest = book.highestBlock() ?? 0n;
-      return config.sync !== "blocks" && !hasNone && chain.head()?.number === 0n && highest >= leastBlock;
+      return config.sync !== "blocks" && !hasNone && chain.head()?.number === 0n && highest >= minBlock;
     },
     kick() {
       if (underWay === undefined && !stopped.signal.aborted) {
         underWay = attempt()
           .catch(onError)
-          .then(settle)
+          .then(restoreState)
           .catch(onError)
           .finally(() => {
             underWay = undefined;
@@ -146,18 +146,18 @@ export function createNodeSnapshotSync(
 }
 
 /** Creates the log of the snapshot sync. */
-function createJoinLog({ config, log }: Pick<NodeCore, "config" | "log">) {
-  const tell = (line: string): void => log.info({ subsystem: "main_loop", public: true }, line);
-  let toldNone = false;
+function createSyncLog({ config, log }: Pick<NodeCore, "config" | "log">) {
+  const logLine = (line: string): void => log.info({ subsystem: "main_loop", public: true }, line);
+  let hasLoggedNone = false;
   return {
     chosen: (block: bigint, peers: number, isResumed: boolean): void => {
       const haveIt = peers === 1 ? "peer has" : "peers have";
-      tell(`${isResumed ? "Goes on with" : "Takes in"} the snapshot of block ${block}, which ${peers} ${haveIt}`);
+      logLine(`${isResumed ? "Goes on with" : "Takes in"} the snapshot of block ${block}, which ${peers} ${haveIt}`);
     },
-    joined: (block: bigint): void => tell(`The state after block ${block} is here, from a snapshot`),
+    joined: (block: bigint): void => logLine(`The state after block ${block} is here, from a snapshot`),
     none(): void {
-      if (!toldNone) {
-        toldNone = true;
+      if (!hasLoggedNone) {
+        hasLoggedNone = true;
         log.warn(
           { subsystem: "main_loop" },
           config.sync === "auto"
@@ -170,10 +170,10 @@ function createJoinLog({ config, log }: Pick<NodeCore, "config" | "log">) {
 }
 
 /** Creates the requests to peers that a snapshot sync needs. */
-function askPeers({ log }: Pick<NodeCore, "log">, { book, client }: SnapshotSyncPeers): SnapshotPeers {
+function createPeerRequests({ log }: Pick<NodeCore, "log">, { book, client }: SnapshotSyncPeers): SnapshotPeers {
   const { method } = SnapshotService;
   return {
-    list: () => book.believed().map(({ endpoint }) => endpoint),
+    list: () => book.healthy().map(({ endpoint }) => endpoint),
     async *snapshots(endpoint, signal) {
       for await (const { snapshot } of client.stream(endpoint, method.listSnapshots, {}, signal)) {
         yield snapshot;
@@ -195,10 +195,10 @@ function askPeers({ log }: Pick<NodeCore, "log">, { book, client }: SnapshotSync
         yield leaves;
       }
     },
-    leave(endpoint, cause, reason) {
+    drop(endpoint, cause, reason) {
       log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`);
       if (cause === "dishonest") {
-        book.distrust(endpoint, reason);
+        book.penalize(endpoint, reason);
       }
     },
     isUnanswered: (error) => error instanceof CallError || (error instanceof RpcError && !error.kind.transient),

@@ -30,7 +30,7 @@ import { StartError } from "../../base/errors/start-error.js";
 export interface NodeControlDeps {
   readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
   readonly chain: Pick<Chain, "apply" | "dryRun">;
-  readonly heads: Pick<HeadStatements, "take">;
+  readonly heads: Pick<HeadStatements, "accept">;
   readonly chainServices: Pick<ChainServices, "operator">;
 }
 

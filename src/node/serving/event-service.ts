@@ -15,7 +15,7 @@ import type { NodeCore } from "../lifecycle/core.js";
 export interface NodeEventsDeps {
   readonly store: Pick<ChainStore, "block" | "lowestBlock">;
   readonly chain: Pick<Chain, "head">;
-  readonly heads: Pick<HeadStatements, "newestStatement">;
+  readonly heads: Pick<HeadStatements, "latestSignedHead">;
   readonly readable: ReadablePrograms;
 }
 
@@ -48,7 +48,7 @@ export function createNodeEvents(
   bus.on("transactionRejected", (rejection) => events.rejected(rejection));
   bus.on("headStated", () => {
     const newest = chain.head();
-    const signed = newest && heads.newestStatement(newest.hash);
+    const signed = newest && heads.latestSignedHead(newest.hash);
     if (signed !== undefined) {
       events.headSigned(fromBinary(HeadStatementSchema, signed.statement), signed);
     }

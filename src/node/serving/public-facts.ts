@@ -8,7 +8,7 @@ import type { NodeCore } from "../lifecycle/core.js";
 /** Facts that the node knows once it has booted. */
 export interface KnownFacts {
   readonly chain: Pick<Chain, "head">;
-  readonly heads: Pick<HeadStatements, "newestStatement">;
+  readonly heads: Pick<HeadStatements, "latestSignedHead">;
   /** Genesis; undefined while there is no block 0. */
   readonly genesis: Pick<Genesis, "hash"> | undefined;
 }
@@ -40,7 +40,7 @@ export function createPublicFacts(core: Pick<NodeCore, "progress">): PublicFacts
   let known: KnownFacts | undefined;
   return {
     chain: { head: () => known?.chain.head() },
-    heads: { newestStatement: (hash) => known?.heads.newestStatement(hash) },
+    heads: { latestSignedHead: (hash) => known?.heads.latestSignedHead(hash) },
     genesis() {
       if (known === undefined) {
         throw stillStarting(core);

@@ -13,7 +13,7 @@ import type { StateTags } from "../../rpc/gate.js";
 
 export interface StateTagsDeps {
   readonly chain: Pick<Chain, "head">;
-  readonly heads: Pick<HeadStatements, "newestStatement">;
+  readonly heads: Pick<HeadStatements, "latestSignedHead">;
   /** Returns the genesis; undefined while there is no block 0. */
   readonly genesis: () => Pick<Genesis, "hash"> | undefined;
 }
@@ -39,13 +39,13 @@ export function createStateTags({ chain, heads, genesis }: StateTagsDeps): State
       if (head === undefined) {
         return undefined;
       }
-      return madeOf === Caching.HEAD ? ofHead(head, heads.newestStatement(head.hash)) : ofState(head, undefined);
+      return madeOf === Caching.HEAD ? ofHead(head, heads.latestSignedHead(head.hash)) : ofState(head, undefined);
     },
   };
 }
 
 type Head = NonNullable<ReturnType<Chain["head"]>>;
-type Statement = ReturnType<HeadStatements["newestStatement"]>;
+type Statement = ReturnType<HeadStatements["latestSignedHead"]>;
 
 /** Returns the parts of the latest block that responses depend on. */
 function partsOf({ genesisHash, hash, lowestBlock }: Head): string[] {

@@ -132,7 +132,7 @@ function createNodePool(
     start: () => ({ config, overload: core.overload, stateHeadEveryMs: core.stateHeadEveryMs }),
     booted() {
       const head = chain.head();
-      const stated = head && heads.newestStatement(head.hash);
+      const stated = head && heads.latestSignedHead(head.hash);
       return {
         publicKey: publicKey(),
         hasChain: head !== undefined,
@@ -195,7 +195,7 @@ function tellWorkers(
   bus.on("headFound", tellBlock);
   bus.on("headStated", () => {
     const head = chain.head();
-    const stated = head && heads.newestStatement(head.hash);
+    const stated = head && heads.latestSignedHead(head.hash);
     if (stated !== undefined) {
       const signed = toBinary(SignedHeadSchema, stated);
       tellAll((wire) => wire.tell("headStated", signed));

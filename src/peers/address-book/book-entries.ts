@@ -21,7 +21,7 @@ export interface BookEntries {
   /** Returns a number that increases with each change that API responses can show. */
   revision(): number;
   /** Returns and clears the changes since the last call. */
-  takeChanges(): BookChanges;
+  drainChanges(): BookChanges;
   /** Restores changes that could not be stored. */
   returnChanges(changes: BookChanges): void;
 }
@@ -80,8 +80,8 @@ export function createBookEntries(stored: readonly StoredPeer[]): BookEntries {
       return true;
     },
     revision: () => revision,
-    takeChanges: () => changes.take(),
-    returnChanges: (taken) => changes.giveBack(taken),
+    drainChanges: () => changes.drain(),
+    returnChanges: (drained) => changes.restore(drained),
   };
 }
 
@@ -100,13 +100,13 @@ function createChangeLog(entries: ReadonlyMap<string, BookEntry>) {
       dirty.delete(endpoint);
       removed.add(endpoint);
     },
-    take(): BookChanges {
+    drain(): BookChanges {
       const changes = { saved: [...dirty].map((endpoint) => entries.get(endpoint)!), removed: [...removed] };
       dirty.clear();
       removed.clear();
       return changes;
     },
-    giveBack(changes: BookChanges): void {
+    restore(changes: BookChanges): void {
       changes.saved.filter(({ endpoint }) => entries.has(endpoint)).forEach(({ endpoint }) => dirty.add(endpoint));
       changes.removed.filter((endpoint) => !entries.has(endpoint)).forEach((endpoint) => removed.add(endpoint));
     },

@@ -9,7 +9,7 @@ const maxUnverified = 64;
 /** Limit on unverified peers from gossip. */
 const maxGossip = 1_000;
 /** Time in milliseconds after which a verified peer without a response may be evicted. */
-const forgetSilentAfterMs = 24 * 3_600_000;
+const forgetUnresponsiveAfterMs = 24 * 3_600_000;
 
 /**
  * Creates the function that evicts an entry if a limit is reached. The function returns false if there is no capacity
@@ -17,20 +17,16 @@ const forgetSilentAfterMs = 24 * 3_600_000;
  */
 export function createBookEviction(entries: BookEntries, nowMs: () => number): (origin: PeerOrigin) => boolean {
   /** Evicts the oldest evictable entry of a kind if the limit is reached. Returns false if no entry may be evicted. */
-  function makeRoom(
-    most: number,
-    isKind: (entry: BookEntry) => boolean,
-    mayGo: (entry: BookEntry) => boolean,
-  ): boolean {
+  function evict(limit: number, isKind: (entry: BookEntry) => boolean, mayGo: (entry: BookEntry) => boolean): boolean {
     const kind = entries.all().filter(isKind);
-    if (kind.length < most) {
+    if (kind.length < limit) {
       return true;
     }
     const oldest = kind.find(mayGo);
     return oldest !== undefined && entries.forget(oldest.endpoint);
   }
 
-  const isSilent = ({ lastSeenMs = 0 }: BookEntry): boolean => nowMs() - lastSeenMs > forgetSilentAfterMs;
+  const isUnresponsive = ({ lastSeenMs = 0 }: BookEntry): boolean => nowMs() - lastSeenMs > forgetUnresponsiveAfterMs;
 
   return (origin) => {
     switch (origin) {
@@ -38,13 +34,9 @@ export function createBookEviction(entries: BookEntries, nowMs: () => number): (
       case "operator":
         return true;
       case "gossip":
-        return makeRoom(
-          maxGossip,
-          isUnverifiedGossip,
-          ({ failures, message }) => failures > 0 || message !== undefined,
-        );
+        return evict(maxGossip, isUnverifiedGossip, ({ failures, message }) => failures > 0 || message !== undefined);
       case "handshake":
-        return makeRoom(maxUnverified, isUnverifiedSelfNamed, anyMayGo) && makeRoom(maxKnown, isKnown, isSilent);
+        return evict(maxUnverified, isUnverifiedSelfNamed, anyMayGo) && evict(maxKnown, isKnown, isUnresponsive);
     }
   };
 }

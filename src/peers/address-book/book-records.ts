@@ -15,7 +15,7 @@ export interface BookRecords {
   /** Records a response that must not be trusted. The peer is no longer verified. */
   recordRefusal(endpoint: string, reason: string): void;
   /** Penalizes a peer that sent invalid data: 1 min at first, twice as long each time, up to 1 h. */
-  distrust(endpoint: string, reason: string): void;
+  penalize(endpoint: string, reason: string): void;
   /**
    * Pauses a peer for 10 s after it sent nothing, so that other peers are tried first. The network may be the cause, so
    * this is not a penalty.
@@ -31,8 +31,8 @@ export interface BookRecordsDeps {
   readonly nowMs: () => number;
 }
 
-const firstDistrustMs = 60_000;
-export const longestDistrustMs = 3_600_000;
+const firstPenaltyMs = 60_000;
+export const maxPenaltyMs = 3_600_000;
 const pausedMs = 10_000;
 
 export function createBookRecords({ entries, identities, intervalMs, nowMs }: BookRecordsDeps): BookRecords {
@@ -53,7 +53,7 @@ export function createBookRecords({ entries, identities, intervalMs, nowMs }: Bo
 
   const answered = (status: ReadStatus, entry: BookEntry, now: number): Partial<BookEntry> => ({
     ...seen(status, now),
-    message: entry.distrustedUntilMs > now ? entry.message : undefined,
+    message: entry.penalizedUntilMs > now ? entry.message : undefined,
   });
 
   const recordRefusal = (endpoint: string, message: string): void =>
@@ -88,16 +88,16 @@ export function createBookRecords({ entries, identities, intervalMs, nowMs }: Bo
       return undefined;
     },
 
-    distrust: (endpoint, message) =>
+    penalize: (endpoint, message) =>
       change(endpoint, ({ penalties }, now) => ({
         penalties: penalties + 1,
-        distrustedUntilMs: now + Math.min(longestDistrustMs, firstDistrustMs * 2 ** Math.min(penalties, 10)),
+        penalizedUntilMs: now + Math.min(maxPenaltyMs, firstPenaltyMs * 2 ** Math.min(penalties, 10)),
         message,
       })),
 
     pause: (endpoint, message) =>
-      change(endpoint, ({ distrustedUntilMs }, now) => ({
-        distrustedUntilMs: Math.max(distrustedUntilMs, now + pausedMs),
+      change(endpoint, ({ penalizedUntilMs }, now) => ({
+        penalizedUntilMs: Math.max(penalizedUntilMs, now + pausedMs),
         message,
       })),
   };

@@ -52,8 +52,8 @@ export function createDialSchedule({ entries, intervalMs, nowMs }: DialScheduleD
  * they are ignored.
  */
 function isDue({ nextTryMs, lastDialedMs }: BookEntry, now: number, intervalMs: number): boolean {
-  const isTurn = nextTryMs <= now || nextTryMs > now + longestPauseMs;
-  return isTurn && (now - lastDialedMs >= intervalMs / 2 || lastDialedMs > now);
+  const isPauseOver = nextTryMs <= now || nextTryMs > now + longestPauseMs;
+  return isPauseOver && (now - lastDialedMs >= intervalMs / 2 || lastDialedMs > now);
 }
 
 /** Returns the time of the next attempt after consecutive failures: after one interval, then two, four, up to 1 min. */

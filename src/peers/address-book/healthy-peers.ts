@@ -1,6 +1,6 @@
 /** Verified peers that are online and not penalized. */
 import type { BookEntries } from "./book-entries.js";
-import { longestDistrustMs } from "./book-records.js";
+import { maxPenaltyMs } from "./book-records.js";
 import type { BookEntry } from "./peer.js";
 
 export interface HealthyPeers {
@@ -15,7 +15,7 @@ export function createHealthyPeers(entries: BookEntries, nowMs: () => number): H
 
   const list = (): BookEntry[] => {
     const now = nowMs();
-    return entries.all().filter((entry) => entry.online && entry.handshaken && !isDistrusted(entry, now));
+    return entries.all().filter((entry) => entry.online && entry.handshaken && !isPenalized(entry, now));
   };
 
   return {
@@ -28,8 +28,8 @@ export function createHealthyPeers(entries: BookEntries, nowMs: () => number): H
           block = head === undefined || (block !== undefined && block >= head.number) ? block : head.number;
         }
         let untilMs = Infinity;
-        for (const { distrustedUntilMs } of entries.all()) {
-          untilMs = distrustedUntilMs > now ? Math.min(untilMs, distrustedUntilMs) : untilMs;
+        for (const { penalizedUntilMs } of entries.all()) {
+          untilMs = penalizedUntilMs > now ? Math.min(untilMs, penalizedUntilMs) : untilMs;
         }
         highest = { block, revision: entries.revision(), untilMs };
       }
@@ -42,6 +42,6 @@ export function createHealthyPeers(entries: BookEntries, nowMs: () => number): H
  * Returns true if a peer is penalized. A time beyond the longest penalty was set before the clock was set back, so it
  * is ignored.
  */
-function isDistrusted({ distrustedUntilMs }: BookEntry, now: number): boolean {
-  return distrustedUntilMs > now && distrustedUntilMs <= now + longestDistrustMs;
+function isPenalized({ penalizedUntilMs }: BookEntry, now: number): boolean {
+  return penalizedUntilMs > now && penalizedUntilMs <= now + maxPenaltyMs;
 }

@@ -42,7 +42,7 @@ export interface PeerBook extends BookRecords {
    */
   due(limit: number): string[];
   /** Returns the verified peers that are online and not penalized. */
-  believed(): readonly BookEntry[];
+  healthy(): readonly BookEntry[];
   /**
    * Returns the highest block number that any of these peers reported; undefined if none has reported. Cached, since
    * every health check calls it.
@@ -58,9 +58,9 @@ export interface PeerBook extends BookRecords {
    *
    * @param except identity that is left out.
    */
-  sample(most: number, except: string): { readonly endpoint: string; readonly identity: string }[];
+  sample(limit: number, except: string): { readonly endpoint: string; readonly identity: string }[];
   /** Returns and clears the changes since the last call. */
-  takeChanges(): BookChanges;
+  drainChanges(): BookChanges;
   /** Restores changes that could not be stored. */
   returnChanges(changes: BookChanges): void;
 }
@@ -77,8 +77,8 @@ export interface PeerBookDeps {
 export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerBookDeps): PeerBook {
   const entries = createBookEntries(stored);
   const identities = createBookIdentities(entries, ownIdentity);
-  const hasRoom = createBookEviction(entries, nowMs);
-  const believed = createHealthyPeers(entries, nowMs);
+  const evictFor = createBookEviction(entries, nowMs);
+  const healthy = createHealthyPeers(entries, nowMs);
   let shown: { readonly peers: readonly Peer[]; readonly revision: number } | undefined;
 
   return {
@@ -97,7 +97,7 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
     add(endpoint, origin, expectedIdentity) {
       const known = entries.get(endpoint);
       if (known === undefined) {
-        const isWelcome = hasRoom(origin);
+        const isWelcome = evictFor(origin);
         if (isWelcome) {
           entries.put(entryOf({ ...blank, endpoint, origin, expectedIdentity }));
         }
@@ -114,28 +114,28 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
     forget: (endpoint) => entries.forget(endpoint),
     due: createDialSchedule({ entries, intervalMs, nowMs }),
 
-    believed: () => believed.list(),
-    highestBlock: () => believed.highestBlock(),
+    healthy: () => healthy.list(),
+    highestBlock: () => healthy.highestBlock(),
     verified: (identity) => entries.holderOf(identity),
     isNamed: (identity) => entries.all().some((entry) => isOperators(entry) && entry.expectedIdentity === identity),
     whyHeldElsewhere: (identity, endpoint) => identities.whyHeldElsewhere(identity, endpoint),
-    sample: (most, except) =>
+    sample: (limit, except) =>
       pick(
-        believed.list().filter(({ identity }) => identity !== except),
-        most,
+        healthy.list().filter(({ identity }) => identity !== except),
+        limit,
       ).map(({ announced, identity }) => ({ endpoint: announced, identity: identity! })),
 
-    takeChanges: () => entries.takeChanges(),
+    drainChanges: () => entries.drainChanges(),
     returnChanges: (changes) => entries.returnChanges(changes),
   };
 }
 
 /** Returns up to `most` items of a list, in random order. */
-function pick<T>(items: readonly T[], most: number): T[] {
+function pick<T>(items: readonly T[], limit: number): T[] {
   const mixed = [...items];
-  for (let i = 0; i < Math.min(most, mixed.length); i++) {
+  for (let i = 0; i < Math.min(limit, mixed.length); i++) {
     const j = i + Math.floor(Math.random() * (mixed.length - i));
     [mixed[i], mixed[j]] = [mixed[j]!, mixed[i]!];
   }
-  return mixed.slice(0, most);
+  return mixed.slice(0, limit);
 }

@@ -79,13 +79,13 @@ function toRow(peer: StoredPeer): PeerRow {
  * stored are stored by the next call.
  */
 export function createBookSaver(
-  book: Pick<PeerBook, "takeChanges" | "returnChanges">,
+  book: Pick<PeerBook, "drainChanges" | "returnChanges">,
   store: Pick<PeerStore, "save">,
 ): () => Promise<void> {
   let last: Promise<void> = Promise.resolve();
   return () => {
     const saved = last.then(async () => {
-      const changes = book.takeChanges();
+      const changes = book.drainChanges();
       if (changes.saved.length + changes.removed.length === 0) {
         return;
       }

@@ -64,7 +64,7 @@ export interface BookEntry extends StoredPeer {
   /** Reason for which the peer is not verified or is penalized. */
   readonly message: string | undefined;
   /** Time until which the node does not download blocks from this peer, and ignores the chain state that it reports. */
-  readonly distrustedUntilMs: number;
+  readonly penalizedUntilMs: number;
   /** Number of penalties. */
   readonly penalties: number;
   readonly lastDialedMs: number;
@@ -97,7 +97,7 @@ export function entryOf(peer: StoredPeer): BookEntry {
     instanceId: undefined,
     handshaken: false,
     message: undefined,
-    distrustedUntilMs: 0,
+    penalizedUntilMs: 0,
     penalties: 0,
     lastDialedMs: 0,
   });

@@ -54,7 +54,7 @@ export type ReadHeader = (signed: { readonly header: Uint8Array; readonly signat
  * @param from sender of an unsolicited status; undefined for a response to a request.
  * @throws RpcError if no honest peer would relay the signed head.
  */
-export type HearStatement = (signed: SignedHead, from: string | undefined) => HeadStatement;
+export type ReceiveStatement = (signed: SignedHead, from: string | undefined) => HeadStatement;
 
 /**
  * Verifies a status.
@@ -67,7 +67,7 @@ export type StatusReader = (status: Status, from?: string) => ReadStatus;
 /** Dependencies of the status reader. */
 export interface StatusReaderDeps {
   readonly readHeader: ReadHeader;
-  readonly hearStatement: HearStatement;
+  readonly receiveStatement: ReceiveStatement;
   readonly authorities: readonly string[];
   readonly genesisHash: string;
   /** Monotonic clock, in milliseconds. */
@@ -80,7 +80,7 @@ export const maxEvidence = 2;
 const maxKnownHeads = 32;
 
 export function createStatusReader(deps: StatusReaderDeps): StatusReader {
-  const { readHeader, hearStatement, authorities, genesisHash, monotonicMs } = deps;
+  const { readHeader, receiveStatement, authorities, genesisHash, monotonicMs } = deps;
   const known = createLruCache<Head>(maxKnownHeads);
 
   function read(header: Uint8Array, signature: Uint8Array): Head {
@@ -103,8 +103,8 @@ export function createStatusReader(deps: StatusReaderDeps): StatusReader {
       read(otherHeader, otherSignature);
     }
     const head = headHeader.length === 0 ? { number: 0n, hash: genesisHash } : read(headHeader, headSignature);
-    const said = signedHead && hearStatement(signedHead, from);
-    const statedMs = said?.hash === head.hash ? Number(said.timestampMs) : 0;
+    const statement = signedHead && receiveStatement(signedHead, from);
+    const statedMs = statement?.hash === head.hash ? Number(statement.timestampMs) : 0;
     return {
       head,
       lowestBlock,

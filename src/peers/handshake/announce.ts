@@ -10,7 +10,7 @@ export interface Position {
 }
 
 export interface AnnounceDeps {
-  readonly book: Pick<PeerBook, "believed">;
+  readonly book: Pick<PeerBook, "healthy">;
   readonly dialer: Dialer;
   readonly position: () => Position;
 }
@@ -40,7 +40,7 @@ export function createAnnounce({ book, dialer, position }: AnnounceDeps): () => 
   return () => {
     const here = position();
     book
-      .believed()
+      .healthy()
       .filter(
         ({ endpoint, head, statedMs }) =>
           !underWay.has(endpoint) && isBehind({ number: head?.number ?? 0n, statedMs }, here),

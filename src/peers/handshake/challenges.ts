@@ -6,7 +6,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { RpcError } from "../../rpc/errors.js";
 
 export interface Challenges {
-  make(): Uint8Array;
+  create(): Uint8Array;
   /**
    * Marks a challenge as used.
    *
@@ -24,10 +24,10 @@ export function createChallenges(nowMs: () => number): Challenges {
   /** Used challenges, oldest first, with the time after which they have expired anyway. */
   const spent = new Map<string, number>();
 
-  const seal = (body: Uint8Array): Buffer => createHmac("sha256", secret).update(body).digest().subarray(0, 16);
+  const macOf = (body: Uint8Array): Buffer => createHmac("sha256", secret).update(body).digest().subarray(0, 16);
 
   function isOurs(challenge: Uint8Array): boolean {
-    return challenge.length === 40 && timingSafeEqual(seal(challenge.subarray(0, 24)), challenge.subarray(24));
+    return challenge.length === 40 && timingSafeEqual(macOf(challenge.subarray(0, 24)), challenge.subarray(24));
   }
 
   function forgetOld(): void {
@@ -40,16 +40,16 @@ export function createChallenges(nowMs: () => number): Challenges {
   }
 
   return {
-    make() {
+    create() {
       const body = randomBytes(24);
       body.writeBigInt64BE(BigInt(nowMs()));
-      return Buffer.concat([body, seal(body)]);
+      return Buffer.concat([body, macOf(body)]);
     },
     spend(challenge) {
       forgetOld();
       const name = Buffer.from(challenge).toString("base64");
-      const madeMs = isOurs(challenge) ? Number(Buffer.from(challenge).readBigInt64BE()) : -Infinity;
-      if (madeMs + challengeGoodForMs < nowMs() || spent.has(name)) {
+      const createdMs = isOurs(challenge) ? Number(Buffer.from(challenge).readBigInt64BE()) : -Infinity;
+      if (createdMs + challengeGoodForMs < nowMs() || spent.has(name)) {
         throw new RpcError("INVALID_SIGNATURE", "The challenge is not one that this node gave in the last 30 seconds.");
       }
       if (spent.size >= maxSpent) {

@@ -10,9 +10,9 @@ import { addressPrefixOf } from "../../base/ip-address.js";
 /** Rate limits of dials. */
 export interface DialRateLimit {
   /** Returns true and counts a dial if an endpoint without a current handshake may be dialed again. */
-  takeTurn(endpoint: string): boolean;
+  tryDial(endpoint: string): boolean;
   /** Returns true and counts a dial if an endpoint may be dialed at once, after a handshake named it. */
-  takeDialBack(endpoint: string): boolean;
+  tryDialBack(endpoint: string): boolean;
   /**
    * Counts a new connection to an address.
    *
@@ -46,13 +46,13 @@ const maxRemembered = 4_096;
 /** @param intervalMs time between two polls of a peer, in milliseconds. */
 export function createDialRateLimit(intervalMs: number): DialRateLimit {
   // Half the interval, because a tick may be early, as in dial-schedule.ts.
-  const turns = createPace({ burst: 1, tokens: 1, everyMs: intervalMs / 2 });
-  const atOnce = createPace(dialBacks);
-  const strangers = createPace(toStrangers);
-  const verified = createPace(toVerified);
+  const endpoints = createKeyedRateLimit({ burst: 1, tokens: 1, everyMs: intervalMs / 2 });
+  const atOnce = createKeyedRateLimit(dialBacks);
+  const strangers = createKeyedRateLimit(toStrangers);
+  const verified = createKeyedRateLimit(toVerified);
   return {
-    takeTurn: (endpoint) => turns.take(endpoint),
-    takeDialBack: (endpoint) => turns.has(endpoint) && atOnce.take("all"),
+    tryDial: (endpoint) => endpoints.take(endpoint),
+    tryDialBack: (endpoint) => endpoints.has(endpoint) && atOnce.take("all"),
     countConnection(ip, isVerified) {
       if (!(isVerified ? verified : strangers).take(addressPrefixOf(ip))) {
         throw new DialRateLimited();
@@ -62,7 +62,7 @@ export function createDialRateLimit(intervalMs: number): DialRateLimit {
 }
 
 /** Creates a rate limit that applies to each key separately. */
-function createPace(rate: BucketRate) {
+function createKeyedRateLimit(rate: BucketRate) {
   const buckets = createTokenBuckets(maxRemembered);
   return {
     /** Returns true if a token is left, without creating an entry for the key. */

@@ -14,7 +14,7 @@ import type { PeerBook } from "../address-book/peer-book.js";
 export interface DialerDeps extends HandshakeDeps {
   readonly client: PeerClient;
   readonly book: PeerBook;
-  readonly pace: DialRateLimit;
+  readonly dialRateLimit: DialRateLimit;
   readonly nowMs: () => number;
   /** Called when a peer has proved its identity. */
   readonly onVerified: (endpoint: string) => void;
@@ -41,14 +41,14 @@ const handshakeAgainAfterMs = 30_000;
 
 /** Creates a dialer. The dialer calls only peers in the address book. */
 export function createDialer(deps: DialerDeps): Dialer {
-  const { self, book, client, policy, pace, readStatus, nowMs, onVerified, onError } = deps;
-  const takeGossip = createGossipIntake(deps);
+  const { self, book, client, policy, dialRateLimit, readStatus, nowMs, onVerified, onError } = deps;
+  const acceptGossip = createGossipIntake(deps);
   const underWay = new Map<string, Promise<void>>();
 
   async function verify(endpoint: string, genesisHash: string): Promise<void> {
     const { proven, peers } = await shakeHands(deps, endpoint, genesisHash);
     if (book.recordHandshake(endpoint, proven) === undefined) {
-      takeGossip(peers);
+      acceptGossip(peers);
       onVerified(endpoint);
     }
   }
@@ -63,7 +63,7 @@ export function createDialer(deps: DialerDeps): Dialer {
       throw new RpcError("INVALID_REQUEST", "The peer does not say how far it is.");
     }
     book.recordStatus(endpoint, readStatus(status));
-    takeGossip(peers);
+    acceptGossip(peers);
     return knowsCaller;
   }
 
@@ -73,7 +73,7 @@ export function createDialer(deps: DialerDeps): Dialer {
       return;
     }
     if (!entry.handshaken) {
-      if (!pace.takeTurn(endpoint)) {
+      if (!dialRateLimit.tryDial(endpoint)) {
         return;
       }
       client.drop(endpoint);

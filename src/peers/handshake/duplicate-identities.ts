@@ -16,7 +16,7 @@ interface Double {
 
 export interface DuplicateIdentities {
   /** Records a handshake by a process with another instance id than the holder, from this endpoint. */
-  saw(identity: string, endpoint: string): void;
+  record(identity: string, endpoint: string): void;
   /**
    * Returns the endpoint at which the second process was seen recently. Returns undefined if the holder has moved
    * there, or has not responded since the first handshake and may have moved.
@@ -29,17 +29,17 @@ const holdsForMs = 120_000;
 const maxRemembered = 64;
 
 export function createDuplicateIdentities(nowMs: () => number): DuplicateIdentities {
-  const doubles = createLruCache<Double>(maxRemembered);
+  const duplicates = createLruCache<Double>(maxRemembered);
   const isOfLate = ({ lastMs }: Double): boolean => Math.abs(nowMs() - lastMs) <= holdsForMs;
 
   return {
-    saw(identity, endpoint) {
-      const known = doubles.get(identity);
+    record(identity, endpoint) {
+      const known = duplicates.get(identity);
       const isAgain = known?.endpoint === endpoint && isOfLate(known);
-      doubles.set(identity, { endpoint, firstMs: isAgain ? known.firstMs : nowMs(), lastMs: nowMs() });
+      duplicates.set(identity, { endpoint, firstMs: isAgain ? known.firstMs : nowMs(), lastMs: nowMs() });
     },
     of(holder) {
-      const double = holder?.identity === undefined ? undefined : doubles.get(holder.identity);
+      const double = holder?.identity === undefined ? undefined : duplicates.get(holder.identity);
       if (double === undefined || !isOfLate(double)) {
         return undefined;
       }

@@ -16,7 +16,7 @@ export const maxGossipedPeers = 50;
 
 /** Creates the function that accepts the peers of one response. Endpoints that this node would not call are ignored. */
 export function createGossipIntake({ self, book, policy }: GossipDeps): (peers: readonly KnownPeer[]) => void {
-  function take({ endpoint: text, identity }: KnownPeer): void {
+  function accept({ endpoint: text, identity }: KnownPeer): void {
     const endpoint = callableEndpoint(text, policy);
     if (
       endpoint !== undefined &&
@@ -28,7 +28,7 @@ export function createGossipIntake({ self, book, policy }: GossipDeps): (peers: 
       book.add(endpoint, "gossip");
     }
   }
-  return (peers) => peers.slice(0, maxGossipedPeers).forEach(take);
+  return (peers) => peers.slice(0, maxGossipedPeers).forEach(accept);
 }
 
 /** Normalizes an endpoint that another node named; undefined if this node would not call it. */

@@ -20,9 +20,9 @@ import type { PeerBook } from "../address-book/peer-book.js";
 export interface HandshakeResponderDeps extends Omit<HandshakeDeps, "client"> {
   readonly book: PeerBook;
   readonly dialer: Pick<Dialer, "dial">;
-  readonly pace: Pick<DialRateLimit, "takeDialBack">;
+  readonly dialRateLimit: Pick<DialRateLimit, "tryDialBack">;
   readonly challenges: Challenges;
-  readonly doubles: Pick<DuplicateIdentities, "saw">;
+  readonly duplicates: Pick<DuplicateIdentities, "record">;
   /** Called when a verified peer has reported its status. */
   readonly onStatus: () => Promise<void>;
 }
@@ -47,12 +47,12 @@ export interface HandshakeResponder {
   dialBack(endpoint: string): Promise<void>;
 }
 
-const maxDialedBack = 8;
-const challengeBytes = { least: 16, most: 64 };
+const maxDialBacks = 8;
+const challengeBytes = { min: 16, max: 64 };
 
 export function createHandshakeResponder(deps: HandshakeResponderDeps): HandshakeResponder {
-  const { self, book, dialer, policy, pace, onStatus } = deps;
-  let dialedBack = 0;
+  const { self, book, dialer, policy, dialRateLimit, onStatus } = deps;
+  let dialBacksRunning = 0;
 
   /**
    * Shows a rejected caller in the address book. Does nothing if a verified peer or one named by the operator has the
@@ -71,14 +71,14 @@ export function createHandshakeResponder(deps: HandshakeResponderDeps): Handshak
 
   async function dialBack(endpoint: string): Promise<void> {
     const isInTouch = book.get(endpoint)?.handshaken === true;
-    if (!isInTouch && dialedBack < maxDialedBack && pace.takeDialBack(endpoint)) {
-      dialedBack++;
+    if (!isInTouch && dialBacksRunning < maxDialBacks && dialRateLimit.tryDialBack(endpoint)) {
+      dialBacksRunning++;
       await dialer.dial(endpoint, maxGossipedPeers);
-      dialedBack--;
+      dialBacksRunning--;
     }
   }
 
-  function take({ identity, announced, status }: ProvenPeer): void {
+  function accept({ identity, announced, status }: ProvenPeer): void {
     const known = book.verified(identity);
     if (known?.online === true) {
       book.recordStatus(known.endpoint, status);
@@ -90,12 +90,12 @@ export function createHandshakeResponder(deps: HandshakeResponderDeps): Handshak
 
   return {
     respond({ nodeInfo: signed, challenge }, genesisHash, tlsIdentity) {
-      if (challenge.length < challengeBytes.least || challenge.length > challengeBytes.most) {
+      if (challenge.length < challengeBytes.min || challenge.length > challengeBytes.max) {
         throw new RpcError("INVALID_REQUEST", "The challenge must have 16 to 64 bytes.");
       }
       const nodeInfo = verifyNodeInfo(signed);
       try {
-        take(checkNodeInfo(deps, nodeInfo, genesisHash, tlsIdentity));
+        accept(checkNodeInfo(deps, nodeInfo, genesisHash, tlsIdentity));
       } catch (error) {
         if (error instanceof RpcError) {
           showRefusal(nodeInfo, error);
@@ -152,7 +152,7 @@ function checkNodeInfo(
   const held = book.whyHeldElsewhere(identity, announced);
   if (held !== undefined) {
     if (book.verified(identity)?.instanceId !== instanceId) {
-      deps.doubles.saw(identity, announced);
+      deps.duplicates.record(identity, announced);
     }
     throw new RpcError("PERMISSION_DENIED", held);
   }

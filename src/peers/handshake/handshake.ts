@@ -29,12 +29,12 @@ export async function shakeHands(
   endpoint: string,
   genesisHash: string,
 ): Promise<{ readonly proven: ProvenPeer; readonly peers: readonly KnownPeer[] }> {
-  const asked = await client.call(endpoint, PeerService.method.getChallenge, {});
-  if (asked.genesisHash !== genesisHash) {
+  const challenged = await client.call(endpoint, PeerService.method.getChallenge, {});
+  if (challenged.genesisHash !== genesisHash) {
     throw new RpcError("PERMISSION_DENIED", "The peer belongs to another network: its genesis differs.");
   }
   if (client.identityOf(endpoint) === self.key.publicKey) {
-    if (self.instanceId.equals(asked.instanceId)) {
+    if (self.instanceId.equals(challenged.instanceId)) {
       throw new RpcError("PERMISSION_DENIED", "It is this node itself.");
     }
     // Continue with the handshake. The other process rejects it, and thereby learns of this process.
@@ -42,7 +42,7 @@ export async function shakeHands(
   }
   const challenge = randomBytes(32);
   const response = await client.call(endpoint, PeerService.method.handshake, {
-    nodeInfo: signNodeInfo(self, genesisHash, asked.challenge),
+    nodeInfo: signNodeInfo(self, genesisHash, challenged.challenge),
     challenge,
   });
   return { proven: read(response, client.identityOf(endpoint)), peers: response.peers };

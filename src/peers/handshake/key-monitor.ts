@@ -6,7 +6,7 @@ import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import type { PeerClient } from "./client.js";
 import type { Self } from "./node-info.js";
 
-export interface KeyWatchDeps {
+export interface KeyMonitorDeps {
   readonly self: Pick<Self, "key" | "instanceId">;
   readonly client: Pick<PeerClient, "call" | "identityOf" | "drop">;
   /** Monotonic clock, in milliseconds. */
@@ -22,14 +22,14 @@ export interface KeyMonitor {
   /** Records another process with this node's key, at the endpoint that was dialed or that the process named. */
   met(endpoint: string): void;
   /** Polls the recorded endpoints. */
-  look(): Promise<void>;
+  poll(): Promise<void>;
 }
 
 const forgottenAfterMs = 60_000;
 /** Limit on the recorded endpoints. A single one suffices to detect the problem. */
 const maxMet = 4;
 
-export function createKeyMonitor({ self, client, monotonicMs, onChange }: KeyWatchDeps): KeyMonitor {
+export function createKeyMonitor({ self, client, monotonicMs, onChange }: KeyMonitorDeps): KeyMonitor {
   const metMs = new Map<string, number>();
 
   function met(endpoint: string): void {
@@ -43,7 +43,7 @@ export function createKeyMonitor({ self, client, monotonicMs, onChange }: KeyWat
     }
   }
 
-  async function ask(endpoint: string): Promise<void> {
+  async function pollOne(endpoint: string): Promise<void> {
     try {
       const { instanceId } = await client.call(endpoint, PeerService.method.getChallenge, {});
       if (client.identityOf(endpoint) === self.key.publicKey && !self.instanceId.equals(instanceId)) {
@@ -56,8 +56,8 @@ export function createKeyMonitor({ self, client, monotonicMs, onChange }: KeyWat
 
   return {
     met,
-    async look() {
-      await Promise.all([...metMs.keys()].map(ask));
+    async poll() {
+      await Promise.all([...metMs.keys()].map(pollOne));
       const gone = [...metMs].filter(([, ms]) => monotonicMs() - ms > forgottenAfterMs);
       gone.forEach(([endpoint]) => metMs.delete(endpoint));
       if (gone.length > 0) {

@@ -22,15 +22,15 @@ export function createNetworkTime({ entries, isNamed, siteOf, monotonicMs }: Pee
   let known: { readonly offsetMs: number | undefined; readonly untilMs: number } | undefined;
 
   function findOffset(): number | undefined {
-    const heard = entries().filter(
+    const recent = entries().filter(
       (entry) => entry.verifiedMs !== undefined && entry.clockOffsetMs !== undefined,
     ) as readonly (BookEntry & { readonly clockOffsetMs: number })[];
-    const named = heard.filter(isNamed);
+    const named = recent.filter(isNamed);
     if (named.length > 0) {
       return middleOf(named.map(({ clockOffsetMs }) => clockOffsetMs));
     }
     const sites = new Map<string, number[]>();
-    for (const { endpoint, clockOffsetMs } of heard) {
+    for (const { endpoint, clockOffsetMs } of recent) {
       const site = siteOf(endpoint);
       sites.set(site, [...(sites.get(site) ?? []), clockOffsetMs]);
     }

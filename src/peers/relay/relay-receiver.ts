@@ -18,7 +18,7 @@ export interface RelayReceiverDeps {
    *
    * @throws RpcError if the transaction cannot be accepted.
    */
-  readonly takeTransaction: (
+  readonly acceptTransaction: (
     transaction: Transaction,
     address: string,
     afterNonce: bigint | undefined,
@@ -40,11 +40,11 @@ type Relayed = Pick<RelayTransactionsRequest, "transactions" | "orders">;
  * Creates the function that accepts transactions and returns one outcome for each, in their order. The function throws
  * RpcError INVALID_REQUEST if there are more than {@link maxRelayed} transactions.
  */
-export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverDeps) {
-  async function take(transaction: Transaction, address: string, afterNonce: bigint | undefined): Promise<Outcome> {
+export function createRelayReceiver({ acceptTransaction, onError }: RelayReceiverDeps) {
+  async function accept(transaction: Transaction, address: string, afterNonce: bigint | undefined): Promise<Outcome> {
     try {
-      const fate = await takeTransaction(transaction, address, afterNonce);
-      return { status: statuses[fate.status], reason: fate.status === "rejected" ? fate.reason : "" };
+      const result = await acceptTransaction(transaction, address, afterNonce);
+      return { status: statuses[result.status], reason: result.status === "rejected" ? result.reason : "" };
     } catch (error) {
       const failure = toRpcError(error);
       if (failure !== error && failure.reason === "INTERNAL_ERROR") {
@@ -67,7 +67,7 @@ export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverD
     for (const [i, transaction] of transactions.entries()) {
       const isNext = waiting.size === 0 || !waiting.has(senderOf(transaction));
       const outcome = isNext
-        ? await take(transaction, address, orders[i]?.afterNonce)
+        ? await accept(transaction, address, orders[i]?.afterNonce)
         : { status: TransactionStatus.UNSPECIFIED, reason: later };
       if (outcome.status === TransactionStatus.UNSPECIFIED) {
         waiting.add(senderOf(transaction));

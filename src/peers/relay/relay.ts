@@ -31,7 +31,7 @@ export interface RelayMempool {
   toRelay(
     to: RelayTarget,
     relayedBeforeMs: number,
-    bounds: { readonly count: number; readonly bytes: number },
+    limits: { readonly count: number; readonly bytes: number },
   ): Promise<readonly Waiting[]>;
   markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
   /** Defers transactions, and later ones of the same senders: for {@link deferredMs} at first. */
@@ -42,7 +42,7 @@ export interface RelayMempool {
 
 export interface RelayDeps {
   readonly mempool: RelayMempool;
-  readonly book: Pick<PeerBook, "believed">;
+  readonly book: Pick<PeerBook, "healthy">;
   readonly authorities: readonly string[];
   /**
    * Returns true if a peer with this key may see pending transactions. The key is undefined for a peer without a proved
@@ -83,21 +83,21 @@ const maxTargets = 3;
 /** Creates a relay. The relay stays idle until `kick` is called. */
 export function createRelay(deps: RelayDeps): Relay {
   let underWay: Promise<void> | undefined;
-  let isWanted = false;
+  let isRequested = false;
   let timer: NodeJS.Timeout | undefined;
   const stopped = new AbortController();
   const relayAll = createRelayPass(deps, stopped.signal);
 
   /** Starts a pass. Transactions that arrive during a pass are relayed by the next one. */
   function kick(): void {
-    isWanted = true;
+    isRequested = true;
     if (underWay === undefined && !stopped.signal.aborted) {
-      isWanted = false;
+      isRequested = false;
       underWay = relayAll()
         .then(kickLater, deps.onError)
         .finally(() => {
           underWay = undefined;
-          if (isWanted) {
+          if (isRequested) {
             kick();
           }
         });
@@ -133,19 +133,19 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
    */
   async function relayTo(to: RelayTarget): Promise<boolean> {
     const endpoints = targets(deps, to);
-    let isAnswered = false;
+    let hasResponded = false;
     while (endpoints.length > 0 && !stopped.aborted) {
       const waiting = await mempool.toRelay(to, monotonicMs() - againAfterMs, { count: maxRelayed, bytes: maxBytes });
       if (waiting.length === 0) {
         return true;
       }
       const outcomes = await sendBatch(endpoints[0]!, waiting);
-      isAnswered ||= outcomes !== undefined;
+      hasResponded ||= outcomes !== undefined;
       if (outcomes === undefined || !(await record(to, waiting, outcomes))) {
         endpoints.shift();
       }
     }
-    return isAnswered;
+    return hasResponded;
   }
 
   /** Sends a batch. Returns undefined if the call fails. */
@@ -174,7 +174,7 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
     waiting: readonly Waiting[],
     outcomes: readonly RelayOutcome[],
   ): Promise<boolean> {
-    const taken: string[] = [];
+    const accepted: string[] = [];
     const refused: string[] = [];
     const rejected = new Map<string, string>();
     for (const [i, { hash }] of waiting.entries()) {
@@ -182,16 +182,16 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
       if (status === TransactionStatus.REJECTED && to === "authority") {
         rejected.set(hash, reason);
       } else if (status === TransactionStatus.PENDING || status === TransactionStatus.INCLUDED) {
-        taken.push(hash);
+        accepted.push(hash);
       } else {
         refused.push(hash);
       }
     }
-    mempool.markRelayed(to, taken, monotonicMs());
+    mempool.markRelayed(to, accepted, monotonicMs());
     mempool.defer(to, refused);
     isDeferred ||= refused.length > 0;
     await mempool.reject(rejected);
-    return taken.length + rejected.size > 0;
+    return accepted.length + rejected.size > 0;
   }
 
   return async () => {
@@ -206,7 +206,7 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
 
 /** Returns the peers that may receive transactions. */
 function takers({ book, mayFollow }: RelayDeps): BookEntry[] {
-  return book.believed().filter(({ identity }) => mayFollow(identity));
+  return book.healthy().filter(({ identity }) => mayFollow(identity));
 }
 
 /** Selects up to {@link maxTargets} random receivers that are authorities, or that are not. */

@@ -20,7 +20,7 @@ export interface SyncChain {
    *
    * @throws RpcError if the signature is invalid.
    */
-  hear(block: Block): unknown;
+  receive(block: Block): unknown;
 }
 
 export interface DownloadDeps {
@@ -60,9 +60,9 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
     signal: AbortSignal,
   ): Promise<Left | undefined> {
     const promised = head!.number;
-    const pace = createSlowPeerDetector(nowMs);
+    const detector = createSlowPeerDetector(nowMs);
     for (;;) {
-      const next = await pace.waitFor(within(stallMs, stream.next(), signal));
+      const next = await detector.waitFor(within(stallMs, stream.next(), signal));
       if (signal.aborted) {
         return undefined;
       }
@@ -79,7 +79,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
       }
       await chain.apply(next.value);
       onBlock();
-      if (pace.isTooSlow() && hasOther(endpoint)) {
+      if (detector.isTooSlow() && hasOther(endpoint)) {
         return { cause: "slow", reason: "It is slow, and there are others." };
       }
     }
@@ -89,32 +89,32 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
    * Requests the peer's block with the number of the latest block here. A different block proves that the chain is
    * forked.
    */
-  async function lookAtItsOwn(endpoint: string, signal: AbortSignal): Promise<void> {
+  async function compareLatestBlock(endpoint: string, signal: AbortSignal): Promise<void> {
     const number = chain.head()!;
     if (number === 0n) {
       return;
     }
-    const ended = new AbortController();
+    const controller = new AbortController();
     try {
-      const first = await within(stallMs, blocks(endpoint, number, ended.signal).next(), signal);
+      const first = await within(stallMs, blocks(endpoint, number, controller.signal).next(), signal);
       if (first !== "stalled" && first.done !== true && first.value !== undefined) {
-        chain.hear(first.value);
+        chain.receive(first.value);
       }
     } catch {
       // The peer is dropped in any case.
     } finally {
-      ended.abort();
+      controller.abort();
     }
   }
 
   return async (peer: BookEntry, signal: AbortSignal): Promise<Left | undefined> => {
-    const ended = new AbortController();
+    const controller = new AbortController();
     try {
-      return await applyAll(peer, blocks(peer.endpoint, chain.head()! + 1n, ended.signal), signal);
+      return await applyAll(peer, blocks(peer.endpoint, chain.head()! + 1n, controller.signal), signal);
     } catch (error) {
       // A transient error is caused by this node, so the block itself is not rejected.
       if (error instanceof RpcError && !error.kind.transient) {
-        await lookAtItsOwn(peer.endpoint, signal);
+        await compareLatestBlock(peer.endpoint, signal);
         return { cause: "dishonest", reason: `It sent a block that cannot be applied. ${error.message}` };
       }
       if (error instanceof CallError) {
@@ -122,7 +122,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
       }
       throw error;
     } finally {
-      ended.abort();
+      controller.abort();
     }
   };
 }

@@ -112,23 +112,23 @@ function createTaskRunner({ tasks, onTaskError }: MainLoopDeps): () => Promise<u
 
 /** Tracks the liveness of the loop, and reports each change: on ticks, and by a watchdog if ticks stop. */
 function createLiveness({ intervalMs, nowMs, onLife }: MainLoopDeps) {
-  const deadAfterMs = Math.max(3 * intervalMs, 30_000);
+  const stalledAfterMs = Math.max(3 * intervalMs, 30_000);
   let startedMs: number | undefined;
   let lastBeatMs: number | undefined;
   let exitReason: string | undefined;
-  let reportedDead = false;
+  let reportedStalled = false;
   let watchdog: NodeJS.Timeout | undefined;
 
   function isDead(): boolean {
     const sinceMs = lastBeatMs ?? startedMs;
-    return exitReason !== undefined || (sinceMs !== undefined && nowMs() - sinceMs > deadAfterMs);
+    return exitReason !== undefined || (sinceMs !== undefined && nowMs() - sinceMs > stalledAfterMs);
   }
 
   function report(): void {
-    const dead = isDead();
-    if (dead !== reportedDead) {
-      reportedDead = dead;
-      onLife(dead ? (exitReason ?? `no tick for more than ${deadAfterMs / 1000} s`) : undefined);
+    const isStalled = isDead();
+    if (isStalled !== reportedStalled) {
+      reportedStalled = isStalled;
+      onLife(isStalled ? (exitReason ?? `no tick for more than ${stalledAfterMs / 1000} s`) : undefined);
     }
   }
 
@@ -139,7 +139,7 @@ function createLiveness({ intervalMs, nowMs, onLife }: MainLoopDeps) {
     exitReason: () => exitReason,
     start() {
       startedMs = nowMs();
-      watchdog = setTimeout(report, deadAfterMs + 1).unref();
+      watchdog = setTimeout(report, stalledAfterMs + 1).unref();
     },
     beat() {
       lastBeatMs = nowMs();

@@ -1,8 +1,8 @@
 /** Measures the rate of blocks, and detects slow peers. */
 
-/** Waiting time in milliseconds within which a peer must send {@link leastBlocks} blocks. Otherwise it is slow. */
-const paceWindowMs = 10_000;
-const leastBlocks = 10;
+/** Waiting time in milliseconds within which a peer must send {@link minBlocks} blocks. Otherwise it is slow. */
+const windowMs = 10_000;
+const minBlocks = 10;
 
 /** Creates a meter that counts blocks, and returns the blocks per second over the last 5 s. */
 export function createRateMeter(nowMs: () => number) {
@@ -44,10 +44,10 @@ export function createSlowPeerDetector(nowMs: () => number) {
     },
     isTooSlow(): boolean {
       count++;
-      if (waitedMs < paceWindowMs) {
+      if (waitedMs < windowMs) {
         return false;
       }
-      const isSlow = count < leastBlocks;
+      const isSlow = count < minBlocks;
       waitedMs = 0;
       count = 0;
       return isSlow;

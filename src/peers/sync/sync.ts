@@ -20,7 +20,7 @@ export interface SyncProgress {
 }
 
 export interface SyncDeps extends Omit<DownloadDeps, "hasOther" | "onBlock"> {
-  readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "pause" | "recordFailure">;
+  readonly book: Pick<PeerBook, "healthy" | "highestBlock" | "penalize" | "pause" | "recordFailure">;
   /** Called for errors that no peer caused. */
   readonly onError: (error: unknown) => void;
   /** Called when the synchronization has caught up or cannot continue. */
@@ -47,7 +47,7 @@ export function createSync(deps: SyncDeps): Sync {
   const { book, chain, nowMs, onError, onEnd } = deps;
   const stopped = new AbortController();
   const meter = createRateMeter(nowMs);
-  const candidates = (): BookEntry[] => findCandidates(book.believed(), chain.head());
+  const candidates = (): BookEntry[] => findCandidates(book.healthy(), chain.head());
   const download = createDownload({
     ...deps,
     hasOther: (endpoint) => candidates().some((other) => other.endpoint !== endpoint),
@@ -120,7 +120,7 @@ function findCandidates(peers: readonly BookEntry[], number: bigint | undefined)
 function recordLeft({ book, onLeft }: SyncDeps, endpoint: string, { cause, reason }: Left): void {
   onLeft(endpoint, reason);
   if (cause === "dishonest") {
-    book.distrust(endpoint, reason);
+    book.penalize(endpoint, reason);
   } else if (cause === "silent") {
     book.pause(endpoint, reason);
   } else if (cause === "unreachable") {

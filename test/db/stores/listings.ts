@@ -37,7 +37,7 @@ async function fill(database: Database) {
       }),
     );
     await chain.submit(signZk(bob, 2 * i, commit(`0x${String(i).padStart(64, "0")}`)));
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
   }
   return createChainStore(database, stateIn);
 }

@@ -41,9 +41,9 @@ export async function openChain(
   if ((await store.head()) === undefined) {
     await store.insertGenesis(genesis);
   }
-  const effects = effectsOn(database, genesis.authorities, verificationKey);
+  const executor = effectsOn(database, genesis.authorities, verificationKey);
   const onApplied = (): void => undefined;
-  return createChain({ onApplied, onUnexpected, store, mempool, genesis, head: await store.head(), effects, nowMs });
+  return createChain({ onApplied, onUnexpected, store, mempool, genesis, head: await store.head(), executor, nowMs });
 }
 
 /** The mempool of a database, which takes everybody's, at no rate. */

@@ -66,7 +66,7 @@ export async function makeRichChain(
     }
     await submit(hostile.honest());
     now += 20_000;
-    const { block } = await chain.seal(authority, now);
+    const { block } = await chain.produceBlock(authority, now);
     if (block !== undefined) {
       blocks.push(block.signed);
       hostile.learnRoot((await createTreeStore(database.read).root()).root);

@@ -168,7 +168,7 @@ export async function nameInHeader(database: Database, authority: TestKey): Prom
   const chain = await openChain(database, [authority]);
   const network = sha256(genesisOf(authority));
   await chain.submit(signTransaction(authority, 1, createPublic("seeded", "null"), { network }));
-  await chain.seal(authority);
+  await chain.produceBlock(authority);
 }
 
 /** Puts all stored programs into the state tree, as if blocks had made them. */

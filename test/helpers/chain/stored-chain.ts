@@ -62,7 +62,7 @@ export async function storeChain(url: string): Promise<StoredChain> {
     const nullifier = toHex(77n);
 
     const small = await make("small one", smallText);
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     const large = await make("large one", largeText);
     const empty = programAddress(alice.publicKey, "empty one", BigInt(next(alice)), "");
     const nonce = nonces.get(alice)!;
@@ -74,18 +74,18 @@ export async function storeChain(url: string): Promise<StoredChain> {
         }),
       ),
     );
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     for (const commitment of commitments.slice(0, 15)) {
       await changeZk(commit(commitment));
     }
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     await changeZk(spend(nullifier), authority);
     for (const commitment of commitments.slice(15)) {
       await changeZk(commit(commitment));
     }
     await change({ case: "setField", value: { storageAddress: small, field: "more", value: '"of it"' } });
     await change({ case: "appendItem", value: { storageAddress: large, field: "list", value: "7" } });
-    await chain.seal(authority);
+    await chain.produceBlock(authority);
     const blocks = Number((await store.head())!.number);
     const blockHashes: string[] = [];
     for (let number = 1; number <= blocks; number++) {

@@ -126,7 +126,7 @@ export async function seedBlocks(file: string, authority: TestKey, count: number
     await chain.submit(
       signTransaction(testKey(99), nonce, createPublic(`program ${nonce}`, `{"n":${nonce}}`), { network }),
     );
-    blocks.push((await chain.seal(authority)).block!.signed);
+    blocks.push((await chain.produceBlock(authority)).block!.signed);
   }
   await database.close();
   return blocks;
