@@ -19,7 +19,7 @@ const smallBytes = 16 * 1024;
  * Batch limit. A full batch takes a few milliseconds, so that a caller waits no longer than behind one large
  * presentation.
  */
-const mostJoined = 8;
+const maxJoined = 8;
 
 /** Creates the function that verifies one presentation. It rejects as `verifyAll` does for that presentation alone. */
 export function batchSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise<Verdict> {
@@ -29,12 +29,12 @@ export function batchSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise
   async function run(): Promise<void> {
     isUnderWay = true;
     while (waiting.length > 0) {
-      await settle(waiting.splice(0, countJoined(waiting)));
+      await verifyJoined(waiting.splice(0, countJoined(waiting)));
     }
     isUnderWay = false;
   }
 
-  async function settle(joined: readonly Waiting[]): Promise<void> {
+  async function verifyJoined(joined: readonly Waiting[]): Promise<void> {
     try {
       const verdicts = await verifyAll(joined.map(({ bytes }) => bytes));
       joined.forEach(({ resolve }, i) => resolve(verdicts[i]!));
@@ -45,7 +45,7 @@ export function batchSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise
       }
       // It is unknown which presentation ended the thread: verify each separately.
       for (const one of joined) {
-        await settle([one]);
+        await verifyJoined([one]);
       }
     }
   }
@@ -62,5 +62,5 @@ export function batchSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise
 /** Returns the size of the next batch. */
 function countJoined(waiting: readonly Waiting[]): number {
   const large = waiting.findIndex(({ bytes }) => bytes.length > smallBytes);
-  return Math.max(1, Math.min(large === -1 ? waiting.length : large, mostJoined));
+  return Math.max(1, Math.min(large === -1 ? waiting.length : large, maxJoined));
 }

@@ -5,7 +5,7 @@ import type { ReadableStream } from "node:stream/web";
 import { type PeriodicTask, startPeriodicTask } from "../base/async/periodic-task.js";
 
 export interface NotaryState {
-  readonly answers: boolean;
+  readonly isReachable: boolean;
   /** Version of the notary's program; undefined until the first response. */
   readonly version: string | undefined;
   /** `1:hex` for a secp256k1 key, otherwise the text that the notary returned; undefined until the first response. */
@@ -18,30 +18,30 @@ export interface WatchedNotary extends Pick<PeriodicTask, "stop"> {
   readonly port: number;
 }
 
-const askEveryMs = 15_000;
-const answerWithinMs = 2_000;
+const pollIntervalMs = 15_000;
+const timeoutMs = 2_000;
 /** Limit on the size of a response in bytes; a response normally has a few hundred. */
-const maxAnswerBytes = 64 * 1024;
+const maxResponseBytes = 64 * 1024;
 
 /** Polls the notary, immediately and then every 15 s. */
 export function watchNotary(url: string, onChange: (state: NotaryState) => void): WatchedNotary {
   const { port, protocol } = new URL(url);
-  let state: NotaryState = { answers: false, version: undefined, publicKey: undefined };
+  let state: NotaryState = { isReachable: false, version: undefined, publicKey: undefined };
   const stopped = new AbortController();
-  const asking = startPeriodicTask(
+  const polling = startPeriodicTask(
     async () => {
-      const told = await fetchInfo(url, stopped.signal).catch(() => undefined);
+      const info = await fetchInfo(url, stopped.signal).catch(() => undefined);
       if (stopped.signal.aborted) {
         return;
       }
-      const next: NotaryState = { ...state, ...told, answers: told !== undefined };
-      const changed = next.answers !== state.answers || next.publicKey !== state.publicKey;
+      const next: NotaryState = { ...state, ...info, isReachable: info !== undefined };
+      const changed = next.isReachable !== state.isReachable || next.publicKey !== state.publicKey;
       state = next;
       if (changed) {
         onChange(state);
       }
     },
-    askEveryMs,
+    pollIntervalMs,
     () => undefined,
     0,
   );
@@ -52,7 +52,7 @@ export function watchNotary(url: string, onChange: (state: NotaryState) => void)
     port: Number(port || (protocol === "https:" ? 443 : 80)),
     async stop() {
       stopped.abort();
-      await asking.stop();
+      await polling.stop();
     },
   };
 }
@@ -62,7 +62,7 @@ async function fetchInfo(url: string, stopped: AbortSignal): Promise<Pick<Notary
   // Not AbortSignal.any or AbortSignal.timeout: Node.js 20 garbage-collects these signals while a caller awaits them.
   const ending = new AbortController();
   const end = (): void => ending.abort();
-  const timer = setTimeout(end, answerWithinMs);
+  const timer = setTimeout(end, timeoutMs);
   stopped.addEventListener("abort", end);
   try {
     return await readInfo(new URL("info", url.endsWith("/") ? url : `${url}/`), ending.signal);
@@ -93,7 +93,7 @@ async function readText({ body }: Response, signal: AbortSignal): Promise<string
   for await (const chunk of stream as AsyncIterable<Uint8Array>) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > maxAnswerBytes) {
+    if (size > maxResponseBytes) {
       throw new Error("too large");
     }
   }

@@ -24,19 +24,19 @@ export function checkPolicy(
 ): void {
   const ageS = Math.floor(nowMs / 1000) - connectionTimeS;
   if (ageS < -maxAheadS) {
-    throw refuse("Its connection is in the future, by the clock of this node.");
+    throw reject("Its connection is in the future, by the clock of this node.");
   }
   if (maxAgeS > 0 && ageS > maxAgeS) {
-    throw refuse(`Its connection is ${ageS} s old; at most ${maxAgeS} s are accepted (--attestation-max-age).`);
+    throw reject(`Its connection is ${ageS} s old; at most ${maxAgeS} s are accepted (--attestation-max-age).`);
   }
   if (servers.length > 0 && serverName === undefined) {
-    throw refuse("It carries no server name, and only named servers are accepted (--attestation-servers).");
+    throw reject("It carries no server name, and only named servers are accepted (--attestation-servers).");
   }
   if (servers.length > 0 && !servers.includes(serverName!.toLowerCase())) {
-    throw refuse(`Its server ${JSON.stringify(serverName)} is not accepted (--attestation-servers).`);
+    throw reject(`Its server ${JSON.stringify(serverName)} is not accepted (--attestation-servers).`);
   }
 }
 
-function refuse(why: string): RpcError {
+function reject(why: string): RpcError {
   return new RpcError("INVALID_ATTESTATION", `The attestation is rejected. ${why}`);
 }

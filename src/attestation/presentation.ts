@@ -27,7 +27,7 @@ export interface VerifiedPresentation {
 }
 
 /** Result of a verification; `refused` is the reason why a presentation does not verify. */
-export type Verdict = { readonly presentation: VerifiedPresentation } | { readonly refused: string };
+export type Verdict = { readonly presentation: VerifiedPresentation } | { readonly rejected: string };
 
 /** Error code of a worker thread that ended because the library trapped on a presentation. */
 export const trappedCode = "LIBRARY_TRAPPED";

@@ -36,7 +36,7 @@ export function createAttestationService(deps: AttestationServiceDeps): Implemen
         if (notaryKeys.length === 0) {
           return believesNone;
         }
-        return notary()?.state.answers === false ? "The node's own notary does not respond." : undefined;
+        return notary()?.state.isReachable === false ? "The node's own notary does not respond." : undefined;
       case "failed":
         return `The verifier failed: ${state.why}.`;
       default:
@@ -64,7 +64,7 @@ export function createAttestationService(deps: AttestationServiceDeps): Implemen
         port: own?.port,
         publicKey: own === undefined ? notaryKeys[0] : own.state.publicKey,
         running: verifier()?.state.status === "running",
-        notaryAnswers: own?.state.answers,
+        notaryAnswers: own?.state.isReachable,
         version: own?.state.version,
         notaryKeys: [...notaryKeys],
         ...reachedAt,

@@ -15,7 +15,7 @@ export interface ThreadWatchDeps {
 /** Monitor of the thread. Tasks must run in the order in which they are submitted. */
 export interface ThreadWatch {
   /** Records that a task was submitted. */
-  begin(): void;
+  start(): void;
   /**
    * Records that the oldest task finished. Returns true if the monitor ended the thread because the task took too long.
    */
@@ -73,7 +73,7 @@ export function watchThread(pool: ThreadPool, deps: ThreadWatchDeps): ThreadWatc
     restartClock();
   });
   return {
-    begin() {
+    start() {
       openTasks++;
       if (openTasks === 1) {
         restartClock();

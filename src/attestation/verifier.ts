@@ -49,45 +49,45 @@ const firstRetryMs = 1_000;
 const lastRetryMs = 60_000;
 
 export function startVerifier(deps: VerifierDeps): AttestationVerifier {
-  const kept = keepPool(deps);
-  const { started } = kept;
+  const pool = managePool(deps);
+  const { started } = pool;
   let open = 0;
   return {
     get state() {
-      return kept.state;
+      return pool.state;
     },
     get thread() {
-      return kept.pool?.thread;
+      return pool.pool?.thread;
     },
     started,
     async verify(bytes) {
-      checkRuns(kept.state);
+      checkRuns(pool.state);
       if (open >= maxOpen) {
         throw busy("Too many attestations wait to be verified; try again in 5 s.");
       }
       open++;
       try {
         await started;
-        checkRuns(kept.state);
-        return await kept.pool!.verify(bytes);
+        checkRuns(pool.state);
+        return await pool.pool!.verify(bytes);
       } catch (error) {
-        checkRuns(kept.state);
+        checkRuns(pool.state);
         throw error;
       } finally {
         open--;
       }
     },
-    stop: () => kept.stop(),
+    stop: () => pool.stop(),
   };
 }
 
 /** Thread pool of a verifier, replaced after each failure. */
-interface KeptPool extends Pick<AttestationVerifier, "state" | "started" | "stop"> {
+interface ManagedPool extends Pick<AttestationVerifier, "state" | "started" | "stop"> {
   /** Current pool; always set while the state is `running`. */
   readonly pool: VerifierThread | undefined;
 }
 
-function keepPool(deps: VerifierDeps): KeptPool {
+function managePool(deps: VerifierDeps): ManagedPool {
   const { notaryKeys, onState, onProblem, timeoutMs = defaultTimeoutMs, library = installedLibrary } = deps;
   let state: VerifierState = { status: "starting" };
   let module: WebAssembly.Module | undefined;

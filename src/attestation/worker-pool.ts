@@ -46,7 +46,7 @@ export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: W
   const pool = startPiscina(setup).on("error", onProblem);
   const watch = watchThread(pool, { taskWithinMs: timeoutMs, startWithinMs, onBroken });
   const verify = batchSmall(async (presentations) => {
-    watch.begin();
+    watch.start();
     let verdicts: readonly Verdict[];
     try {
       verdicts = (await pool.run(presentations, { name: "verify" })) as readonly Verdict[];
@@ -61,8 +61,8 @@ export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: W
     ready: pool.run(undefined, { name: "ready", signal: AbortSignal.timeout(startWithinMs) }) as Promise<void>,
     async verify(bytes) {
       const verdict = await verify(bytes);
-      if ("refused" in verdict) {
-        throw refused(verdict.refused);
+      if ("rejected" in verdict) {
+        throw rejected(verdict.rejected);
       }
       return verdict.presentation;
     },
@@ -99,7 +99,7 @@ function startPiscina(workerData: WorkerSetup): ThreadPool {
  */
 function explainEnd(error: unknown, lateAfterMs: number | undefined): RpcError {
   if ((error as NodeJS.ErrnoException).code === trappedCode) {
-    return refused("It is malformed.");
+    return rejected("It is malformed.");
   }
   return busy(
     lateAfterMs === undefined
@@ -108,7 +108,7 @@ function explainEnd(error: unknown, lateAfterMs: number | undefined): RpcError {
   );
 }
 
-function refused(why: string): RpcError {
+function rejected(why: string): RpcError {
   return new RpcError("INVALID_ATTESTATION", `The attestation is rejected. ${why}`);
 }
 

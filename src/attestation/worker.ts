@@ -53,7 +53,7 @@ export function verify(presentations: readonly Uint8Array[]): readonly Verdict[]
       if (isTrap(error)) {
         return end();
       }
-      verdicts.push({ refused: explain(error) });
+      verdicts.push({ rejected: explain(error) });
     }
   }
   return verdicts;

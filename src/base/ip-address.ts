@@ -7,9 +7,9 @@ import { isIPv6 } from "node:net";
 /** Parses an IPv6 address without a zone into its eight groups. */
 function groupsOf(ip: string): number[] {
   const [left = "", right] = ip.split("::", 2);
-  const groups = partsOf(left);
+  const groups = parseGroups(left);
   if (right !== undefined) {
-    const last = partsOf(right);
+    const last = parseGroups(right);
     while (groups.length + last.length < 8) {
       groups.push(0);
     }
@@ -19,7 +19,7 @@ function groupsOf(ip: string): number[] {
 }
 
 /** Parses groups between colons. An IPv4 address at the end is two groups. */
-function partsOf(text: string): number[] {
+function parseGroups(text: string): number[] {
   const groups: number[] = [];
   for (const part of text === "" ? [] : text.split(":")) {
     if (part.includes(".")) {

@@ -4,4 +4,4 @@
 export const latestBlock = 2n ** 64n - 1n;
 
 /** Text for the latest block in places where block numbers are text. */
-export const latestWord = "latest";
+export const latestKeyword = "latest";

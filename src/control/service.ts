@@ -42,7 +42,7 @@ const maxErrorLength = 500;
 export function createControl<Name extends string>(deps: ControlDeps<Name>): Control {
   const { nowMs, reportableNames, onReport, addPeer, removePeer, listBook } = deps;
   const cutBook = createListCutter<ShownEntry>();
-  const leases = createReportTtl(nowMs, (name, seconds) =>
+  const reportTtl = createReportTtl(nowMs, (name, seconds) =>
     onReport(name as Name, {
       status: SubsystemStatus.FAILED,
       port: undefined,
@@ -66,7 +66,7 @@ export function createControl<Name extends string>(deps: ControlDeps<Name>): Con
           throw new RpcError("INVALID_REQUEST", "A failure must say what went wrong.");
         }
         onReport(reported, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
-        return { leaseUntilMs: BigInt(leases.renew(name, leaseS)) };
+        return { leaseUntilMs: BigInt(reportTtl.renew(name, leaseS)) };
       },
       async addPeer({ endpoint, identity }) {
         return { entry: await addPeer(endpoint, identity) };
@@ -82,6 +82,6 @@ export function createControl<Name extends string>(deps: ControlDeps<Name>): Con
         return { entries: items, nextOffset };
       },
     },
-    stop: () => leases.stop(),
+    stop: () => reportTtl.stop(),
   };
 }

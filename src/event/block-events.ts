@@ -45,7 +45,7 @@ export interface EventSubject {
 /** Event of a block. */
 export interface LoggedEvent extends EventSubject {
   /** Position within the block; increases from event to event. */
-  readonly place: number;
+  readonly position: number;
   readonly message: EventMessage;
   /** Redacted message for callers without read access to the program; undefined to send them nothing. */
   readonly withheld: EventMessage | undefined;
@@ -62,14 +62,14 @@ export interface BlockEvents {
 }
 
 /** Position of the block event, which follows all other events of the block. */
-export const placeOfBlock = Infinity;
+export const positionOfBlock = Infinity;
 
 /**
  * Returns the cursor of an event: the block number, followed by the position within the block unless it is the block
  * event.
  */
-export function cursorText(block: bigint, place: number): string {
-  return place === placeOfBlock ? String(block) : `${block}.${place}`;
+export function cursorText(block: bigint, position: number): string {
+  return position === positionOfBlock ? String(block) : `${block}.${position}`;
 }
 
 /** Approximate memory size of a block, an event and a program address, in bytes. */
@@ -93,20 +93,20 @@ export async function listEvents(
   const commitments: string[] = [];
   let fieldBytes = 0;
 
-  const write = (place: number, event: Happening): EventMessage =>
-    makeImmutable({ cursor: cursorText(number, place), blockNumber: number, event });
+  const write = (position: number, event: Happening): EventMessage =>
+    makeImmutable({ cursor: cursorText(number, position), blockNumber: number, event });
 
   const bodies = await mapYielding(block.transactions, ({ body }) => reading.decode(body));
   const lastCommitment = bodies.findLastIndex(({ operation }) => commitmentOf(operation) !== undefined);
   bodies.forEach((body, index) => {
     const transaction = transactionHashes[index]!;
     const address = reading.addressOf(body);
-    const place = 2 * index;
+    const position = 2 * index;
     const subject = { transaction, address };
     events.push({
-      ...{ ...subject, kind: EventKind.TRANSACTION, place },
-      message: write(place, included(transaction, index, body, address)),
-      withheld: address === undefined ? undefined : write(place, included(transaction, index)),
+      ...{ ...subject, kind: EventKind.TRANSACTION, position },
+      message: write(position, included(transaction, index, body, address)),
+      withheld: address === undefined ? undefined : write(position, included(transaction, index)),
     });
     if (address !== undefined) {
       addresses.add(address);
@@ -120,15 +120,15 @@ export async function listEvents(
         ? ({ case: "commitments", value: { commitments, root: header.commitmentRoot ?? "" } } as const)
         : effectOf(body.operation, { transaction, address });
     if (effect !== undefined) {
-      const message = write(place + 1, effect);
-      events.push({ ...subject, kind: kindOf(effect), place: place + 1, message, withheld: undefined });
+      const message = write(position + 1, effect);
+      events.push({ ...subject, kind: kindOf(effect), position: position + 1, message, withheld: undefined });
       fieldBytes += effect.case === "program" ? 2 * (effect.value.fields?.join().length ?? 0) : 0;
     }
   });
   const own = { hash, header, transactionCount: bodies.length };
   events.push({
-    ...{ kind: EventKind.BLOCK, transaction: undefined, address: undefined, place: placeOfBlock },
-    message: write(placeOfBlock, { case: "block", value: own }),
+    ...{ kind: EventKind.BLOCK, transaction: undefined, address: undefined, position: positionOfBlock },
+    message: write(positionOfBlock, { case: "block", value: own }),
     withheld: undefined,
   });
   const bytes =

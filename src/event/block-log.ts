@@ -10,10 +10,10 @@ import {
   type EventMessage,
   listEvents,
   type LoggedEvent,
-  placeOfBlock,
+  positionOfBlock,
   type TransactionReading,
 } from "./block-events.js";
-import type { Place, Watching } from "./watch-request.js";
+import type { CursorPosition, Watching } from "./watch-request.js";
 
 /** Access rules of programs. */
 export interface EventReadership {
@@ -37,7 +37,7 @@ export interface BlockLogDeps {
 /** Result of a search for the next event. */
 export interface Found {
   /** Position of the event; the end of the block if no event was found. */
-  readonly at: Place;
+  readonly at: CursorPosition;
   readonly message: EventMessage | undefined;
 }
 
@@ -48,29 +48,29 @@ export interface BlockLog {
    * @param after position in the block, or the end of the previous block; the block must exist.
    * @throws RpcError PRUNED
    */
-  next(after: Place, watching: Watching, identity: string | undefined): Promise<Found>;
+  next(after: CursorPosition, watching: Watching, identity: string | undefined): Promise<Found>;
   /** Clears all caches, for example after the chain was replaced. */
   forget(): void;
 }
 
 /** Limit on the latest blocks that are cached. */
-const mostRecent = 256n;
+const maxRecentBlocks = 256n;
 /** Approximate cache size of the readable programs of a block: fixed part, and part for each address. */
 const readableBytes = 300;
 const readableAddressBytes = 60;
 
 /** Returns the number of the block that contains the next events after a position. */
-export function blockAfter({ block, place }: Place): bigint {
-  return place === placeOfBlock ? block + 1n : block;
+export function blockAfter({ block, position }: CursorPosition): bigint {
+  return position === positionOfBlock ? block + 1n : block;
 }
 
 /** Creates a log with empty caches. */
 export function createBlockLog({ readBlock, reading, readership, head, maxBytes }: BlockLogDeps): BlockLog {
-  const inTurn = createSerialQueue();
+  const queue = createSerialQueue();
   // Separate caches, so that slow subscribers do not evict the blocks that all others read. Either cache can store the
   // largest block, of 2.5 MiB.
-  const recent = createKept(maxBytes / 2);
-  const older = createKept((3 * maxBytes) / 8);
+  const recent = createCache(maxBytes / 2);
+  const older = createCache((3 * maxBytes) / 8);
   const underWay = new Map<bigint, Promise<BlockEvents>>();
   const owners = new WeakMap<BlockEvents, Promise<ReadonlyMap<string, string>>>();
   const readable = new LRUCache<string, ReadonlySet<string>>({
@@ -79,13 +79,13 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
   });
 
   function read(number: bigint): BlockEvents | Promise<BlockEvents> {
-    const isRecent = number + mostRecent > (head()?.number ?? 0n);
+    const isRecent = number + maxRecentBlocks > (head()?.number ?? 0n);
     const known = (isRecent ? recent : older).get(number) ?? underWay.get(number);
     if (known !== undefined) {
       return known;
     }
     const load = async (): Promise<BlockEvents> => await listEvents(await readBlock(number), reading);
-    const loading = (isRecent ? load() : inTurn(load)).then((events) => {
+    const loading = (isRecent ? load() : queue(load)).then((events) => {
       // Not cached if `forget` ran in the meantime.
       if (underWay.get(number) === loading) {
         (isRecent ? recent : older).set(number, events);
@@ -128,7 +128,7 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
   }
 
   /** Returns the message to send for a requested event, redacted if necessary; undefined to send nothing. */
-  async function hear(
+  async function receive(
     event: LoggedEvent,
     block: BlockEvents,
     watching: Watching,
@@ -138,26 +138,30 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
     if (event.address === undefined || (await readableIn(block, identity)).has(event.address)) {
       return event.message;
     }
-    return watching.wants(event, false, ownerOf) ? event.withheld : undefined;
+    return watching.matches(event, false, ownerOf) ? event.withheld : undefined;
   }
 
   return {
     async next(after, watching, identity) {
       const number = blockAfter(after);
       const block = await read(number);
-      const ownerOf = watching.asksOwners && block.addresses.length > 0 ? await ownersIn(block) : undefined;
+      const ownerOf = watching.requestsOwners && block.addresses.length > 0 ? await ownersIn(block) : undefined;
       const { events } = block;
-      for (let i = after.place === placeOfBlock ? 0 : firstAfter(events, after.place); i < events.length; i++) {
+      for (
+        let i = after.position === positionOfBlock ? 0 : firstAfter(events, after.position);
+        i < events.length;
+        i++
+      ) {
         const event = events[i]!;
         // Checks the filter first: most events match no filter, and this avoids the access check.
-        const message = watching.wants(event, true, ownerOf)
-          ? await hear(event, block, watching, identity, ownerOf)
+        const message = watching.matches(event, true, ownerOf)
+          ? await receive(event, block, watching, identity, ownerOf)
           : undefined;
         if (message !== undefined) {
-          return { at: { block: number, place: event.place }, message };
+          return { at: { block: number, position: event.position }, message };
         }
       }
-      return { at: { block: number, place: placeOfBlock }, message: undefined };
+      return { at: { block: number, position: positionOfBlock }, message: undefined };
     },
     forget() {
       recent.clear();
@@ -169,16 +173,20 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
 }
 
 /** Creates an LRU cache of block events. */
-function createKept(maxBytes: number): LRUCache<bigint, BlockEvents> {
-  return new LRUCache({ max: Number(mostRecent), maxSize: Math.ceil(maxBytes), sizeCalculation: ({ bytes }) => bytes });
+function createCache(maxBytes: number): LRUCache<bigint, BlockEvents> {
+  return new LRUCache({
+    max: Number(maxRecentBlocks),
+    maxSize: Math.ceil(maxBytes),
+    sizeCalculation: ({ bytes }) => bytes,
+  });
 }
 
 /** Returns the index of the first event after a position, by binary search. */
-function firstAfter(events: readonly LoggedEvent[], place: number): number {
+function firstAfter(events: readonly LoggedEvent[], position: number): number {
   let [low, high] = [0, events.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (events[middle]!.place > place) {
+    if (events[middle]!.position > position) {
       high = middle;
     } else {
       low = middle + 1;

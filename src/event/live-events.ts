@@ -14,7 +14,7 @@ export interface LiveEvent extends EventSubject {
 /** Ring buffer of the latest live events. */
 export interface LiveEvents {
   /** Sequence number of the latest event; 0 if there is none. */
-  readonly newest: number;
+  readonly latest: number;
   add(event: Omit<LiveEvent, "sequence">): void;
   /** Returns the oldest buffered event after a sequence number; undefined if there is none. */
   after(sequence: number): LiveEvent | undefined;
@@ -24,22 +24,22 @@ export interface LiveEvents {
  * Capacity of the buffer: about the number of rejections in a burst. A subscriber that falls further behind misses
  * events.
  */
-const mostKept = 1_024;
+const maxBuffered = 1_024;
 
 /** Creates an empty buffer. */
 export function createLiveEvents(): LiveEvents {
-  const kept: LiveEvent[] = [];
-  let newest = 0;
+  const buffered: LiveEvent[] = [];
+  let latest = 0;
   return {
-    get newest() {
-      return newest;
+    get latest() {
+      return latest;
     },
     add(event) {
-      newest++;
-      kept[newest % mostKept] = { ...event, sequence: newest };
+      latest++;
+      buffered[latest % maxBuffered] = { ...event, sequence: latest };
     },
     after(sequence) {
-      return sequence >= newest ? undefined : kept[Math.max(sequence + 1, newest - mostKept + 1) % mostKept];
+      return sequence >= latest ? undefined : buffered[Math.max(sequence + 1, latest - maxBuffered + 1) % maxBuffered];
     },
   };
 }

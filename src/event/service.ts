@@ -3,18 +3,18 @@ import { EventKind, type EventService, TransactionOutcome } from "../../gen/gate
 import type { HeadStatement, SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
-import { cursorText, type EventMessage, placeOfBlock } from "./block-events.js";
+import { cursorText, type EventMessage, positionOfBlock } from "./block-events.js";
 import { blockAfter, type BlockLog } from "./block-log.js";
 import { createLiveEvents } from "./live-events.js";
 import { createNotifier } from "./notifier.js";
-import { type Place, readWatchRequest } from "./watch-request.js";
+import { type CursorPosition, readWatchRequest } from "./watch-request.js";
 
 export interface EventServiceDeps {
   /** Returns the latest block; undefined if there is none. */
   readonly head: () => { readonly number: bigint; readonly lowestBlock: bigint } | undefined;
   readonly log: BlockLog;
   /** Throws RpcError PRUNED for a block whose transactions are not retained. */
-  readonly checkKept: (number: bigint, lowest: bigint) => void;
+  readonly checkRetained: (number: bigint, lowest: bigint) => void;
   /** Interval between progress messages while the stream scans blocks without matching events, in ms. Default: 10 s. */
   readonly progressEveryMs?: number;
 }
@@ -36,7 +36,7 @@ const defaultProgressEveryMs = 10_000;
 
 /** Creates the event service without subscribers. */
 export function createEvents(deps: EventServiceDeps): Events {
-  const { log, checkKept, progressEveryMs = defaultProgressEveryMs } = deps;
+  const { log, checkRetained, progressEveryMs = defaultProgressEveryMs } = deps;
   const wakes = createNotifier();
   const live = createLiveEvents();
 
@@ -53,36 +53,36 @@ export function createEvents(deps: EventServiceDeps): Events {
   ): AsyncGenerator<EventMessage, void> {
     const watching = readWatchRequest(request);
     const { number, lowestBlock } = needHead();
-    let at = watching.after ?? { block: number, place: placeOfBlock };
-    checkKept(blockAfter(at), lowestBlock);
-    let heard = live.newest;
-    let last: { readonly cursor?: string; readonly saidMs: number } = { saidMs: -Infinity };
+    let at = watching.after ?? { block: number, position: positionOfBlock };
+    checkRetained(blockAfter(at), lowestBlock);
+    let received = live.latest;
+    let last: { readonly cursor?: string; readonly sentAtMs: number } = { sentAtMs: -Infinity };
     let hasArrived = false;
     const sleeper = wakes.enter(signal);
     try {
       while (!signal.aborted && !wakes.isOver) {
-        const happened = live.after(heard);
+        const happened = live.after(received);
         const isBehind = blockAfter(at) <= needHead().number;
         let message: EventMessage | undefined;
         if (happened !== undefined) {
-          heard = happened.sequence;
-          message = watching.wants(happened, true) ? said(at, happened.event) : undefined;
+          received = happened.sequence;
+          message = watching.matches(happened, true) ? toMessage(at, happened.event) : undefined;
         } else if (isBehind) {
           // References no data of the block while the subscriber reads, which may take arbitrarily long.
           ({ at, message } = await log.next(at, watching, caller.identity));
-          message ??= performance.now() - last.saidMs >= progressEveryMs ? said(at, progress) : undefined;
+          message ??= performance.now() - last.sentAtMs >= progressEveryMs ? toMessage(at, progress) : undefined;
         } else if (hasArrived) {
           await sleeper.sleep();
         } else {
           // Notifies the subscriber that it has caught up. The cursor is the position to resume from if the stream ends
           // before the next event.
           hasArrived = true;
-          const here = said(at, progress);
+          const here = toMessage(at, progress);
           message = here.cursor === last.cursor ? undefined : here;
         }
         if (message !== undefined) {
           yield message;
-          last = { cursor: message.cursor!, saidMs: performance.now() };
+          last = { cursor: message.cursor!, sentAtMs: performance.now() };
         }
       }
     } finally {
@@ -111,7 +111,7 @@ export function createEvents(deps: EventServiceDeps): Events {
 const progress = { case: "progress", value: {} } as const;
 
 /** Returns a message that is not an event of a block, with the current cursor of the stream. */
-function said(at: Place, event: NonNullable<EventMessage["event"]>): EventMessage {
-  const blockNumber = at.place === placeOfBlock ? at.block : at.block - 1n;
-  return { cursor: cursorText(at.block, at.place), blockNumber, event };
+function toMessage(at: CursorPosition, event: NonNullable<EventMessage["event"]>): EventMessage {
+  const blockNumber = at.position === positionOfBlock ? at.block : at.block - 1n;
+  return { cursor: cursorText(at.block, at.position), blockNumber, event };
 }

@@ -1,22 +1,22 @@
 /** Decoded watch request: event filter and start position. */
 import type { WatchRequest } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { wrongValue } from "../rpc/parameters.js";
-import { type EventSubject, placeOfBlock } from "./block-events.js";
+import { type EventSubject, positionOfBlock } from "./block-events.js";
 
 /** Position in the stream, after an event of a block. */
-export interface Place {
+export interface CursorPosition {
   /** Block number; 0 for the genesis, which precedes all events. */
   readonly block: bigint;
-  /** Position of the event within the block; {@link placeOfBlock} at the end of the block. */
-  readonly place: number;
+  /** Position of the event within the block; {@link positionOfBlock} at the end of the block. */
+  readonly position: number;
 }
 
 /** Decoded request. */
 export interface Watching {
   /** Position after which the stream starts; undefined to start after the latest block. */
-  readonly after: Place | undefined;
+  readonly after: CursorPosition | undefined;
   /** True if the filter requires the owners of programs. */
-  readonly asksOwners: boolean;
+  readonly requestsOwners: boolean;
   /**
    * Returns true if the filter matches an event.
    *
@@ -24,7 +24,7 @@ export interface Watching {
    * match.
    * @param ownerOf owners by address, if the filter requires them.
    */
-  wants(event: EventSubject, isReadable: boolean, ownerOf?: ReadonlyMap<string, string>): boolean;
+  matches(event: EventSubject, isReadable: boolean, ownerOf?: ReadonlyMap<string, string>): boolean;
 }
 
 /**
@@ -40,8 +40,8 @@ export function readWatchRequest(request: WatchRequest): Watching {
   const isOfAll = addresses.size + owners.size + transactions.size === 0;
   return {
     after: readStart(request),
-    asksOwners: owners.size > 0,
-    wants({ kind, transaction, address }, isReadable, ownerOf) {
+    requestsOwners: owners.size > 0,
+    matches({ kind, transaction, address }, isReadable, ownerOf) {
       if (kinds.size > 0 && !kinds.has(kind)) {
         return false;
       }
@@ -58,23 +58,23 @@ export function readWatchRequest(request: WatchRequest): Watching {
   };
 }
 
-function readStart({ from, fromBlock }: WatchRequest): Place | undefined {
+function readStart({ from, fromBlock }: WatchRequest): CursorPosition | undefined {
   if (from !== "") {
     return readCursor(from);
   }
   if (fromBlock === undefined) {
     return undefined;
   }
-  return { block: fromBlock < 1n ? 0n : fromBlock - 1n, place: placeOfBlock };
+  return { block: fromBlock < 1n ? 0n : fromBlock - 1n, position: positionOfBlock };
 }
 
 /** Block number of up to 16 digits, then an optional position of up to 9 digits, enough for a block of 4 MiB. */
 const cursorForm = /^(0|[1-9][0-9]{0,15})(?:\.(0|[1-9][0-9]{0,8}))?$/;
 
-function readCursor(text: string): Place {
-  const [, block, place] = cursorForm.exec(text) ?? [];
-  if (block === undefined || Number(block) > Number.MAX_SAFE_INTEGER || (block === "0" && place !== undefined)) {
+function readCursor(text: string): CursorPosition {
+  const [, block, position] = cursorForm.exec(text) ?? [];
+  if (block === undefined || Number(block) > Number.MAX_SAFE_INTEGER || (block === "0" && position !== undefined)) {
     throw wrongValue("from", "an unchanged cursor of a message of this stream", text);
   }
-  return { block: BigInt(block), place: place === undefined ? placeOfBlock : Number(place) };
+  return { block: BigInt(block), position: position === undefined ? positionOfBlock : Number(position) };
 }

@@ -30,7 +30,12 @@ export function createConnectMiddleware(
     contextValues: (request) => valuesByRequest.get(request)!,
   });
 
-  const answer = (exchange: Exchange, served: ServedMethod, media: RpcMedia, take: Take): void => {
+  const serveByMiddleware = (
+    exchange: Exchange,
+    served: ServedMethod,
+    media: RpcMedia,
+    prepare: PrepareRequest,
+  ): void => {
     // Express has added its own methods to both objects.
     const { request, response } = exchange as Http1Exchange & {
       readonly request: Request;
@@ -44,12 +49,12 @@ export function createConnectMiddleware(
         async respond(permit, call) {
           const passage = createPassage(exchange.requestId, served, media);
           valuesByRequest.set(request, valuesOf(call.caller, passage));
-          await take(request, permit);
+          await prepare(request, permit);
           longTimeouts(exchange).forEach((name) => Reflect.deleteProperty(request.headers, name));
           if (media.protocol !== "connect") {
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
           }
-          await answerCharged({ exchange: exchange as Http1Exchange, response, permit, media, passage }, (failed) =>
+          await respondCharged({ exchange: exchange as Http1Exchange, response, permit, media, passage }, (failed) =>
             // Called only if the middleware fails: paths of no rpc do not get here.
             middleware(request, response, failed as NextFunction),
           );
@@ -61,7 +66,7 @@ export function createConnectMiddleware(
     );
   };
   const serveUnary: ServeUnary = (exchange, served, media, read) =>
-    answer(exchange, served, media, async (request, permit) => {
+    serveByMiddleware(exchange, served, media, async (request, permit) => {
       const message = checkMessage(served.desc, media.format, await read(permit));
       if (exchange.method === "GET") {
         request.url = withMessage(exchange, message);
@@ -71,7 +76,7 @@ export function createConnectMiddleware(
       }
     });
   const serveOther: ServeRpc = (exchange, served, media) =>
-    answer(exchange, served, media, async (request, permit) => {
+    serveByMiddleware(exchange, served, media, async (request, permit) => {
       if (exchange.method !== "GET") {
         request.body = await readLibraryBody(exchange, served, media, permit);
       }
@@ -86,7 +91,7 @@ export function createConnectMiddleware(
 }
 
 /** Prepares the request in the form that the library reads. */
-type Take = (request: Request, permit: Permit) => Promise<void>;
+type PrepareRequest = (request: Request, permit: Permit) => Promise<void>;
 
 /** Returns the URL of a GET call with its message replaced. */
 function withMessage({ path, query }: Exchange, message: Buffer): string {
@@ -96,7 +101,7 @@ function withMessage({ path, query }: Exchange, message: Buffer): string {
   return `${path}?${parameters.toString()}`;
 }
 
-interface Answering {
+interface MeteredResponse {
   readonly exchange: Http1Exchange;
   readonly response: Response;
   readonly permit: Permit;
@@ -113,8 +118,8 @@ type Sent = (error?: Error | null) => void;
  *
  * @throws RpcError if no bytes can be reserved for the first piece.
  */
-async function answerCharged(
-  { exchange, response, permit, media, passage }: Answering,
+async function respondCharged(
+  { exchange, response, permit, media, passage }: MeteredResponse,
   run: (failed: (error: unknown) => void) => void,
 ): Promise<void> {
   // Earlier handlers may have wrapped these methods.
@@ -122,7 +127,7 @@ async function answerCharged(
   const end = response.end.bind(response) as () => Response;
   const writeHead = response.writeHead.bind(response);
   let head: { readonly status: number; readonly headers?: OutgoingHttpHeaders | undefined } | undefined;
-  const begin = (): void => {
+  const start = (): void => {
     if (head !== undefined) {
       response.writeHead = writeHead;
       const headers = [...libraryHeaders(exchange, permit), ...flat(head.headers ?? {})];
@@ -148,7 +153,7 @@ async function answerCharged(
         // The library reports nothing for a response that was aborted.
         throw new ConnectError("The memory limit is reached.", Code.Aborted);
       }
-      begin();
+      start();
       const sent: Sent = (error) => {
         permit.releaseResponseBytes(bytes.length);
         done?.(error);
@@ -162,7 +167,7 @@ async function answerCharged(
     };
     response.end = () => {
       permit.recordOutcome(passage.failure);
-      begin();
+      start();
       return end();
     };
     response.once("close", resolve);

@@ -11,7 +11,7 @@ export type BootState = MessageInitShape<typeof BootSchema> & { readonly complet
 /** Records the boot steps as they run. */
 export interface BootProgress {
   /** Runs a step. Marks the step ready if `run` succeeds; otherwise marks it failed and rethrows the error. */
-  take<T>(name: string, run: () => T | Promise<T>): Promise<T>;
+  runStep<T>(name: string, run: () => T | Promise<T>): Promise<T>;
   /** Marks a step as skipped. The step may still run after the boot. */
   leaveOut(name: string, reason: string): void;
   /** Returns the progress as an immutable object, which is the same object until a value changes. */
@@ -44,7 +44,7 @@ export function createBootProgress(stepsTotal: number, subsystems: Subsystems): 
   }
 
   return {
-    async take(name, run) {
+    async runStep(name, run) {
       leftOut.delete(name);
       state = describe(name);
       move(name, { status: SubsystemStatus.RUNNING });

@@ -23,7 +23,7 @@ export interface BoundedProbeDeps {
    * Returns true if the database completes no query at all; the value then becomes null after a timeout. A database
    * that still completes other queries is only busy, and the probe retains the last value.
    */
-  readonly isSilent: () => boolean;
+  readonly isStalled: () => boolean;
   /**
    * Called when the value becomes available (undefined) or unavailable (the reason: an error code or a message), and
    * when the reason changes.
@@ -41,17 +41,17 @@ const abandonAfterMs = 30_000;
 
 /** Creates a probe. The first query starts with the first read. */
 export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
-  const { query, maxAgeMs, timeoutMs, nowMs, isSilent, onChange } = deps;
+  const { query, maxAgeMs, timeoutMs, nowMs, isStalled, onChange } = deps;
   let value: number | null = null;
-  let takenAtMs = -Infinity;
+  let sampledAtMs = -Infinity;
   let problem: string | undefined;
   let waiting: Promise<number | null> | undefined;
   let queryStartedAtMs: number | undefined;
   let generation = 0;
 
-  function settle(result: number | null, newProblem: string | undefined): number | null {
+  function record(result: number | null, newProblem: string | undefined): number | null {
     value = result;
-    takenAtMs = nowMs();
+    sampledAtMs = nowMs();
     const hasChanged = newProblem !== problem;
     problem = newProblem;
     if (hasChanged) {
@@ -60,11 +60,11 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
     return result;
   }
 
-  function settleLate(): number | null {
-    return value !== null && !isSilent() ? settle(value, undefined) : settle(null, `no answer within ${timeoutMs} ms`);
+  function recordTimeout(): number | null {
+    return value !== null && !isStalled() ? record(value, undefined) : record(null, `no answer within ${timeoutMs} ms`);
   }
 
-  function ask(): Promise<number | null> {
+  function probe(): Promise<number | null> {
     const mine = ++generation;
     queryStartedAtMs = nowMs();
     let isOver = false;
@@ -73,7 +73,7 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
       const giveUp = (): void => {
         if (!isOver && mine === generation) {
           waiting = undefined;
-          resolve(settleLate());
+          resolve(recordTimeout());
         }
       };
       const timer = setTimeout(() => setImmediate(() => setImmediate(giveUp)), timeoutMs);
@@ -85,7 +85,7 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
         clearTimeout(timer);
         queryStartedAtMs = undefined;
         waiting = undefined;
-        resolve(settle(result, newProblem));
+        resolve(record(result, newProblem));
       };
       void Promise.resolve()
         .then(query)
@@ -99,16 +99,16 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
 
   return {
     read() {
-      if (nowMs() - takenAtMs < maxAgeMs) {
+      if (nowMs() - sampledAtMs < maxAgeMs) {
         return value;
       }
       if (waiting !== undefined) {
         return waiting;
       }
       if (queryStartedAtMs !== undefined && nowMs() - queryStartedAtMs < abandonAfterMs) {
-        return settleLate();
+        return recordTimeout();
       }
-      waiting = ask();
+      waiting = probe();
       return waiting;
     },
   };

@@ -12,19 +12,19 @@ export interface HealthFeed {
 }
 
 /** Poll interval while the feed has subscribers. Changes within one interval arrive as one snapshot. */
-const defaultLookEveryMs = 200;
+const defaultPollIntervalMs = 200;
 
 /** Creates a feed. The feed polls only while it has subscribers. */
-export function createHealthFeed(takeSnapshot: TakeSnapshot, pollIntervalMs = defaultLookEveryMs): HealthFeed {
+export function createHealthFeed(takeSnapshot: TakeSnapshot, pollIntervalMs = defaultPollIntervalMs): HealthFeed {
   let latest: HealthSnapshot | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
   const sleepers = new Map<object, () => void>();
 
-  async function look(): Promise<void> {
-    const taken = await takeSnapshot();
-    if (latest === undefined || !isSame(latest, taken)) {
-      latest = taken;
+  async function poll(): Promise<void> {
+    const snapshot = await takeSnapshot();
+    if (latest === undefined || !isSame(latest, snapshot)) {
+      latest = snapshot;
       wakeAll();
     }
   }
@@ -35,9 +35,9 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot, pollIntervalMs = de
     }
   }
 
-  function lookAgain(): void {
+  function pollAgain(): void {
     timer = setTimeout(
-      () => void look().finally(() => (sleepers.size > 0 ? lookAgain() : (timer = undefined))),
+      () => void poll().finally(() => (sleepers.size > 0 ? pollAgain() : (timer = undefined))),
       pollIntervalMs,
     );
   }
@@ -47,7 +47,7 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot, pollIntervalMs = de
     await new Promise<void>((resolve) => {
       sleepers.set(watcher, resolve);
       if (timer === undefined) {
-        lookAgain();
+        pollAgain();
       }
     });
     sleepers.delete(watcher);
@@ -60,7 +60,7 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot, pollIntervalMs = de
       const wake = (): void => sleepers.get(watcher)?.();
       signal.addEventListener("abort", wake);
       try {
-        await look();
+        await poll();
         let seen: HealthSnapshot | undefined;
         while (!signal.aborted) {
           if (latest !== seen && latest !== undefined) {
@@ -80,7 +80,7 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot, pollIntervalMs = de
       isClosed = true;
       clearTimeout(timer);
       if (sleepers.size > 0) {
-        await look();
+        await poll();
         wakeAll();
       }
     },

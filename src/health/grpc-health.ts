@@ -46,11 +46,11 @@ export function createGrpcHealthService(deps: GrpcHealthDeps): Implementation<ty
     },
 
     async *watch({ service }, { signal }) {
-      let told: Serving | undefined;
+      let reported: Serving | undefined;
       for await (const snapshot of deps.feed.watch(signal)) {
         const status = isKnown(service) ? servingStatus(service, snapshot) : Serving.SERVICE_UNKNOWN;
-        if (status !== told) {
-          told = status;
+        if (status !== reported) {
+          reported = status;
           yield { status };
         }
       }

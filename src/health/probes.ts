@@ -40,14 +40,14 @@ export function runChecks(
 /** Sources of readiness that the health snapshot lacks. */
 export interface ReadinessSources {
   /** Returns true if the main loop exited or missed its heartbeat. */
-  readonly isMainLoopDead: () => boolean;
+  readonly isMainLoopStalled: () => boolean;
   /** Returns true if the node is shutting down and accepts no new traffic. */
   readonly isStopping: () => boolean;
 }
 
 /** Creates the readiness checks of a snapshot. */
 export function createReadiness({
-  isMainLoopDead,
+  isMainLoopStalled,
   isStopping,
 }: ReadinessSources): (snapshot: HealthSnapshot) => Checks {
   return (snapshot) => ({
@@ -58,7 +58,7 @@ export function createReadiness({
       snapshot.dormant === true && snapshot.accepting !== true ? "the node is dormant: it has no peers" : undefined,
     database: () => (snapshot.mempoolSize === undefined ? "the database does not answer" : undefined),
     chain: () => (snapshot.subsystems?.chain?.status === SubsystemStatus.READY ? undefined : "the chain is not ready"),
-    main_loop: () => (isMainLoopDead() ? "the main loop is dead" : undefined),
+    main_loop: () => (isMainLoopStalled() ? "the main loop is dead" : undefined),
     accepting: () => (snapshot.accepting === true ? undefined : "the node is not synced"),
   });
 }

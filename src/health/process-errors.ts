@@ -2,7 +2,7 @@
  * Counts uncaught errors. The process continues: one bad request must not stop the node, but the error must be visible.
  */
 import { errorMessage } from "../base/errors/error-message.js";
-import { createErrorThrottle, type TroubleLogDeps } from "../base/logging/error-throttle.js";
+import { createErrorThrottle, type ErrorThrottleDeps } from "../base/logging/error-throttle.js";
 
 export interface ErrorEvent {
   readonly atMs: bigint;
@@ -56,13 +56,13 @@ export function countProcessErrors(errors: ProcessErrors): () => void {
 }
 
 /** Counts and logs all later uncaught errors of this process, and keeps the process running. */
-export function watchProcess(errors: ProcessErrors, log: TroubleLogDeps["log"]): void {
+export function watchProcess(errors: ProcessErrors, log: ErrorThrottleDeps["log"]): void {
   const watch = (kind: "uncaughtException" | "unhandledRejection", message: string): void => {
-    const troubles = createErrorThrottle({ log, fields: {}, message });
+    const throttle = createErrorThrottle({ log, fields: {}, message });
     process.on(kind, (error: unknown) => {
       errors.count(kind, error);
       try {
-        troubles.failed(error);
+        throttle.failed(error);
       } catch {
         // An error thrown here would end the process.
       }

@@ -6,7 +6,7 @@ export interface RollUpFacts {
   readonly pendingCountKnown: boolean;
   readonly chainFailed: boolean;
   /** True if the main loop exited or missed its heartbeat. */
-  readonly mainLoopDead: boolean;
+  readonly mainLoopStalled: boolean;
   readonly dormant: boolean;
   /** True if a subsystem other than the chain and the main loop failed. */
   readonly otherFailed: boolean;
@@ -17,7 +17,7 @@ export interface RollUpFacts {
  * specification).
  */
 export function rollUp(facts: RollUpFacts): HealthStatus {
-  if (!facts.pendingCountKnown || facts.chainFailed || (facts.mainLoopDead && !facts.dormant)) {
+  if (!facts.pendingCountKnown || facts.chainFailed || (facts.mainLoopStalled && !facts.dormant)) {
     return HealthStatus.FAILING;
   }
   if (facts.dormant) {

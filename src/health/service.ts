@@ -9,18 +9,18 @@ export interface HealthServiceDeps {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
   /** Returns true if the main loop exited or missed its heartbeat. */
-  readonly isMainLoopDead: () => boolean;
+  readonly isMainLoopStalled: () => boolean;
   /** Creates the checks that decide if clients should send traffic to the node. */
   readonly readiness: (snapshot: HealthSnapshot) => Checks;
 }
 
 export function createHealthService(deps: HealthServiceDeps): Implementation<typeof HealthService> {
-  const { takeSnapshot, feed, isMainLoopDead, readiness } = deps;
+  const { takeSnapshot, feed, isMainLoopStalled, readiness } = deps;
 
   // Liveness must not query the database: if it failed with the database, orchestrators would restart all nodes at
   // once.
   const liveness: Checks = {
-    main_loop: () => (isMainLoopDead() ? "the main loop is dead" : undefined),
+    main_loop: () => (isMainLoopStalled() ? "the main loop is dead" : undefined),
   };
 
   return {

@@ -5,23 +5,23 @@ import type { SubsystemName, Subsystems } from "./subsystems.js";
 /** Status of a subsystem that several parties share. */
 export interface SharedSubsystem {
   /** Reports a problem of a party, or its recovery (undefined). */
-  tell(party: string, trouble: string | undefined): void;
+  report(party: string, problem: string | undefined): void;
 }
 
 export function shareSubsystem(subsystems: Subsystems, name: SubsystemName): SharedSubsystem {
-  const troubles = new Map<string, string>();
+  const problems = new Map<string, string>();
   /** State before the first problem. */
   let before = subsystems.get(name);
   return {
-    tell(party, trouble) {
-      if (trouble !== undefined) {
-        before = troubles.size === 0 ? subsystems.get(name) : before;
-        troubles.set(party, trouble);
-      } else if (!troubles.delete(party)) {
+    report(party, problem) {
+      if (problem !== undefined) {
+        before = problems.size === 0 ? subsystems.get(name) : before;
+        problems.set(party, problem);
+      } else if (!problems.delete(party)) {
         // A recovery without a preceding problem changes nothing.
         return;
       }
-      const [first] = troubles;
+      const [first] = problems;
       if (first === undefined) {
         // Recovery does not start a skipped subsystem: restore its skipped state.
         const { status, extra } = before;

@@ -12,7 +12,7 @@ import { consequencesOf, type SubsystemState, type Subsystems } from "./subsyste
 export interface MainLoopHealth {
   heartbeat(): MessageInitShape<typeof MainLoopSchema>;
   /** Returns true if the main loop exited or missed its heartbeat, and false before it starts. */
-  isDead(): boolean;
+  isStalled(): boolean;
 }
 
 export interface HealthSources {
@@ -54,7 +54,7 @@ export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
       status: rollUp({
         pendingCountKnown: pendingCount !== null,
         chainFailed: summary.isFailing,
-        mainLoopDead: sources.mainLoop.isDead(),
+        mainLoopStalled: sources.mainLoop.isStalled(),
         dormant,
         otherFailed: summary.isDegraded,
       }),

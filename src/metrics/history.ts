@@ -35,7 +35,7 @@ export interface History {
   points(): readonly HistoryPoint[];
 }
 
-export function createHistory(keptPoints = historyPoints): History {
+export function createHistory(maxPoints = historyPoints): History {
   const points: HistoryPoint[] = [];
   let count = 0;
   const column = <Name extends keyof HistoryPoint>(name: Name): HistoryPoint[Name][] =>
@@ -43,7 +43,7 @@ export function createHistory(keptPoints = historyPoints): History {
   return {
     add(point) {
       points.push(point);
-      points.splice(0, points.length - keptPoints);
+      points.splice(0, points.length - maxPoints);
       count++;
     },
     count: () => count,

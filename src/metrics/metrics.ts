@@ -50,7 +50,7 @@ const readWithinMs = 1_000;
  */
 export function createMetrics<Sources>(
   table: readonly Metric<Sources & Reading>[],
-  takeSources: () => Promise<Sources>,
+  collectSources: () => Promise<Sources>,
   onUnread: (name: string, error: unknown) => void,
   countedElsewhere: () => Promise<readonly RequestCounts[]> = () => Promise.resolve([]),
 ): Metrics {
@@ -75,7 +75,7 @@ export function createMetrics<Sources>(
     contentType: registry.contentType,
     count: (request) => requests.count(request),
     async text() {
-      const sources = { ...(await takeSources()), reading: { unread: () => unread } };
+      const sources = { ...(await collectSources()), reading: { unread: () => unread } };
       await Promise.all(readers.map((read) => read(sources)));
       const counts = [await requests.counts(), ...(await countedElsewhere())];
       // `aggregate` declares mutable lists.
@@ -105,11 +105,11 @@ function inTime<Sources>(read: (sources: Sources) => Promise<void>): (sources: S
   return async (sources) => {
     underWay ??= read(sources).finally(() => (underWay = undefined));
     let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<never>((_, reject) => {
+    const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${readWithinMs} ms`)), readWithinMs);
     });
     try {
-      await Promise.race([underWay, tooLate]);
+      await Promise.race([underWay, timeout]);
     } finally {
       clearTimeout(timer);
     }
@@ -125,12 +125,12 @@ function registerPerRequest(row: RequestMetric, registry: Registry): (request: F
   };
   if (row.type === "histogram") {
     const histogram = new Histogram({ ...common, buckets: [...buckets] });
-    return (request) => tell(request, (labels, value) => histogram.observe(labels, value));
+    return (request) => record(request, (labels, value) => histogram.observe(labels, value));
   }
   const counter = new Counter(common);
-  return (request) => tell(request, (labels, value) => counter.inc(labels, value));
+  return (request) => record(request, (labels, value) => counter.inc(labels, value));
 
-  function tell(request: FinishedRequest, add: (labels: Record<string, string>, value: number) => void): void {
+  function record(request: FinishedRequest, add: (labels: Record<string, string>, value: number) => void): void {
     const value = perRequest(request);
     if (value !== undefined) {
       add(labelsOf(request), value);
@@ -167,13 +167,13 @@ function visit(
   values: Values,
   [label, ...others]: readonly string[],
   own: Readonly<Record<string, string>>,
-  tell: (labels: Readonly<Record<string, string>>, value: number) => void,
+  record: (labels: Readonly<Record<string, string>>, value: number) => void,
 ): void {
   if (typeof values === "number") {
-    tell(own, values);
+    record(own, values);
     return;
   }
   for (const [labelValue, inner] of Object.entries(values)) {
-    visit(inner, others, { ...own, [label!]: labelValue }, tell);
+    visit(inner, others, { ...own, [label!]: labelValue }, record);
   }
 }

@@ -6,7 +6,7 @@ export function createMetricsPage(
   metrics: Metrics,
   onError: (error: unknown) => void,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  async function answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function respond({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
     if (url?.split("?")[0] !== "/metrics") {
       end(response, 404, "text/plain; charset=utf-8", "The metrics are at /metrics.\n");
     } else if (method !== "GET" && method !== "HEAD") {
@@ -18,7 +18,7 @@ export function createMetricsPage(
 
   return (request, response) => {
     request.resume();
-    answer(request, response).catch((error: unknown) => {
+    respond(request, response).catch((error: unknown) => {
       onError(error);
       end(response, 500, "text/plain; charset=utf-8", "Internal error\n");
     });

@@ -301,7 +301,7 @@ function oneOf(values: Readonly<Record<number, string>>, current = 0): Record<st
   return Object.fromEntries(
     Object.entries(values)
       .filter(([number]) => Number(number) > 0)
-      .map(([number, word]) => [word.toLowerCase(), Number(Number(number) === current)]),
+      .map(([number, name]) => [name.toLowerCase(), Number(Number(number) === current)]),
   );
 }
 

@@ -26,7 +26,7 @@ import { type State, stateIn } from "./chain/transaction-executor.js";
 import { watchForks } from "./network/forks.js";
 import { startHeadSigner } from "./chain/head-signer.js";
 import { createNodeHealth } from "./serving/health.js";
-import { createNodeHistory, keepHistory } from "./serving/history.js";
+import { createNodeHistory, recordHistory } from "./serving/history.js";
 import { createSnapshotSyncStatus, type SnapshotSyncStatus } from "./chain/snapshot-sync-status.js";
 import { type NodeLease, openLease } from "./chain/lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./serving/listeners.js";
@@ -171,7 +171,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       } catch (error) {
         core.damage.notice(error);
         // Permanent: the error remains when the database accepts writes again.
-        chainHealth.tell("boot", errorMessage(error));
+        chainHealth.report("boot", errorMessage(error));
         throw error;
       }
     },
@@ -273,7 +273,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: [],
     run({ core, database, watchedStore: store, health, chain, network, history }) {
       health.readFrom({ database, store, mainLoop: network.mainLoop, isAccepting: network.isAccepting });
-      keepHistory(core, history, { health, chain, network });
+      recordHistory(core, history, { health, chain, network });
     },
   })
   .part({

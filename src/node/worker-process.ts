@@ -1,10 +1,10 @@
 /** Entry module of a worker process: waits for instructions from the node, and exits with the node. */
-import type { PoolSide } from "../workers/pool.js";
+import type { PoolHandlers } from "../workers/pool.js";
 import { openIpcChannel } from "../workers/ipc.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { RpcError } from "../rpc/errors.js";
 import { type RunningWorker, startWorker } from "./worker.js";
-import type { NodeSide, WorkerSide } from "./serving/worker-sides.js";
+import type { NodeHandlers, WorkerHandlers } from "./serving/worker-sides.js";
 
 // A terminal sends these signals to every process of the node. The node decides when its workers stop.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -18,8 +18,8 @@ let running: RunningWorker | undefined;
  * Creates a handler that passes a notification to the worker. Notifications before the worker listens are dropped,
  * because they have no use.
  */
-const tell = <N extends keyof WorkerSide["tells"]>(name: N): WorkerSide["tells"][N] =>
-  ((told: never) => running?.side[name](told)) as WorkerSide["tells"][N];
+const forwardTo = <N extends keyof WorkerHandlers["notifications"]>(name: N): WorkerHandlers["notifications"][N] =>
+  ((told: never) => running?.side[name](told)) as WorkerHandlers["notifications"][N];
 
 /** Runs work, and converts an error to an RpcError with the same message. Only the operator sees that message. */
 async function inSentences(work: () => Promise<void>): Promise<void> {
@@ -30,11 +30,11 @@ async function inSentences(work: () => Promise<void>): Promise<void> {
   }
 }
 
-const side: WorkerSide = {
+const side: WorkerHandlers = {
   calls: {
     start: ({ start, address }) =>
       inSentences(async () => {
-        running = await startWorker(start, address, wire);
+        running = await startWorker(start, address, channel);
       }),
     serve: (booted) => inSentences(() => running!.side.serve(booted)),
     async drain(graceMs) {
@@ -45,22 +45,22 @@ const side: WorkerSide = {
     requests: async () => (await running?.side.requests(undefined)) ?? [],
   },
   streams: {},
-  tells: {
-    usage: tell("usage"),
-    block: tell("block"),
-    headStated: tell("headStated"),
-    rejected: tell("rejected"),
-    historyTaken: tell("historyTaken"),
-    reload: tell("reload"),
+  notifications: {
+    usage: forwardTo("usage"),
+    block: forwardTo("block"),
+    headStated: forwardTo("headStated"),
+    rejected: forwardTo("rejected"),
+    historyTaken: forwardTo("historyTaken"),
+    reload: forwardTo("reload"),
   },
 };
 
-const wire = openIpcChannel<NodeSide & PoolSide>(
+const channel = openIpcChannel<NodeHandlers & PoolHandlers>(
   {
     send: (message) => process.connected && process.send!(message, undefined, undefined, () => undefined),
     onMessage: (listener) => void process.on("message", listener),
   },
   side,
-  (error) => wire.tell("log", { level: "error", fields: {}, message: errorMessage(error) }),
+  (error) => channel.notify("log", { level: "error", fields: {}, message: errorMessage(error) }),
 );
-wire.tell("up", undefined);
+channel.notify("up", undefined);

@@ -31,7 +31,7 @@ import { createFollowedChain } from "./chain/chain.js";
 import { createChainServices } from "./serving/chain-services.js";
 import { createNodeCore, type NodeCore } from "./lifecycle/core.js";
 import { watchStore } from "./chain/damage.js";
-import { boundsOf, createPublicEdge, startTraces } from "./serving/edge.js";
+import { limitsOf, createPublicEdge, startTraces } from "./serving/edge.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { createNodeEvents } from "./serving/event-service.js";
 import { startHeadSigner } from "./chain/head-signer.js";
@@ -45,10 +45,10 @@ import { createDataServices, type LaterImplementations } from "./serving/service
 import { createNodeState } from "./chain/state.js";
 import { openTls } from "./serving/tls.js";
 import { countWorkers } from "./lifecycle/worker-count.js";
-import type { NodeSide, WorkerBooted, WorkerSide, WorkerStart } from "./serving/worker-sides.js";
+import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart } from "./serving/worker-sides.js";
 
 export interface RunningWorker {
-  readonly side: Omit<WorkerSide["calls"], "start"> & WorkerSide["tells"];
+  readonly side: Omit<WorkerHandlers["calls"], "start"> & WorkerHandlers["notifications"];
 }
 
 /**
@@ -67,9 +67,9 @@ const vitalsEveryMs = 1_000;
 export async function startWorker(
   start: WorkerStart,
   address: ListenAddress,
-  wire: IpcChannel<NodeSide>,
+  channel: IpcChannel<NodeHandlers>,
 ): Promise<RunningWorker> {
-  const core = createWorkerCore(start, wire);
+  const core = createWorkerCore(start, channel);
   const { bus, shutdownHooks: stops, lifecycle, onShutdown, config } = core;
   const tls = await openTls(core);
   const facts = createPublicFacts(core);
@@ -77,15 +77,15 @@ export async function startWorker(
     ? (await import("../metrics/metrics.js")).createRequestCounter(nodeMetrics)
     : undefined;
   let traces: Traces | undefined;
-  const edge = createPublicEdge(core, { facts, requests, traces: () => traces }, boundsOf(core, countWorkers(config)));
-  const forward = forwardOver(wire);
+  const edge = createPublicEdge(core, { facts, requests, traces: () => traces }, limitsOf(core, countWorkers(config)));
+  const forward = forwardOver(channel);
   const early = createForwardedServices(core, forward);
   const { services, provide, open } = createPublicServices(core, early);
   const history = createNodeHistory(core);
   const server = drainedOnce(createPublicServer(core, { services, edge, tls, facts, history }, connectionAgeMs));
   await server.listen(address);
   onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
-  tellNode(core, edge, wire);
+  reportToNode(core, edge, channel);
   let hearHead: (signed: Uint8Array) => void = () => undefined;
 
   return {
@@ -138,35 +138,35 @@ async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
 /** Creates a core that sends its log lines and uncaught errors to the node. */
 function createWorkerCore(
   { config, overload, stateHeadEveryMs }: WorkerStart,
-  wire: Pick<IpcChannel<NodeSide>, "tell">,
+  channel: Pick<IpcChannel<NodeHandlers>, "notify">,
 ): NodeCore {
   const own = createProcessErrors();
   const processErrors = {
     ...own,
     count(kind: Parameters<typeof own.count>[0], error: unknown): void {
-      wire.tell("uncaught", { kind, message: error instanceof Error ? error.message : String(error) });
+      channel.notify("uncaught", { kind, message: error instanceof Error ? error.message : String(error) });
     },
   };
-  const logging = createWorkerLog(config.logLevel, wire);
+  const logging = createWorkerLog(config.logLevel, channel);
   const core = createNodeCore(
     { config, overload, stateHeadEveryMs, processErrors, wake: () => Promise.resolve() },
     0,
     logging,
   );
   watchProcess(processErrors, core.log);
-  core.bus.on("damageChanged", ({ sentence }) => wire.tell("damage", sentence));
+  core.bus.on("damageChanged", ({ sentence }) => channel.notify("corruption", sentence));
   // The node has already shown these warnings to the operator.
   return { ...core, warn: (subsystem, message) => core.log.debug({ subsystem }, message) };
 }
 
 /** Creates a log that sends its lines to the node, which writes them with its own. */
-function createWorkerLog(logLevel: string, wire: Pick<IpcChannel<NodeSide>, "tell">): Logging {
+function createWorkerLog(logLevel: string, channel: Pick<IpcChannel<NodeHandlers>, "notify">): Logging {
   const isDebugging = logLevel === "debug" || logLevel === "trace";
   const write =
     (level: "debug" | "info" | "warn" | "error") =>
     (fields: object, message: string): void => {
       if (level !== "debug" || isDebugging) {
-        wire.tell("log", { level, fields: withPlainErrors(fields), message });
+        channel.notify("log", { level, fields: withPlainErrors(fields), message });
       }
     };
   return {
@@ -218,10 +218,10 @@ function takeHeads(
   return hear;
 }
 
-function forwardOver(wire: IpcChannel<NodeSide>): Forward {
+function forwardOver(channel: IpcChannel<NodeHandlers>): Forward {
   return {
-    unary: (call, signal) => wire.call("rpc", call, signal),
-    stream: (call, signal) => wire.stream("rpc", call, signal),
+    unary: (call, signal) => channel.call("rpc", call, signal),
+    stream: (call, signal) => channel.stream("rpc", call, signal),
   };
 }
 
@@ -281,17 +281,21 @@ function notHere(): RpcError {
 }
 
 /** Periodically reports the usage of this process by clients, and its own use of resources, to the node. */
-function tellNode({ onShutdown }: Pick<NodeCore, "onShutdown">, edge: Edge, wire: IpcChannel<NodeSide>): void {
+function reportToNode(
+  { onShutdown }: Pick<NodeCore, "onShutdown">,
+  edge: Edge,
+  channel: IpcChannel<NodeHandlers>,
+): void {
   const shares = setInterval(() => {
     const usage = edge.drainUsage();
     if (usage.usages.length + usage.charges.length + usage.banned.length > 0) {
-      wire.tell("usage", usage);
+      channel.notify("usage", usage);
     }
   }, shareEveryMs);
   const tellVitals = (): void => {
     const { user, system } = process.cpuUsage();
     const cpuSeconds = (user + system) / 1e6;
-    wire.tell("vitals", { residentBytes: process.memoryUsage.rss(), cpuSeconds });
+    channel.notify("vitals", { residentBytes: process.memoryUsage.rss(), cpuSeconds });
   };
   tellVitals();
   const looks = setInterval(tellVitals, vitalsEveryMs);

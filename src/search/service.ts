@@ -7,7 +7,7 @@ import {
 } from "../../gen/gatehouse/search/v1/search_pb.js";
 import { addressForm } from "../base/crypto/signing-payloads.js";
 import { toBareHash, toPublicKey } from "../base/crypto/parse-hash.js";
-import { latestWord } from "../base/latest-block.js";
+import { latestKeyword } from "../base/latest-block.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation, Literal } from "../rpc/service.js";
 
@@ -37,7 +37,7 @@ export interface Finders {
 }
 
 /** Limit on programs for each kind of match: exact name, and part of the name. */
-const mostPrograms = 10;
+const maxPrograms = 10;
 
 const numberForm = /^(0|[1-9][0-9]{0,15})$/;
 
@@ -71,23 +71,24 @@ export function createSearchService(find: Finders): Implementation<typeof Search
 
   async function byNumber(query: string): Promise<Result[]> {
     const isNumber = numberForm.test(query);
-    const block = isNumber || query === latestWord ? await find.block(isNumber ? BigInt(query) : undefined) : undefined;
+    const block =
+      isNumber || query === latestKeyword ? await find.block(isNumber ? BigInt(query) : undefined) : undefined;
     return block === undefined ? [] : [{ kind: SearchResultKind.BLOCK, result: { case: "block", value: block } }];
   }
 
   /** Finds programs with exactly this name, followed by programs with the text in their name. */
   async function byName(name: string, identity: string | undefined): Promise<Programs> {
     const [named, others] = await Promise.all([
-      find.programsNamed(name, true, identity, mostPrograms),
-      find.programsNamed(name, false, identity, mostPrograms),
+      find.programsNamed(name, true, identity, maxPrograms),
+      find.programsNamed(name, false, identity, maxPrograms),
     ]);
     const known = new Set(named.map(({ storageAddress }) => storageAddress));
     return [...named, ...others.filter(({ storageAddress }) => !known.has(storageAddress))];
   }
 
   return {
-    async search({ query: asked }, { caller: { identity } }) {
-      const query = asked.trim();
+    async search({ query: text }, { caller: { identity } }) {
+      const query = text.trim();
       if (query === "") {
         throw new RpcError("INVALID_REQUEST", "The query must not consist of spaces only.");
       }

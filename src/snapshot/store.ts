@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { inflate } from "node:zlib";
 import { sha256, toHex32 } from "../base/crypto/hash.js";
-import { makePrivateDirectory } from "../base/files/private-files.js";
+import { createPrivateDirectory } from "../base/files/private-files.js";
 import { syncDirectory } from "../base/files/sync-path.js";
 import { maxChunkBytes, type ReadSnapshot, readSnapshot } from "./format.js";
 import { chunkName, descriptionName } from "./make.js";
@@ -120,7 +120,7 @@ export async function openSnapshotStore({
     },
 
     async newFolder() {
-      await makePrivateDirectory(folder);
+      await createPrivateDirectory(folder);
       await rm(draft, { recursive: true, force: true });
       return draft;
     },

@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ProgramEncoding, StorageLocation, type StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { RpcError } from "../rpc/errors.js";
 import { defaultPageSize, makePageToken, pageNumber, pagePosition, readPageToken } from "../rpc/parameters.js";
-import { answerOnce } from "../base/caches/read-cache.js";
+import { memoize } from "../base/caches/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { toAccessControl } from "./programs/access-control.js";
 import { createArrayReads } from "./programs/array-reads.js";
@@ -18,9 +18,9 @@ export function createStorageService(
   programs: Programs,
   readHistory: ReadProgramHistory,
 ): Implementation<typeof StorageService> {
-  const programAnswer = answerOnce(toProgram);
-  const dataAnswer = answerOnce(toData);
-  const summaryAnswer = answerOnce(toSummary);
+  const programAnswer = memoize(toProgram);
+  const dataAnswer = memoize(toData);
+  const summaryAnswer = memoize(toSummary);
   const arrays = createArrayReads(programs);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {

@@ -26,7 +26,7 @@ const statuses: Readonly<Record<Code, number>> = {
 };
 
 /** Response headers that the metadata of an error must not set. */
-const ofTheAnswer = /^(content-|transfer-|trailer|connect-|grpc-)/i;
+const responseHeaderNames = /^(content-|transfer-|trailer|connect-|grpc-)/i;
 
 /**
  * Error of a Connect handler. The reason is that of the `google.rpc.ErrorInfo` detail, or else the name of the code.
@@ -38,7 +38,7 @@ export class ConnectRpcError extends RpcError {
       (info?.reason ?? Code[error.code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()) as Reason,
       error.rawMessage,
       undefined,
-      [...error.metadata].filter(([name]) => !ofTheAnswer.test(name)).flat(),
+      [...error.metadata].filter(([name]) => !responseHeaderNames.test(name)).flat(),
       create(FailureKindSchema, { httpStatus: statuses[error.code], grpcCode: error.code as number }),
     );
   }

@@ -23,11 +23,11 @@ type Piece = { readonly text: string } | { readonly parameter: string };
  * @throws Error that names the template and describes what is wrong.
  */
 export function toExpressPath(template: string, mayEndEmpty: boolean): ExpressPath {
-  const whole = /^(\/.*?)(?::([\w.~-]+))?$/.exec(template);
-  if (whole === null) {
+  const match = /^(\/.*?)(?::([\w.~-]+))?$/.exec(template);
+  if (match === null) {
     throw new Error(`Path template "${template}" must start with "/".`);
   }
-  const [, segments = "", verb] = whole;
+  const [, segments = "", verb] = match;
   const fields: Piece[][] = [];
   let path = "";
   let unnamed = 0;

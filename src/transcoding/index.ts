@@ -30,7 +30,7 @@ export interface TranscodeOptions {
   readonly onError?: (error: ConnectError, request: Request, response: Response, next: NextFunction) => void;
 }
 
-interface Asked {
+interface HandledRequest {
   readonly request: Request;
   readonly response: Response;
   readonly next: NextFunction;
@@ -43,32 +43,32 @@ interface Asked {
  * @throws Error that names the rpc with an unsupported rule, or both rpcs that claim the same method and path.
  */
 export function transcode({ routes, contextValues, interceptors = [], onError }: TranscodeOptions): Router {
-  const asked = new WeakMap<object, Asked>();
+  const handled = new WeakMap<object, HandledRequest>();
   const { services, gate, ownHeaders } = serveRoutes({
     ...{ routes, interceptors, gate: createUnrestrictedGate() },
-    contextValuesOf: (exchange) => contextValues?.(asked.get(exchange)!.request),
+    contextValuesOf: (exchange) => contextValues?.(handled.get(exchange)!.request),
   });
   // Exceptions of the functions arrive as Connect errors, as the library converts them. None is reported here.
-  const parts = { services, gate, onInternalError: () => undefined };
+  const deps = { services, gate, onInternalError: () => undefined };
   const mount = createMount({
-    ...parts,
+    ...deps,
     nextRequestId: createRequestIds(),
     // The application decides on CORS and cache headers.
     headersOf: (exchange, headers) => [...pick(headers, aboutTheBody), ...ownHeaders(exchange)],
   });
-  const endpoints = compileEndpoints(parts, (exchange, failure, headers) => {
+  const endpoints = compileEndpoints(deps, (exchange, failure, headers) => {
     ownHeaders(exchange).push(...failure.headers);
     if (onError === undefined) {
       return errorResponse(exchange.requestId, failure, headers);
     }
-    const { request, response, next } = asked.get(exchange)!;
+    const { request, response, next } = handled.get(exchange)!;
     onError(failure instanceof ConnectRpcError ? failure.error : toConnectError(failure), request, response, next);
     return undefined;
   });
   const enter: ExchangeOf = (request, response, next) => {
     const exchange = mount.enter(request, response);
     if (exchange !== undefined) {
-      asked.set(exchange, { request, response, next });
+      handled.set(exchange, { request, response, next });
     }
     return exchange;
   };

@@ -43,36 +43,36 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
 
   async function callUnary(desc: ServedMethod["desc"], request: object, call: Call): Promise<object> {
     const exchange = exchangeOf(call);
-    const answer = await values
+    const response = await values
       .run(contextValuesOf(exchange), () =>
         transport.unary(desc as never, call.signal, undefined, requestHeaders(exchange), request as never),
       )
       .catch(rethrow);
-    keepHeaders(exchange, answer);
-    return answer.message as object;
+    recordHeaders(exchange, response);
+    return response.message as object;
   }
 
   async function* callStream(desc: ServedMethod["desc"], request: object, call: Call): AsyncGenerator<object> {
     const exchange = exchangeOf(call);
     try {
-      const answer = await values.run(contextValuesOf(exchange), () =>
+      const response = await values.run(contextValuesOf(exchange), () =>
         transport.stream(
           ...([desc, call.signal, undefined, requestHeaders(exchange)] as [never, AbortSignal, undefined, Headers]),
           Readable.from([request]),
         ),
       );
-      keepHeaders(exchange, answer);
-      yield* answer.message as AsyncIterable<object>;
+      recordHeaders(exchange, response);
+      yield* response.message as AsyncIterable<object>;
     } catch (error) {
       rethrow(error);
     }
   }
 
-  function keepHeaders(exchange: Exchange, { header }: UnaryResponse | StreamResponse): void {
-    const kept = headersOf.get(exchange)!;
+  function recordHeaders(exchange: Exchange, { header }: UnaryResponse | StreamResponse): void {
+    const recorded = headersOf.get(exchange)!;
     header.forEach((value, name) => {
       if (!/^(content-|transfer-|accept-|connect-)/i.test(name)) {
-        kept.push(name, value);
+        recorded.push(name, value);
       }
     });
   }

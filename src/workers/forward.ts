@@ -55,7 +55,7 @@ export function forwardService<S extends DescService>(
     });
     const ofOne = async (request: Message, call: Call): Promise<Message> =>
       fromBinary(method.output, await forward.unary(toForwarded(request, call), call.signal));
-    const ofMany = shareAnswers(async (forwarded) =>
+    const ofMany = shareResponses(async (forwarded) =>
       makeImmutable(fromBinary(method.output, await forward.unary(forwarded, neverAborted))),
     );
     const unary = isEverybodys
@@ -77,22 +77,22 @@ export function forwardService<S extends DescService>(
 /** Signal of shared requests, which never abort: if one caller leaves, the others still wait. */
 const neverAborted = new AbortController().signal;
 /** Limit on different requests that are shared at a time. Beyond it, each call sends its own request. */
-const mostShared = 1_000;
+const maxShared = 1_000;
 
 /**
  * Shares one request among equal concurrent calls. A call that arrives while a request is in flight waits for the next
  * request, so that no response is older than its call.
  */
-function shareAnswers<T>(ask: (call: ForwardedCall) => Promise<T>): (call: ForwardedCall) => Promise<T> {
-  const asked = new Map<string, { readonly now: Promise<T>; next: Promise<T> | undefined }>();
+function shareResponses<T>(request: (call: ForwardedCall) => Promise<T>): (call: ForwardedCall) => Promise<T> {
+  const inFlight = new Map<string, { readonly now: Promise<T>; next: Promise<T> | undefined }>();
 
-  function begin(key: string, call: ForwardedCall): Promise<T> {
-    const now = ask(call);
+  function start(key: string, call: ForwardedCall): Promise<T> {
+    const now = request(call);
     const entry = { now, next: undefined };
-    asked.set(key, entry);
+    inFlight.set(key, entry);
     const forget = (): void => {
-      if (asked.get(key) === entry) {
-        asked.delete(key);
+      if (inFlight.get(key) === entry) {
+        inFlight.delete(key);
       }
     };
     now.then(forget, forget);
@@ -101,20 +101,20 @@ function shareAnswers<T>(ask: (call: ForwardedCall) => Promise<T>): (call: Forwa
 
   return (call) => {
     const key = Buffer.from(call.request).toString("latin1");
-    const entry = asked.get(key);
+    const entry = inFlight.get(key);
     if (entry === undefined) {
-      return asked.size < mostShared ? begin(key, call) : ask(call);
+      return inFlight.size < maxShared ? start(key, call) : request(call);
     }
     entry.next ??= entry.now.then(
-      () => begin(key, call),
-      () => begin(key, call),
+      () => start(key, call),
+      () => start(key, call),
     );
     return entry.next;
   };
 }
 
 /** Creates the handlers that run forwarded calls with these services. */
-export function answerForwarded(services: readonly ServedService[]): Forwarding {
+export function createForwardHandlers(services: readonly ServedService[]): Forwarding {
   const methods = new Map(
     services.flatMap(({ desc, methods }) =>
       methods.map((served) => [`${desc.typeName}/${served.desc.localName}`, served]),
@@ -134,10 +134,11 @@ export function answerForwarded(services: readonly ServedService[]): Forwarding 
       async rpc(call, signal) {
         const { desc, beforeBody, invoke } = find(call);
         beforeBody?.(call.request.length, call.caller);
-        const answer = await (invoke(fromBinary(desc.input, call.request), { caller: call.caller, signal }) as Promise<
-          MessageInitShape<DescMessage>
-        >);
-        return toBinary(desc.output, create(desc.output, answer));
+        const response = await (invoke(fromBinary(desc.input, call.request), {
+          caller: call.caller,
+          signal,
+        }) as Promise<MessageInitShape<DescMessage>>);
+        return toBinary(desc.output, create(desc.output, response));
       },
     },
     streams: {

@@ -16,13 +16,13 @@ export interface IpcHandlers {
   readonly calls: Readonly<Record<string, (request: never, signal: AbortSignal) => unknown>>;
   /** Streams. An item is produced only when the other side requests it. */
   readonly streams: Readonly<Record<string, (request: never, signal: AbortSignal) => AsyncIterable<unknown>>>;
-  readonly tells: Readonly<Record<string, (told: never) => void>>;
+  readonly notifications: Readonly<Record<string, (payload: never) => void>>;
 }
 
 type Names<T> = keyof T & string;
-type Given<F> = F extends (given: infer G, ...rest: never[]) => unknown ? G : never;
-type Item<F> = F extends (...given: never[]) => AsyncIterable<infer T> ? T : never;
-type Outcome<F> = F extends (...given: never[]) => infer R ? Awaited<R> : never;
+type Payload<F> = F extends (payload: infer G, ...rest: never[]) => unknown ? G : never;
+type Item<F> = F extends (...payload: never[]) => AsyncIterable<infer T> ? T : never;
+type Outcome<F> = F extends (...payload: never[]) => infer R ? Awaited<R> : never;
 
 /** Channel to the other side, which has the handlers `Their`. */
 export interface IpcChannel<Their extends IpcHandlers> {
@@ -33,31 +33,31 @@ export interface IpcChannel<Their extends IpcHandlers> {
    */
   call<N extends Names<Their["calls"]>>(
     name: N,
-    request: Given<Their["calls"][N]>,
+    request: Payload<Their["calls"][N]>,
     signal?: AbortSignal,
   ): Promise<Outcome<Their["calls"][N]>>;
   stream<N extends Names<Their["streams"]>>(
     name: N,
-    request: Given<Their["streams"][N]>,
+    request: Payload<Their["streams"][N]>,
     signal: AbortSignal,
   ): AsyncGenerator<Item<Their["streams"][N]>, void>;
-  tell<N extends Names<Their["tells"]>>(name: N, told: Given<Their["tells"][N]>): void;
+  notify<N extends Names<Their["notifications"]>>(name: N, payload: Payload<Their["notifications"][N]>): void;
   /** Closes the channel because the other process is gone: ends all calls and streams in progress. */
-  cut(): void;
+  close(): void;
 }
 
 type Message =
-  | { readonly kind: "call" | "stream"; readonly id: number; readonly name: string; readonly given: unknown }
+  | { readonly kind: "call" | "stream"; readonly id: number; readonly name: string; readonly payload: unknown }
   | { readonly kind: "next" | "leave"; readonly id: number }
-  | { readonly kind: "tell"; readonly name: string; readonly given: unknown }
-  | { readonly kind: "answer"; readonly id: number; readonly value: unknown; readonly isLast?: true }
+  | { readonly kind: "notify"; readonly name: string; readonly payload: unknown }
+  | { readonly kind: "response"; readonly id: number; readonly value: unknown; readonly isLast?: true }
   | { readonly kind: "failure"; readonly id: number; readonly failure: SentFailure };
 
 type SentFailure = Pick<RpcError, "message" | "retryAfterS" | "headers"> & { readonly reason: Reason };
 
 /** Call that waits for a response. */
 interface Waiting {
-  readonly resolve: (answer: { readonly value: unknown; readonly isLast?: true }) => void;
+  readonly resolve: (response: { readonly value: unknown; readonly isLast?: true }) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -73,12 +73,12 @@ export function openIpcChannel<Their extends IpcHandlers>(
   onInternalError: (error: unknown) => void,
 ): IpcChannel<Their> {
   const waiting = new Map<number, Waiting>();
-  const answering = createAnswering(end, own, onInternalError);
+  const responder = createResponder(end, own, onInternalError);
   let lastId = 0;
-  let isCut = false;
+  let isClosed = false;
 
-  function ask(id: number, message: Message): Promise<{ readonly value: unknown; readonly isLast?: true }> {
-    if (isCut) {
+  function request(id: number, message: Message): Promise<{ readonly value: unknown; readonly isLast?: true }> {
+    if (isClosed) {
       return Promise.reject(new Error("The other process is gone."));
     }
     return new Promise((resolve, reject) => {
@@ -89,41 +89,41 @@ export function openIpcChannel<Their extends IpcHandlers>(
 
   end.onMessage((received) => {
     const message = received as Message;
-    if (message.kind === "answer" || message.kind === "failure") {
-      const asker = waiting.get(message.id);
+    if (message.kind === "response" || message.kind === "failure") {
+      const caller = waiting.get(message.id);
       waiting.delete(message.id);
-      if (message.kind === "answer") {
-        asker?.resolve(message);
+      if (message.kind === "response") {
+        caller?.resolve(message);
       } else {
-        asker?.reject(receive(message.failure));
+        caller?.reject(receive(message.failure));
       }
     } else {
-      answering.take(message);
+      responder.handle(message);
     }
   });
 
   const leave = (id: number): void => end.send({ kind: "leave", id } satisfies Message);
 
   return {
-    async call(name, given, signal) {
+    async call(name, payload, signal) {
       const id = ++lastId;
       const onAbort = (): void => leave(id);
       signal?.addEventListener("abort", onAbort, { once: true });
       try {
-        return (await ask(id, { kind: "call", id, name, given })).value as never;
+        return (await request(id, { kind: "call", id, name, payload })).value as never;
       } finally {
         signal?.removeEventListener("abort", onAbort);
       }
     },
-    async *stream(name, given, signal) {
+    async *stream(name, payload, signal) {
       const id = ++lastId;
       const onAbort = (): void => leave(id);
       signal.addEventListener("abort", onAbort, { once: true });
       let isOver = false;
       try {
-        let message: Message = { kind: "stream", id, name, given };
+        let message: Message = { kind: "stream", id, name, payload };
         while (!signal.aborted) {
-          const { value, isLast } = await ask(id, message);
+          const { value, isLast } = await request(id, message);
           if (isLast === true) {
             isOver = true;
             return;
@@ -141,10 +141,10 @@ export function openIpcChannel<Their extends IpcHandlers>(
         }
       }
     },
-    tell: (name, given) => end.send({ kind: "tell", name, given } satisfies Message),
-    cut() {
-      isCut = true;
-      answering.leaveAll();
+    notify: (name, payload) => end.send({ kind: "notify", name, payload } satisfies Message),
+    close() {
+      isClosed = true;
+      responder.leaveAll();
       for (const { reject } of waiting.values()) {
         reject(new Error("The other process is gone."));
       }
@@ -154,17 +154,17 @@ export function openIpcChannel<Their extends IpcHandlers>(
 }
 
 /** Call or stream of the other side that is in progress. */
-interface Asked {
+interface RunningCall {
   readonly controller: AbortController;
   /** Iterator of a stream; undefined for a call. */
   readonly items?: AsyncIterator<unknown>;
 }
 
-function createAnswering(end: IpcEnd, own: IpcHandlers, onInternalError: (error: unknown) => void) {
-  const asked = new Map<number, Asked>();
+function createResponder(end: IpcEnd, own: IpcHandlers, onInternalError: (error: unknown) => void) {
+  const running = new Map<number, RunningCall>();
 
-  const answer = (id: number, value: unknown, isLast?: true): void =>
-    end.send({ kind: "answer", id, value, ...(isLast && { isLast }) } satisfies Message);
+  const respond = (id: number, value: unknown, isLast?: true): void =>
+    end.send({ kind: "response", id, value, ...(isLast && { isLast }) } satisfies Message);
 
   function fail(id: number, error: unknown): void {
     const failure = toRpcError(error);
@@ -175,61 +175,61 @@ function createAnswering(end: IpcEnd, own: IpcHandlers, onInternalError: (error:
     end.send({ kind: "failure", id, failure: { reason, message, retryAfterS, headers } } satisfies Message);
   }
 
-  async function answerCall(id: number, name: string, given: unknown): Promise<void> {
+  async function handleCall(id: number, name: string, payload: unknown): Promise<void> {
     const controller = new AbortController();
-    asked.set(id, { controller });
+    running.set(id, { controller });
     try {
-      answer(id, await own.calls[name]!(given as never, controller.signal));
+      respond(id, await own.calls[name]!(payload as never, controller.signal));
     } catch (error) {
       fail(id, error);
     } finally {
-      asked.delete(id);
+      running.delete(id);
     }
   }
 
-  async function answerNext(id: number): Promise<void> {
+  async function handleNext(id: number): Promise<void> {
     try {
-      const { value, done } = (await asked.get(id)!.items!.next()) as IteratorResult<unknown, unknown>;
+      const { value, done } = (await running.get(id)!.items!.next()) as IteratorResult<unknown, unknown>;
       if (done === true) {
-        asked.delete(id);
-        answer(id, undefined, true);
+        running.delete(id);
+        respond(id, undefined, true);
       } else {
-        answer(id, value);
+        respond(id, value);
       }
     } catch (error) {
-      asked.delete(id);
+      running.delete(id);
       fail(id, error);
     }
   }
 
   function leave(id: number): void {
-    const found = asked.get(id);
-    asked.delete(id);
+    const found = running.get(id);
+    running.delete(id);
     found?.controller.abort();
     // `return` of a generator waits for a pending `next`, which ends by the signal.
     found?.items?.return?.().catch(() => undefined);
   }
 
   return {
-    take(message: Exclude<Message, { kind: "answer" | "failure" }>): void {
-      if (message.kind === "tell") {
-        own.tells[message.name]!(message.given as never);
+    handle(message: Exclude<Message, { kind: "response" | "failure" }>): void {
+      if (message.kind === "notify") {
+        own.notifications[message.name]!(message.payload as never);
       } else if (message.kind === "call") {
-        void answerCall(message.id, message.name, message.given);
+        void handleCall(message.id, message.name, message.payload);
       } else if (message.kind === "leave") {
         leave(message.id);
       } else {
         if (message.kind === "stream") {
           const controller = new AbortController();
-          const items = own.streams[message.name]!(message.given as never, controller.signal);
-          asked.set(message.id, { controller, items: items[Symbol.asyncIterator]() });
+          const items = own.streams[message.name]!(message.payload as never, controller.signal);
+          running.set(message.id, { controller, items: items[Symbol.asyncIterator]() });
         }
-        if (asked.has(message.id)) {
-          void answerNext(message.id);
+        if (running.has(message.id)) {
+          void handleNext(message.id);
         }
       }
     },
-    leaveAll: () => [...asked.keys()].forEach(leave),
+    leaveAll: () => [...running.keys()].forEach(leave),
   };
 }
 

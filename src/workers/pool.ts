@@ -14,18 +14,18 @@ import { type ListenAddress, listenOn, type RpcListener } from "../rpc/port/list
 import { openIpcChannel, type IpcHandlers, type IpcChannel, type IpcEnd } from "./ipc.js";
 
 /** Handlers of the pool for a worker, besides those of the node. */
-export interface PoolSide {
-  readonly tells: {
+export interface PoolHandlers {
+  readonly notifications: {
     /** Reports that the worker is ready to receive messages. */
     up(none: undefined): void;
   };
 }
 
 /** Calls of workers that a pool needs to start and stop them. */
-export interface WorkerSide<Start, Booted> extends IpcHandlers {
+export interface WorkerHandlers<Start, Booted> extends IpcHandlers {
   readonly calls: IpcHandlers["calls"] & {
     /** Listens on the address. Throws an RpcError with the message of the StartError on failure. */
-    start(given: { readonly start: Start; readonly address: ListenAddress }): Promise<void>;
+    start(options: { readonly start: Start; readonly address: ListenAddress }): Promise<void>;
     /** Serves all services, because the node has booted. Throws as `start` does. */
     serve(booted: Booted): Promise<void>;
     /** Finishes requests in progress, for up to `graceMs` milliseconds, and exits. */
@@ -37,7 +37,7 @@ export interface WorkerSide<Start, Booted> extends IpcHandlers {
 export interface PoolWorker<Their extends IpcHandlers> {
   /** Number of the worker, starting at 1. A replacement has the number of the worker that it replaces. */
   readonly name: number;
-  readonly wire: IpcChannel<Their>;
+  readonly channel: IpcChannel<Their>;
 }
 
 export interface PoolState {
@@ -47,7 +47,7 @@ export interface PoolState {
   readonly restarts: number;
 }
 
-export interface WorkerPoolDeps<Start, Booted, Their extends WorkerSide<Start, Booted>> {
+export interface WorkerPoolDeps<Start, Booted, Their extends WorkerHandlers<Start, Booted>> {
   readonly count: number;
   /** Module that a worker runs. */
   readonly module: URL;
@@ -56,7 +56,7 @@ export interface WorkerPoolDeps<Start, Booted, Their extends WorkerSide<Start, B
   /** Returns the additional data for a worker, at any time after the node has booted. */
   readonly booted: () => Booted;
   /** Creates the handlers of the node for a worker. */
-  readonly sideFor: (self: () => PoolWorker<Their>) => IpcHandlers;
+  readonly handlersFor: (self: () => PoolWorker<Their>) => IpcHandlers;
   readonly onJoin: (worker: PoolWorker<Their>) => void;
   readonly onLeave: (worker: PoolWorker<Their>) => void;
   readonly onState: (state: PoolState, problem?: string) => void;
@@ -77,13 +77,13 @@ export interface ProcessPool<Their extends IpcHandlers> extends RpcListener {
 }
 
 /** Number of checks without a message from a worker after which the worker is replaced. */
-const maxSilentLooks = 10;
+const maxMissedPolls = 10;
 const pollIntervalMs = 1_000;
 /**
  * Lifetime in milliseconds below which a worker is replaced only after a pause. The pause doubles with each replacement
  * that dies as early or fails to start, up to the longest.
  */
-const soonMs = 10_000;
+const minLifetimeMs = 10_000;
 const pausesMs = { first: 100, longest: 10_000 };
 /** Time in milliseconds that workers may take to exit, beyond the time for requests in progress. */
 const endWithinMs = 2_000;
@@ -92,32 +92,32 @@ const endWithinMs = 2_000;
 interface Process<Their extends IpcHandlers> extends PoolWorker<Their> {
   readonly cluster: Worker;
   /** Number of checks since the last message from the worker. */
-  silentLooks: number;
+  missedPolls: number;
   /** Resolves when the worker is ready to receive messages. */
   readonly up: Promise<void>;
-  readonly ended: Promise<string>;
+  readonly exited: Promise<string>;
 }
 
-export function createProcessPool<Start, Booted, Their extends WorkerSide<Start, Booted>>(
+export function createProcessPool<Start, Booted, Their extends WorkerHandlers<Start, Booted>>(
   deps: WorkerPoolDeps<Start, Booted, Their>,
 ): ProcessPool<Their> {
   const { count, log } = deps;
   const running = new Map<number, Process<Their>>();
   /** Processes that do not serve yet. */
-  const beginning = new Set<Process<Their>>();
+  const starting = new Set<Process<Their>>();
   /** Latest pause before the replacement of a worker in milliseconds, by number of the worker. */
   const pauses = new Map<number, number>();
   let hasBooted = false;
   let restarts = 0;
   let isEnding = false;
   let address: ListenAddress | undefined;
-  const looks = setInterval(killSilent, pollIntervalMs).unref();
+  const timer = setInterval(killStalled, pollIntervalMs).unref();
 
   const state = (): PoolState => ({ running: running.size, configured: count, restarts });
 
-  function killSilent(): void {
+  function killStalled(): void {
     for (const one of running.values()) {
-      if (++one.silentLooks > maxSilentLooks) {
+      if (++one.missedPolls > maxMissedPolls) {
         log.error({ subsystem: "rpc", worker: one.name }, `Worker ${one.name} does not answer and is killed`);
         one.cluster.process.kill("SIGKILL");
       }
@@ -130,7 +130,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
    * @throws StartError if the call fails or the process ends.
    */
   async function prepare(one: Process<Their>, call: () => Promise<unknown>): Promise<void> {
-    const outcome = await Promise.race([call().then(() => undefined), one.ended]).catch((error: unknown) => {
+    const outcome = await Promise.race([call().then(() => undefined), one.exited]).catch((error: unknown) => {
       one.cluster.process.kill("SIGKILL");
       return errorMessage(error);
     });
@@ -140,34 +140,34 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
   }
 
   const serve = (one: Process<Their>): Promise<void> =>
-    prepare(one, () => one.wire.call("serve", deps.booted() as never));
+    prepare(one, () => one.channel.call("serve", deps.booted() as never));
 
   /** Starts a process, and resolves when it serves. */
-  async function begin(name: number): Promise<Process<Their>> {
+  async function startProcess(name: number): Promise<Process<Their>> {
     const one = fork(name, deps);
     const startsFrom = performance.now();
-    beginning.add(one);
+    starting.add(one);
     try {
       await prepare(one, async () => {
         await one.up;
-        await one.wire.call("start", { start: deps.start(), address: address! } as never);
+        await one.channel.call("start", { start: deps.start(), address: address! } as never);
       });
       if (hasBooted) {
         await serve(one);
       }
     } finally {
-      beginning.delete(one);
+      starting.delete(one);
     }
     running.set(name, one);
     deps.onJoin(one);
     deps.onState(state());
-    void one.ended.then((why) => onEnd(one, why, performance.now() - startsFrom));
+    void one.exited.then((why) => onEnd(one, why, performance.now() - startsFrom));
     return one;
   }
 
   function onEnd(one: Process<Their>, why: string, livedMs: number): void {
     running.delete(one.name);
-    one.wire.cut();
+    one.channel.close();
     deps.onLeave(one);
     if (!isEnding) {
       const problem = `Worker ${one.name} ended (${why}) and is replaced.`;
@@ -181,13 +181,13 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
   /** Replaces a worker that lived so long; 0 if it did not start. */
   async function replace(name: number, livedMs: number): Promise<void> {
     const doubled = Math.min(pausesMs.longest, Math.max(pausesMs.first, 2 * (pauses.get(name) ?? 0)));
-    const pauseMs = livedMs < soonMs ? doubled : 0;
+    const pauseMs = livedMs < minLifetimeMs ? doubled : 0;
     pauses.set(name, pauseMs);
     await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
     if (isEnding) {
       return;
     }
-    await begin(name).catch(async (error: unknown) => {
+    await startProcess(name).catch(async (error: unknown) => {
       if (!isEnding) {
         log.error({ subsystem: "rpc", worker: name }, `Worker ${name} could not be replaced: ${errorMessage(error)}`);
         await replace(name, 0);
@@ -198,14 +198,14 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
   return {
     state,
     workers: () => [...running.values()],
-    async listen(asked) {
+    async listen(requested) {
       if (!cluster.isPrimary) {
         throw new StartError("Workers need a process that is no worker of a cluster itself; leave out --workers.");
       }
-      const port = await findPort(asked);
-      address = "path" in asked ? asked : { ...asked, port, reusePort: process.platform === "linux" };
-      const begun = await Promise.allSettled(Array.from({ length: count }, (_, i) => begin(i + 1)));
-      const failed = begun.find((one) => one.status === "rejected");
+      const port = await findPort(requested);
+      address = "path" in requested ? requested : { ...requested, port, reusePort: process.platform === "linux" };
+      const started = await Promise.allSettled(Array.from({ length: count }, (_, i) => startProcess(i + 1)));
+      const failed = started.find((one) => one.status === "rejected");
       if (failed !== undefined) {
         isEnding = true;
         running.forEach((one) => one.cluster.process.kill("SIGKILL"));
@@ -219,30 +219,30 @@ export function createProcessPool<Start, Booted, Their extends WorkerSide<Start,
     },
     async drain(graceMs) {
       isEnding = true;
-      clearInterval(looks);
-      beginning.forEach((one) => one.cluster.process.kill("SIGKILL"));
+      clearInterval(timer);
+      starting.forEach((one) => one.cluster.process.kill("SIGKILL"));
       await Promise.all([...running.values()].map((one) => end(one, graceMs)));
     },
   };
 }
 
 /** Stops a process, and kills it if it does not exit in time. */
-async function end<Start, Booted>(one: Process<WorkerSide<Start, Booted>>, graceMs: number): Promise<void> {
-  const late = setTimeout(() => one.cluster.process.kill("SIGKILL"), graceMs + endWithinMs);
-  one.wire.call("drain", graceMs).catch(() => undefined);
-  await one.ended;
-  clearTimeout(late);
+async function end<Start, Booted>(one: Process<WorkerHandlers<Start, Booted>>, graceMs: number): Promise<void> {
+  const killTimer = setTimeout(() => one.cluster.process.kill("SIGKILL"), graceMs + endWithinMs);
+  one.channel.call("drain", graceMs).catch(() => undefined);
+  await one.exited;
+  clearTimeout(killTimer);
 }
 
 /** Starts a process, and opens the channel to it. */
-function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
+function fork<Start, Booted, Their extends WorkerHandlers<Start, Booted>>(
   name: number,
-  { module, sideFor, onInternalError }: WorkerPoolDeps<Start, Booted, Their>,
+  { module, handlersFor, onInternalError }: WorkerPoolDeps<Start, Booted, Their>,
 ): Process<Their> {
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: fileURLToPath(module), args: [], serialization: "advanced" });
   const forked = cluster.fork();
-  const ended = new Promise<string>((resolve) => {
+  const exited = new Promise<string>((resolve) => {
     forked.once("exit", (code, signal) => resolve((signal as string | null) ?? `code ${code}`));
     // The process could not be started, or a message could not be sent to it. Either way it is useless.
     forked.on("error", (error) => {
@@ -258,15 +258,19 @@ function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
     },
     onMessage: (listener) =>
       void forked.on("message", (message: unknown) => {
-        one.silentLooks = 0;
+        one.missedPolls = 0;
         listener(message);
       }),
   };
-  let hears: () => void = () => undefined;
-  const up = new Promise<void>((resolve) => (hears = resolve));
-  const side = sideFor(() => one);
-  const wire = openIpcChannel<Their>(end, { ...side, tells: { ...side.tells, up: hears } }, onInternalError);
-  const one: Process<Their> = { name, wire, cluster: forked, silentLooks: 0, up, ended };
+  let onUp: () => void = () => undefined;
+  const up = new Promise<void>((resolve) => (onUp = resolve));
+  const handlers = handlersFor(() => one);
+  const channel = openIpcChannel<Their>(
+    end,
+    { ...handlers, notifications: { ...handlers.notifications, up: onUp } },
+    onInternalError,
+  );
+  const one: Process<Their> = { name, channel, cluster: forked, missedPolls: 0, up, exited };
   return one;
 }
 
@@ -276,9 +280,9 @@ function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
  *
  * @throws the error of the bind if the port is taken.
  */
-async function findPort(asked: ListenAddress): Promise<number> {
+async function findPort(requested: ListenAddress): Promise<number> {
   const server = createServer();
-  const port = await listenOn(server, asked);
+  const port = await listenOn(server, requested);
   await new Promise((resolve) => server.close(resolve));
   return port;
 }

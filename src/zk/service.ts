@@ -2,7 +2,7 @@
 import type { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { latestBlock } from "../base/latest-block.js";
 import { RpcError } from "../rpc/errors.js";
-import { answerOnce } from "../base/caches/read-cache.js";
+import { memoize } from "../base/caches/read-cache.js";
 import type { Implementation } from "../rpc/service.js";
 import { knownBlocks, knownMinutes, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifiers.js";
@@ -19,13 +19,13 @@ const missing = {
 } as const;
 
 export function createZkService({ tree, nullifiers }: ZkServiceDeps): Implementation<typeof ZkService> {
-  const rootAnswer = answerOnce(({ root, blockNumber, leafCount }: MerkleRoot) => ({
+  const rootAnswer = memoize(({ root, blockNumber, leafCount }: MerkleRoot) => ({
     rootHash: root,
     blockNumber,
     leafCount,
   }));
-  const pathAnswer = answerOnce(toProof);
-  const nullifierAnswer = answerOnce(({ hash, use }: NullifierSearch) => ({
+  const pathAnswer = memoize(toProof);
+  const nullifierAnswer = memoize(({ hash, use }: NullifierSearch) => ({
     used: use !== undefined,
     nullifierHash: hash,
     ...use,

@@ -5,7 +5,7 @@ import type { Verdict } from "../../src/attestation/presentation.js";
 
 const small = (name: number): Uint8Array => new Uint8Array(100).fill(name);
 const large = (name: number): Uint8Array => new Uint8Array(20_000).fill(name);
-const verdictOf = (bytes: Uint8Array): Verdict => ({ refused: `number ${bytes[0]}` });
+const verdictOf = (bytes: Uint8Array): Verdict => ({ rejected: `number ${bytes[0]}` });
 
 /** Verifies on a thread that ends at some of them; tells what it was handed together. */
 function start(fatal: readonly number[] = []) {

@@ -43,7 +43,7 @@ async function watchDripping(t: Teardown) {
 test("its answer is given up after two seconds", async (t) => {
   const { watched, open } = await watchDripping(t);
   await until(() => open() === 0);
-  t.false(watched.state.answers);
+  t.false(watched.state.isReachable);
   await watched.stop();
 });
 

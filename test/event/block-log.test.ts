@@ -7,10 +7,10 @@ import {
   TransactionBodySchema,
 } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { EventKind, WatchRequestSchema } from "../../gen/gatehouse/event/v1/event_pb.js";
-import { type EventfulBlock, type EventMessage, placeOfBlock } from "../../src/event/block-events.js";
+import { type EventfulBlock, type EventMessage, positionOfBlock } from "../../src/event/block-events.js";
 import { createBlockLog } from "../../src/event/block-log.js";
 import { createEvents } from "../../src/event/service.js";
-import { readWatchRequest, type Place } from "../../src/event/watch-request.js";
+import { readWatchRequest, type CursorPosition } from "../../src/event/watch-request.js";
 import { until } from "../helpers/nodes/until.js";
 
 const mib = 1024 * 1024;
@@ -63,8 +63,8 @@ async function readTo(
   watching = all,
 ): Promise<string[]> {
   const cursors: string[] = [];
-  let at: Place = { block: BigInt(from - 1), place: placeOfBlock };
-  while (at.block < to || at.place !== placeOfBlock) {
+  let at: CursorPosition = { block: BigInt(from - 1), position: positionOfBlock };
+  while (at.block < to || at.position !== positionOfBlock) {
     const { at: next, message } = await log.next(at, watching, identity);
     cursors.push(...(message === undefined ? [] : [message.cursor!]));
     at = next;
@@ -130,7 +130,7 @@ test("a block that cannot be read fails whoever asks for it, and is tried again"
     head: () => ({ hash: "1", number: 1n }),
     maxBytes: mib,
   });
-  const start = { block: 0n, place: placeOfBlock };
+  const start = { block: 0n, position: positionOfBlock };
   const next = (): Promise<unknown> => (isBroken ? log : whole).next(start, all, undefined);
   await t.throwsAsync(next, { message: "broken" });
   await t.throwsAsync(next, { message: "broken" });
@@ -143,7 +143,7 @@ test("a reader who takes his time holds nothing, and goes on where he was", asyn
   const events = createEvents({
     head: () => ({ number: BigInt(chain.state.head), lowestBlock: 1n }),
     log: chain.log,
-    checkKept: () => undefined,
+    checkRetained: () => undefined,
     progressEveryMs: 0,
   });
   const ended = new AbortController();
@@ -176,7 +176,7 @@ test("a reader who takes his time holds nothing, and goes on where he was", asyn
 test("of rejections there are as many as somebody who is behind can be told, and no more", async (t) => {
   const chain = chainOf(1);
   const head = () => ({ number: BigInt(chain.state.head), lowestBlock: 1n });
-  const events = createEvents({ head, log: chain.log, checkKept: () => undefined });
+  const events = createEvents({ head, log: chain.log, checkRetained: () => undefined });
   const signal = new AbortController().signal;
   const request = create(WatchRequestSchema, { kinds: [EventKind.TRANSACTION] });
   const watch = events.service

@@ -13,7 +13,7 @@ function setUp() {
     maxAgeMs: 1000,
     timeoutMs: 50,
     nowMs: () => clock.nowMs,
-    isSilent: () => clock.isSilent,
+    isStalled: () => clock.isSilent,
     onChange: (problem) => changes.push(problem),
   });
   return { asked, changes, clock, probe };
@@ -126,7 +126,7 @@ test("a query that throws at once is a failed query", async (t) => {
     maxAgeMs: 1000,
     timeoutMs: 50,
     nowMs: Date.now,
-    isSilent: () => true,
+    isStalled: () => true,
     onChange: () => undefined,
   });
   t.is(await probe.read(), null);

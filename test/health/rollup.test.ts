@@ -46,8 +46,8 @@ test("the table names every combination once", (t) => {
   t.is(new Set(truthTable.map((row) => row.slice(0, 5).join())).size, 2 ** 5);
 });
 
-for (const [pendingCountKnown, chainFailed, mainLoopDead, dormant, otherFailed, status] of truthTable) {
-  const facts = { pendingCountKnown, chainFailed, mainLoopDead, dormant, otherFailed };
+for (const [pendingCountKnown, chainFailed, mainLoopStalled, dormant, otherFailed, status] of truthTable) {
+  const facts = { pendingCountKnown, chainFailed, mainLoopStalled, dormant, otherFailed };
   const named = Object.entries(facts)
     .filter(([, holds]) => holds)
     .map(([name]) => name);

@@ -76,8 +76,8 @@ test("a boot counts its steps and moves the subsystems of the same name", async 
     stepsSkipped: 0,
     current: undefined,
   });
-  t.is(await boot.take("key", () => 42), 42);
-  await boot.take("chain", () => {
+  t.is(await boot.runStep("key", () => 42), 42);
+  await boot.runStep("chain", () => {
     t.is(subsystems.get("chain").status, SubsystemStatus.RUNNING);
     t.is(boot.state().current, "chain");
   });
@@ -85,7 +85,7 @@ test("a boot counts its steps and moves the subsystems of the same name", async 
   boot.leaveOut("mcp", "not wanted");
   t.like(subsystems.get("mcp"), { status: SubsystemStatus.SKIPPED, extra: { reason: "not wanted" } });
   await t.throwsAsync(
-    boot.take("omni", () => Promise.reject(new Error("no port"))),
+    boot.runStep("omni", () => Promise.reject(new Error("no port"))),
     { message: "no port" },
   );
   t.like(subsystems.get("omni"), { status: SubsystemStatus.FAILED, lastError: { message: "no port" } });
@@ -97,7 +97,7 @@ test("a step that was left out may be taken after all, and is counted once", asy
   const boot = createBootProgress(1, subsystems);
   boot.leaveOut("mcp", "not yet");
   t.like(boot.state(), { complete: true, stepsSkipped: 1 });
-  await boot.take("mcp", () => t.like(boot.state(), { complete: true, stepsSkipped: 0, current: "mcp" }));
+  await boot.runStep("mcp", () => t.like(boot.state(), { complete: true, stepsSkipped: 0, current: "mcp" }));
   t.like(boot.state(), { complete: true, stepsReady: 1, stepsSkipped: 0 });
   t.is(subsystems.get("mcp").status, SubsystemStatus.READY);
 });

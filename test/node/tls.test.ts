@@ -232,23 +232,23 @@ test("each thing that can be wrong is said once, with its file", async (t) => {
     [other, first.key, /--tls-key is not the key of the first certificate/],
   ] as const) {
     await writeFile(first.cert, cert);
-    await followed.look();
-    await followed.look();
+    await followed.check();
+    await followed.check();
     t.regex(said.pop()!, what);
     t.is(files.pop(), file);
     await writeFile(first.cert, good);
-    await followed.look();
+    await followed.check();
     t.is(said.pop(), "The certificate is the one that is served already");
     t.deepEqual([said, taken], [[], []], "It is said once.");
   }
   // A chain that has become longer is another one.
   await writeFile(first.cert, `${good}${other}`);
-  await Promise.all([followed.look(), followed.look(), followed.look("asked")]);
+  await Promise.all([followed.check(), followed.check(), followed.check("requested")]);
   t.deepEqual(taken, [first.fingerprint]);
   t.is(followed.credentials()?.cert, `${good}${other}`);
 
   await writeFile(first.cert, good);
-  const last = followed.look();
+  const last = followed.check();
   followed.stop();
   await last;
   t.deepEqual(taken, [first.fingerprint], "It was stopped before.");
@@ -269,13 +269,13 @@ test("a certificate that nobody renews is told of when its end comes near, and w
   let nowMs = endMs - 15 * daysMs;
   const followed = await follow({ cert: long, key }, () => nowMs);
   const { said } = followed;
-  await followed.look();
+  await followed.check();
   t.deepEqual(said, []);
   nowMs = endMs - 13 * daysMs;
-  await followed.look();
-  await followed.look();
+  await followed.check();
+  await followed.check();
   nowMs = endMs + 1;
-  await followed.look();
+  await followed.check();
   const end = new Date(endMs).toISOString();
   t.deepEqual(said, [
     `The certificate of --tls-cert expires soon: it is valid until ${end}.`,

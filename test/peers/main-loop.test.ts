@@ -26,7 +26,7 @@ test("before the first tick there is no heartbeat, and the loop is not dead", (t
     exited: false,
     exitReason: undefined,
   });
-  t.false(loop.isDead());
+  t.false(loop.isStalled());
 });
 
 test("a task that throws is told of, and stops neither the others nor the loop", async (t) => {
@@ -74,7 +74,7 @@ test("a stopped loop says why and is dead", async (t) => {
   await until(() => loop.heartbeat().iterationsTotal > 0n);
   await loop.stop("consensus halted");
   t.like(loop.heartbeat(), { exited: true, exitReason: "consensus halted" });
-  t.true(loop.isDead());
+  t.true(loop.isStalled());
   t.deepEqual(life, ["consensus halted"]);
   const { iterationsTotal } = loop.heartbeat();
   const other = setUp(t, []).loop;
@@ -90,7 +90,7 @@ test("a loop is dead when its last tick is older than 30 s, and lives again with
   await until(() => loop.heartbeat().iterationsTotal > 0n);
   nowMs = 30_000;
   const before = loop.heartbeat().iterationsTotal;
-  t.false(loop.isDead());
+  t.false(loop.isStalled());
   await until(() => loop.heartbeat().iterationsTotal > before);
   await loop.stop("test");
   t.deepEqual(life, ["test"]);

@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { InfoService, ListPeersRequestSchema, ListPeersResponseSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { serve, type Implementation } from "../../src/rpc/service.js";
-import { answerForwarded, type Forward, forwardService } from "../../src/workers/forward.js";
+import { createForwardHandlers, type Forward, forwardService } from "../../src/workers/forward.js";
 
 const nobody = { caller: { address: "192.0.2.1", identity: undefined }, signal: new AbortController().signal };
 const at = (offset: number) => create(ListPeersRequestSchema, { offset });
@@ -23,7 +23,7 @@ function createNode(failsAt = -1) {
   };
   const others = Object.fromEntries(InfoService.methods.map(({ localName }) => [localName, () => ({})]));
   const served = serve(InfoService, { ...others, listPeers } as unknown as Implementation<typeof InfoService>);
-  const { calls, streams } = answerForwarded([served]);
+  const { calls, streams } = createForwardHandlers([served]);
   const forward: Forward = {
     unary: (call, signal) => calls.rpc(call, signal),
     stream: (call, signal) => streams.rpc(call, signal),
@@ -84,7 +84,7 @@ test("what is somebody's is asked for each, with who he is", async (t) => {
 });
 
 test("an rpc that the node has not is refused", async (t) => {
-  const { calls } = answerForwarded([]);
+  const { calls } = createForwardHandlers([]);
   const call = { service: "a.Service", method: "b", request: new Uint8Array(), caller: nobody.caller };
   await t.throwsAsync(calls.rpc(call, nobody.signal), { message: "There is no rpc b of a.Service here." });
 });

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { RpcError } from "../../src/rpc/errors.js";
 import { openIpcChannel, type IpcHandlers, type IpcChannel, type IpcEnd } from "../../src/workers/ipc.js";
 
-const nobody = { calls: {}, streams: {}, tells: {} } satisfies IpcHandlers;
+const nobody = { calls: {}, streams: {}, notifications: {} } satisfies IpcHandlers;
 
 /** Two ends; what goes from one to the other is cloned, as between processes. */
 function channel(): [IpcEnd, IpcEnd] {
@@ -173,15 +173,15 @@ test("what is told is heard; a wire that is cut leaves nobody waiting", async (t
         yield 1;
       },
     },
-    tells: { word: (word: string) => void heard.push(word) },
+    notifications: { word: (word: string) => void heard.push(word) },
   });
-  wire.tell("word", "one");
-  wire.tell("word", "two");
+  wire.notify("word", "one");
+  wire.notify("word", "two");
   const call = wire.call("never", undefined);
   const next = wire.stream("never", undefined, new AbortController().signal).next();
   await until(() => heard.length === 2);
   t.deepEqual(heard, ["one", "two"]);
-  wire.cut();
+  wire.close();
   await t.throwsAsync(call, { message: "The other process is gone." });
   await t.throwsAsync(next, { message: "The other process is gone." });
   await t.throwsAsync(wire.call("never", undefined), { message: "The other process is gone." });

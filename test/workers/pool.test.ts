@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from "ava";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { createProcessPool, type WorkerSide } from "../../src/workers/pool.js";
+import { createProcessPool, type WorkerHandlers } from "../../src/workers/pool.js";
 import type { Fate } from "../helpers/process/fragile-worker.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
@@ -14,12 +14,12 @@ async function open(t: ExecutionContext) {
   const fate: { then: Fate["then"] } = { then: "serve" };
   const errors: string[] = [];
   const error = (_: object, message: string): void => void errors.push(message);
-  const pool = createProcessPool<Fate, undefined, WorkerSide<Fate, undefined>>({
+  const pool = createProcessPool<Fate, undefined, WorkerHandlers<Fate, undefined>>({
     count: 1,
     module: new URL("../helpers/process/fragile-worker.js", import.meta.url),
     start: () => ({ file, then: fate.then }),
     booted: () => undefined,
-    sideFor: () => ({ calls: {}, streams: {}, tells: {} }),
+    handlersFor: () => ({ calls: {}, streams: {}, notifications: {} }),
     onJoin: () => undefined,
     onLeave: () => undefined,
     onState: () => undefined,

@@ -23,7 +23,7 @@ export function startPeriodicTask(
   let isStopped = false;
   let isUnderWay = false;
   /** True if `now()` was called during the run in progress. */
-  let isWanted = false;
+  let isRequested = false;
   let underWay: Promise<void> = Promise.resolve();
 
   async function once(): Promise<void> {
@@ -34,17 +34,17 @@ export function startPeriodicTask(
       onError(error);
     }
     isUnderWay = false;
-    schedule(isWanted ? 0 : pauseMs);
-    isWanted = false;
+    schedule(isRequested ? 0 : pauseMs);
+    isRequested = false;
   }
 
   function schedule(afterMs: number): void {
     if (!isStopped) {
-      timer = setTimeout(begin, afterMs);
+      timer = setTimeout(startRun, afterMs);
     }
   }
 
-  function begin(): void {
+  function startRun(): void {
     underWay = once();
   }
 
@@ -52,10 +52,10 @@ export function startPeriodicTask(
   return {
     now() {
       if (isUnderWay) {
-        isWanted = true;
+        isRequested = true;
       } else if (!isStopped) {
         clearTimeout(timer);
-        begin();
+        startRun();
       }
     },
     async stop() {

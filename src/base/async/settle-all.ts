@@ -2,11 +2,11 @@
 export async function settleAll<T extends readonly unknown[]>(work: {
   readonly [K in keyof T]: Promise<T[K]>;
 }): Promise<T> {
-  const ended = await Promise.allSettled(work);
-  for (const one of ended) {
+  const results = await Promise.allSettled(work);
+  for (const one of results) {
     if (one.status === "rejected") {
       throw one.reason;
     }
   }
-  return ended.map((one) => (one as PromiseFulfilledResult<unknown>).value) as unknown as T;
+  return results.map((one) => (one as PromiseFulfilledResult<unknown>).value) as unknown as T;
 }

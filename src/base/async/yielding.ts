@@ -16,7 +16,7 @@ export function atOnce<T>(work: Iterator<void, T>): T {
 }
 
 /** Runs a generator to its end and returns its result. Yields to the event loop wherever the generator yields. */
-export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
+export async function runYielding<T>(work: Iterator<void, T>): Promise<T> {
   for (;;) {
     const { done, value } = work.next();
     if (done === true) {
@@ -27,13 +27,13 @@ export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
 }
 
 /** Length of a batch in milliseconds. Time is measured because an item may take a microsecond or some milliseconds. */
-const turnMs = 3;
+const maxTickMs = 3;
 
 /** Yields the items of a list. Yields to the event loop after each batch of 3 ms. */
 export async function* eachYielding<T>(items: Iterable<T>): AsyncGenerator<T, void> {
   let sinceMs = performance.now();
   for (const item of items) {
-    if (performance.now() - sinceMs > turnMs) {
+    if (performance.now() - sinceMs > maxTickMs) {
       await yieldToEventLoop();
       sinceMs = performance.now();
     }

@@ -38,13 +38,13 @@ export interface AdmissionPolicy {
    * value is never stored. Concurrent reads of the same name share one result, unless `changed()` was called since that
    * read started.
    *
-   * @param what separates several kinds of values that are read by the same key.
+   * @param description separates several kinds of values that are read by the same key.
    */
   find<Found>(
     key: string,
     find: () => Promise<Found>,
-    keep: (found: NonNullable<Found>) => void,
-    what?: string,
+    store: (found: NonNullable<Found>) => void,
+    description?: string,
   ): Promise<Found>;
   /** Reports a change: results of reads in flight are not stored. */
   changed(): void;
@@ -60,10 +60,10 @@ export function createAdmissionPolicy(): AdmissionPolicy {
     async find<Found>(
       key: string,
       find: () => Promise<Found>,
-      keep: (found: NonNullable<Found>) => void,
-      what = "",
+      store: (found: NonNullable<Found>) => void,
+      description = "",
     ): Promise<Found> {
-      const name = `${what} ${key}`;
+      const name = `${description} ${key}`;
       const flight = flights.get(name);
       if (flight?.generation === generation) {
         isReadAgain(key);
@@ -72,7 +72,7 @@ export function createAdmissionPolicy(): AdmissionPolicy {
       const before = generation;
       const result = find().then((found) => {
         if (found !== undefined && found !== null && isReadAgain(key) && generation === before) {
-          keep(found);
+          store(found);
         }
         return found;
       });
@@ -123,18 +123,18 @@ export function createReadCache<Found extends object>(
  * returns those as the same object again. The cached response is made immutable too, so that its encoding can be
  * cached.
  */
-export function answerOnce<Value extends object, Answer extends object>(
-  make: (value: Value) => Answer,
-): (value: Value) => Answer {
-  const answers = new WeakMap<Value, Answer>();
+export function memoize<Value extends object, Result extends object>(
+  create: (value: Value) => Result,
+): (value: Value) => Result {
+  const results = new WeakMap<Value, Result>();
   return (value) => {
-    let answer = answers.get(value);
-    if (answer === undefined) {
-      answer = make(value);
+    let result = results.get(value);
+    if (result === undefined) {
+      result = create(value);
       if (isImmutable(value)) {
-        answers.set(value, makeImmutable(answer));
+        results.set(value, makeImmutable(result));
       }
     }
-    return answer;
+    return result;
   };
 }

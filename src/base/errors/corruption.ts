@@ -17,17 +17,17 @@ export interface CorruptionMonitor {
    * Reads an item. Records the item if the read throws a corruption error, and clears it when a later read succeeds.
    * While any item is corrupt, the monitor reports nothing as missing, because the way to it may be corrupt.
    *
-   * @param what name of the item; reads under one name must read the same item.
+   * @param subject name of the item; reads under one name must read the same item.
    * @param mayLack returns true if the result may lack something. Default: true if the result is undefined.
    * @throws CorruptionError if the result may lack something while another item is corrupt.
    */
-  read<T>(what: string, read: () => Promise<T>, mayLack?: (found: T) => boolean): Promise<T>;
+  read<T>(subject: string, read: () => Promise<T>, mayLack?: (found: T) => boolean): Promise<T>;
   /** Runs work that reads and writes many items. Records corruption, but success clears no record. */
-  run<T>(what: string, work: () => Promise<T>): Promise<T>;
+  run<T>(subject: string, work: () => Promise<T>): Promise<T>;
   /**
    * Records that an item is corrupt, with a message for the operator; clears the record if the message is undefined.
    */
-  found(what: string, sentence: string | undefined): void;
+  found(subject: string, message: string | undefined): void;
   /** Records an error that ended a request, if it means corruption that is not recorded yet. */
   notice(error: unknown): void;
   /** Returns the messages by item. */
@@ -39,35 +39,35 @@ export interface CorruptionMonitor {
  *
  * @param onChange called with one summary of the corrupt items when it changes; undefined when none is left.
  */
-export function createCorruptionMonitor(onChange: (sentence: string | undefined) => void): CorruptionMonitor {
+export function createCorruptionMonitor(onChange: (message: string | undefined) => void): CorruptionMonitor {
   const damages = new Map<string, string>();
-  let told: string | undefined;
+  let reported: string | undefined;
   const seen = new WeakSet<object>();
 
-  function tell(): void {
-    const sentence = summarize(damages);
-    if (sentence !== told) {
-      told = sentence;
-      onChange(sentence);
+  function report(): void {
+    const message = summarize(damages);
+    if (message !== reported) {
+      reported = message;
+      onChange(message);
     }
   }
 
-  function found(what: string, sentence: string | undefined): void {
-    if (sentence === undefined ? damages.delete(what) : damages.get(what) !== sentence) {
-      if (sentence !== undefined) {
-        damages.set(what, sentence);
+  function found(subject: string, message: string | undefined): void {
+    if (message === undefined ? damages.delete(subject) : damages.get(subject) !== message) {
+      if (message !== undefined) {
+        damages.set(subject, message);
       }
-      tell();
+      report();
     }
   }
 
-  async function run<T>(what: string, work: () => Promise<T>): Promise<T> {
+  async function run<T>(subject: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (isDatabaseCorruption(error)) {
         seen.add(error as object);
-        found(what, messageFor(error, what));
+        found(subject, messageFor(error, subject));
       }
       throw error;
     }
@@ -81,10 +81,10 @@ export function createCorruptionMonitor(onChange: (sentence: string | undefined)
   }
 
   return {
-    async read(what, read, mayLack = (result) => result === undefined) {
-      const result = await run(what, read);
+    async read(subject, read, mayLack = (result) => result === undefined) {
+      const result = await run(subject, read);
       if (damages.size > 0) {
-        found(what, undefined);
+        found(subject, undefined);
         if (damages.size > 0 && mayLack(result)) {
           throw notSure();
         }
@@ -103,11 +103,11 @@ export function createCorruptionMonitor(onChange: (sentence: string | undefined)
 }
 
 /** Returns the message of a corruption error, for the operator. */
-export function messageFor(error: unknown, what: string): string {
+export function messageFor(error: unknown, subject: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return error instanceof CorruptionError
     ? message
-    : `The database says that it is damaged (${code ?? message}): ${what}.`;
+    : `The database says that it is damaged (${code ?? message}): ${subject}.`;
 }
 
 function summarize(damages: ReadonlyMap<string, string>): string | undefined {

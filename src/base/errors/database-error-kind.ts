@@ -12,16 +12,16 @@
  */
 export type DatabaseErrorKind = "unavailable" | "busy" | "locked" | "damaged";
 
-const troubles = new WeakMap<object, DatabaseErrorKind>();
+const kinds = new WeakMap<object, DatabaseErrorKind>();
 
 /** Marks an error as a database error, so that callers may retry. A later mark replaces an earlier one. */
-export function markDatabaseError(error: object, trouble: DatabaseErrorKind = "unavailable"): void {
-  troubles.set(error, trouble);
+export function markDatabaseError(error: object, kind: DatabaseErrorKind = "unavailable"): void {
+  kinds.set(error, kind);
 }
 
 /** Returns the kind of a database error; undefined for any other thrown value. */
 export function databaseErrorKindOf(thrown: unknown): DatabaseErrorKind | undefined {
-  return typeof thrown === "object" && thrown !== null ? troubles.get(thrown) : undefined;
+  return typeof thrown === "object" && thrown !== null ? kinds.get(thrown) : undefined;
 }
 
 /** Returns true if the thrown value is a database error of any kind. */
@@ -31,8 +31,8 @@ export function isDatabaseError(thrown: unknown): boolean {
 
 /** Returns true if the thrown value only means that the database is in use by others: `busy` or `locked`. */
 export function isDatabaseBusy(thrown: unknown): boolean {
-  const trouble = databaseErrorKindOf(thrown);
-  return trouble === "busy" || trouble === "locked";
+  const kind = databaseErrorKindOf(thrown);
+  return kind === "busy" || kind === "locked";
 }
 
 /** Returns true if the thrown value means corruption. */

@@ -13,7 +13,7 @@ const othersMask = 0o077;
 const stickyBit = 0o1000;
 
 /** Creates a directory and its parents. Leaves an existing directory unchanged. */
-export async function makePrivateDirectory(path: string): Promise<void> {
+export async function createPrivateDirectory(path: string): Promise<void> {
   if ((await mkdir(path, { recursive: true, mode: privateDirectoryMode })) !== undefined) {
     // The umask may have removed permissions that the owner needs.
     await chmod(path, privateDirectoryMode);
@@ -27,7 +27,7 @@ export async function makePrivateDirectory(path: string): Promise<void> {
  * @throws Error with one sentence if the permissions cannot be removed, or if a shared directory has the sticky bit.
  */
 export async function claimDirectory(path: string): Promise<boolean> {
-  await makePrivateDirectory(path);
+  await createPrivateDirectory(path);
   const { mode } = await stat(path);
   if (process.platform === "win32" || (mode & othersMask) === 0) {
     return false;
@@ -52,7 +52,7 @@ export async function claimDirectory(path: string): Promise<boolean> {
  */
 export async function writeNewFile(path: string, content: string | Uint8Array): Promise<void> {
   const directory = dirname(path);
-  await makePrivateDirectory(directory);
+  await createPrivateDirectory(directory);
   const draft = join(directory, `.${randomBytes(8).toString("hex")}.draft`);
   try {
     const file = await open(draft, "wx", privateFileMode);
@@ -94,15 +94,15 @@ export async function closeFile(path: string): Promise<void> {
  * Runs a function that creates a file without a mode, such as a socket. In a worker thread the umask of the process
  * applies, because threads cannot change it.
  *
- * @param make creates the file synchronously.
+ * @param create creates the file synchronously.
  */
-export function withPrivateUmask<T>(make: () => T): T {
+export function withPrivateUmask<T>(create: () => T): T {
   if (!isMainThread) {
-    return make();
+    return create();
   }
   const before = process.umask(othersMask);
   try {
-    return make();
+    return create();
   } finally {
     process.umask(before);
   }

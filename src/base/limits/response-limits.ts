@@ -39,23 +39,23 @@ export function createListCutter<Item extends object>(): (list: readonly Item[],
   const weights = new WeakMap<Item, number>();
   const firstParts = new WeakMap<readonly Item[], ListPart<Item>>();
 
-  function weightOf(item: Item): number {
+  function sizeOf(item: Item): number {
     const known = weights.get(item);
     if (known !== undefined) {
       return known;
     }
-    const weight = estimateBytes(item);
+    const sizeBytes = estimateBytes(item);
     if (isImmutable(item)) {
-      weights.set(item, weight);
+      weights.set(item, sizeBytes);
     }
-    return weight;
+    return sizeBytes;
   }
 
   function cut(list: readonly Item[], offset: number): ListPart<Item> {
     let bytes = 0;
     let end = offset;
     while (end < list.length) {
-      bytes += weightOf(list[end]!);
+      bytes += sizeOf(list[end]!);
       if (bytes > maxListBytes && end > offset) {
         return { items: list.slice(offset, end), nextOffset: end };
       }

@@ -5,7 +5,7 @@
 import type { Logger } from "./log.js";
 import { errorMessage } from "../errors/error-message.js";
 
-export interface TroubleLogDeps {
+export interface ErrorThrottleDeps {
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly level?: "warn" | "error";
   /** Fields of every line. */
@@ -39,11 +39,11 @@ interface Kind {
 }
 
 /** Creates a throttle without errors. */
-export function createErrorThrottle(deps: TroubleLogDeps): ErrorThrottle {
+export function createErrorThrottle(deps: ErrorThrottleDeps): ErrorThrottle {
   const { log, level = "error", message, over, nowMs = Date.now } = deps;
   const kinds = new Map<string, Kind>();
   /** True if an error was logged since the last recovery. */
-  let isTold = false;
+  let isLogged = false;
   /** Number of errors of forgotten kinds that no line has counted. */
   let forgotten = 0;
 
@@ -65,7 +65,7 @@ export function createErrorThrottle(deps: TroubleLogDeps): ErrorThrottle {
       const kind = kinds.get(key);
       if (kind === undefined) {
         kinds.set(key, { more: 0, linedMs: now, lastMs: now });
-        isTold = true;
+        isLogged = true;
         log[level]({ ...deps.fields, ...fields, err: error }, message);
         return;
       }
@@ -74,14 +74,14 @@ export function createErrorThrottle(deps: TroubleLogDeps): ErrorThrottle {
       if (now - kind.linedMs >= lineEveryMs) {
         const { more } = kind;
         Object.assign(kind, { more: 0, linedMs: now });
-        isTold = true;
+        isLogged = true;
         log[level]({ ...deps.fields, more, problem: errorMessage(error) }, `${message} (${more} more times)`);
       }
     },
 
     well() {
-      if (isTold) {
-        isTold = false;
+      if (isLogged) {
+        isLogged = false;
         const more = [...kinds.values()].reduce((sum, kind) => sum + kind.more, forgotten);
         forgotten = 0;
         kinds.forEach((kind) => (kind.more = 0));

@@ -78,15 +78,15 @@ function withoutAddresses(message: string): string {
 /** Creates a ring of the latest items, limited in number and to the bytes that fit into one response. */
 function createRing<T extends object>(capacity: number): { push(item: T): void; items(): T[] } {
   const slots: { readonly item: T; readonly bytes: number }[] = [];
-  let heldBytes = 0;
+  let bufferedBytes = 0;
   return {
     push(item) {
       const bytes = estimateBytes(item);
-      while (slots.length >= capacity || (slots.length > 0 && heldBytes + bytes > maxListBytes)) {
-        heldBytes -= slots.shift()!.bytes;
+      while (slots.length >= capacity || (slots.length > 0 && bufferedBytes + bytes > maxListBytes)) {
+        bufferedBytes -= slots.shift()!.bytes;
       }
       slots.push({ item, bytes });
-      heldBytes += bytes;
+      bufferedBytes += bytes;
     },
     items: () => slots.map(({ item }) => item),
   };

@@ -14,7 +14,7 @@ export interface LogDestination {
 }
 
 /** Limit in bytes on the buffer for a slow reader. */
-const maxKeptBytes = 1_048_576;
+const maxBufferBytes = 1_048_576;
 const retryAfterMs = 100;
 
 /** Creates a destination that writes to a descriptor and leaves it open. */
@@ -22,8 +22,8 @@ export function openLogDestination(
   fd: number,
   write: (fd: number, bytes: Uint8Array) => number = writeSync,
 ): LogDestination {
-  const kept: Uint8Array[] = [];
-  let keptBytes = 0;
+  const buffered: Uint8Array[] = [];
+  let bufferedBytes = 0;
   let lost = 0;
   let timer: NodeJS.Timeout | undefined;
 
@@ -43,42 +43,42 @@ export function openLogDestination(
     return undefined;
   }
 
-  function putKept(): void {
-    for (let first = kept[0]; first !== undefined; first = kept[0]) {
+  function flushBuffered(): void {
+    for (let first = buffered[0]; first !== undefined; first = buffered[0]) {
       const rest = put(first);
-      keptBytes -= first.length - (rest?.length ?? 0);
+      bufferedBytes -= first.length - (rest?.length ?? 0);
       if (rest !== undefined) {
-        kept[0] = rest;
+        buffered[0] = rest;
         return;
       }
-      kept.shift();
+      buffered.shift();
     }
     clearInterval(timer);
     timer = undefined;
   }
 
-  function keep(bytes: Uint8Array, isBegun: boolean): void {
+  function buffer(bytes: Uint8Array, isStarted: boolean): void {
     // Complete a line that is partly written, so that lines stay separate.
-    if (keptBytes + bytes.length > maxKeptBytes && !isBegun) {
+    if (bufferedBytes + bytes.length > maxBufferBytes && !isStarted) {
       lost++;
       return;
     }
-    kept.push(bytes);
-    keptBytes += bytes.length;
-    timer ??= setInterval(putKept, retryAfterMs).unref();
+    buffered.push(bytes);
+    bufferedBytes += bytes.length;
+    timer ??= setInterval(flushBuffered, retryAfterMs).unref();
   }
 
-  process.once("exit", putKept);
+  process.once("exit", flushBuffered);
   return {
     write(line) {
       const bytes = Buffer.from(line);
-      if (kept.length > 0) {
-        keep(bytes, false);
+      if (buffered.length > 0) {
+        buffer(bytes, false);
         return;
       }
       const rest = put(bytes);
       if (rest !== undefined) {
-        keep(rest, rest.length < bytes.length);
+        buffer(rest, rest.length < bytes.length);
       }
     },
     lost: () => lost,

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../../config/config.js";
 import { createProcessErrors, watchProcess } from "../../health/process-errors.js";
 import { loadOrCreateNodeKey } from "../../base/crypto/node-key.js";
-import { makePrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
+import { createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { type RunningNode, startNode, type StartOptions } from "../../node/node.js";
 import { askNode, nodeUrl } from "../calls/ask-node.js";
 import type { PeerBody } from "../calls/peer-list.js";
@@ -104,7 +104,7 @@ async function startOne(
   const dataDir = dataDirOf(directory, index);
   const peersFile = join(dataDir, "peers.json");
   const seed = omniPorts[index === 0 ? 1 : 0];
-  await makePrivateDirectory(dataDir);
+  await createPrivateDirectory(dataDir);
   const peers = seed === undefined ? [] : [{ url: `https://127.0.0.1:${seed}` }];
   await writeFile(peersFile, JSON.stringify(peers), { mode: privateFileMode });
   const config = loadConfig({

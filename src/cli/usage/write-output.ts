@@ -1,7 +1,7 @@
 /** Writer for files that commands save. */
 import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { makePrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
+import { createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { ExitError, exitCodes } from "./errors.js";
 
 /**
@@ -11,7 +11,7 @@ import { ExitError, exitCodes } from "./errors.js";
  */
 export async function writeOutput(path: string, text: string): Promise<void> {
   try {
-    await makePrivateDirectory(dirname(path));
+    await createPrivateDirectory(dirname(path));
     await writeFile(path, text, { mode: privateFileMode });
   } catch (error) {
     throw new ExitError(`${path} cannot be written: ${(error as Error).message}.`, exitCodes.usage);

@@ -5,7 +5,7 @@
  *
  * Until then no other code may change these rows, and queries do not see the changes.
  */
-import { inTurns } from "../../base/async/yielding.js";
+import { runYielding } from "../../base/async/yielding.js";
 import type { BulkValue } from "./bulk-insert.js";
 import type { Queries } from "../queries/database.js";
 import { createTableQueries, type Side, type TableChanges, type TableShape, type WithinKey } from "./table-queries.js";
@@ -351,7 +351,7 @@ function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Ro
         return held.size > mostHeld || (!isWhole && changed.size > mostChanged);
       }),
     async store(): Promise<void> {
-      await queries.store(await inTurns(collectChanges(changedGroups, groupOf)));
+      await queries.store(await runYielding(collectChanges(changedGroups, groupOf)));
       for (const name of changedGroups) {
         const { held, isWhole } = groupOf(name);
         if (held.size > mostHeld) {

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import type { Database as SqliteConnection, default as Sqlite3, Statement } from "sqlite3";
 import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import { lazyRequire } from "../../base/async/lazy-require.js";
-import { claimFile, closeFile, makePrivateDirectory } from "../../base/files/private-files.js";
+import { claimFile, closeFile, createPrivateDirectory } from "../../base/files/private-files.js";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
 import { DatabaseError, type Lane, passing, type PreparedQuery, type QueryValue } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
@@ -50,7 +50,7 @@ const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous =
  * @throws DatabaseError
  */
 export async function openSqlite(path: string): Promise<ConnectionPools> {
-  await makePrivateDirectory(dirname(path)).catch((error: unknown) => {
+  await createPrivateDirectory(dirname(path)).catch((error: unknown) => {
     throw explainSqlite(path, error);
   });
   // SQLite creates the -wal and -shm files with the mode of this file.

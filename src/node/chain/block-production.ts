@@ -54,7 +54,7 @@ export function startBlockProduction(
     // Shown until a consensus process sends its first report.
     const reason = describeNoConsensus(authorities.length);
     core.warn("chain", reason);
-    chainHealth.tell("consensus", reason);
+    chainHealth.report("consensus", reason);
     return;
   }
   produceAlone(core, deps);
@@ -114,7 +114,7 @@ function produceAlone(
     stuckAfterMs,
     nowMs: () => performance.now(),
     onError: (error) => throttle.failed(error),
-    onStuck: (reason) => chainHealth.tell("block making", reason),
+    onStuck: (reason) => chainHealth.report("block making", reason),
   });
   onShutdown("the making of blocks", () => producer.stop());
 }

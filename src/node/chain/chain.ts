@@ -292,15 +292,15 @@ export function watchChainHealth({
     if (trouble === undefined) {
       log.info({ subsystem: "chain" }, "The database takes writes again");
     }
-    shared.tell("database", trouble && `The database takes no writes (${trouble}).`);
+    shared.report("database", trouble && `The database takes no writes (${trouble}).`);
   });
   bus.on("damageChanged", ({ sentence }) => {
     if (sentence === undefined) {
       log.info({ subsystem: "chain" }, "What was damaged in the database is right again");
     }
-    shared.tell("stored data", sentence);
+    shared.report("stored data", sentence);
   });
-  bus.on("consensusReported", ({ failure }) => shared.tell("consensus", failure));
+  bus.on("consensusReported", ({ failure }) => shared.report("consensus", failure));
   return shared;
 }
 

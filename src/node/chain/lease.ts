@@ -96,7 +96,7 @@ function renewPeriodically(
       return;
     }
     reported = message;
-    chainHealth.tell("lease", message);
+    chainHealth.report("lease", message);
     if (message === undefined) {
       log.info({ subsystem: "chain" }, "The database can be written to again");
     }

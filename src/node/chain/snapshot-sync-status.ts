@@ -22,7 +22,10 @@ export function whenSynced<Reads extends object>(reads: Reads, joining: Snapshot
     name,
     (...given: never[]) => {
       if (joining.isRunning()) {
-        throw new RpcError("STATE_NOT_READY", "The node has no state yet: it is syncing from a snapshot. Ask another node.");
+        throw new RpcError(
+          "STATE_NOT_READY",
+          "The node has no state yet: it is syncing from a snapshot. Ask another node.",
+        );
       }
       return read(...given);
     },

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { loadNodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
-import { makePrivateDirectory, writeNewFile } from "../../base/files/private-files.js";
+import { createPrivateDirectory, writeNewFile } from "../../base/files/private-files.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { syncDirectory } from "../../base/files/sync-path.js";
 import { version } from "../../base/version.js";
@@ -47,10 +47,10 @@ export async function makeBackup(deps: BackupDeps): Promise<BackupManifest> {
   }
   const parent = dirname(folder);
   const draft = join(parent, `.${basename(folder)}.${randomBytes(4).toString("hex")}.draft`);
-  await makePrivateDirectory(parent);
+  await createPrivateDirectory(parent);
   onDraft(draft);
   try {
-    await makePrivateDirectory(draft);
+    await createPrivateDirectory(draft);
     const made = await fill(draft, deps, keyPath);
     await syncDirectory(draft);
     await rename(draft, folder);

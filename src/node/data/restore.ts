@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { copyFile, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { loadNodeKey } from "../../base/crypto/node-key.js";
-import { claimDirectory, makePrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
+import { claimDirectory, createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { syncDirectory } from "../../base/files/sync-path.js";
 import type { Finding, Verification } from "../../base/errors/verification.js";
@@ -50,7 +50,7 @@ export async function restoreBackup({ folder, dataDir, verify, onCopied }: Resto
   const staging = join(dataDir, stagingName);
   await claimDirectory(dataDir);
   await rm(staging, { recursive: true, force: true });
-  await makePrivateDirectory(staging);
+  await createPrivateDirectory(staging);
   try {
     await copyFiles(folder, staging, manifest, onCopied);
     const saved = await check(staging, manifest, verify);

@@ -169,7 +169,7 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
       return leaveOut(row, reason);
     }
     try {
-      return await progress.take(row.name, () => row.run(needsOf(row)));
+      return await progress.runStep(row.name, () => row.run(needsOf(row)));
     } catch (error) {
       const { whenFailed } = row;
       if ((typeof whenFailed === "function" ? whenFailed(error) : whenFailed) === "end") {
@@ -201,7 +201,7 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
         }
         if (row.kind === "step") {
           // The boot is over, so an error of the step can no longer end it.
-          await progress.take(row.name, () => row.run(needsOf(row))).catch(() => undefined);
+          await progress.runStep(row.name, () => row.run(needsOf(row))).catch(() => undefined);
         } else if (isSubsystemName(row.name) && subsystems.get(row.name).status === SubsystemStatus.SKIPPED) {
           subsystems.set(row.name, { extra: { reason: row.notEnabled?.({}) } });
         }

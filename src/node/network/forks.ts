@@ -67,7 +67,7 @@ export async function watchForks(
 
   function show(): void {
     const [first] = book.open();
-    chainHealth.tell("evidence", whyStopped() ?? (first && describeFork(first)));
+    chainHealth.report("evidence", whyStopped() ?? (first && describeFork(first)));
   }
 
   if (config.recover && book.open().length > 0) {

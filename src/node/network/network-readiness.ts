@@ -64,7 +64,7 @@ export function createReadiness(
       // The chain has failed if the database is unavailable, rejects writes or is corrupt.
       subsystems.get("chain").status !== SubsystemStatus.FAILED &&
       isSynced() &&
-      !mainLoop.isDead() &&
+      !mainLoop.isStalled() &&
       forks.whyStopped() === undefined
     );
   }

@@ -44,7 +44,7 @@ export function watchClock(
   );
   return (timeMs = Date.now()) => {
     const reason = clock.whyAhead(Math.max(timeMs, earliestMs()));
-    chainHealth.tell("clock", reason);
+    chainHealth.report("clock", reason);
     return reason;
   };
 }
@@ -68,7 +68,7 @@ export function watchKeys(
       shown = reason;
       log.error({ subsystem: "chain" }, reason);
     }
-    chainHealth.tell(party, reason);
+    chainHealth.report(party, reason);
   }
 
   const keys = createKeyMonitor({

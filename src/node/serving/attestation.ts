@@ -53,10 +53,10 @@ export function createNodeAttestation({
       verifier = started;
       onShutdown("the verifier", () => started.stop());
       if (config.notaryUrl !== undefined) {
-        const watched = watchNotary(config.notaryUrl, ({ answers }) =>
-          log[answers ? "info" : "warn"](
+        const watched = watchNotary(config.notaryUrl, ({ isReachable }) =>
+          log[isReachable ? "info" : "warn"](
             { subsystem: "tlsnotary" },
-            `The notary ${answers ? "answers" : "does not answer"}`,
+            `The notary ${isReachable ? "answers" : "does not answer"}`,
           ),
         );
         notary = watched;

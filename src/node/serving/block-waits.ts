@@ -14,23 +14,23 @@ const retryAfterS = 1;
 export function createBlockWaits(
   { bus }: Pick<NodeCore, "bus">,
   chain: Pick<Chain, "head">,
-): (leastBlock: bigint) => Promise<void> | undefined {
+): (minBlock: bigint) => Promise<void> | undefined {
   const waiting = new Set<() => void>();
-  const look = (): void => waiting.forEach((lookAgain) => lookAgain());
-  bus.on("blockApplied", look);
-  bus.on("headFound", look);
+  const checkAll = (): void => waiting.forEach((check) => check());
+  bus.on("blockApplied", checkAll);
+  bus.on("headFound", checkAll);
 
-  return (leastBlock) => {
-    const isThere = (): boolean => (chain.head()?.number ?? -1n) >= leastBlock;
+  return (minBlock) => {
+    const isThere = (): boolean => (chain.head()?.number ?? -1n) >= minBlock;
     if (isThere()) {
       return undefined;
     }
     return new Promise((resolve, reject) => {
       const end = (): void => {
         clearTimeout(timer);
-        waiting.delete(lookAgain);
+        waiting.delete(check);
       };
-      const lookAgain = (): void => {
+      const check = (): void => {
         if (isThere()) {
           end();
           resolve();
@@ -42,7 +42,7 @@ export function createBlockWaits(
         const where = at === undefined ? "has no block yet" : `is at block ${at}`;
         reject(new RpcError("STATE_NOT_READY", `This node ${where}; try again in ${retryAfterS} s.`, retryAfterS));
       }, longestMs);
-      waiting.add(lookAgain);
+      waiting.add(check);
     });
   };
 }

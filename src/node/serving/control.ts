@@ -48,7 +48,7 @@ export async function openControl(
   const control = createControl({
     nowMs: Date.now,
     reportableNames,
-    onReport: (name, report) => takeReport(core, name, report),
+    onReport: (name, report) => applyReport(core, name, report),
     async addPeer(endpoint, identity) {
       if (core.config.role === "standby") {
         throw new RpcError("STATE_NOT_READY", "This node stands by and has no peers; add it to the node that writes.");
@@ -75,7 +75,7 @@ export async function openControl(
  * Called when another process reports the state of a subsystem. A report of the consensus process is about its part in
  * the chain.
  */
-function takeReport(
+function applyReport(
   { bus, subsystems }: Pick<NodeCore, "bus" | "subsystems">,
   name: ReportableName,
   report: Report,
@@ -183,10 +183,10 @@ async function clearSocket(path: string): Promise<void> {
 }
 
 function createTokenGate(token: string): Gate {
-  const wanted = Buffer.from(`Bearer ${token}`);
+  const expected = Buffer.from(`Bearer ${token}`);
   return createUnrestrictedGate((arrival) => {
-    const given = Buffer.from(arrival.header("authorization") ?? "");
-    if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {
+    const actual = Buffer.from(arrival.header("authorization") ?? "");
+    if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) {
       throw new RpcError("INVALID_TOKEN", "The header authorization must be Bearer and the token of the node.");
     }
   });

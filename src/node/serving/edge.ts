@@ -77,7 +77,7 @@ export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promis
         () => workers?.requests() ?? Promise.resolve([]),
       )
     : undefined;
-  const edge = createPublicEdge(core, { ...deps, requests: metrics, traces: () => traces }, boundsOf(core));
+  const edge = createPublicEdge(core, { ...deps, requests: metrics, traces: () => traces }, limitsOf(core));
   workers?.shareUsage(edge);
   if (config.identityMode === "trusted-header") {
     warn(
@@ -107,7 +107,7 @@ export interface PublicEdgeDeps {
 export function createPublicEdge(
   core: Pick<NodeCore, "bus" | "config" | "log" | "onShutdown" | "warn">,
   { facts, requests, traces }: PublicEdgeDeps,
-  bounds: ReturnType<typeof boundsOf>,
+  limits: ReturnType<typeof limitsOf>,
 ): Edge {
   const { config, log, warn, onShutdown } = core;
   const edge = createEdge({
@@ -119,9 +119,9 @@ export function createPublicEdge(
     },
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
-    ...bounds,
+    ...limits,
     isShared: countWorkers(config) > 0,
-    headersOf: tellBlock(facts.chain),
+    headersOf: createBlockHeaders(facts.chain),
     untilBlock: createBlockWaits(core, facts.chain),
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
     ...((requests ?? config.otlpEndpoint) !== undefined && {
@@ -149,8 +149,8 @@ const ofBlocks: ReadonlySet<object> = new Set([ChainService, StorageService, ZkS
  * Creates the `Gatehouse-Block` header for reads of data that blocks change. The response contains all changes up to
  * that block, and may contain changes of later blocks.
  */
-function tellBlock(chain: Pick<Chain, "head">): (method: ServedMethod) => readonly string[] {
-  let told: { readonly number: bigint; readonly headers: readonly string[] } | undefined;
+function createBlockHeaders(chain: Pick<Chain, "head">): (method: ServedMethod) => readonly string[] {
+  let cached: { readonly number: bigint; readonly headers: readonly string[] } | undefined;
   return ({ desc }) => {
     const number = chain.head()?.number;
     if (
@@ -160,10 +160,10 @@ function tellBlock(chain: Pick<Chain, "head">): (method: ServedMethod) => readon
     ) {
       return [];
     }
-    if (told?.number !== number) {
-      told = { number, headers: ["Gatehouse-Block", String(number)] };
+    if (cached?.number !== number) {
+      cached = { number, headers: ["Gatehouse-Block", String(number)] };
     }
-    return told.headers;
+    return cached.headers;
   };
 }
 
@@ -173,7 +173,7 @@ function tellBlock(chain: Pick<Chain, "head">): (method: ServedMethod) => readon
  * @param processes number of processes that serve the port. Each gets its part of the totals; the limits for an
  *   address are not divided.
  */
-export function boundsOf(
+export function limitsOf(
   {
     config: { connectionsPerAddress, streamsPerAddress },
     memory,

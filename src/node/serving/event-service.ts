@@ -37,7 +37,7 @@ export function createNodeEvents(
     head,
     maxBytes: memory.eventBytes,
   });
-  const events = createEvents({ head, log, checkKept: checkRetained });
+  const events = createEvents({ head, log, checkRetained });
   bus.on("blockApplied", () => events.wake());
   bus.on("headFound", ({ isLeap }) => {
     if (isLeap) {
@@ -47,8 +47,8 @@ export function createNodeEvents(
   });
   bus.on("transactionRejected", (rejection) => events.rejected(rejection));
   bus.on("headStated", () => {
-    const newest = chain.head();
-    const signed = newest && heads.latestSignedHead(newest.hash);
+    const latest = chain.head();
+    const signed = latest && heads.latestSignedHead(latest.hash);
     if (signed !== undefined) {
       events.headSigned(fromBinary(HeadStatementSchema, signed.statement), signed);
     }

@@ -21,7 +21,7 @@ export interface NodeHealth {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
   readonly readiness: ReturnType<typeof createReadiness>;
-  readonly isMainLoopDead: () => boolean;
+  readonly isMainLoopStalled: () => boolean;
   /** Sets the sources. Before that, pending transactions cannot be counted, so the node counts as failing. */
   readFrom(deps: NodeHealthDeps): void;
 }
@@ -34,10 +34,10 @@ const countMaxAgeMs = 900;
 const countTimeoutMs = 1_000;
 
 /** Matches problems that mean that the database does not respond: no connection, a lost connection, or a timeout. */
-const noAnswer = /^(E[A-Z]+|08...|57P..|no answer .*|no connection)$/;
+const noResponse = /^(E[A-Z]+|08...|57P..|no answer .*|no connection)$/;
 
 function describeReads(problem: string): string {
-  return `The database ${noAnswer.test(problem) ? "does not answer" : "cannot be read"} (${problem}).`;
+  return `The database ${noResponse.test(problem) ? "does not answer" : "cannot be read"} (${problem}).`;
 }
 
 export function createNodeHealth(
@@ -47,7 +47,7 @@ export function createNodeHealth(
   const { lifecycle, progress, subsystems, processErrors } = core;
   let deps: NodeHealthDeps | undefined;
   let pendingCount: BoundedProbe | undefined;
-  const isMainLoopDead = (): boolean => deps?.mainLoop.isDead() ?? false;
+  const isMainLoopStalled = (): boolean => deps?.mainLoop.isStalled() ?? false;
   const takeSnapshot = createTakeSnapshot({
     version,
     versionName: codename,
@@ -56,15 +56,15 @@ export function createNodeHealth(
     isAccepting: () => deps?.isAccepting() ?? false,
     boot: progress,
     subsystems,
-    mainLoop: { heartbeat: () => deps?.mainLoop.heartbeat() ?? noHeartbeat, isDead: isMainLoopDead },
+    mainLoop: { heartbeat: () => deps?.mainLoop.heartbeat() ?? noHeartbeat, isStalled: isMainLoopStalled },
     processErrors,
     pendingCount: { read: () => pendingCount?.read() ?? null },
   });
   return {
     takeSnapshot,
     feed: createHealthFeed(takeSnapshot),
-    readiness: createReadiness({ isMainLoopDead, isStopping: lifecycle.isStopping }),
-    isMainLoopDead,
+    readiness: createReadiness({ isMainLoopStalled, isStopping: lifecycle.isStopping }),
+    isMainLoopStalled,
     readFrom(given) {
       const { store, database } = given;
       pendingCount = createBoundedProbe({
@@ -72,8 +72,8 @@ export function createNodeHealth(
         maxAgeMs: countMaxAgeMs,
         timeoutMs: countTimeoutMs,
         nowMs: () => performance.now(),
-        isSilent: () => [database, database.mempool].some(({ stalledMs }) => stalledMs() >= countTimeoutMs),
-        onChange: (problem) => chainHealth.tell("database reads", problem && describeReads(problem)),
+        isStalled: () => [database, database.mempool].some(({ stalledMs }) => stalledMs() >= countTimeoutMs),
+        onChange: (problem) => chainHealth.report("database reads", problem && describeReads(problem)),
       });
       deps = given;
     },

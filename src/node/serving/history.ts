@@ -34,7 +34,7 @@ export function createNodeHistory({ config }: Pick<NodeCore, "config">): NodeHis
 }
 
 /** Adds points to the history until the node stops. */
-export function keepHistory(
+export function recordHistory(
   { bus, log, onShutdown }: Pick<NodeCore, "bus" | "log" | "onShutdown">,
   { history }: NodeHistory,
   deps: NodeHistoryDeps,
@@ -45,9 +45,9 @@ export function keepHistory(
     fields: { subsystem: "metrics" },
     message: "A point of the history could not be taken",
   });
-  const looks = startPeriodicTask(
+  const timer = startPeriodicTask(
     async () => {
-      const point = await takePoint(deps);
+      const point = await samplePoint(deps);
       history.add(point);
       bus.emit("historyTaken", point);
     },
@@ -55,10 +55,10 @@ export function keepHistory(
     (error) => failures.failed(error),
     firstAfterMs,
   );
-  onShutdown("the history", () => looks.stop());
+  onShutdown("the history", () => timer.stop());
 }
 
-async function takePoint({ health, chain, network }: NodeHistoryDeps): Promise<HistoryPoint> {
+async function samplePoint({ health, chain, network }: NodeHistoryDeps): Promise<HistoryPoint> {
   const { status = HealthStatus.UNSPECIFIED, mempoolSize } = await health.takeSnapshot();
   const [head, peerBlock] = [chain.head()?.number, network.peerBlock()];
   return {

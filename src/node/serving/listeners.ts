@@ -23,7 +23,7 @@ import {
 import type { ServedService } from "../../rpc/service.js";
 import { version } from "../../base/version.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { boundsOf } from "./edge.js";
+import { limitsOf } from "./edge.js";
 import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
 import { createStateTags } from "./state-tags.js";
@@ -96,14 +96,14 @@ export async function openRpcPort(
   const { workers } = deps;
   // With workers, this process serves only the requests that other servers hand over, if any.
   let own: RpcServer<NodeApplication> | undefined;
-  const makeOwn = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, deps));
+  const createOwn = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, deps));
   const handOver = (): RpcServer<NodeApplication> => {
     if (own === undefined) {
-      drainOnStop(core, "what others hand over", makeOwn());
+      drainOnStop(core, "what others hand over", createOwn());
     }
-    return makeOwn();
+    return createOwn();
   };
-  const listener = drainedOnce(workers?.listener(deps) ?? makeOwn());
+  const listener = drainedOnce(workers?.listener(deps) ?? createOwn());
   const rpcPort = await open(core, "rpc", listener, config.rpcPort, "--rpc-port");
   addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
   addresses.connectionString = parseConnectionString(config.publicUrl ?? addresses.rpcUrl);
@@ -157,7 +157,7 @@ export async function openInternalPort(core: NodeCore, { services, key, genesis 
     network: genesis?.hash,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
-    ...boundsOf(core),
+    ...limitsOf(core),
     onAccess: () => undefined,
     onUntrustedForwarding: () => undefined,
   });

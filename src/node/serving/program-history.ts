@@ -7,7 +7,7 @@ import type { ChainStore } from "../../chain/blocks/store.js";
 import type { ProgramChange, ReadProgramHistory } from "../../storage/programs/history.js";
 
 /** Limit in bytes on the transaction bodies that are read for a page. A page shows only a small part of them. */
-const mostBodyBytes = 4 * 1024 * 1024;
+const maxBodyBytes = 4 * 1024 * 1024;
 
 /** Creates the function that reads a page of the history. */
 export function createProgramHistory(
@@ -19,7 +19,7 @@ export function createProgramHistory(
         ...{ store, pageSize, signal },
         of: { program: address },
         before: before ?? newestPlace,
-        mostBytes: mostBodyBytes,
+        mostBytes: maxBodyBytes,
       }),
       store.indexedFrom(),
       store.lowestBlock(),

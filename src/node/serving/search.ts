@@ -30,16 +30,16 @@ export function createFinders({ chain, store, programs, tree, nullifiers }: Sear
     block: (number) => findBlock(number ?? chain.head()?.number ?? 0n),
 
     async blockByHash(hash) {
-      const weight = await store.weighBlock({ hash });
-      return weight && (await findBlock(weight.number));
+      const estimate = await store.weighBlock({ hash });
+      return estimate && (await findBlock(estimate.number));
     },
 
     async transaction(hash) {
-      const fate = await store.fate(hash);
+      const status = await store.fate(hash);
       return (
-        fate && {
-          ...{ hash, status: statuses[fate.status] },
-          ...(fate.status === "included" && { blockNumber: fate.blockNumber }),
+        status && {
+          ...{ hash, status: statuses[status.status] },
+          ...(status.status === "included" && { blockNumber: status.blockNumber }),
         }
       );
     },

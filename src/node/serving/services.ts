@@ -132,10 +132,10 @@ export function createEarlyServices(
   core: Pick<NodeCore, "addresses" | "config" | "logLines" | "subsystems">,
   { health, edgeStats, attestation }: EarlyServicesDeps,
 ) {
-  const { takeSnapshot, feed, readiness, isMainLoopDead } = health;
+  const { takeSnapshot, feed, readiness, isMainLoopStalled } = health;
   const { config, subsystems, addresses, logLines } = core;
   return {
-    health: createHealthService({ takeSnapshot, feed, isMainLoopDead, readiness }),
+    health: createHealthService({ takeSnapshot, feed, isMainLoopStalled, readiness }),
     grpcHealth: createGrpcHealthService({
       takeSnapshot,
       feed,

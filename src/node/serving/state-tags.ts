@@ -30,8 +30,8 @@ export function createStateTags({ chain, heads, genesis }: StateTagsDeps): State
     ),
   );
   return {
-    tagOf(madeOf) {
-      if (madeOf === Caching.NETWORK) {
+    tagOf(cachingRule) {
+      if (cachingRule === Caching.NETWORK) {
         const network = genesis();
         return (ofNetwork ??= network && tagOf(build, "network", network.hash));
       }
@@ -39,7 +39,7 @@ export function createStateTags({ chain, heads, genesis }: StateTagsDeps): State
       if (head === undefined) {
         return undefined;
       }
-      return madeOf === Caching.HEAD ? ofHead(head, heads.latestSignedHead(head.hash)) : ofState(head, undefined);
+      return cachingRule === Caching.HEAD ? ofHead(head, heads.latestSignedHead(head.hash)) : ofState(head, undefined);
     },
   };
 }
@@ -62,11 +62,13 @@ function tagOf(build: string, name: string, ...of: readonly (string | Uint8Array
 }
 
 /** Caches the last tag. Compares heads and statements by identity, because a change creates a new object. */
-function onceForEach(make: (head: Head, statement: Statement) => string): (head: Head, statement: Statement) => string {
+function onceForEach(
+  create: (head: Head, statement: Statement) => string,
+): (head: Head, statement: Statement) => string {
   let last: { readonly head: Head; readonly statement: Statement; readonly tag: string } | undefined;
   return (head, statement) => {
     if (last?.head !== head || last.statement !== statement) {
-      last = { head, statement, tag: make(head, statement) };
+      last = { head, statement, tag: create(head, statement) };
     }
     return last.tag;
   };

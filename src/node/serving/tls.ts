@@ -20,7 +20,7 @@ export interface NodeTls {
   /** Returns the expiry of the current certificate in Unix milliseconds; undefined for cleartext. */
   readonly notAfterMs: () => number | undefined;
   /** Registers a function that is called with each new certificate and its key. */
-  onRenewed(take: (credentials: TlsCredentials) => void): void;
+  onRenewed(apply: (credentials: TlsCredentials) => void): void;
 }
 
 /**
@@ -68,16 +68,16 @@ export async function openTls(
     };
   }
   const followed = followTlsFiles({ paths, first, log, nowMs: Date.now });
-  const looks = startPeriodicTask(
-    () => followed.look(),
+  const timer = startPeriodicTask(
+    () => followed.check(),
     readEveryMs,
     () => undefined,
   );
-  bus.on("reloadAsked", () => void followed.look("asked"));
+  bus.on("reloadAsked", () => void followed.check("requested"));
   onShutdown("the watch over the certificate", () => {
     followed.stop();
     // Not awaited: a file system that hangs must not delay the shutdown.
-    void looks.stop();
+    void timer.stop();
   });
   return followed;
 }
@@ -101,7 +101,7 @@ export interface FollowedTls extends NodeTls {
    * Reads the files, after all reads in progress. Never rejects. Logs a known result again only if the operator
    * requested the read.
    */
-  look(why?: "asked"): Promise<void>;
+  check(why?: "requested"): Promise<void>;
   /** Ignores all later results, also those of a read in progress. */
   stop(): void;
 }
@@ -115,22 +115,22 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
   let isStopped = false;
   let underWay = Promise.resolve();
 
-  async function lookNow(isAsked: boolean): Promise<void> {
+  async function checkNow(isRequested: boolean): Promise<void> {
     try {
-      take(await readTlsFiles(paths), isAsked);
+      apply(await readTlsFiles(paths), isRequested);
     } catch (error) {
-      complain(error, isAsked);
+      complain(error, isRequested);
     }
     warnOfExpiry();
   }
 
-  function take(found: TlsFiles, isAsked: boolean): void {
+  function apply(found: TlsFiles, isRequested: boolean): void {
     if (isStopped) {
       return;
     }
     const { cert, key } = served.credentials;
     if (found.credentials.cert === cert && found.credentials.key === key) {
-      if (isAsked || problem !== undefined) {
+      if (isRequested || problem !== undefined) {
         log.info({ subsystem }, "The certificate is the one that is served already");
       }
     } else {
@@ -141,9 +141,9 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
     problem = undefined;
   }
 
-  function complain(error: unknown, isAsked: boolean): void {
+  function complain(error: unknown, isRequested: boolean): void {
     const message = errorMessage(error);
-    if (!isStopped && (isAsked || message !== problem)) {
+    if (!isStopped && (isRequested || message !== problem)) {
       const file = error instanceof TlsFilesError ? error.file : undefined;
       log.warn({ subsystem, file }, `The certificate that is served stays, and its files are read again: ${message}`);
     }
@@ -162,7 +162,7 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
     credentials: () => served.credentials,
     notAfterMs: () => Date.parse(served.certificate.validTo),
     onRenewed: (renew) => void takers.push(renew),
-    look: (why) => (underWay = underWay.then(() => lookNow(why === "asked"))),
+    check: (why) => (underWay = underWay.then(() => checkNow(why === "requested"))),
     stop() {
       isStopped = true;
     },

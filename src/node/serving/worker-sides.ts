@@ -42,22 +42,22 @@ export interface WorkerLine {
 }
 
 /** Functions of a node that a worker calls. */
-export interface NodeSide extends Forwarding {
-  readonly tells: {
+export interface NodeHandlers extends Forwarding {
+  readonly notifications: {
     usage(usage: SharedUsage): void;
     vitals(vitals: WorkerVitals): void;
     log(line: WorkerLine): void;
     /** Reports the corruption that the worker has found in the database; undefined once none is left. */
-    damage(sentence: string | undefined): void;
+    corruption(message: string | undefined): void;
     /** Reports an uncaught error. */
     uncaught(error: { readonly kind: Parameters<ProcessErrors["count"]>[0]; readonly message: string }): void;
   };
 }
 
 /** Functions of a worker that its node calls. */
-export interface WorkerSide {
+export interface WorkerHandlers {
   readonly calls: {
-    start(given: { readonly start: WorkerStart; readonly address: ListenAddress }): Promise<void>;
+    start(options: { readonly start: WorkerStart; readonly address: ListenAddress }): Promise<void>;
     serve(booted: WorkerBooted): Promise<void>;
     drain(graceMs: number): Promise<void>;
     /** Returns the usage of the worker's clients. */
@@ -66,7 +66,7 @@ export interface WorkerSide {
     requests(none: undefined): Promise<RequestCounts>;
   };
   readonly streams: Readonly<Record<string, never>>;
-  readonly tells: {
+  readonly notifications: {
     usage(usage: SharedUsage): void;
     /** Notifies the worker of a new block. */
     block(none: undefined): void;

@@ -8,14 +8,14 @@ import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import type { RequestCounts } from "../../metrics/metrics.js";
 import type { RpcListener } from "../../rpc/port/listen.js";
 import type { ServedService } from "../../rpc/service.js";
-import { answerForwarded } from "../../workers/forward.js";
+import { createForwardHandlers } from "../../workers/forward.js";
 import { createProcessPool, type PoolWorker, type ProcessPool } from "../../workers/pool.js";
 import { createUsageSharing, shareEveryMs, type UsageParty } from "../../workers/usage.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
 import { countWorkers } from "../lifecycle/worker-count.js";
-import type { NodeSide, WorkerBooted, WorkerSide, WorkerStart, WorkerVitals } from "./worker-sides.js";
+import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart, WorkerVitals } from "./worker-sides.js";
 
 /** Services and data for the workers. */
 export interface WorkersDeps {
@@ -49,7 +49,7 @@ export interface NodeWorkers {
 }
 
 /** Time in milliseconds that a worker may take for its response. */
-const answerWithinMs = 500;
+const responseTimeoutMs = 500;
 
 /** Creates the workers; undefined if the node's own process serves the public port. */
 export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
@@ -60,16 +60,16 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
   const { onShutdown } = core;
   const sharing = createUsageSharing();
   const vitals = new Map<number, WorkerVitals>();
-  let pool: ProcessPool<WorkerSide> | undefined;
+  let pool: ProcessPool<WorkerHandlers> | undefined;
   let publicKey = "";
-  const running = (): readonly PoolWorker<WorkerSide>[] => pool?.workers() ?? [];
-  const shares = setInterval(() => sharing.share(), shareEveryMs);
-  onShutdown("what workers share", () => clearInterval(shares));
+  const running = (): readonly PoolWorker<WorkerHandlers>[] => pool?.workers() ?? [];
+  const shareTimer = setInterval(() => sharing.share(), shareEveryMs);
+  onShutdown("what workers share", () => clearInterval(shareTimer));
 
   return {
     listener(parts) {
       pool = createNodePool(core, parts, { count, sharing, vitals, publicKey: () => publicKey });
-      tellWorkers(core, parts, running);
+      notifyWorkers(core, parts, running);
       return pool;
     },
     async serve(key) {
@@ -78,17 +78,17 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
     },
     state: () => ({
       ...(pool?.state() ?? { running: 0, configured: count, restarts: 0 }),
-      vitals: Object.fromEntries([...vitals].map(([name, told]) => [String(name), told])),
+      vitals: Object.fromEntries([...vitals].map(([name, reported]) => [String(name), reported])),
     }),
     async addTo(own) {
-      return (await askAll(running(), ({ wire }) => wire.call("edgeStats", undefined))).reduce(add, own);
+      return (await callAll(running(), ({ channel }) => channel.call("edgeStats", undefined))).reduce(add, own);
     },
-    requests: () => askAll(running(), ({ wire }) => wire.call("requests", undefined)),
+    requests: () => callAll(running(), ({ channel }) => channel.call("requests", undefined)),
     shareUsage(edge) {
       const party: UsageParty = { receive: (usage) => edge.receiveUsage(usage) };
       sharing.join(party);
-      const looks = setInterval(() => sharing.report(party, edge.drainUsage()), shareEveryMs);
-      onShutdown("what the edge shares", () => clearInterval(looks));
+      const reportTimer = setInterval(() => sharing.report(party, edge.drainUsage()), shareEveryMs);
+      onShutdown("what the edge shares", () => clearInterval(reportTimer));
     },
   };
 }
@@ -104,30 +104,30 @@ function createNodePool(
   core: NodeCore,
   { services, facts: { chain, heads }, history, chainHealth }: WorkersDeps,
   { count, sharing, vitals, publicKey }: Shared,
-): ProcessPool<WorkerSide> {
+): ProcessPool<WorkerHandlers> {
   const { config, log, subsystems, onInternalError } = core;
-  const forwarding = answerForwarded(services);
-  const parties = new Map<PoolWorker<WorkerSide>, UsageParty>();
-  const sideFor = (self: () => PoolWorker<WorkerSide>): NodeSide => ({
+  const forwarding = createForwardHandlers(services);
+  const parties = new Map<PoolWorker<WorkerHandlers>, UsageParty>();
+  const handlersFor = (self: () => PoolWorker<WorkerHandlers>): NodeHandlers => ({
     ...forwarding,
-    tells: {
+    notifications: {
       usage(usage) {
         const party = parties.get(self());
         if (party !== undefined) {
           sharing.report(party, usage);
         }
       },
-      vitals(told) {
-        vitals.set(self().name, told);
+      vitals(reported) {
+        vitals.set(self().name, reported);
         show();
       },
       log: ({ level, fields, message }) => log[level]({ ...fields, worker: self().name }, message),
-      damage: (sentence) => chainHealth.tell(`stored data, met by worker ${self().name}`, sentence),
+      corruption: (message) => chainHealth.report(`stored data, met by worker ${self().name}`, message),
       uncaught: ({ kind, message }) => core.processErrors.count(kind, new Error(message)),
     },
   });
-  const pool = createProcessPool<WorkerStart, WorkerBooted, WorkerSide>({
-    ...{ count, log, sideFor },
+  const pool = createProcessPool<WorkerStart, WorkerBooted, WorkerHandlers>({
+    ...{ count, log, handlersFor },
     module: new URL("../worker-process.js", import.meta.url),
     start: () => ({ config, overload: core.overload, stateHeadEveryMs: core.stateHeadEveryMs }),
     booted() {
@@ -141,7 +141,7 @@ function createNodePool(
       };
     },
     onJoin(worker) {
-      const party = { receive: (usage: Parameters<UsageParty["receive"]>[0]) => worker.wire.tell("usage", usage) };
+      const party = { receive: (usage: Parameters<UsageParty["receive"]>[0]) => worker.channel.notify("usage", usage) };
       parties.set(worker, party);
       sharing.join(party);
     },
@@ -149,7 +149,7 @@ function createNodePool(
       sharing.leave(parties.get(worker)!);
       parties.delete(worker);
       vitals.delete(worker.name);
-      chainHealth.tell(`stored data, met by worker ${worker.name}`, undefined);
+      chainHealth.report(`stored data, met by worker ${worker.name}`, undefined);
     },
     onState({ running }, problem) {
       // During the boot, the boot itself sets the status.
@@ -183,27 +183,27 @@ function createNodePool(
 }
 
 /** Forwards the events of the node that workers need. */
-function tellWorkers(
+function notifyWorkers(
   { bus }: Pick<NodeCore, "bus">,
   { facts: { chain, heads } }: Pick<WorkersDeps, "facts">,
-  running: () => readonly PoolWorker<WorkerSide>[],
+  running: () => readonly PoolWorker<WorkerHandlers>[],
 ): void {
-  const tellAll = (tell: (wire: PoolWorker<WorkerSide>["wire"]) => void): void =>
-    running().forEach(({ wire }) => tell(wire));
-  const tellBlock = (): void => tellAll((wire) => wire.tell("block", undefined));
-  bus.on("blockApplied", tellBlock);
-  bus.on("headFound", tellBlock);
+  const notifyAll = (send: (channel: PoolWorker<WorkerHandlers>["channel"]) => void): void =>
+    running().forEach(({ channel }) => send(channel));
+  const notifyBlock = (): void => notifyAll((channel) => channel.notify("block", undefined));
+  bus.on("blockApplied", notifyBlock);
+  bus.on("headFound", notifyBlock);
   bus.on("headStated", () => {
     const head = chain.head();
     const stated = head && heads.latestSignedHead(head.hash);
     if (stated !== undefined) {
       const signed = toBinary(SignedHeadSchema, stated);
-      tellAll((wire) => wire.tell("headStated", signed));
+      notifyAll((channel) => channel.notify("headStated", signed));
     }
   });
-  bus.on("transactionRejected", (rejection) => tellAll((wire) => wire.tell("rejected", rejection)));
-  bus.on("historyTaken", (point) => tellAll((wire) => wire.tell("historyTaken", point)));
-  bus.on("reloadAsked", () => tellAll((wire) => wire.tell("reload", undefined)));
+  bus.on("transactionRejected", (rejection) => notifyAll((channel) => channel.notify("rejected", rejection)));
+  bus.on("historyTaken", (point) => notifyAll((channel) => channel.notify("historyTaken", point)));
+  bus.on("reloadAsked", () => notifyAll((channel) => channel.notify("reload", undefined)));
 }
 
 /**
@@ -222,20 +222,20 @@ function add(a: EdgeStats, b: EdgeStats): EdgeStats {
 }
 
 /** Calls all workers. Returns the results of those that respond in time. */
-async function askAll<T>(
-  workers: readonly PoolWorker<WorkerSide>[],
-  ask: (worker: PoolWorker<WorkerSide>) => Promise<T>,
+async function callAll<T>(
+  workers: readonly PoolWorker<WorkerHandlers>[],
+  call: (worker: PoolWorker<WorkerHandlers>) => Promise<T>,
 ): Promise<T[]> {
-  const answers = await Promise.all(workers.map((worker) => within(answerWithinMs, ask(worker))));
-  return answers.filter((answer) => answer !== undefined) as T[];
+  const results = await Promise.all(workers.map((worker) => within(responseTimeoutMs, call(worker))));
+  return results.filter((result) => result !== undefined) as T[];
 }
 
 /** Returns the outcome of the work; undefined if it fails or takes longer than `ms` milliseconds. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));
+  const timeout = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));
   try {
-    return await Promise.race([work, tooLate]);
+    return await Promise.race([work, timeout]);
   } catch {
     return undefined;
   } finally {

@@ -35,7 +35,7 @@ export interface MainLoop {
    * Returns true if the loop has exited, or if the last tick is older than max(3 intervals, 30 s). False before the
    * start.
    */
-  isDead(): boolean;
+  isStalled(): boolean;
 }
 
 /** Creates a loop without starting it. */
@@ -85,7 +85,7 @@ export function createMainLoop(deps: MainLoopDeps): MainLoop {
         exitReason: liveness.exitReason(),
       };
     },
-    isDead: () => liveness.isDead(),
+    isStalled: () => liveness.isStalled(),
   };
 }
 
@@ -119,21 +119,21 @@ function createLiveness({ intervalMs, nowMs, onLife }: MainLoopDeps) {
   let reportedStalled = false;
   let watchdog: NodeJS.Timeout | undefined;
 
-  function isDead(): boolean {
+  function isStalled(): boolean {
     const sinceMs = lastBeatMs ?? startedMs;
     return exitReason !== undefined || (sinceMs !== undefined && nowMs() - sinceMs > stalledAfterMs);
   }
 
   function report(): void {
-    const isStalled = isDead();
-    if (isStalled !== reportedStalled) {
-      reportedStalled = isStalled;
-      onLife(isStalled ? (exitReason ?? `no tick for more than ${stalledAfterMs / 1000} s`) : undefined);
+    const stalled = isStalled();
+    if (stalled !== reportedStalled) {
+      reportedStalled = stalled;
+      onLife(stalled ? (exitReason ?? `no tick for more than ${stalledAfterMs / 1000} s`) : undefined);
     }
   }
 
   return {
-    isDead,
+    isStalled,
     report,
     lastBeatMs: () => lastBeatMs,
     exitReason: () => exitReason,

@@ -1,7 +1,7 @@
 /** Descriptions of the values that request fields accept. */
 import { type DescField, getOption, ScalarType } from "@bufbuild/protobuf";
 import { bounds, latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { latestWord } from "../../base/latest-block.js";
+import { latestKeyword } from "../../base/latest-block.js";
 import { formOf } from "./text-forms.js";
 
 /** Range of an integer field. */
@@ -49,7 +49,7 @@ function typeRange(type: ScalarType): Range | undefined {
 export function expectationOf(field: DescField, wordOf: (number: number) => string): string {
   const range = rangeOf(field);
   if (range !== undefined) {
-    return `a whole number from ${range.min} to ${range.max}${getOption(field, latest) ? `, or ${latestWord}` : ""}`;
+    return `a whole number from ${range.min} to ${range.max}${getOption(field, latest) ? `, or ${latestKeyword}` : ""}`;
   }
   if (field.enum !== undefined) {
     const numbers = field.enum.values.map(({ number }) => number).filter((number) => number !== 0);

@@ -3,7 +3,7 @@
  */
 import { type DescMessage, getOption, type JsonValue } from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { latestBlock, latestWord } from "../../base/latest-block.js";
+import { latestBlock, latestKeyword } from "../../base/latest-block.js";
 import { RpcError } from "../errors.js";
 import { findFault, findUnknownWord, namesIn } from "./json-faults.js";
 import { parseJson } from "./parse-json.js";
@@ -55,7 +55,7 @@ function withoutWords(input: DescMessage, json: JsonValue): JsonValue {
   const replaced: Record<string, JsonValue> = {};
   for (const field of input.fields) {
     for (const name of getOption(field, latest) ? namesIn(json, field) : []) {
-      if (json[name] === latestWord) {
+      if (json[name] === latestKeyword) {
         replaced[name] = `${latestBlock}`;
       }
     }

@@ -10,7 +10,7 @@ import {
   raw_json,
   unwrap,
 } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { latestWord } from "../../base/latest-block.js";
+import { latestKeyword } from "../../base/latest-block.js";
 import type { CommentOf } from "./comments.js";
 import { enumWords } from "../codec/enum-words.js";
 import { isRequired, mayBeUnset } from "../codec/presence.js";
@@ -142,7 +142,7 @@ function boundedSchema(field: DescField, integer64: string | readonly string[]):
 
 /** Adds the word for the latest block to the schema of a block number, if the contract permits the word. */
 function orLatest(field: DescField, schema: JsonSchema): JsonSchema {
-  return getOption(field, latest) ? { anyOf: [schema, { type: "string", const: latestWord }] } : schema;
+  return getOption(field, latest) ? { anyOf: [schema, { type: "string", const: latestKeyword }] } : schema;
 }
 
 /** @param integer64 types of a 64-bit number. */

@@ -13,7 +13,7 @@ import {
 } from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { makeImmutable } from "../../base/caches/immutable.js";
-import { latestBlock, latestWord } from "../../base/latest-block.js";
+import { latestBlock, latestKeyword } from "../../base/latest-block.js";
 import { RpcError } from "../errors.js";
 import { enumWords } from "../codec/enum-words.js";
 import { expectationOf, type Range, rangeOf } from "../codec/expectations.js";
@@ -173,7 +173,7 @@ function textReader(field: DescField, words: ReadonlyMap<number, string>): Parse
       const value = readInteger(text, range);
       return value === undefined || isLarge ? value : Number(value);
     };
-    return getOption(field, latest) ? (text) => (text === latestWord ? latestBlock : number(text)) : number;
+    return getOption(field, latest) ? (text) => (text === latestKeyword ? latestBlock : number(text)) : number;
   }
   switch (field.scalar) {
     case ScalarType.STRING:

@@ -3,7 +3,7 @@
  * text. Another thread therefore starts as soon as the node knows that a block will write the document.
  */
 import { targetAddress } from "../../base/program-address.js";
-import { inTurns } from "../../base/async/yielding.js";
+import { runYielding } from "../../base/async/yielding.js";
 import { buildTree, type ChangedTree } from "../../tree/change.js";
 import { pageTexts } from "../../tree/page-store.js";
 import type { ObjectParts } from "../../tree/state-format.js";
@@ -19,8 +19,8 @@ const asideLength = 64 * 1024;
 
 /** Builds the field tree of an object of any size, yielding to the event loop between portions. */
 export async function buildFields(text: string): Promise<ObjectParts & Pick<ChangedTree, "pages">> {
-  const { leaves, lastKey, tailHash } = await inTurns(fieldsOfObject(text));
-  const { root: fieldsRoot, pages } = await inTurns(buildTree(leaves));
+  const { leaves, lastKey, tailHash } = await runYielding(fieldsOfObject(text));
+  const { root: fieldsRoot, pages } = await runYielding(buildTree(leaves));
   return { fieldsRoot, lastKey, tailHash, pages };
 }
 

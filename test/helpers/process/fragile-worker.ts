@@ -1,7 +1,7 @@
 /** A worker process that says what it was told to, then dies, or never starts to listen. */
 import { appendFileSync } from "node:fs";
 import { openIpcChannel, type IpcHandlers } from "../../../src/workers/ipc.js";
-import type { PoolSide, WorkerSide } from "../../../src/workers/pool.js";
+import type { PoolHandlers, WorkerHandlers } from "../../../src/workers/pool.js";
 
 /** What it does, and the file in which it notes that it was started. */
 export interface Fate {
@@ -9,7 +9,7 @@ export interface Fate {
   readonly then: "die" | "hang" | "serve";
 }
 
-const side: WorkerSide<Fate, undefined> = {
+const side: WorkerHandlers<Fate, undefined> = {
   calls: {
     async start({ start: { file, then } }) {
       appendFileSync(file, `${then}\n`);
@@ -23,10 +23,10 @@ const side: WorkerSide<Fate, undefined> = {
     drain: () => process.exit(0),
   },
   streams: {},
-  tells: {},
+  notifications: {},
 };
 
-const wire = openIpcChannel<IpcHandlers & PoolSide>(
+const wire = openIpcChannel<IpcHandlers & PoolHandlers>(
   {
     send: (message) => process.connected && process.send!(message, undefined, undefined, () => undefined),
     onMessage: (listener) => void process.on("message", listener),
@@ -34,4 +34,4 @@ const wire = openIpcChannel<IpcHandlers & PoolSide>(
   side,
   () => undefined,
 );
-wire.tell("up", undefined);
+wire.notify("up", undefined);
