@@ -47,7 +47,7 @@ export function createControl<Name extends string>(deps: ControlDeps<Name>): Con
       status: SubsystemStatus.FAILED,
       port: undefined,
       requestedPort: undefined,
-      error: `Its lease ran out: the process that runs it has not reported for ${seconds} s.`,
+      error: `Its report expired: the process that runs it has not reported for ${seconds} s.`,
     }),
   );
 
@@ -57,13 +57,13 @@ export function createControl<Name extends string>(deps: ControlDeps<Name>): Con
         const reported = reportableNames.find((each) => each === name);
         if (reported === undefined) {
           const names = reportableNames.join(", ");
-          throw new RpcError("INVALID_REQUEST", `Other processes report ${names}, and nothing else.`);
+          throw new RpcError("INVALID_REQUEST", `Other processes can report only ${names}.`);
         }
         if (!reportedStatuses.includes(status)) {
           throw new RpcError("INVALID_REQUEST", "The status must be running, ready or failed.");
         }
         if (status === SubsystemStatus.FAILED && (error === undefined || error === "")) {
-          throw new RpcError("INVALID_REQUEST", "A failure must say what went wrong.");
+          throw new RpcError("INVALID_REQUEST", "A report of the status failed requires an error message.");
         }
         onReport(reported, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
         return { leaseUntilMs: BigInt(reportTtl.renew(name, leaseS)) };

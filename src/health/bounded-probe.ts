@@ -61,7 +61,9 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
   }
 
   function recordTimeout(): number | null {
-    return value !== null && !isStalled() ? record(value, undefined) : record(null, `no answer within ${timeoutMs} ms`);
+    return value !== null && !isStalled()
+      ? record(value, undefined)
+      : record(null, `no response within ${timeoutMs} ms`);
   }
 
   function probe(): Promise<number | null> {

@@ -34,7 +34,7 @@ export function createGrpcHealthService(deps: GrpcHealthDeps): Implementation<ty
       if (!isKnown(service)) {
         throw new RpcError(
           "NOT_FOUND",
-          `There is no "${service.slice(0, 80)}"; there are ${names.slice(1).join(", ")}.`,
+          `There is no service "${service.slice(0, 80)}"; use one of ${names.slice(1).join(", ")}.`,
         );
       }
       return { status: servingStatus(service, await deps.takeSnapshot()) };

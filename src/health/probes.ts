@@ -56,7 +56,7 @@ export function createReadiness({
     // A node that forms its network alone has no peers, but accepts transactions and is ready.
     dormant: () =>
       snapshot.dormant === true && snapshot.accepting !== true ? "the node is dormant: it has no peers" : undefined,
-    database: () => (snapshot.mempoolSize === undefined ? "the database does not answer" : undefined),
+    database: () => (snapshot.mempoolSize === undefined ? "the database does not respond" : undefined),
     chain: () => (snapshot.subsystems?.chain?.status === SubsystemStatus.READY ? undefined : "the chain is not ready"),
     main_loop: () => (isMainLoopStalled() ? "the main loop is dead" : undefined),
     accepting: () => (snapshot.accepting === true ? undefined : "the node is not synced"),

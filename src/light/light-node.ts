@@ -58,7 +58,7 @@ export async function startLight(options: LightOptions): Promise<LightNode> {
     memory,
     onFork({ message, evidence }) {
       memory.keepEvidence(evidence!);
-      log.error({ subsystem: "light" }, `${message} Nothing is answered until ${memory.evidence()} is removed.`);
+      log.error({ subsystem: "light" }, `${message} All requests fail until ${memory.evidence()} is removed.`);
     },
   });
   const parts = {

@@ -70,7 +70,7 @@ function needNoFork(memory: TrustStore): void {
   if (file !== undefined) {
     throw new RpcError(
       "STATE_NOT_READY",
-      `An authority has signed two blocks of one number, so nothing is answered. The operator of this light node has the evidence in ${file}, and removes that file to go on.`,
+      `An authority has signed two blocks with the same number (a fork), so this light node rejects all requests. Its operator finds the evidence in ${file}, and must remove that file to continue.`,
     );
   }
 }
@@ -78,7 +78,7 @@ function needNoFork(memory: TrustStore): void {
 function refuse({ parent, name }: DescMethod): never {
   throw new RpcError(
     "NOT_IMPLEMENTED",
-    `What ${parent.name}.${name} answers cannot be proved, and a light node answers nothing else. Ask a node.`,
+    `Responses of ${parent.name}.${name} cannot be proved, and a light node serves only proved responses. Send the request to a node.`,
   );
 }
 
@@ -94,11 +94,11 @@ function toFailure(error: unknown): unknown {
   }
   const { reason, message } = error;
   if (isNodesWord(error) && provedReasons.has(reason)) {
-    return new RpcError("NOT_IMPLEMENTED", `A node says, and does not prove: ${message}`);
+    return new RpcError("NOT_IMPLEMENTED", `A node responded without a proof: ${message}`);
   }
   return reason in catalogue
     ? new RpcError(reason as Reason, message)
-    : new RpcError("STATE_NOT_READY", `A node says: ${message}`, retryAfterS);
+    : new RpcError("STATE_NOT_READY", `A node responded: ${message}`, retryAfterS);
 }
 
 const retryAfterS = 5;

@@ -41,7 +41,7 @@ export function readSavedProof(text: string): SavedProof {
     return { genesis: undefined, asked: questionOf(plain), answer: plain };
   }
   if (typeof genesis !== "string") {
-    throw new ProofError("malformed", "The file has no text of a genesis.");
+    throw new ProofError("malformed", "The file has no genesis text.");
   }
   return { genesis, asked: readQuestion(asked), answer: readProofJson(JSON.stringify(answer)) };
 }
@@ -50,7 +50,7 @@ function parse(text: string): Partial<Record<keyof SavedProof, unknown>> {
   try {
     return Object(JSON.parse(text)) as object;
   } catch (cause) {
-    throw new ProofError("malformed", "The file is no JSON.", { cause });
+    throw new ProofError("malformed", "The file is not JSON.", { cause });
   }
 }
 
@@ -58,6 +58,6 @@ function readQuestion(asked: unknown): GetProofRequest {
   try {
     return fromJson(GetProofRequestSchema, asked as JsonValue, { ignoreUnknownFields: true });
   } catch (cause) {
-    throw new ProofError("malformed", "The file does not say what was asked for.", { cause });
+    throw new ProofError("malformed", "The file does not state what was requested (asked).", { cause });
   }
 }

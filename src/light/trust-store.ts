@@ -76,7 +76,7 @@ function readHead(path: string, genesisHash: string): SignedHeader {
   const body = parse(path);
   if (body.genesisHash !== genesisHash) {
     throw new InputError(
-      `The directory is that of the network ${body.genesisHash}: name another one with --data-dir for ${genesisHash}.`,
+      `The directory belongs to the network ${body.genesisHash}: give another --data-dir for ${genesisHash}.`,
     );
   }
   return {
@@ -97,7 +97,7 @@ function parse(path: string): HeaderBody & { readonly genesisHash: string } {
     // Handle an unreadable file like one with wrong content.
   }
   throw new InputError(
-    `The file ${path} is not what was written there. Remove it, and older blocks than those seen before are believed again.`,
+    `The file ${path} is corrupt. Remove it; the light node then accepts blocks older than those it has seen.`,
   );
 }
 

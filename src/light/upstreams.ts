@@ -75,9 +75,9 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
     upstream.leftUntilMs = Date.now() + leftForMs[why];
     const fields = { subsystem: "light", node: upstream.url, seconds: leftForMs[why] / 1000 };
     if (upstream.isLying) {
-      log.error(fields, `${upstream.url} lies: ${message}`);
+      log.error(fields, `${upstream.url} sent a false proof and is not queried for now: ${message}`);
     } else {
-      log.warn(fields, `${upstream.url} is left alone: ${message}`);
+      log.warn(fields, `${upstream.url} failed and is not queried for now: ${message}`);
     }
   }
 
@@ -123,7 +123,10 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
           refusal ??= rejection;
         }
       }
-      throw refusal ?? new NobodyProves("None of the nodes that this one asks answers with a proof; its log says why.");
+      throw (
+        refusal ??
+        new NobodyProves("None of this light node's upstream nodes responds with a proof; see its log for the reasons.")
+      );
     },
   };
 }

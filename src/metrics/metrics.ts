@@ -106,7 +106,7 @@ function inTime<Sources>(read: (sources: Sources) => Promise<void>): (sources: S
     underWay ??= read(sources).finally(() => (underWay = undefined));
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`no answer within ${readWithinMs} ms`)), readWithinMs);
+      timer = setTimeout(() => reject(new Error(`no response within ${readWithinMs} ms`)), readWithinMs);
     });
     try {
       await Promise.race([underWay, timeout]);

@@ -45,7 +45,7 @@ import { openTls } from "./serving/tls.js";
 import { createNodeWorkers } from "./serving/workers.js";
 import { startDataVerifier } from "./data/data-verifier.js";
 
-const reportedElsewhere = "Another process runs it, and none has reported it to the control service.";
+const reportedElsewhere = "Another process runs it, and has not reported it to the control service yet.";
 
 /** Initial values of a boot. */
 export interface BootBeginning {
@@ -62,7 +62,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: async ({ core }) => ({ tls: await openTls(core) }),
   })
   .part({
-    name: "health of the chain",
+    name: "chain health",
     needs: ["core"],
     provides: ["chainHealth"],
     run: ({ core }) => ({ chainHealth: watchChainHealth(core) }),
@@ -74,7 +74,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: ({ core }) => ({ workers: createNodeWorkers(core) }),
   })
   .part({
-    name: "what the public port knows",
+    name: "public facts",
     needs: ["core"],
     provides: ["facts", "history"],
     run: ({ core }) => ({ facts: createPublicFacts(core), history: createNodeHistory(core) }),
@@ -109,7 +109,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     async run({ core, health, ...parts }) {
       const port = await openRpcPort(core, parts);
       // Added after the port's hook, so that it runs before: the port would wait for these subscriptions.
-      core.onShutdown("those who watch the health", () => health.feed.close());
+      core.onShutdown("the health subscriptions", () => health.feed.close());
       return port;
     },
   })
@@ -178,13 +178,13 @@ export const bootTable = BootTable.of<BootBeginning>()
     otherwise: () => ({ head: undefined, joining: createSnapshotSyncStatus(false) }),
   })
   .part({
-    name: "watch over forks",
+    name: "fork detection",
     needs: ["core", "database", "store", "genesis", "chainHealth", "key"],
     provides: ["forks"],
     run: async ({ core, ...parts }) => ({ forks: await watchForks(core, parts) }),
   })
   .part({
-    name: "watch over what is stored",
+    name: "corruption monitor",
     needs: ["core", "store"],
     provides: ["watchedStore"],
     // After the chain step, which reports corruption itself.
@@ -197,14 +197,12 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: async ({ core, store }) => ({ snapshots: await openSnapshots(core, { store }) }),
   })
   .part({
-    name: "chain and its data",
+    name: "chain data",
     needs: ["core", "database", "watchedStore", "genesis", "head", "joining", "forks", "lease", "snapshots"],
     provides: ["chain", "written", "pool", "data"],
     run({ core, watchedStore: store, forks: { headers }, ...parts }) {
       if (core.config.role !== "writer" && parts.head === undefined && !parts.joining.isRunning()) {
-        throw new StartError(
-          "The database holds no chain that can be followed; start the node that writes to it first.",
-        );
+        throw new StartError("The database has no chain to read yet; start the node that writes to it first.");
       }
       return createNodeChain(core, { ...parts, store, headers });
     },
@@ -216,7 +214,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: ({ core, ...parts }) => ({ heads: startHeadSigner(core, parts) }),
   })
   .part({
-    name: "walk over what is stored",
+    name: "data verifier",
     needs: ["core", "database", "genesis", "head", "joining"],
     provides: ["verifier"],
     run: ({ core, database, genesis, head, joining }) => ({
@@ -268,7 +266,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: ({ snapshots, network }) => snapshots.watch(() => network.peerBlock()),
   })
   .part({
-    name: "sources of the health",
+    name: "health sources",
     needs: ["core", "database", "watchedStore", "health", "chain", "network", "history"],
     provides: [],
     run({ core, database, watchedStore: store, health, chain, network, history }) {
@@ -401,7 +399,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   .step({ name: "dtr", needs: [], provides: [], whenDormant: "wait", whenFailed: "go on", run: () => undefined })
   .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
   .part({
-    name: "block making",
+    name: "block production",
     needs: ["core", "genesis", "chain", "joining", "heads", "chainHealth", "key", "network", "forks", "lease"],
     provides: [],
     run: ({ core, network: { isSynced, whyUnknown, showClock }, forks: { whyStopped }, lease, ...parts }) =>
@@ -431,7 +429,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     // Added last, so that it runs first: subscribers learn that the node takes no more traffic, but not what closes
     // later.
     run: ({ core, health, events }) =>
-      core.onShutdown("those who watch", async () => {
+      core.onShutdown("the event subscriptions", async () => {
         events.close();
         await health.feed.close();
       }),

@@ -134,7 +134,7 @@ export async function startNode(
     // Errors of the shutdown are in the log; the caller needs the error that ended the start.
     await stop().catch(() => undefined);
     if (isAborted) {
-      throw new StartAborted("The node was told to stop while it started.", { cause: error });
+      throw new StartAborted("The node was stopped while it started.", { cause: error });
     }
     throw toStartError(config, error);
   } finally {
@@ -145,7 +145,7 @@ export async function startNode(
   core.log.info({ public: true }, `Node ${version} "${codename}" is up${stateOf(core)}`);
   const trouble = commentTrouble();
   if (trouble !== undefined) {
-    core.warn("rpc", `Descriptions of the interface are without comments: ${trouble}`);
+    core.warn("rpc", `API descriptions have no comments: ${trouble}`);
   }
   return describeNode(core, booted, stop);
 
@@ -155,7 +155,7 @@ export async function startNode(
       return;
     }
     lifecycle.setDormant(false);
-    core.log.info({ public: true }, "The node has a peer and leaves dormancy");
+    core.log.info({ public: true }, "The node has a peer; its dormancy ends");
     await boot.makeUp();
     if (!lifecycle.isStopping()) {
       core.log.info({ public: true }, "The node is awake");
@@ -175,7 +175,7 @@ function toStartError({ databaseUrl }: Config, error: unknown): StartError {
 
 function stateOf({ config, lifecycle }: Pick<NodeCore, "config" | "lifecycle">): string {
   if (config.role === "standby") {
-    return " and stands by";
+    return ", standby";
   }
   return lifecycle.isDormant() ? ", dormant" : "";
 }

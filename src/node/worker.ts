@@ -99,7 +99,7 @@ export async function startWorker(
         provide(createWorkerServices(core, { ...read, early, forward, booted }));
         open();
         onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
-        onShutdown("those who watch", () => read.events.close());
+        onShutdown("the event subscriptions", () => read.events.close());
       },
       async drain(graceMs) {
         lifecycle.stop(graceMs);
@@ -277,7 +277,7 @@ function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServic
 }
 
 function notHere(): RpcError {
-  return new RpcError("STATE_NOT_READY", "The node takes transactions, and no worker of it.");
+  return new RpcError("STATE_NOT_READY", "Only the node's own process accepts transactions, not a worker.");
 }
 
 /** Periodically reports the usage of this process by clients, and its own use of resources, to the node. */
@@ -299,7 +299,7 @@ function reportToNode(
   };
   tellVitals();
   const looks = setInterval(tellVitals, vitalsEveryMs);
-  onShutdown("what is told to the node", () => {
+  onShutdown("the reports to the node", () => {
     clearInterval(shares);
     clearInterval(looks);
   });

@@ -49,7 +49,7 @@ async function queryPeers({ peers, target }: DiscoveryDeps, signal: AbortSignal)
         }
         responded.add(endpoint);
       } catch (error) {
-        dropCulprit(peers, endpoint, error, "It offers a snapshot that cannot be.");
+        dropCulprit(peers, endpoint, error, "It offers an impossible snapshot.");
       }
     }),
   );

@@ -103,12 +103,12 @@ async function readChunk(
   for await (const piece of within(coming)) {
     pieces.push(piece);
     if ((bytes += piece.length) > maxChunkBytes) {
-      throw new WrongPiece(`Chunk ${chunk} has no end.`);
+      throw new WrongPiece(`Chunk ${chunk} is incomplete.`);
     }
   }
   const content = await decompress(Buffer.concat(pieces), { maxOutputLength: maxChunkBytes }).catch(() => undefined);
   if (content === undefined || sha256(content) !== toHex32(snapshot.chunks[chunk]!.sha256)) {
-    throw new WrongPiece(`Chunk ${chunk} is not the one that the snapshot names.`);
+    throw new WrongPiece(`Chunk ${chunk} does not have the hash in the snapshot.`);
   }
   return decodeEntries(content);
 }

@@ -95,7 +95,7 @@ export function prefixesOf(chunks: readonly Pick<SnapshotChunk, "depth">[]): Pre
   let next: Prefix | undefined = new Uint8Array(hashBytes);
   for (const { depth } of chunks) {
     if (next === undefined || depth > maxDepth || next.some((_, byte) => restOf(next!, depth, byte) !== 0)) {
-      throw new WrongSnapshot("The chunks do not lie one beside the other.");
+      throw new WrongSnapshot("The chunks are not contiguous.");
     }
     prefixes.push(next);
     next = after(next, depth);
@@ -153,11 +153,11 @@ export function readSnapshot(bytes: Uint8Array): ReadSnapshot {
   try {
     snapshot = fromBinary(SnapshotSchema, bytes);
   } catch {
-    throw new WrongSnapshot("It cannot be read.");
+    throw new WrongSnapshot("It cannot be decoded.");
   }
   const { chunks, commitmentTree } = snapshot;
   if (chunks.length > maxChunks || commitmentTree === undefined || chunks.some((c) => c.sizeBytes > maxChunkBytes)) {
-    throw new WrongSnapshot("It is none.");
+    throw new WrongSnapshot("It is not a snapshot.");
   }
   prefixesOf(chunks);
   return { id: sha256(bytes), bytes, snapshot };
@@ -183,12 +183,12 @@ export function decodeEntries(content: Uint8Array): SnapshotEntry[] {
   for (let at = 0; at < buffer.length;) {
     const end = at + lengthBytes <= buffer.length ? at + lengthBytes + buffer.readUInt32BE(at) : Infinity;
     if (end > buffer.length) {
-      throw new WrongSnapshot("A chunk is cut off.");
+      throw new WrongSnapshot("A chunk is truncated.");
     }
     try {
       entries.push(fromBinary(SnapshotEntrySchema, buffer.subarray(at + lengthBytes, end)));
     } catch {
-      throw new WrongSnapshot("An entry of a chunk cannot be read.");
+      throw new WrongSnapshot("An entry of a chunk cannot be decoded.");
     }
     at = end;
   }

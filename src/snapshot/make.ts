@@ -69,7 +69,7 @@ export async function makeSnapshot(deps: SnapshotBuildDeps): Promise<Uint8Array>
     await write(file, bits);
   }
   if (!isSame(foldChunks(chunks), stateRoot)) {
-    throw new Error("What the database holds does not make the state that the newest header names.");
+    throw new Error("The stored state does not match the state root of the latest header.");
   }
   const bytes = toBinary(SnapshotSchema, create(SnapshotSchema, { ...rest(), chunks }));
   await writeFile(join(folder, descriptionName), bytes, { mode: privateFileMode });

@@ -29,7 +29,7 @@ export function createSnapshotService(deps: SnapshotServiceDeps): Implementation
 
   function checkCaller({ identity }: Caller): void {
     if (!mayFollow(identity)) {
-      throw new RpcError("PERMISSION_DENIED", "This node gives its state to listed followers only.");
+      throw new RpcError("PERMISSION_DENIED", "This node sends its state to listed followers only.");
     }
   }
 
@@ -43,7 +43,7 @@ export function createSnapshotService(deps: SnapshotServiceDeps): Implementation
       checkCaller(caller);
       const bytes = await enqueue(async () => await snapshotStore?.chunk(snapshot, chunk));
       if (bytes === undefined) {
-        throw new RpcError("NOT_FOUND", "There is no such chunk here, or no more.");
+        throw new RpcError("NOT_FOUND", "This node does not have this chunk, or no longer has it.");
       }
       for (let at = 0; at < bytes.length && !signal.aborted; at += pieceBytes) {
         yield { data: bytes.subarray(at, at + pieceBytes) };
@@ -78,7 +78,7 @@ function checkCount(count: number, limit: number): void {
 async function readAll<T>(expected: number, read: Promise<T[]>): Promise<T[]> {
   const found = await read;
   if (found.length !== expected) {
-    throw new RpcError("NOT_FOUND", "Not all of that is here.");
+    throw new RpcError("NOT_FOUND", "This node does not have the whole range yet; request less, or use another node.");
   }
   return found;
 }

@@ -61,7 +61,7 @@ export function createSources(peers: SnapshotPeers, from: readonly string[], sig
       for (;;) {
         const endpoint = left[next++ % Math.max(left.length, 1)];
         if (endpoint === undefined || isAborted()) {
-          throw new NoSource("No peer is left that has the snapshot.");
+          throw new NoSource("No remaining peer has the snapshot.");
         }
         const controller = new AbortController();
         try {
@@ -72,7 +72,7 @@ export function createSources(peers: SnapshotPeers, from: readonly string[], sig
           }
           if (left.includes(endpoint)) {
             left = left.filter((one) => one !== endpoint);
-            dropCulprit(peers, endpoint, error, "It sent what is no part of the snapshot.");
+            dropCulprit(peers, endpoint, error, "It sent data that does not belong to the snapshot.");
           }
         } finally {
           controller.abort();
@@ -90,7 +90,7 @@ export async function* within<T>(coming: AsyncIterable<T>): AsyncGenerator<T, vo
   for (;;) {
     let timer: NodeJS.Timeout | undefined;
     const stalled = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Stalled(`It sent nothing for ${stallMs / 1_000} s.`)), stallMs);
+      timer = setTimeout(() => reject(new Stalled(`It sent no data for ${stallMs / 1_000} s.`)), stallMs);
     });
     const pending = iterator.next();
     pending.catch(() => undefined);

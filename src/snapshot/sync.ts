@@ -77,7 +77,7 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps)
         if (error instanceof WrongSnapshot) {
           // The description itself is invalid, so every peer that offers it is dropped.
           from.forEach((endpoint) =>
-            peers.drop(endpoint, "dishonest", `It offers a snapshot that cannot be. ${error.message}`),
+            peers.drop(endpoint, "dishonest", `It offers an impossible snapshot. ${error.message}`),
           );
           await target.abandon();
           return "interrupted";

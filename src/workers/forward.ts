@@ -67,7 +67,7 @@ export function forwardService<S extends DescService>(
       }
     }
     if (method.methodKind !== "unary" && method.methodKind !== "server_streaming") {
-      throw new Error(`${method.toString()} takes a stream, which is not forwarded.`);
+      throw new Error(`${method.toString()} has a request stream, which is not forwarded.`);
     }
     return [method.localName, method.methodKind === "unary" ? unary : stream];
   });

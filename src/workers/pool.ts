@@ -118,7 +118,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
   function killStalled(): void {
     for (const one of running.values()) {
       if (++one.missedPolls > maxMissedPolls) {
-        log.error({ subsystem: "rpc", worker: one.name }, `Worker ${one.name} does not answer and is killed`);
+        log.error({ subsystem: "rpc", worker: one.name }, `Worker ${one.name} does not respond and is killed`);
         one.cluster.process.kill("SIGKILL");
       }
     }
@@ -200,7 +200,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
     workers: () => [...running.values()],
     async listen(requested) {
       if (!cluster.isPrimary) {
-        throw new StartError("Workers need a process that is no worker of a cluster itself; leave out --workers.");
+        throw new StartError("--workers needs a process that is not itself a cluster worker; leave --workers out.");
       }
       const port = await findPort(requested);
       address = "path" in requested ? requested : { ...requested, port, reusePort: process.platform === "linux" };

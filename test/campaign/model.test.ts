@@ -143,7 +143,7 @@ test("overtaken at the node that had acknowledged it", finds, "out of order", ({
   send("d", 4, append(2), 1);
   send("e", 5, append(3), 1);
   block(3, ["e"]);
-  fate(0, "d", { status: "rejected", reason: "The nonce 4 is used: the sender's next one is above 5." });
+  fate(0, "d", { status: "rejected", reason: "The nonce 4 is already used: the sender's next nonce must be above 5." });
 });
 test("an answer of before the block", finds, "served wrong", ({ fate }) => fate(1, "b", { status: "pending" }, 2));
 test("an included transaction that is not found", finds, "served wrong", ({ fate }) =>

@@ -59,11 +59,11 @@ test("blocks come in by the control service alone", async (t) => {
   t.is((await open.getHead({})).head, undefined);
   for (const [head, reason, message] of [
     [undefined, "INVALID_REQUEST", /must hold a signed head/],
-    [signedHead(other, { ...about, number: 0n, hash: network }), "INVALID_REQUEST", /The newest block is another one/],
+    [signedHead(other, { ...about, number: 0n, hash: network }), "INVALID_REQUEST", /The latest block is another one/],
     [signedHead(other, { ...about, timestampMs: about.timestampMs + 90_000n }), "INVALID_REQUEST", /in the future/],
     [signedHead(other, { ...about, timestampMs: 1n }), "INVALID_REQUEST", /before that of its block/],
-    [signedHead(other, { ...about, genesisHash: block.hash }), "INVALID_REQUEST", /of another network/],
-    [signedHead(alice, about), "INVALID_SIGNATURE", /of no authority/],
+    [signedHead(other, { ...about, genesisHash: block.hash }), "INVALID_REQUEST", /for another network/],
+    [signedHead(alice, about), "INVALID_SIGNATURE", /not from an authority/],
     [signedHead(alice, { ...about, proposer: other.publicKey }), "INVALID_SIGNATURE", /not signed by its proposer/],
   ] as const) {
     const failure = readFailure(await t.throwsAsync(internal.reportHead(head === undefined ? {} : { head })));
@@ -103,7 +103,7 @@ test("a node whose key is the single authority makes blocks; one that shares the
   // Nobody would put it into a block, and that is said wherever somebody looks.
   const refusal = readFailure(await t.throwsAsync(sharing.submit(1)));
   t.is(refusal.reason, "STATE_NOT_READY");
-  t.regex(refusal.message, /names 2 authorities, .* no consensus process reports/);
+  t.regex(refusal.message, /has 2 authorities, .* no consensus process reports/);
   t.deepEqual(sharing.node.warnings, [refusal.message]);
   const { chain } = (await askJson<HealthJson>(sharing.node.port, "/health")).subsystems;
   t.like(chain, { status: "failed", lastError: { message: refusal.message } });

@@ -106,7 +106,7 @@ test("while somebody else has locked the database nothing is lost: what is refus
   const first = signTransaction(alice, 1, createPublic("a", "{}"));
   await client.submitTransaction({ transaction: first });
   const whyChainFails = async () => (await askJson<FailingHealth>(node.port, "/health")).subsystems.chain.lastError;
-  await until(async () => (await whyChainFails())?.message === "The database takes no writes (SQLITE_BUSY).");
+  await until(async () => (await whyChainFails())?.message === "The database accepts no writes (SQLITE_BUSY).");
 
   const unlockMempool = await lockFile(t, `${filename}${mempoolSuffix}`, "DELETE FROM rejected_transactions");
   const second = signTransaction(alice, 2, createPublic("b", "{}"));

@@ -159,7 +159,7 @@ for (const engine of engines.names) {
     await theirs.write.run((sql) => sql("writer_lease").update({ holder: "nobody", epoch: 0 }));
     await t.throwsAsync(
       mine.transaction((db) => fence.blocks(db, work)),
-      { message: /^The database has gone back: its lease is that of take-over 0, and this node's of 1\./ },
+      { message: /^The database was reset to an earlier state: its writer lease has epoch 0, and this node's has 1\./ },
     );
   });
 }

@@ -112,7 +112,7 @@ async function staysFullThenHeals(node: FillingNode): Promise<HealthBody> {
   return full;
 }
 
-const noWrites = "The database takes no writes (SQLITE_FULL).";
+const noWrites = "The database accepts no writes (SQLITE_FULL).";
 
 testMounted("a full disk shows as failing, loses nothing, and heals when there is room again", async (t) => {
   const node = await startOnSmallDisk(t);

@@ -76,7 +76,7 @@ for (const engine of engines.names) {
       await first.ended;
       const second = await startWriter(t, database, other);
       await include(clientOf(second.ready.rpc), 2);
-      t.false(second.stderr().includes("its lease runs out"), "it waited for nobody");
+      t.false(second.stderr().includes("the lease expires"), "it waited for nobody");
     },
   );
 
@@ -112,7 +112,7 @@ for (const engine of engines.names) {
       // Who looks first says so: the next block, or the walk over what is stored.
       t.regex(
         subsystems.chain.lastError.message,
-        /^The latest block in the database is 2, but this node has created or applied 3 \(|is not what the header of block 2 names|^The database has transactions of blocks that it does not have\./,
+        /^The latest block in the database is 2, but this node has created or applied 3 \(|does not match the state root of block 2|^The database has transactions of blocks that it does not have\./,
       );
       const transaction = signTransaction(alice, 4, createPublic("p4", "{}"));
       // It waits, or is refused where the walk has looked at what it needs.
@@ -202,7 +202,7 @@ test.serial(
     const { accepting, subsystems } = await healthOf(node.port);
     t.is(
       subsystems.chain.lastError.message,
-      "The file gatehouse.sqlite is not where the node opened it, or is another one now; nothing is stored until it is back.",
+      "The file gatehouse.sqlite was moved or replaced while the node had it open; the node stores nothing until it is back.",
     );
     t.false(accepting);
     t.true(await isRead(), "reads go on");

@@ -220,7 +220,7 @@ for (const engine of engines.names) {
     }
     const made = await careless.chain.produceBlock(authority);
     const follower = await open(t, engine, heavy);
-    await t.throwsAsync(follower.chain.apply(made.block!.signed), { message: /more work than/ });
+    await t.throwsAsync(follower.chain.apply(made.block!.signed), { message: /cost is higher than/ });
     t.is(follower.chain.head()!.number, 0n);
   });
 }
@@ -257,7 +257,7 @@ test("a sealer that gets nowhere while something waits says so, and that it goes
   await turns();
   nowMs = 71_000;
   await turns();
-  t.deepEqual(told, ["No block could be made for 10 s: what its transactions need is busy."]);
+  t.deepEqual(told, ["No block could be produced for 10 s: a resource that its transactions need is busy."]);
   seal = () => Promise.resolve({ ...nothing, rejected: new Map([["0x", ""]]), deferredCount: 1 });
   await turns();
   t.is(told.length, 2);
@@ -266,7 +266,7 @@ test("a sealer that gets nowhere while something waits says so, and that it goes
   await turns();
   nowMs = 90_000;
   await turns();
-  t.regex(told[2]!, /making it fails/);
+  t.regex(told[2]!, /block production fails/);
   seal = () => Promise.resolve(nothing);
   await turns();
   t.is(told[3], undefined);

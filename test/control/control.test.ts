@@ -82,14 +82,14 @@ test("reports that make no sense are refused with the reason", async (t) => {
   const control = createClient(ControlService, node.control);
   const whole = { name: "l2ps", status: SubsystemStatus.READY, leaseS: 60 };
   const cases = [
-    [{ ...whole, name: "rpc" }, /chain, signaling, l2ps, and nothing else/],
-    [{ ...whole, name: "__proto__" }, /and nothing else/],
+    [{ ...whole, name: "rpc" }, /can report only chain, signaling, l2ps/],
+    [{ ...whole, name: "__proto__" }, /can report only/],
     [{ ...whole, status: SubsystemStatus.SKIPPED }, /running, ready or failed/],
     [{ ...whole, status: SubsystemStatus.UNSPECIFIED }, /running, ready or failed/],
     [{ ...whole, leaseS: 0 }, /^lease_s must be a whole number from 1 to 3600, not/],
     [{ ...whole, leaseS: 3601 }, /^lease_s must be a whole number from 1 to 3600, not/],
     [{ ...whole, port: 70_000 }, /port must be a whole number from 1 to 65535, not/],
-    [{ ...whole, status: SubsystemStatus.FAILED }, /must say what went wrong/],
+    [{ ...whole, status: SubsystemStatus.FAILED }, /requires an error message/],
   ] as const;
   for (const [report, reason] of cases) {
     const failure = readFailure(await t.throwsAsync(control.reportSubsystem(report)));
@@ -112,7 +112,7 @@ test("the socket and the token are the owner's alone; a second node in the same 
   }
   const elsewhere = `sqlite:${join(dir, "other.sqlite")}`;
   await t.throwsAsync(startTestNode(t, { database: elsewhere }, dir), {
-    message: /Another node runs with .*control\.sock; stop it/,
+    message: /Another node is running with .*control\.sock; stop it/,
   });
   t.is((await health(node)).status, "dormant");
   await node.stop();
@@ -124,7 +124,7 @@ test("a path that is too long for a socket is told of, with the remedy", async (
   const dir = join(await temporaryDirectory(t), "d".repeat(120));
   await mkdir(dir);
   await t.throwsAsync(startTestNode(t, {}, dir), {
-    message: /too long for a socket; name a shorter one with --control-socket/,
+    message: /too long for a socket; give a shorter one with --control-socket/,
   });
   const node = await startTestNode(t, { "control-socket": join(await temporaryDirectory(t), "s") }, dir);
   t.is((await health(node)).status, "dormant");

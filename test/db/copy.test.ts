@@ -108,7 +108,7 @@ for (const engine of engines.names) {
     t.is((await runCli(["verify-data", "--database", to])).code, 0);
     const again = await copy(from, to);
     t.is(again.code, 1);
-    t.is(again.stderr, "gatehouse: The target holds a database already; name an empty one.\n");
+    t.is(again.stderr, "gatehouse: The target is not empty; give an empty database.\n");
 
     await withDatabase(to, async (database) => {
       const [first, second] = await database.read.rows<{ settled: boolean | number }>((sql) =>
@@ -154,10 +154,10 @@ for (const engine of engines.names) {
     t.deepEqual(await ended, [null, "SIGKILL"]);
 
     const dir = await authorityDirectory(t, authority);
-    const unfinished = /^The database is a copy that is not finished; run gatehouse database copy once more/;
+    const unfinished = /^The database is an incomplete copy; run gatehouse database copy again/;
     await t.throwsAsync(startTestNode(t, { database: to }, dir), { message: unfinished });
     t.is((await runCli(["verify-data", "--database", to])).code, 2);
-    t.regex((await copy(to, from)).stderr, /copy that is not finished/);
+    t.regex((await copy(to, from)).stderr, /incomplete copy/);
     const resumed = await copy(from, to, "--json");
     t.is(resumed.code, 0, resumed.stderr);
     t.true((JSON.parse(resumed.stdout) as { resumed: boolean }).resumed);
@@ -188,7 +188,7 @@ for (const engine of engines.names) {
           };
           const elsewhere = await engines.createUrl(t, other);
           await t.throwsAsync(copyNodeDatabase({ from, to: elsewhere, onProgress }), {
-            message: /^A node wrote to .* meanwhile, so the copy is of an earlier moment/,
+            message: /^A node wrote to .* meanwhile, so the copy is outdated/,
           });
           await taken;
         });
@@ -197,7 +197,7 @@ for (const engine of engines.names) {
       await (await startTestNode(t, flags, dir)).stop();
       const changed = await copy(from, to);
       t.is(changed.code, 1);
-      t.regex(changed.stderr, /unfinished copy of another database, or of this one before a node wrote to it/);
+      t.regex(changed.stderr, /incomplete copy of another database, or of an earlier state of this one/);
     },
   );
 }
@@ -228,9 +228,9 @@ test("what is not in the copy as it was read is found in the end", async (t) => 
     const sqlite = openSqlite(t, to.replace("sqlite:", ""));
     const confirm = async (): Promise<void> => void (await sqlite.raw(change));
     await t.throwsAsync(copyOpen(from, to, { confirm }), {
-      message: /^The table (senders|program_chunks|transactions) of the copy is not what was read from the source/,
+      message: /^The table (senders|program_chunks|transactions) of the copy differs from the source/,
     });
-    await t.throwsAsync(startTestNode(t, { database: to }), { message: /not finished/ });
+    await t.throwsAsync(startTestNode(t, { database: to }), { message: /incomplete copy/ });
   }
 });
 
@@ -238,7 +238,7 @@ test("sources and targets that are none are told of", async (t) => {
   const missing = (await engines.createUrl(t, "sqlite")).replace("sqlite:", "");
   const none = await copy(missing, `${missing}-copy`);
   t.is(none.code, 1);
-  t.is(none.stderr, `gatehouse: There is no database at ${missing}; name that of a node.\n`);
+  t.is(none.stderr, `gatehouse: There is no database at ${missing}; give the database of a node.\n`);
   await t.throwsAsync(stat(missing), undefined, "none was made");
   const wrong = await copy("mysql://a/b", missing);
   t.is(wrong.code, 2);

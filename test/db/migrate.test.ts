@@ -45,7 +45,7 @@ test("a database of a newer version is refused, and left as it is", async (t) =>
   const newer = { version: firstStep + migrations.length, name: "of tomorrow" };
   await database.write.run((sql) => sql("schema_migrations").insert(newer));
   const { message } = await t.throwsAsync(migrate(database), { instanceOf: DatabaseError });
-  t.regex(message, /made by a newer version of Gatehouse/);
+  t.regex(message, /created by a newer version of Gatehouse/);
   await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), { instanceOf: StartError, message });
 });
 
@@ -54,7 +54,7 @@ test("a file that is no database is refused", async (t) => {
   await writeFile(file, "not a database, but longer than the header of one ".repeat(20));
   await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
     instanceOf: StartError,
-    message: `The file ${file} is not a usable SQLite database; restore it from a backup or name another --database.`,
+    message: `The file ${file} is not a usable SQLite database; restore it from a backup, or give another --database.`,
   });
 });
 

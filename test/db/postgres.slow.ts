@@ -37,7 +37,10 @@ test("of a database that cannot be reached no password is told", async (t) => {
   const { message } = await t.throwsAsync(openDatabase("postgres://user:secret@127.0.0.1:9/name"), {
     instanceOf: DatabaseError,
   });
-  t.is(message, "The database 127.0.0.1:9/name cannot be reached (ECONNREFUSED); check that PostgreSQL runs there.");
+  t.is(
+    message,
+    "The database 127.0.0.1:9/name cannot be reached (ECONNREFUSED); check that PostgreSQL is running there.",
+  );
 });
 
 const testPostgres = testUnless(typeof started === "string" ? started : undefined);
@@ -48,10 +51,10 @@ testPostgres.serial("a missing database and a wrong password are told of", async
   const url = new URL(await postgres.createDatabase());
   url.pathname = "/nowhere";
   await t.throwsAsync(startTestNode(t, { database: url.href }), {
-    message: new RegExp(`^The database ${url.host}/nowhere does not exist; make it with: createdb nowhere`),
+    message: new RegExp(`^The database ${url.host}/nowhere does not exist; create it with: createdb nowhere`),
   });
   url.password = "wrong";
-  await t.throwsAsync(startTestNode(t, { database: url.href }), { message: /refuses the user or the password/ });
+  await t.throwsAsync(startTestNode(t, { database: url.href }), { message: /rejects the user or the password/ });
 });
 
 testPostgres.serial("a block that computes for longer than its transaction may be idle is stored", async (t) => {
@@ -150,7 +153,10 @@ testPostgres.serial("a server that stops shows as failing, loses nothing, and he
   const { subsystems } = down;
   t.is((await ask(node.port, "/health")).status, 503);
   t.is(subsystems.chain!.status, "failed");
-  t.regex(subsystems.chain!.lastError!.message, /^The database does not answer \((ECONNREFUSED|ECONNRESET|57P0.)\)\.$/);
+  t.regex(
+    subsystems.chain!.lastError!.message,
+    /^The database does not respond \((ECONNREFUSED|ECONNRESET|57P0.)\)\.$/,
+  );
   const shown = await runCliProcess(["health", "--node", node.ready.rpc]);
   t.is(shown.code, 1);
   t.true(shown.stdout.startsWith(`failing   ${subsystems.chain!.lastError!.message}`), shown.stdout);

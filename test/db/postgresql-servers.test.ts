@@ -36,7 +36,7 @@ test("of two that say that they are the primary, it is the one that was made it 
   Object.assign(said, { b: refused });
   await t.throwsAsync(servers.find(), {
     message:
-      "None of the databases is a primary that takes writes: a/g (a primary that another one has replaced), b/g (ECONNREFUSED).",
+      "None of the databases is a primary that accepts writes: a/g (a primary that another server has replaced), b/g (ECONNREFUSED).",
   });
 });
 
@@ -48,7 +48,7 @@ test("a reader takes a standby before the primary, and whatever there is", async
   t.is(await servers.find(), "postgres://a/g");
   Object.assign(said, { a: refused });
   await t.throwsAsync(servers.find(), {
-    message: "None of the databases can be reached: a/g (ECONNREFUSED), b/g (ECONNREFUSED), c/g (ECONNREFUSED).",
+    message: "None of the databases is reachable: a/g (ECONNREFUSED), b/g (ECONNREFUSED), c/g (ECONNREFUSED).",
   });
 });
 
@@ -69,6 +69,6 @@ test("connections are left when their server is lost, and not for what a query o
 test("no password is told of servers that cannot be reached", async (t) => {
   const urls = [9, 10].map((port) => `postgres://user:secret@127.0.0.1:${port}/name`);
   await t.throwsAsync(openDatabase(urls.join(",")), {
-    message: "None of the databases can be reached: 127.0.0.1:9/name (ECONNREFUSED), 127.0.0.1:10/name (ECONNREFUSED).",
+    message: "None of the databases is reachable: 127.0.0.1:9/name (ECONNREFUSED), 127.0.0.1:10/name (ECONNREFUSED).",
   });
 });

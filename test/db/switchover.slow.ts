@@ -49,12 +49,12 @@ testPair.serial(
     });
 
     await t.throwsAsync(openDatabase(pair.standbyUrl()), {
-      message: /\/gatehouse is a standby, which takes no writes;/,
+      message: /\/gatehouse is a standby, which accepts no writes;/,
     });
     const { message } = await t.throwsAsync(openDatabase(`${away},${pair.standbyUrl()}`));
     t.is(
       message.replace(/\d+\/gatehouse \(a/, "PORT/gatehouse (a"),
-      "None of the databases is a primary that takes writes: 127.0.0.1:9/gatehouse (ECONNREFUSED), " +
+      "None of the databases is a primary that accepts writes: 127.0.0.1:9/gatehouse (ECONNREFUSED), " +
         "127.0.0.1:PORT/gatehouse (a standby).",
     );
 
@@ -72,7 +72,7 @@ testPair.serial(
       (await write.rows((sql) => sql.raw("SELECT current_setting('synchronous_commit') AS waits")))[0];
     t.deepEqual(await waits(database), { waits: "on" });
     const [withoutDisk, ...others] = await database.whatMayBeLost();
-    t.is(withoutDisk, "PostgreSQL runs with fsync = off: a crash of its machine can lose or damage every block.");
+    t.is(withoutDisk, "PostgreSQL runs with fsync = off: a crash of its machine can lose or corrupt every block.");
     t.deepEqual(others, []);
 
     const set = (value: string): Promise<unknown> =>
@@ -85,7 +85,7 @@ testPair.serial(
     t.deepEqual(await waits(own), { waits: "local" });
     t.regex(
       (await own.whatMayBeLost())[1]!,
-      /^PostgreSQL runs with synchronous_commit = local, which does not wait until/,
+      /^PostgreSQL runs with synchronous_commit = local, which does not wait for/,
     );
     await database.write.run((sql) => sql.raw("ALTER ROLE gatehouse RESET synchronous_commit"));
   },

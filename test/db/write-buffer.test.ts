@@ -230,7 +230,7 @@ for (const engine of engines.names) {
       await t.throwsAsync(table.get("a", 0), { instanceOf: RangeError });
       await t.throwsAsync(table.find("a", "name", "damaged"), { instanceOf: RangeError });
       await t.throwsAsync(table.list("a"), { instanceOf: RangeError });
-      t.throws(() => table.insert(rowOf("a", 0, "again")), { message: /made twice/ });
+      t.throws(() => table.insert(rowOf("a", 0, "again")), { message: /created twice/ });
     });
   });
 }

@@ -42,7 +42,7 @@ testUnless(existsSync(reload.split(" ")[0]!) ? undefined : "there is no kill")(
     const node = await startNodeProcess(t, await temporaryDirectory(t), ["--log-level", "info"]);
     const [program, ...args] = reload.replace("$MAINPID", String(node.child.pid)).split(" ");
     await run(program!, args);
-    await until(() => node.stderr().includes("read again"));
+    await until(() => node.stderr().includes("to reload"));
     t.is((await ask(node.port, "/version")).status, 200);
   },
 );

@@ -220,7 +220,7 @@ test("behind a gateway the identity header is taken at its word", async (t) => {
   // Existing clients send this where they have no key: they are nobody, and not refused.
   t.is((await ask(port, path, { headers: { identity: "ed25519:" } })).status, 404);
   t.is((await ask(port, path, { headers: { identity: "0x1" } })).status, 401);
-  t.regex(warnings.join("\n"), /identity header is believed without a signature/);
+  t.regex(warnings.join("\n"), /identity header is trusted without a signature/);
 });
 
 const strictCases = cases.map(([what, headers, status, errorCode]) => {

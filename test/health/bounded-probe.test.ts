@@ -68,7 +68,7 @@ test("a query that hangs costs the time-out once, is asked once, and counts when
   asked[0]!.answer(9);
   await sleep(0);
   t.is(probe.read(), 9);
-  t.deepEqual(changes, ["no answer within 50 ms", undefined]);
+  t.deepEqual(changes, ["no response within 50 ms", undefined]);
 });
 
 test("a query that never answers is replaced after half a minute", async (t) => {
@@ -104,7 +104,7 @@ test("while others are answered, whoever waits is told the last count, and of no
   markDatabaseError(busy, "busy");
   asked[2]!.fail(busy);
   t.is(await third, null, "nothing is known that could go on");
-  t.deepEqual(changes, ["no answer within 50 ms", "ECONNREFUSED", "no connection"]);
+  t.deepEqual(changes, ["no response within 50 ms", "ECONNREFUSED", "no connection"]);
 });
 
 test("a database that is busy is no problem", async (t) => {

@@ -112,11 +112,11 @@ test("what cannot be proved is answered with 501, and what not everybody may rea
   ]) {
     t.regex(
       await answerOf(light, path),
-      /^501 .*cannot be prove[dn]|does not prove.*"errorCode":"NOT_IMPLEMENTED"/,
+      /^501 .*(cannot be prove[dn]|without a proof).*"errorCode":"NOT_IMPLEMENTED"/,
       path,
     );
   }
-  t.regex(await answerOf(light, `/zk/merkle/proof/${element(43)}`), /^501 .*A node says, and does not prove/);
+  t.regex(await answerOf(light, `/zk/merkle/proof/${element(43)}`), /^501 .*A node responded without a proof/);
   t.regex(await answerOf(light, `/storage-program/${secret}/all`), /^403 .*PERMISSION_DENIED/);
 });
 
@@ -139,7 +139,7 @@ test("every kind of lie is caught, who lies is named and left, and the next node
 
     // Alone, it is answered by nobody.
     const alone = await start(t, [liar.url]);
-    t.regex(await answerOf(alone.light, path), /^503 .*None of the nodes/, name);
+    t.regex(await answerOf(alone.light, path), /^503 .*None of this light node's upstream nodes/, name);
   }
 });
 
@@ -157,9 +157,9 @@ test("a restart goes not back in time, and a directory is of one network", async
 
   const { log } = createLogging({ level: "silent", json: true });
   const common = { urls: [liar.url], dir, port: 0, maxAgeS: undefined, log };
-  await t.throwsAsync(startLight({ ...common, genesisHash: element(1) }), { message: /is that of the network 0x/ });
+  await t.throwsAsync(startLight({ ...common, genesisHash: element(1) }), { message: /belongs to the network 0x/ });
   await writeFile(join(dir, "head.json"), "{");
-  await t.throwsAsync(startLight({ ...common, genesisHash: testNetwork }), { message: /head\.json is not what was/ });
+  await t.throwsAsync(startLight({ ...common, genesisHash: testNetwork }), { message: /head\.json is corrupt/ });
 });
 
 test("two headers of one number are kept, and nothing is answered until the operator has removed them", async (t) => {
@@ -171,9 +171,9 @@ test("two headers of one number are kept, and nothing is answered until the oper
   await light.stop();
   const { light: told, lines } = await start(t, [liar.url, node.rpcUrl], dir);
   for (const one of [path, "/zk/merkle-root"]) {
-    t.regex(await answerOf(told, one), /^503 .*signed two blocks of one number.*fork-\d+-[0-9a-f]{8}\.json/);
+    t.regex(await answerOf(told, one), /^503 .*signed two blocks with the same number.*fork-\d+-[0-9a-f]{8}\.json/);
   }
-  t.regex(lines.join("\n"), /There are two blocks \d+, both signed: .* Nothing is answered until/);
+  t.regex(lines.join("\n"), /There are two blocks \d+, both signed: .* All requests fail until/);
   const [name] = (await readdir(dir)).filter((one) => one.startsWith("fork-"));
   const evidence = JSON.parse(await readFile(join(dir, name!), "utf8")) as { headers: { header: string }[] };
   t.is(new Set(evidence.headers.map(({ header }) => header)).size, 2);
@@ -194,11 +194,11 @@ test("a refusal by one node does not hide the lies and the evidence of a fork of
   liar.lie((_, asked) => forged(asked, {}, testKey(5)));
   t.regex(await answerOf(light, path), /^403 .*PERMISSION_DENIED/);
   t.is(lines.length, 1);
-  t.true(lines[0]!.startsWith(`${liar.url} lies: `), lines[0]);
+  t.true(lines[0]!.startsWith(`${liar.url} sent a false proof and is not queried for now: `), lines[0]);
 
   const fork = await start(t, [node.rpcUrl, liar.url]);
   liar.lie((_, asked) => forged(asked, { number: head }));
-  t.regex(await answerOf(fork.light, path), /^503 .*signed two blocks of one number/);
+  t.regex(await answerOf(fork.light, path), /^503 .*signed two blocks with the same number/);
 });
 
 test("the command: a ready line, the log on stderr, Ctrl-C; and sentences for what is wrong", async (t) => {

@@ -172,11 +172,11 @@ testPostgres("what waiting does not mend ends the start at once", async (t) => {
   t.teardown(() => databases.dropDatabase(url));
   const wrong = new URL(url);
   wrong.password = "wrong";
-  const error = { instanceOf: StartError, message: /refuses the user or the password/ };
+  const error = { instanceOf: StartError, message: /rejects the user or the password/ };
   await t.throwsAsync(startTestNode(t, { database: wrong.href }), error);
   const missing = new URL(url);
   missing.pathname = "/nobody_made_it";
-  const unmade = { instanceOf: StartError, message: /does not exist; make it with: createdb nobody_made_it/ };
+  const unmade = { instanceOf: StartError, message: /does not exist; create it with: createdb nobody_made_it/ };
   await t.throwsAsync(startTestNode(t, { database: missing.href }), unmade);
   const reader = { instanceOf: StartError, message: /has not been prepared by this version/ };
   await t.throwsAsync(startTestNode(t, { database: url, role: "reader" }), reader);
@@ -194,7 +194,7 @@ testPostgres("a reader waits as well, and one server of several is enough", asyn
   const node = startTestNode(t, flags);
   node.catch(() => undefined);
   await eventually("it waits", async () =>
-    (await ask(port, "/diagnostics")).text.includes("None of the databases can be reached"),
+    (await ask(port, "/diagnostics")).text.includes("None of the databases is reachable"),
   );
   await second.open();
   t.is((await node).role, "reader");
@@ -217,7 +217,7 @@ test("the limit ends the start, with what to do", async (t) => {
     {
       instanceOf: DatabaseAwayError,
       message:
-        "The database 127.0.0.1:9/name cannot be reached (ECONNREFUSED); check that PostgreSQL runs there. The start has waited 0 s for it.",
+        "The database 127.0.0.1:9/name cannot be reached (ECONNREFUSED); check that PostgreSQL is running there. The start has waited 0 s for the database.",
     },
   );
 });

@@ -83,7 +83,10 @@ test("what was open before is closed at the start, and the log says so", async (
   for (const name of [...files, "control.token", "control.sock", "identity.key"]) {
     t.is(await modeOf(join(dir, name)), 0o600, name);
   }
-  t.regex(second.stderr(), /"msg":"The data directory was open to others than its owner; it is closed now"/);
+  t.regex(
+    second.stderr(),
+    /"msg":"The data directory was accessible to other users; the node has restricted it to its owner"/,
+  );
   second.child.kill("SIGTERM");
   await second.ended;
   t.false(await claimDirectory(dir));

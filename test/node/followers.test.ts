@@ -131,7 +131,7 @@ test("a node follows a listed network when it is listed, and says why it does no
   const control = createClient(ControlService, maker.control);
   await until(async () => (await peersOf(excluded)).some(({ verification }) => verification.status));
   await until(async () =>
-    /Left the peer .*listed followers only/.test((await ask(excluded.port, "/diagnostics")).text),
+    /Dropped the peer .*listed followers only/.test((await ask(excluded.port, "/diagnostics")).text),
   );
   t.is((await headOf(excluded)).number, 0);
   const url = endpointOf(excluded);
@@ -165,6 +165,6 @@ test("followers cannot be listed where nodes do not prove their keys", async (t)
   const dir = await temporaryDirectory(t);
   await writeFile(join(dir, "genesis.json"), genesis);
   const flags = { genesis: join(dir, "genesis.json"), "omni-tls": "off", ...listed };
-  await t.throwsAsync(startTestNode(t, flags, dir), { message: /--followers listed needs --omni-tls on/ });
+  await t.throwsAsync(startTestNode(t, flags, dir), { message: /--followers listed requires --omni-tls on/ });
   await t.throwsAsync(startTestNode(t, { ...flags, followers: undefined }, dir), { message: /--followers open/ });
 });

@@ -18,7 +18,7 @@ testPostgres.after(() => postgres.remove());
 
 /** What docs/data.md says that the health says. */
 const documented =
-  /^The database (does not answer|takes no writes) \((E[A-Z]+|no connection|no answer within 1000 ms)\)\.$/;
+  /^The database (does not respond|accepts no writes) \((E[A-Z]+|no connection|no response within 1000 ms)\)\.$/;
 
 testPostgres.serial("its health says it in the documented words, and SIGTERM ends it in time", async (t) => {
   const dir = await authorityDirectory(t, testKey(1));

@@ -94,7 +94,7 @@ testPostgres.serial("a standby reads, says what it is, and is nobody in the netw
   const health = await askJson<Health>(standby.port, "/health");
   t.like(health, { accepting: false, dormant: true });
   t.is(health.subsystems.chain.status, "ready");
-  t.regex(health.subsystems.chain.extra!.reason, /^It stands by/);
+  t.regex(health.subsystems.chain.extra!.reason, /^Standby: /);
   const refused = readFailure(await t.throwsAsync(standby.client.submitTransaction({ transaction: nthOf(2) })));
   t.is(refused.reason, "STATE_NOT_READY");
   const control = createClient(ControlService, controlTransport(join(standby.dir, "control.sock")));
@@ -120,7 +120,7 @@ testPostgres.serial("a standby of another key, without one, or over a file is re
   await t.throwsAsync(startTestNode(t, flags), {
     message: /whose key is not at .* Restore the key from the backup\.$/,
   });
-  await t.throwsAsync(startTestNode(t, { role: "standby" }), { message: /^A standby needs PostgreSQL/ });
+  await t.throwsAsync(startTestNode(t, { role: "standby" }), { message: /^A standby requires PostgreSQL/ });
   const opened = await openDatabase(database);
   t.teardown(() => opened.close());
   await opened.write.runAll((sql) => [
@@ -129,7 +129,7 @@ testPostgres.serial("a standby of another key, without one, or over a file is re
   ]);
   const readOnly = Object.assign(new URL(database), { username: "only_reads", password: "reads" }).href;
   await t.throwsAsync(startTestNode(t, { ...flags, database: readOnly }, dir), {
-    message: /^A standby must be allowed to write to the database: permission denied for table writer_lease\.$/,
+    message: /^A standby needs permission to write to the database: permission denied for table writer_lease\.$/,
   });
 });
 
@@ -188,7 +188,8 @@ testPostgres.serial("a frozen writer is replaced, and when it goes on it writes 
   writer.child.kill("SIGCONT");
   await pending;
   await eventually("the old writer is fenced", async () => (await ask(writer.port, "/health")).status === 503);
-  const saysSo = "Another node writes to the database now; this one makes, applies and takes nothing any more.";
+  const saysSo =
+    "Another node writes to the database now, so this node no longer produces or applies blocks or accepts transactions.";
   // Its connections may have been cut while it was frozen, which it says until it has new ones.
   await eventually("the old writer says so", async () => {
     const { chain } = (await askJson<Health>(writer.port, "/health")).subsystems;
@@ -296,7 +297,7 @@ testPostgres.serial("a writer of another machine that is gone is waited for, and
   const second = await startRole(t, url, "writer");
   t.regex(
     second.stderr(),
-    /process \d+ on elsewhere, since .*, had the database and is silent; its lease runs out in \d+ s/,
+    /process \d+ on elsewhere, since .*, had the writer lease and does not renew it; the lease expires in \d+ s/,
   );
   await include(second.client, 2);
 });
@@ -307,7 +308,7 @@ testPostgres.serial("SIGTERM while a standby takes over ends it, and leaves the 
   const standbys = await Promise.all([1, 2].map(() => startRole(t, url, "standby")));
   writer.child.kill("SIGTERM");
   t.is(await writer.ended, 0);
-  const isTakingOver = (one: RunningCli): boolean => one.stderr().includes("takes over and writes");
+  const isTakingOver = (one: RunningCli): boolean => one.stderr().includes("takes over as the writer");
   await until(() => standbys.some(isTakingOver));
   const [taker, other] = isTakingOver(standbys[0]!) ? [standbys[0]!, standbys[1]!] : [standbys[1]!, standbys[0]!];
   taker.child.kill("SIGTERM");

@@ -67,7 +67,7 @@ test("SIGHUP while it starts ends nothing, neither when its modules load nor lat
   const output = collect(child);
   await until(() => output.stderr().includes("The start waits for it"));
   child.kill("SIGHUP");
-  await until(() => output.stderr().includes("There is nothing to read again"));
+  await until(() => output.stderr().includes("There is no certificate to reload"));
   t.is(output.stdout(), "", "it is not ready yet");
   await release();
   await until(() => output.stdout().includes('"event":"ready"'));
@@ -91,7 +91,7 @@ testUnless(existsSync(full) ? undefined : `there is no ${full}`)(
     const node = await startNodeProcess(t, await temporaryDirectory(t), ["--log-level", "info"], wrapper);
     node.child.kill("SIGHUP");
     const said = async (): Promise<string> => (await ask(node.port, "/diagnostics")).text;
-    await until(async () => (await said()).includes("There is nothing to read again"));
+    await until(async () => (await said()).includes("There is no certificate to reload"));
     node.child.kill("SIGTERM");
     t.is(await node.ended, 0);
   },

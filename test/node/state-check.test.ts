@@ -43,9 +43,8 @@ async function forgeRow<Row extends object>(
   await db.run((sql) => sql(table).where(row).update(forged));
 }
 
-const ofBlock4 = "is not what the header of block 4 names.";
-const programSays = (address: string): string =>
-  `What the database holds of the storage program ${address} ${ofBlock4}`;
+const ofBlock4 = "does not match the state root of block 4.";
+const programSays = (address: string): string => `The stored data of the storage program ${address} ${ofBlock4}`;
 
 const forgeries: readonly Forgery[] = [
   {
@@ -93,7 +92,7 @@ const forgeries: readonly Forgery[] = [
         ({ nonce }) => ({ nonce: nonce + 1 }),
         hashSenderRow,
       ),
-    says: () => `What the database holds of the sender ${alice.publicKey} ${ofBlock4}`,
+    says: () => `The stored data of the sender ${alice.publicKey} ${ofBlock4}`,
   },
   {
     title: "a nullifier, of which nothing else tells",
@@ -107,7 +106,7 @@ const forgeries: readonly Forgery[] = [
         hashNullifierRow,
       );
     },
-    says: ({ nullifier }) => `What the database holds of the nullifier ${nullifier} ${ofBlock4}`,
+    says: ({ nullifier }) => `The stored data of the nullifier ${nullifier} ${ofBlock4}`,
   },
 ];
 

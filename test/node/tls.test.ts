@@ -103,7 +103,7 @@ test("a certificate whose files are replaced is served to new connections, and o
   t.is(socket.getPeerCertificate().fingerprint256, second.fingerprint);
   t.is(await endToldBy(node), await endOf(second.cert));
   const { validTo } = new X509Certificate(await readFile(second.cert));
-  const told = `A new certificate is served: CN=localhost, valid until ${new Date(validTo).toISOString()}`;
+  const told = `Serving a new certificate: CN=localhost, valid until ${new Date(validTo).toISOString()}`;
   t.true((await messagesOf(node.rpcUrl)).includes(told));
 
   t.regex(await askOn(http1), /^HTTP\/1\.1 200 OK\r\n/);
@@ -144,9 +144,9 @@ test("files that are no certificate and key leave the old one in place until the
   t.regex(node.warnings.join("\n"), /The certificate of --tls-cert expires soon: it is valid until \d{4}-/);
   await unlink(first.cert);
   const says = (pattern: RegExp) => async () => pattern.test((await messagesOf(node.rpcUrl)).join("\n"));
-  await until(says(/that is served stays.*: ENOENT: --tls-cert cannot be read/));
+  await until(says(/could not be reloaded.*: ENOENT: --tls-cert cannot be read/));
   await replace(first.cert, second.cert);
-  await until(says(/that is served stays.*: --tls-key is not the key of the first certificate in --tls-cert/));
+  await until(says(/could not be reloaded.*: --tls-key is not the key of the first certificate in --tls-cert/));
   t.is(await shown(t, node.port), first.fingerprint);
   await replace(first.key, second.key);
   await until(async () => (await shown(t, node.port)) === second.fingerprint);
@@ -162,9 +162,11 @@ testUnless(whyNot("bash", "--version"))(
     const wrapper = ["bash", "-c", `exec "$0" "$@" 9< <(cat '${key}')`];
     const node = await startNodeProcess(t, join(dir, "data"), flags, wrapper);
     node.child.kill("SIGHUP");
-    await until(() => node.stderr().includes("--tls-cert and --tls-key are no files that can be read again"));
+    await until(() =>
+      node.stderr().includes("--tls-cert and --tls-key are not regular files, so they cannot be reloaded"),
+    );
     t.is(await shown(t, node.port), fingerprint);
-    t.false(node.stderr().includes("that is served stays"));
+    t.false(node.stderr().includes("could not be reloaded"));
   },
 );
 
@@ -177,7 +179,7 @@ test("SIGHUP reads the files again at once, says what came of it, and ends nothi
   const kept = await open(t, node.port);
   for (const times of [1, 2]) {
     node.child.kill("SIGHUP");
-    await until(() => count("The certificate is the one that is served already") === times);
+    await until(() => count("The certificate files are unchanged") === times);
   }
   await writeFile(first.key, "half a k");
   // What a look said by itself is not said again, but to the one who asks.
@@ -198,7 +200,7 @@ test("SIGHUP reads the files again at once, says what came of it, and ends nothi
 test("SIGHUP without a certificate says that there is nothing to read again, and ends nothing", async (t) => {
   const node = await startNodeProcess(t, await temporaryDirectory(t), ["--log-level", "info"]);
   node.child.kill("SIGHUP");
-  await until(() => node.stderr().includes("There is nothing to read again: no --tls-cert is given"));
+  await until(() => node.stderr().includes("There is no certificate to reload: no --tls-cert is given"));
   t.is((await ask(node.port, "/version")).status, 200);
   node.child.kill("SIGTERM");
   t.is(await node.ended, 0);
@@ -238,7 +240,7 @@ test("each thing that can be wrong is said once, with its file", async (t) => {
     t.is(files.pop(), file);
     await writeFile(first.cert, good);
     await followed.check();
-    t.is(said.pop(), "The certificate is the one that is served already");
+    t.is(said.pop(), "The certificate files are unchanged");
     t.deepEqual([said, taken], [[], []], "It is said once.");
   }
   // A chain that has become longer is another one.

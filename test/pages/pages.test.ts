@@ -216,7 +216,7 @@ testBrowser.serial("the status page names what it is of, and shows what /health 
   t.is(await page.locator("#subsystems img").count(), 0);
   t.deepEqual(await page.locator("#reasons li").allTextContents(), ["l2ps: <img src=x onerror=alert(1)>"]);
   // What is the matter stands beside the word.
-  const message = "The database does not answer (ECONNREFUSED).";
+  const message = "The database does not respond (ECONNREFUSED).";
   node.subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message } });
   await page.getByRole("status").filter({ hasText: "failing" }).waitFor();
   t.deepEqual(await page.locator("#reasons li").allTextContents(), [
@@ -235,7 +235,7 @@ testBrowser.serial("the status page names what it is of, and shows what /health 
     node.subsystems.set(name, { status: SubsystemStatus.READY });
   }
   // What was the matter is not said as if it still were.
-  await page.getByRole("row", { name: /^chain ready [\d.]+ s ago: The database does not answer/ }).waitFor();
+  await page.getByRole("row", { name: /^chain ready [\d.]+ s ago: The database does not respond/ }).waitFor();
   t.true(
     asked.every((url) => url.startsWith(node.rpcUrl)),
     asked.join(),

@@ -6,10 +6,10 @@ test("a challenge is good for half a minute and for once, and only if it is ours
   const challenges = createChallenges(() => nowMs);
   const one = challenges.create();
   challenges.spend(one);
-  t.throws(() => challenges.spend(one), { message: /not one that this node gave/ });
+  t.throws(() => challenges.spend(one), { message: /not issued by this node/ });
   const late = challenges.create();
   nowMs += 30_001;
-  t.throws(() => challenges.spend(late), { message: /not one that this node gave/ });
+  t.throws(() => challenges.spend(late), { message: /not issued by this node/ });
   const forged = challenges.create();
   forged[30]! ^= 1;
   t.throws(() => challenges.spend(forged));
@@ -23,7 +23,7 @@ test("what is remembered of used challenges is bounded, and forgotten in time", 
   for (let i = 0; i < 10_000; i++) {
     challenges.spend(challenges.create());
   }
-  t.throws(() => challenges.spend(challenges.create()), { message: /Too many handshakes/ });
+  t.throws(() => challenges.spend(challenges.create()), { message: /Too many concurrent handshakes/ });
   nowMs += 30_001;
   t.notThrows(() => challenges.spend(challenges.create()));
 });

@@ -67,7 +67,7 @@ test("a channel that could not be opened is opened anew with the next call", asy
 
 test("somebody else than the peer that is known there is not called", async (t) => {
   const { client, call, closed } = setUp({ expected: "0x2" });
-  await t.throwsAsync(call(1), { instanceOf: CallError, message: /does not prove the identity/ });
+  await t.throwsAsync(call(1), { instanceOf: CallError, message: /does not prove the expected identity/ });
   t.deepEqual(closed, ["198.51.100.1:1"]);
   t.is(client.identityOf(endpoint(1)), undefined);
 });

@@ -58,7 +58,7 @@ test("an authority whose clock jumps an hour ahead makes no block until it is me
   await until(async () => (await health(maker)).subsystems.chain.status === "failed");
   t.regex(
     (await health(maker)).subsystems.chain.lastError!.message,
-    /^This node's clock is 3[56]\d\d s ahead of its peers' clocks; no block is made/,
+    /^This node's clock is 3[56]\d\d s ahead of its peers' clocks; the node produces no blocks/,
   );
   t.like(readFailure(await t.throwsAsync(atMaker.submit(2))), { reason: "STATE_NOT_READY" });
   // What was taken elsewhere waits: by the wrong clock it has expired.
@@ -133,7 +133,7 @@ test("half of what peers take is allowed; without peers this node's own clock co
   t.is(clock.whyAhead(Date.now() + hourMs), undefined);
   peersMs = Date.now() - 25_000;
   t.is(clock.whyAhead(), undefined);
-  t.regex(clock.whyAhead(Date.now() + 20_000)!, /^The time of the newest block is 45 s ahead of the peers' clocks/);
+  t.regex(clock.whyAhead(Date.now() + 20_000)!, /^The time of the latest block is 45 s ahead of the peers' clocks/);
   peersMs = Date.now() - 40_000;
   t.regex(clock.whyAhead()!, /^This node's clock is 40 s ahead/);
   // One that is behind signs the time of the block before, which nobody refuses.

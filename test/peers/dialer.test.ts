@@ -57,10 +57,10 @@ test("a peer that does not answer, or refuses this node, is no error of this nod
   t.like(silent.entry, { failures: 1, message: undefined });
   const refusing = await dial(new CallError("another network", true));
   t.deepEqual(refusing.errors, []);
-  t.like(refusing.entry, { failures: 1, message: "The peer refuses this node: another network" });
+  t.like(refusing.entry, { failures: 1, message: "The peer rejected this node: another network" });
 });
 
-test("a name that cannot be looked up is tried again like a peer that is away, and its verification stays", async (t) => {
+test("a name that cannot be resolved is tried again like a peer that is away, and its verification stays", async (t) => {
   const named = "https://no-such-name.invalid:1";
   const now = 1_000_000;
   const verified = { identity: testKey(5).publicKey, connectionString: "http://a.test:1", verifiedMs: now };

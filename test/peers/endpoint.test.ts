@@ -62,7 +62,7 @@ for (const text of malformed) {
   test(`"${text.slice(0, 40)}" is no endpoint`, (t) => {
     t.regex(
       reasonOf(() => parseEndpoint(text, open)),
-      /^The address ".*" is not of the form https:\/\/host:port\.$/s,
+      /^The address ".*" must have the form https:\/\/host:port\.$/s,
     );
   });
 }
@@ -131,7 +131,7 @@ test("metadata, link-local, multicast, unspecified and obsolete addresses are fo
     for (const policy of [open, strict]) {
       t.regex(
         reasonOf(() => checkHost(`https://${host}:1`, policy)),
-        /is an address that nodes never call/,
+        /is an address that nodes never connect to/,
         host,
       );
     }
@@ -166,9 +166,9 @@ test("a name is judged by the address that it leads to, and that address is what
   await t.throwsAsync(resolveEndpoint("https://localhost:5", strict), { message: /loopback or private/ });
 });
 
-test("a name that cannot be looked up is nobody who refuses: nobody can be called now", async (t) => {
+test("a name that cannot be resolved is nobody who refuses: nobody can be called now", async (t) => {
   const error = await t.throwsAsync(resolveEndpoint("https://no-such-name.invalid:5", open), { instanceOf: CallError });
-  t.regex(error.message, /cannot be looked up/);
+  t.regex(error.message, /cannot be resolved/);
   t.false(error.isAnswer);
 });
 

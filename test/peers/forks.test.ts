@@ -60,7 +60,9 @@ async function submit(t: Teardown, { port }: At, nonce: number): Promise<void> {
 }
 
 const forkAt = (number: number): RegExp =>
-  new RegExp(`^The chain is forked: the key ${authority.publicKey} has signed two blocks ${number}, 0x`);
+  new RegExp(
+    `^The chain is forked: the key ${authority.publicKey} has signed two blocks with the number ${number}, 0x`,
+  );
 
 test("two processes with one key and databases of their own: all who see both sides say so, and the signer stops", async (t) => {
   t.timeout(300_000);
@@ -96,7 +98,7 @@ test("two processes with one key and databases of their own: all who see both si
   t.is((await headOf(follower)).hash, kept.hash);
   t.is((await ask(follower.port, "/health")).status, 503);
   t.like(await health(second), { status: "failing", accepting: false });
-  t.regex(await failureOf(second), /this node's own key: it makes no block and takes no transaction/);
+  t.regex(await failureOf(second), /this node's own key, so it produces no blocks and accepts no transactions/);
 
   const shown = await runCli(["health", "--node", `http://127.0.0.1:${follower.port}`]);
   t.is(shown.code, 1);
@@ -186,9 +188,7 @@ test("a node behind the newest header that it has seen is not accepting, whateve
     ...{ key: testKey(51), genesisHash, status: () => statusAt(blocks[0]), blocks: serve(blocks.slice(0, 1)) },
   });
   const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [liar.endpoint, honest.endpoint] });
-  await until(async () =>
-    /It sent a block that cannot be applied/.test((await peersOf(node))[0]!.verification.message ?? ""),
-  );
+  await until(async () => /It sent an invalid block/.test((await peersOf(node))[0]!.verification.message ?? ""));
   await until(async () => (await peersOf(node))[1]!.status.ready);
   t.is((await headOf(node)).number, 1);
   t.false((await health(node)).accepting);

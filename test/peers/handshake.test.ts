@@ -39,7 +39,7 @@ test("what is wrong with a handshake is told, and shown", async (t) => {
   const stranger = connectStranger(t, node.ports["omni"]!, mine);
   const port = (n: number): string => `https://127.0.0.1:${n}`;
   const cases: readonly (readonly [string, Parameters<typeof stranger.handshake>[0], RegExp, boolean])[] = [
-    ["forged", { endpoint: port(1), genesisHash, signer: theirs }, /^16: .*not signed by the identity/, false],
+    ["forged", { endpoint: port(1), genesisHash, signer: theirs }, /^16: .*not signed by its own identity/, false],
     [
       "somebody else's identity, which somebody else signed",
       { endpoint: port(2), genesisHash, signer: theirs, identity: theirs.publicKey },
@@ -50,7 +50,7 @@ test("what is wrong with a handshake is told, and shown", async (t) => {
     [
       "a challenge that was never given",
       { endpoint: port(4), genesisHash, challenge: new Uint8Array(40) },
-      /^16: The challenge is not one/,
+      /^16: The challenge was not issued/,
       true,
     ],
     [
@@ -63,22 +63,22 @@ test("what is wrong with a handshake is told, and shown", async (t) => {
       /^16: The block is not signed by its proposer/,
       true,
     ],
-    ["no port", { endpoint: "https://127.0.0.1:0", genesisHash }, /^3: .* is not of the form/, false],
-    ["a path", { endpoint: "https://127.0.0.1:6/x", genesisHash }, /^3: .* is not of the form/, false],
-    ["no URL", { endpoint: "127.0.0.1:6", genesisHash }, /^3: .* is not of the form/, false],
+    ["no port", { endpoint: "https://127.0.0.1:0", genesisHash }, /^3: .* must have the form/, false],
+    ["a path", { endpoint: "https://127.0.0.1:6/x", genesisHash }, /^3: .* must have the form/, false],
+    ["no URL", { endpoint: "127.0.0.1:6", genesisHash }, /^3: .* must have the form/, false],
     ["cleartext", { endpoint: "http://127.0.0.1:6", genesisHash }, /^3: .* must begin with https/, false],
     ["the node's own address", { endpoint: endpointOf(node), genesisHash }, /^3: .*this node's own address/, false],
-    ["cloud metadata", { endpoint: "https://169.254.169.254:80", genesisHash }, /^3: .*nodes never call/, false],
+    ["cloud metadata", { endpoint: "https://169.254.169.254:80", genesisHash }, /^3: .*nodes never connect to/, false],
     [
       "the same in other words",
       { endpoint: "https://[::ffff:a9fe:a9fe]:80", genesisHash },
-      /^3: .*nodes never call/,
+      /^3: .*nodes never connect to/,
       false,
     ],
     [
       "a connection string that is none",
       { endpoint: port(7), genesisHash, connectionString: "javascript:alert(1)" },
-      /^3: .* is not of the form/,
+      /^3: .* must have the form/,
       true,
     ],
   ];
@@ -94,7 +94,7 @@ test("what is wrong with a handshake is told, and shown", async (t) => {
   }
   t.regex(
     await refusal(stranger.call(PeerService.method.handshake, { challenge: new Uint8Array(16) })),
-    /^3: There is no node info/,
+    /^3: The node info is missing/,
   );
   t.regex(await refusal(stranger.call(PeerService.method.handshake, {})), /^3: The challenge must have/);
 });
@@ -113,7 +113,7 @@ test("a handshake that was overheard is of no use to anybody else, or twice", as
   });
   const request = { nodeInfo, challenge: new Uint8Array(32) };
   await owner.call(PeerService.method.handshake, request);
-  t.regex(await refusal(owner.call(PeerService.method.handshake, request)), /^16: The challenge is not one/);
+  t.regex(await refusal(owner.call(PeerService.method.handshake, request)), /^16: The challenge was not issued/);
   const thief = connectStranger(t, node.ports["omni"]!, theirs);
   t.regex(await refusal(thief.call(PeerService.method.handshake, request)), /^16: /);
   // Whoever shakes hands is verified only where it is found.
@@ -126,7 +126,10 @@ test("an identity that a live endpoint holds is refused elsewhere", async (t) =>
   const holder = await startMemberOf(t, { key: mine, genesis, seeds: [endpointOf(node)] });
   await until(async () => (await peersOf(node))[0]?.verification.status === true);
   const thief = connectStranger(t, node.ports["omni"]!, mine);
-  t.regex(await refusal(thief.handshake({ endpoint: nowhere, genesisHash })), /^7: Its identity is held by https/);
+  t.regex(
+    await refusal(thief.handshake({ endpoint: nowhere, genesisHash })),
+    /^7: Its identity belongs to the peer at https/,
+  );
   t.is((await peersOf(node)).find(({ identity }) => identity === mine.publicKey)!.connection.string, holder.rpcUrl);
   // One that has moved is let in once nobody answers at the old place.
   await holder.stop();
@@ -140,14 +143,17 @@ test("an identity that a live endpoint holds is refused elsewhere", async (t) =>
 
 test("what answers at an endpoint must prove to be who it says", async (t) => {
   const cases = [
-    [{ changeNodeInfo: (said: object) => ({ ...said, challenge: new Uint8Array(32) }) }, /was not made for this node/],
-    [{ changeNodeInfo: (said: object) => ({ ...said, identity: theirs.publicKey }) }, /not signed by the identity/],
-    [{ changeNodeInfo: (said: object) => ({ ...said, status: undefined }) }, /does not say how far it is/],
+    [
+      { changeNodeInfo: (said: object) => ({ ...said, challenge: new Uint8Array(32) }) },
+      /was created for another node/,
+    ],
+    [{ changeNodeInfo: (said: object) => ({ ...said, identity: theirs.publicKey }) }, /not signed by its own identity/],
+    [{ changeNodeInfo: (said: object) => ({ ...said, status: undefined }) }, /does not report its latest block/],
     [
       { status: () => ({ headHeader: unsignedHeader, headSignature: new Uint8Array(64) }) },
       /not signed by its proposer/,
     ],
-    [{ changeNodeInfo: (said: object) => ({ ...said, endpoint: "nonsense" }) }, /is not of the form/],
+    [{ changeNodeInfo: (said: object) => ({ ...said, endpoint: "nonsense" }) }, /must have the form/],
   ] as const;
   const odd = await Promise.all(
     cases.map(([changes], i) => startOddPeer(t, { key: testKey(40 + i), genesisHash, ...changes })),
@@ -204,7 +210,7 @@ test("private addresses are refused unless the operator allows them; an operator
     flags: { "allow-private-peers": false },
   });
   await until(async () =>
-    /refuses this node: .*loopback or private/.test((await peersOf(second))[0]?.verification.message ?? ""),
+    /rejected this node: .*loopback or private/.test((await peersOf(second))[0]?.verification.message ?? ""),
   );
 });
 

@@ -131,7 +131,7 @@ test("what a peer holds back stays old, and nobody is believed who is no authori
 
   // Each but the last would be news, were it true.
   const bad: Readonly<Record<string, readonly [(about: About, ms: number) => SignedHead, RegExp?]>> = {
-    "no authority": [(about) => signedHead(stranger, about), /is of no authority of this network/],
+    "no authority": [(about) => signedHead(stranger, about), /is not from an authority of this network/],
     "another's name": [
       (about) => signedHead(stranger, { ...about, proposer: authority.publicKey }),
       /not signed by its proposer/,
@@ -148,9 +148,9 @@ test("what a peer holds back stays old, and nobody is believed who is no authori
     ],
     "another network": [
       (about) => signedHead(authority, { ...about, genesisHash: sha256("x") }),
-      /is of another network/,
+      /is for another network/,
     ],
-    "no statement": [() => create(SignedHeadSchema, { statement: Buffer.from("no statement") }), /cannot be read/],
+    "no statement": [() => create(SignedHeadSchema, { statement: Buffer.from("no statement") }), /cannot be decoded/],
     "another block": [(about) => signedHead(authority, { ...about, hash: sha256(other!.header) })],
     "a block that is not there yet": [(about) => signedHead(authority, { ...about, number: 2n })],
     "the block before": [(_, ms) => statementAt(ms)],
@@ -215,7 +215,7 @@ test("nothing is signed while the newest block is unknown, the clock is ahead, o
       ...{ otherHeader: other!.header, otherSignature: other!.signature },
     },
   ];
-  await isSilent(/this node's own key: it makes no block/);
+  await isSilent(/this node's own key, so it produces no blocks/);
 });
 
 /** What hears of statements about a block, at a time that the test sets. */

@@ -121,7 +121,7 @@ test("a node that has lost its key goes on with a new one, and those who named t
   await t.throwsAsync(startAgain(t, node, false), { message: /whose key is not at/ });
   const again = await startAgain(t, node, true);
   t.not(again.publicKey, node.publicKey);
-  const refusal = new RegExp(`proved to be ${again.publicKey}, which is not the identity expected of it`);
+  const refusal = new RegExp(`proved the identity ${again.publicKey}, which is not the expected one`);
   await until(async () => (await peersOf(maker)).some(({ verification: { message } }) => refusal.test(message ?? "")));
   await again.stop();
 

@@ -57,7 +57,10 @@ test("one whose peers are silent waits, and says for what; with the operator's w
   await submit(t, waiting, 1);
   await hasAsked(waiting);
   t.like(await health(waiting), { accepting: false, subsystems: { chain: { status: "ready" } } });
-  t.regex(await reasonOf(waiting), /^No block is made yet: no verified peer that has block 3 .* --recover\.$/);
+  t.regex(
+    await reasonOf(waiting),
+    /^The node produces no blocks yet: no verified peer that has block 3 .* --recover\.$/,
+  );
   t.is((await headOf(waiting)).number, 3);
   await waiting.stop();
 
@@ -93,7 +96,7 @@ test("one that names nobody is alone by its operator's word, but not over a data
   const lost = await startMemberOf(t, { key: authority, genesis, dir, flags });
   await submit(t, lost, 1);
   await until(async () => (await reasonOf(lost)) !== "");
-  t.regex(await reasonOf(lost), /the database holds none, and no peer has said that there is none/);
+  t.regex(await reasonOf(lost), /its database has none, and no peer has confirmed that none exist/);
   t.false((await health(lost)).accepting);
   await lost.stop();
   // That it was started before does not make it a database with blocks.

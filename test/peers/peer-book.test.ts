@@ -113,7 +113,7 @@ test("an identity is at one place: refused elsewhere while that answers, moved w
   book.add(endpoint(1), "handshake");
   book.add(endpoint(2), "handshake");
   prove(1, identity(7));
-  t.regex(prove(2, identity(7)) ?? "", /held by https:\/\/198\.51\.100\.1:1, which answers/);
+  t.regex(prove(2, identity(7)) ?? "", /belongs to the peer at https:\/\/198\.51\.100\.1:1, which responds/);
   t.is(book.verified(identity(7))!.endpoint, endpoint(1));
   book.recordFailure(endpoint(1));
   book.add(endpoint(2), "handshake");
@@ -125,11 +125,11 @@ test("an identity is at one place: refused elsewhere while that answers, moved w
 test("itself, an unexpected key, and one that names itself differently are refused; an operator knows better", (t) => {
   const { book, prove } = setUp();
   book.add(endpoint(1), "file", identity(9));
-  t.regex(prove(1) ?? "", /not the identity expected of it/);
+  t.regex(prove(1) ?? "", /not the expected one/);
   book.add(endpoint(2), "gossip");
-  t.regex(prove(2, identity(0)) ?? "", /this node itself/);
+  t.regex(prove(2, identity(0)) ?? "", /this node's own address/);
   book.add(endpoint(3), "gossip");
-  t.regex(prove(3, identity(3), endpoint(4)) ?? "", /names itself https:\/\/198\.51\.100\.1:4/);
+  t.regex(prove(3, identity(3), endpoint(4)) ?? "", /announces the address https:\/\/198\.51\.100\.1:4/);
   book.add(endpoint(5), "operator");
   t.is(prove(5, identity(5), endpoint(6)), undefined);
   t.deepEqual(book.sample(10, ""), [{ endpoint: endpoint(6), identity: identity(5) }]);

@@ -72,7 +72,7 @@ test("what the authority rejects is rejected where it was submitted, with the re
     new Set([TransactionStatus.INCLUDED, TransactionStatus.REJECTED]),
   );
   t.is(fates.length, 2);
-  t.regex(fates.find(({ status }) => status === TransactionStatus.REJECTED)!.reason ?? "", /nonce 1 is used/);
+  t.regex(fates.find(({ status }) => status === TransactionStatus.REJECTED)!.reason ?? "", /nonce 1 is already used/);
 });
 
 test("a node that can relay nothing says so, and takes it again when it can", async (t) => {

@@ -147,9 +147,7 @@ test("whatever a peer sends instead of the next block, it is left and the next o
     const flags = { "loop-interval": "0.05" };
     const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [liar.endpoint], flags });
     await until(async () =>
-      /It (sent a block that cannot be applied|has not sent block 20)/.test(
-        (await peersOf(node))[0]?.verification.message ?? "",
-      ),
+      /It (sent an invalid block|did not send block 20)/.test((await peersOf(node))[0]?.verification.message ?? ""),
     );
     t.true((await peersOf(node))[0]!.verification.status, what);
     t.false((await peersOf(node))[0]!.status.ready, what);
@@ -210,7 +208,7 @@ test("a head that no authority has signed moves nobody", async (t) => {
   ).signed;
   const boaster = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => statusAt(block) });
   const node = await startMemberOf(t, { key: authority, genesis, seeds: [boaster.endpoint] });
-  await until(async () => /signed by no authority/.test((await peersOf(node))[0]?.verification.message ?? ""));
+  await until(async () => /not signed by an authority/.test((await peersOf(node))[0]?.verification.message ?? ""));
   await until(async () => (await health(node)).accepting);
   t.is((await peersOf(node))[0]!.sync.block, null);
 });

@@ -59,7 +59,7 @@ test("a peer that shakes hands wakes it: the boot steps that were left out are t
   await until(() => seen.at(-1) === HealthStatus.OK);
   t.deepEqual(seen, [HealthStatus.DORMANT, HealthStatus.OK]);
   const lines = await askJson<{ message: string }[]>(sleeper.port, "/public_logs");
-  t.true(lines.some(({ message }) => message === "The node has a peer and leaves dormancy"));
+  t.true(lines.some(({ message }) => message === "The node has a peer; its dormancy ends"));
 });
 
 test("a node that is told to stop while it wakes leaves nothing running", async (t) => {
@@ -116,8 +116,8 @@ test("the operator adds a peer, sees the book, and removes it", async (t) => {
 
   for (const [args, code, message] of [
     [["add", "http://127.0.0.1:1"], 1, /must begin with https/],
-    [["add", "nonsense"], 1, /is not of the form/],
-    [["add", endpointOf(node)], 1, /this node itself/],
+    [["add", "nonsense"], 1, /must have the form/],
+    [["add", endpointOf(node)], 1, /this node's own address/],
     [["remove", "https://127.0.0.1:1"], 1, /does not know this peer/],
   ] as const) {
     const { code: got, stderr } = await runCli(["peers", ...args, "--data-dir", node.dir]);

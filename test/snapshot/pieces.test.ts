@@ -178,7 +178,7 @@ for (const engine of engines.names) {
       t.is((await createBlockStore(database.read).head()) === undefined, outcome === "interrupted");
       if (outcome === "interrupted") {
         // A part of a state is no damage.
-        await t.throwsAsync(openStoredData(url), { message: /^The database holds a part of a snapshot/ });
+        await t.throwsAsync(openStoredData(url), { message: /^The database has a part of a snapshot/ });
       }
     }
     t.is(outcome, "joined");

@@ -37,7 +37,7 @@ export function createBlockProducer({
     const hasNone = nowMs() - lastProgressMs > stuckAfterMs;
     if (hasNone !== isStuck) {
       isStuck = hasNone;
-      onStuck(hasNone ? `No block could be made for ${Math.round(stuckAfterMs / 1_000)} s: ${why}` : undefined);
+      onStuck(hasNone ? `No block could be produced for ${Math.round(stuckAfterMs / 1_000)} s: ${why}` : undefined);
     }
   }
 
@@ -46,9 +46,9 @@ export function createBlockProducer({
       try {
         const built = await produceBlock();
         const isWaiting = built !== undefined && built.block === undefined && built.rejected.size === 0;
-        record(!isWaiting || built.deferredCount === 0, "what its transactions need is busy.");
+        record(!isWaiting || built.deferredCount === 0, "a resource that its transactions need is busy.");
       } catch (error) {
-        record(false, "making it fails; the log says how.");
+        record(false, "block production fails; see the log for the error.");
         throw error;
       }
     },

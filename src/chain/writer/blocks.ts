@@ -62,11 +62,11 @@ export async function applyNext<State>(
   if (header.number !== before.number + 1n || header.previousHash !== before.hash) {
     throw new RpcError(
       "INVALID_REQUEST",
-      `The block is not the next one: block ${before.number + 1n} after ${before.hash} is.`,
+      `The block is not the next block: expected block ${before.number + 1n} after ${before.hash}.`,
     );
   }
   if (!genesis!.authorities.includes(header.proposer)) {
-    throw new RpcError("INVALID_SIGNATURE", "The block's proposer is no authority of this network.");
+    throw new RpcError("INVALID_SIGNATURE", "The block's proposer is not an authority of this network.");
   }
   checkTime(header.timestampMs, before, nowMs);
   await store
@@ -136,7 +136,7 @@ function after({ number, hash, genesisHash }: ChainHead): Pick<BlockHeader, "num
 
 function checkTime(timestampMs: bigint, before: ChainHead, nowMs: () => number): void {
   if (timestampMs < before.timestampMs || Number(timestampMs) > nowMs() + maxAheadMs) {
-    throw new RpcError("INVALID_REQUEST", "The block's time is before that of the block before, or in the future.");
+    throw new RpcError("INVALID_REQUEST", "The block's time is before that of the previous block, or in the future.");
   }
 }
 
@@ -149,13 +149,13 @@ function checkRoots(header: BlockHeader, { commitmentRoot, stateRoot }: BlockRoo
   if (commitmentRoot !== header.commitmentRoot) {
     throw new RpcError(
       "INVALID_REQUEST",
-      `The block says that the commitment tree's root becomes ${header.commitmentRoot ?? "no other"}; here it becomes ${commitmentRoot ?? "no other"}.`,
+      `The block's commitment root is ${header.commitmentRoot ?? "unchanged"}, but this node computes ${commitmentRoot ?? "no change"}.`,
     );
   }
   if (stateRoot !== header.stateRoot) {
     throw new RpcError(
       "INVALID_REQUEST",
-      `The block says that the state's root becomes ${header.stateRoot}; here it becomes ${stateRoot}.`,
+      `The block's state root is ${header.stateRoot}, but this node computes ${stateRoot}.`,
     );
   }
 }

@@ -48,12 +48,12 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
     throw epoch < held.epoch
       ? new FencedError(
           "lease",
-          `The database has gone back: its lease is that of take-over ${epoch}, and this node's of ${held.epoch}. Nothing is ` +
-            "written; stop the node, and make sure that no block is missing.",
+          `The database was reset to an earlier state: its writer lease has epoch ${epoch}, and this node's has ${held.epoch}. ` +
+            "The node does not write; stop it, and check that no block is missing.",
         )
       : new FencedError(
           "lease",
-          "Another node writes to the database now; this one makes, applies and takes nothing any more.",
+          "Another node writes to the database now, so this node no longer produces or applies blocks or accepts transactions.",
         );
   }
 
@@ -64,7 +64,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
       const name = lost.slice(lost.lastIndexOf("/") + 1);
       throw new FencedError(
         "files",
-        `The file ${name} is not where the node opened it, or is another one now; nothing is stored until it is back.`,
+        `The file ${name} was moved or replaced while the node had it open; the node stores nothing until it is back.`,
       );
     }
   }

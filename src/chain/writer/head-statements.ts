@@ -116,7 +116,7 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
         throw noLatestBlock(network !== "");
       }
       if (statement.number !== at.number || statement.hash !== at.hash) {
-        throw new RpcError("INVALID_REQUEST", `The newest block is another one: block ${at.number}, ${at.hash}.`);
+        throw new RpcError("INVALID_REQUEST", `The latest block is another one: block ${at.number}, ${at.hash}.`);
       }
       if (!isInTime(statement, at, deps)) {
         throw new RpcError("INVALID_REQUEST", "The statement's time is before that of its block, or in the future.");
@@ -136,17 +136,20 @@ function readStatement(
 ): HeadStatement {
   const statement = bytes.length > maxStatementBytes ? undefined : parse(bytes);
   if (statement === undefined) {
-    throw new RpcError("INVALID_REQUEST", "The head statement cannot be read.");
+    throw new RpcError("INVALID_REQUEST", "The head statement cannot be decoded.");
   }
   const found = findInStatement(statement);
   if (found !== undefined) {
     throw new RpcError("INVALID_REQUEST", found);
   }
   if (statement.genesisHash !== network) {
-    throw new RpcError("INVALID_REQUEST", `The head statement is of another network; this one is ${network}.`);
+    throw new RpcError(
+      "INVALID_REQUEST",
+      `The head statement is for another network; this node's network is ${network}.`,
+    );
   }
   if (!authorities.includes(statement.proposer)) {
-    throw new RpcError("INVALID_SIGNATURE", "The head statement is of no authority of this network.");
+    throw new RpcError("INVALID_SIGNATURE", "The head statement is not from an authority of this network.");
   }
   return statement;
 }

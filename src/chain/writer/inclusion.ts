@@ -51,7 +51,10 @@ export async function startInclusion(
     async include(transaction) {
       const { hash, body, signed } = transaction;
       if (cost >= maxBlockCost) {
-        throw new RpcError("INVALID_REQUEST", `The block makes more work than ${maxBlockCost} bytes touched.`);
+        throw new RpcError(
+          "INVALID_REQUEST",
+          `The block's cost is higher than the limit of ${maxBlockCost} bytes touched.`,
+        );
       }
       if (included.has(hash)) {
         throw new RpcError("INVALID_REQUEST", "The transaction is in a block already.");
@@ -73,7 +76,10 @@ export async function startInclusion(
  */
 export function checkNonce(nonce: bigint, lastNonce: bigint | undefined): void {
   if (lastNonce !== undefined && nonce <= lastNonce) {
-    throw new RpcError("INVALID_REQUEST", `The nonce ${nonce} is used: the sender's next one is above ${lastNonce}.`);
+    throw new RpcError(
+      "INVALID_REQUEST",
+      `The nonce ${nonce} is already used: the sender's next nonce must be above ${lastNonce}.`,
+    );
   }
 }
 
@@ -101,7 +107,7 @@ const clockSkewMs = 60_000;
 export function checkLifetime(body: Pick<TransactionBody, "expiresMs">, nowMs: number): void {
   checkExpiry(body, nowMs);
   if (Number(body.expiresMs) > nowMs + maxLifetimeMs + clockSkewMs) {
-    throw new RpcError("INVALID_REQUEST", `A transaction expires within ${maxLifetimeMs / 60_000} minutes.`);
+    throw new RpcError("INVALID_REQUEST", `A transaction must expire within ${maxLifetimeMs / 60_000} minutes.`);
   }
 }
 

@@ -34,7 +34,7 @@ export async function acquireLease(deps: AcquireLeaseDeps): Promise<HeldLease> {
   for (let lease = first; ; lease = await store.read()) {
     if (lease.epoch !== first.epoch || lease.untilMs > first.untilMs) {
       throw new StartError(
-        `${describeHolder(lease)} writes to this database; stop it first, or start this one with --role reader or standby.`,
+        `${describeHolder(lease)} writes to this database; stop it first, or start this node with --role reader or standby.`,
       );
     }
     const held = await acquireIfFree(deps, lease);

@@ -30,8 +30,8 @@ const atBegin: CopyState = { after: null, rows: 0, digest: "0".repeat(64), isCom
 export async function refuseUnfinishedCopy(read: Queries): Promise<void> {
   if (await hasTable(read, table)) {
     throw new DatabaseError(
-      "The database is a copy that is not finished; run gatehouse database copy once more, which goes on with it, or " +
-        "name another --database.",
+      "The database is an incomplete copy; run gatehouse database copy again, which resumes it, or give " +
+        "another --database.",
     );
   }
 }
@@ -92,7 +92,7 @@ export async function saveState(db: Queries, step: string, from: CopyState, to: 
       .update({ state: JSON.stringify(to) }),
   );
   if (met !== 1) {
-    throw new DatabaseError("Another copy into this database is under way; let it end, or end it.");
+    throw new DatabaseError("Another copy into this database is in progress; wait until it finishes, or stop it.");
   }
 }
 

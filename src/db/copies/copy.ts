@@ -40,12 +40,12 @@ export async function copyDatabase(deps: CopyDeps): Promise<CopyOutcome> {
   const { target, sourceState, confirm } = deps;
   const resumed = await isUnfinishedCopy(target);
   if (!resumed && (await isPrepared(target))) {
-    throw new DatabaseError("The target holds a database already; name an empty one.");
+    throw new DatabaseError("The target is not empty; give an empty database.");
   }
   if (!(await beginCopy(target, sourceState))) {
     throw new DatabaseError(
-      "The target is the unfinished copy of another database, or of this one before a node wrote to it; empty the target, " +
-        "and begin anew.",
+      "The target is the incomplete copy of another database, or of an earlier state of this one; empty the target, " +
+        "and start again.",
     );
   }
   await migrate(target);
@@ -166,8 +166,8 @@ async function compare({ target, onProgress }: CopyDeps, states: States): Promis
       const expected = states.get(table.name)!;
       if (rows !== expected.rows || digest.text() !== expected.digest) {
         throw new DatabaseError(
-          `The table ${table.name} of the copy is not what was read from the source (${rows} rows, and ${expected.rows}); ` +
-            "empty the target, and begin anew.",
+          `The table ${table.name} of the copy differs from the source (${rows} rows instead of ${expected.rows}); ` +
+            "empty the target, and start again.",
         );
       }
     }

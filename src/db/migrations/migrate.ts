@@ -96,7 +96,7 @@ async function versionOf(db: Queries, steps: Steps): Promise<number> {
   const version = row?.version ?? 0;
   if (version > lastOf(steps)) {
     throw new DatabaseError(
-      `The database was made by a newer version of Gatehouse (schema ${version}; this one knows ${lastOf(steps)}); start that version.`,
+      `The database was created by a newer version of Gatehouse (schema ${version}; this version supports up to ${lastOf(steps)}); start that version.`,
     );
   }
   return version;

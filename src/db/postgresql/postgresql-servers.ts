@@ -228,14 +228,14 @@ const readOnly = "25006";
 const unreachable = "08001";
 
 function takesNoWrites(name: string): string {
-  return `The database ${name} is a standby, which takes no writes; name the primary, or all of the servers, in --database.`;
+  return `The database ${name} is a standby, which accepts no writes; give the primary, or all servers, in --database.`;
 }
 
 function whyNone(all: readonly (Seen | Unseen)[]): DatabaseError {
   const told = all.map((one) => `${nameServer(one.url)} (${"error" in one ? whyUnseen(one.error) : whatIs(one)})`);
   return all.every((one) => "error" in one)
-    ? passing(`None of the databases can be reached: ${told.join(", ")}.`, "unavailable", unreachable)
-    : passing(`None of the databases is a primary that takes writes: ${told.join(", ")}.`, "unavailable", readOnly);
+    ? passing(`None of the databases is reachable: ${told.join(", ")}.`, "unavailable", unreachable)
+    : passing(`None of the databases is a primary that accepts writes: ${told.join(", ")}.`, "unavailable", readOnly);
 }
 
 function whyUnseen(error: unknown): string {
@@ -243,5 +243,5 @@ function whyUnseen(error: unknown): string {
 }
 
 function whatIs({ isStandby }: Seen): string {
-  return isStandby ? "a standby" : "a primary that another one has replaced";
+  return isStandby ? "a standby" : "a primary that another server has replaced";
 }

@@ -158,15 +158,15 @@ export function explainPostgresql(urls: string, error: unknown): DatabaseError {
   const { code, message } = error as NodeJS.ErrnoException;
   const what = `The database ${nameServers(urls)}`;
   if (isUnreachable.test(code ?? message)) {
-    const reason = code ?? "no answer";
-    return passing(`${what} cannot be reached (${reason}); check that PostgreSQL runs there.`, "unavailable");
+    const reason = code ?? "no response";
+    return passing(`${what} cannot be reached (${reason}); check that PostgreSQL is running there.`, "unavailable");
   }
   switch (code) {
     case "28P01":
     case "28000":
-      return new DatabaseError(`${what} refuses the user or the password in --database.`);
+      return new DatabaseError(`${what} rejects the user or the password in --database; correct them.`);
     case "3D000":
-      return new DatabaseError(`${what} does not exist; make it with: createdb ${pathname.slice(1)}`);
+      return new DatabaseError(`${what} does not exist; create it with: createdb ${pathname.slice(1)}`);
     default: {
       const sentence = `${what} cannot be opened: ${code ?? message}.`;
       return code?.startsWith("53") === true ? passing(sentence, "unavailable") : new DatabaseError(sentence);
@@ -188,16 +188,16 @@ export async function whatMayBeLost(read: Queries, servers: number): Promise<str
   const waits = settings.get("synchronous_commit") ?? "on";
   const warnings = ["fsync", "full_page_writes"]
     .filter((name) => settings.get(name) === "off")
-    .map((name) => `PostgreSQL runs with ${name} = off: a crash of its machine can lose or damage every block.`);
+    .map((name) => `PostgreSQL runs with ${name} = off: a crash of its machine can lose or corrupt every block.`);
   if (servers > 1 && standbys === "") {
     warnings.push(
-      "PostgreSQL has no synchronous standby (synchronous_standby_names is empty): when the primary is lost, so may be " +
-        "the newest blocks, after they were told of.",
+      "PostgreSQL has no synchronous standby (synchronous_standby_names is empty): if the primary is lost, the latest " +
+        "blocks may be lost after they were acknowledged.",
     );
   } else if (standbys !== "" && (waits === "local" || waits === "remote_write")) {
     warnings.push(
-      `PostgreSQL runs with synchronous_commit = ${waits}, which does not wait until a standby has a block on its disk: ` +
-        "when the primary is lost, so may be the newest blocks.",
+      `PostgreSQL runs with synchronous_commit = ${waits}, which does not wait for a standby to write a block to disk: ` +
+        "if the primary is lost, the latest blocks may be lost.",
     );
   }
   return warnings;

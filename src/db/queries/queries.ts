@@ -154,7 +154,7 @@ function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Q
   let last: Promise<unknown> = Promise.resolve();
   const ask = async (text: string, values: readonly QueryValue[]): Promise<unknown[]> => {
     if (transaction.isCompleted()) {
-      throw new Error("The transaction that a query belongs to is over.");
+      throw new Error("The transaction of this query has ended.");
     }
     return await words.ask(words.connection(), text, values);
   };

@@ -115,7 +115,7 @@ export function createWriteBuffer(db: Queries): WriteBuffer {
     },
     async savepoint(work) {
       if (undo !== undefined) {
-        throw new Error("Another attempt is under way.");
+        throw new Error("Another savepoint is open.");
       }
       const steps: (() => void)[] = (undo = []);
       try {
@@ -305,7 +305,7 @@ function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Ro
       const group = groupOf(name);
       const before = group.held.get(key);
       if (before?.row !== undefined) {
-        throw new Error(`A row of ${shape.name} was to be made twice.`);
+        throw new Error(`A row of ${shape.name} was created twice.`);
       }
       const inDatabase = before === undefined || before.inDatabase === "none" ? "none" : "another";
       change(name, group, key, before, { row, inDatabase, order: ++made, isTrusted: true });

@@ -154,7 +154,7 @@ export async function lockFile(path: string): Promise<(() => Promise<void>) | un
  */
 export async function openSqliteForReading(path: string): Promise<ConnectionPools> {
   if (!existsSync(path)) {
-    throw new DatabaseError(`There is no database at ${path}; name the node's --data-dir, or its --database.`);
+    throw new DatabaseError(`There is no database at ${path}; give the node's --data-dir, or its --database.`);
   }
   driver();
   const liveness = createLivenessMonitor();
@@ -333,18 +333,18 @@ export function explainSqlite(path: string, error: unknown): DatabaseError {
     case "SQLITE_NOTADB":
     case "SQLITE_CORRUPT":
       return new DatabaseError(
-        `The file ${path} is not a usable SQLite database; restore it from a backup or name another --database.`,
+        `The file ${path} is not a usable SQLite database; restore it from a backup, or give another --database.`,
       );
     case "SQLITE_BUSY":
       return passing(
-        `The file ${path} is locked by another process, such as a backup or a shell of sqlite3; end it (\`fuser ${path}\` names it), then start again.`,
+        `The file ${path} is locked by another process, such as a backup or a sqlite3 shell; stop that process (\`fuser ${path}\` shows its id), then start again.`,
         "locked",
       );
     case "SQLITE_FULL":
-      return new DatabaseError(`The disk of ${path} is full (${code}); make room on it, then try again.`);
+      return new DatabaseError(`The disk of ${path} is full (${code}); free disk space, then try again.`);
     default:
       return new DatabaseError(
-        `The database ${path} cannot be opened (${code ?? message}); check that the directory exists, may be written to and has room.`,
+        `The database ${path} cannot be opened (${code ?? message}); check that the directory exists, is writable and has free space.`,
       );
   }
 }

@@ -99,8 +99,8 @@ function produceAlone(
   const throttle = createErrorThrottle({
     log,
     fields: { subsystem: "chain" },
-    message: "A block could not be made; it is tried again",
-    over: "Blocks are made again",
+    message: "A block could not be produced; retrying",
+    over: "Blocks are produced again",
   });
   const producer = createBlockProducer({
     async produceBlock() {
@@ -114,15 +114,15 @@ function produceAlone(
     stuckAfterMs,
     nowMs: () => performance.now(),
     onError: (error) => throttle.failed(error),
-    onStuck: (reason) => chainHealth.report("block making", reason),
+    onStuck: (reason) => chainHealth.report("block production", reason),
   });
-  onShutdown("the making of blocks", () => producer.stop());
+  onShutdown("block production", () => producer.stop());
 }
 
 /** Returns the message that no node produces blocks, because the genesis names several authorities. */
 export function describeNoConsensus(authorities: number): string {
   return (
-    `The genesis names ${authorities} authorities, so none makes blocks by itself, and no consensus process reports to ` +
-    "this node's control service: no block is made here and no transaction taken."
+    `The genesis has ${authorities} authorities, so no node produces blocks by itself, and no consensus process reports to ` +
+    "this node's control service: this node produces no blocks and accepts no transactions."
   );
 }

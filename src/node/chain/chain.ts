@@ -147,9 +147,9 @@ async function createWriterChain(
     nowMs: () => performance.now(),
     onChange: (error) => bus.emit("writesChanged", { trouble: error === undefined ? undefined : codeOf(error) }),
   });
-  onShutdown("the watch over writes", () => watched.stop());
+  onShutdown("the write monitor", () => watched.stop());
   const workerPool = createZkThreads(memory.proofThreads);
-  onShutdown("the threads of proofs", () => workerPool.stop());
+  onShutdown("the proof threads", () => workerPool.stop());
   const zk = createZkChanges({
     newest: newestIn(database.read),
     workerPool,
@@ -158,9 +158,9 @@ async function createWriterChain(
   });
   const mempool = await openNodeMempool(core, watched.store, genesis);
   const checks = createCheckThreads(memory.checks);
-  onShutdown("the threads of checks", () => checks.stop());
+  onShutdown("the check threads", () => checks.stop());
   const documents = createDocumentThread(memory.documentHeapMib);
-  onShutdown("the thread of large documents", () => documents.stop());
+  onShutdown("the document thread", () => documents.stop());
   const chain = createChain({
     checkAside: checks.check,
     store: watched.store,
@@ -178,7 +178,7 @@ async function createWriterChain(
     onUnexpected: (error, hash) =>
       log.error(
         { subsystem: "chain", err: error, transaction: hash },
-        "A transaction is rejected for an unexpected error",
+        "A transaction is rejected because of an unexpected error",
       ),
     nowMs: Date.now,
   });
@@ -197,7 +197,7 @@ async function openNodeMempool(
     log,
     level: "warn",
     fields: { subsystem: "chain" },
-    message: "The mempool could not be stored; it is tried again",
+    message: "The mempool could not be stored; retrying",
     over: "The mempool is stored again",
   });
   const onError = (error: unknown): void => throttle.failed(error);
@@ -224,7 +224,7 @@ async function openNodeMempool(
   // With a clock that is ahead, transactions would expire too early.
   const sweep = async (): Promise<void> => (clock.whyAhead() === undefined ? mempool.sweep() : undefined);
   const sweeps = startPeriodicTask(sweep, sweepEveryMs, onError);
-  onShutdown("the sweeping of the mempool", () => sweeps.stop());
+  onShutdown("the mempool cleanup", () => sweeps.stop());
   return mempool;
 }
 
@@ -253,8 +253,8 @@ function createReaderChain(
     log,
     level: "warn",
     fields: { subsystem: "chain" },
-    message: "The newest block cannot be read",
-    over: "The newest block can be read again",
+    message: "The latest block cannot be read",
+    over: "The latest block can be read again",
   });
   const readHead = async (): Promise<ChainHead | undefined> => {
     const found = await store.head();
@@ -272,7 +272,7 @@ function createReaderChain(
     onError: (error) => throttle.failed(error),
   });
   bus.on("blockTold", () => reader.now());
-  onShutdown("the look for new blocks", () => reader.stop());
+  onShutdown("polling for new blocks", () => reader.stop());
   return reader;
 }
 
@@ -290,13 +290,13 @@ export function watchChainHealth({
   const shared = shareSubsystem(subsystems, "chain");
   bus.on("writesChanged", ({ trouble }) => {
     if (trouble === undefined) {
-      log.info({ subsystem: "chain" }, "The database takes writes again");
+      log.info({ subsystem: "chain" }, "The database accepts writes again");
     }
-    shared.report("database", trouble && `The database takes no writes (${trouble}).`);
+    shared.report("database", trouble && `The database accepts no writes (${trouble}).`);
   });
   bus.on("damageChanged", ({ sentence }) => {
     if (sentence === undefined) {
-      log.info({ subsystem: "chain" }, "What was damaged in the database is right again");
+      log.info({ subsystem: "chain" }, "The corrupt data in the database is correct again");
     }
     shared.report("stored data", sentence);
   });
@@ -317,6 +317,6 @@ function readVerificationKey(genesisText: string): VerificationKey | undefined {
   try {
     return parseVerificationKey(zk.verificationKey);
   } catch (error) {
-    throw new InputError(`The genesis cannot be used at zk.verificationKey. ${(error as Error).message}`);
+    throw new InputError(`The genesis is invalid at zk.verificationKey. ${(error as Error).message}`);
   }
 }

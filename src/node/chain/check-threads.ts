@@ -34,7 +34,7 @@ export function createCheckThreads({ threads, heapMib }: MemoryBounds["checks"])
         found = (await pool.run(task, { name: "check" })) as Finding | undefined;
       } catch {
         // The queue is full, or the thread died. Neither means that the transaction is invalid.
-        throw new RpcError("OVERLOADED", "Too many large transactions are looked at; try again in 1 s.", 1);
+        throw new RpcError("OVERLOADED", "Too many large transactions are being checked; try again in 1 s.", 1);
       }
       if (found !== undefined) {
         throw new RpcError(found.reason, found.message);

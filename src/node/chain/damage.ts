@@ -43,7 +43,7 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
   const lacks = (): boolean => false;
   return {
     ...store,
-    head: () => damage.read("the newest block", () => store.head(), lacks),
+    head: () => damage.read("the latest block", () => store.head(), lacks),
     block: (number) => damage.read(`block ${number}`, () => needed(number, () => store.block(number)), lacks),
     header: (number) =>
       damage.read(`the header of block ${number}`, () => needed(number, () => store.header(number)), lacks),
@@ -57,9 +57,9 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
     listedTransactions: (places) =>
       damage.read("transactions of a list", () => store.listedTransactions(places), always),
     blockOf: (hash) => damage.read(`transaction ${hash}`, () => store.blockOf(hash)),
-    fate: (hash) => damage.read(`what became of transaction ${hash}`, () => store.fate(hash)),
+    fate: (hash) => damage.read(`the status of transaction ${hash}`, () => store.fate(hash)),
     lastNonce: (sender) => damage.read(`the last nonce of ${sender}`, () => store.lastNonce(sender), lacks),
-    write: (newest, work) => damage.run("what a block touches", () => store.write(newest, work)),
+    write: (newest, work) => damage.run("the rows that a block changes", () => store.write(newest, work)),
   };
 }
 
@@ -89,18 +89,18 @@ export function watchPrograms(programs: Programs, damage: CorruptionMonitor): Pr
 
 export function watchReadable(readable: ReadablePrograms, damage: CorruptionMonitor): ReadablePrograms {
   return {
-    readableOf: (...given) => damage.read("who may read programs", () => readable.readableOf(...given)),
-    ownersOf: (...given) => damage.read("whose programs are", () => readable.ownersOf(...given)),
+    readableOf: (...given) => damage.read("the readers of programs", () => readable.readableOf(...given)),
+    ownersOf: (...given) => damage.read("the owners of programs", () => readable.ownersOf(...given)),
   };
 }
 
 export function watchTree(tree: MerkleTree, damage: CorruptionMonitor): MerkleTree {
   return {
-    root: () => damage.read("the newest root", async () => await tree.root()),
+    root: () => damage.read("the latest root", async () => await tree.root()),
     rootAfter: (block) => damage.read(`the root after block ${block}`, () => tree.rootAfter(block)),
     path: (commitment, root) =>
       damage.read(
-        `the path of ${commitment} to ${root ?? "the newest root"}`,
+        `the path of ${commitment} to ${root ?? "the latest root"}`,
         async () => await tree.path(commitment, root),
         ({ missing }) => missing !== undefined,
       ),

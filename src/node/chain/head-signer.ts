@@ -21,7 +21,7 @@ export function startHeadSigner(
     onContradiction: ({ proposer, number, hash }) =>
       log.warn(
         { subsystem: "chain" },
-        `The key ${proposer} of an authority says that block ${number} is ${hash}; here it is ${chain.head()?.hash}`,
+        `The authority ${proposer} signed block ${number} with the hash ${hash}, but here its hash is ${chain.head()?.hash}`,
       ),
   });
 }
@@ -55,8 +55,8 @@ export function createHeadSigner(
     log,
     level: "warn",
     fields: { subsystem: "chain" },
-    message: "It could not be said anew which block is the newest; it is tried again",
-    over: "It is said again which block is the newest",
+    message: "The head could not be signed again; retrying",
+    over: "The head is signed again",
   });
 
   function recordSigned(): void {

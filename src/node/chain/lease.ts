@@ -56,17 +56,17 @@ export async function openLease(
         onWaiting: (lease) =>
           log.info(
             { subsystem: "chain" },
-            `${describeHolder(lease)} had the database and is silent; its lease runs out in ${Math.max(0, Math.ceil(lease.leftMs / 1_000))} s`,
+            `${describeHolder(lease)} had the writer lease and does not renew it; the lease expires in ${Math.max(0, Math.ceil(lease.leftMs / 1_000))} s`,
           ),
         signal: lifecycle.signal,
       }),
     ));
-  onShutdown("the lease of the database", async () => {
+  onShutdown("the writer lease", async () => {
     forgetHolder(held);
     await store.release(held);
   });
   const lease = renewPeriodically(core, deps, held, async () => {
-    log.error({ subsystem: "chain" }, `${describeHolder(await store.read())} has the lease of the database now`);
+    log.error({ subsystem: "chain" }, `${describeHolder(await store.read())} has the writer lease now`);
   });
   const renew = (): Promise<void> => database.transaction((db) => lease.fence.blocks(db, () => Promise.resolve()));
   try {
@@ -98,7 +98,7 @@ function renewPeriodically(
     reported = message;
     chainHealth.report("lease", message);
     if (message === undefined) {
-      log.info({ subsystem: "chain" }, "The database can be written to again");
+      log.info({ subsystem: "chain" }, "The node can write to the database again");
     }
   }
 
@@ -109,7 +109,7 @@ function renewPeriodically(
       .finally(() => (underWay = undefined));
     const sinceRenewalMs = performance.now() - renewedMs;
     if (sinceRenewalMs > leaseMs && reported === undefined && !fence.isHolding()) {
-      report(`The lease of the database could not be renewed for ${Math.round(sinceRenewalMs / 1_000)} s.`);
+      report(`The writer lease could not be renewed for ${Math.round(sinceRenewalMs / 1_000)} s.`);
     }
   }
 
@@ -126,7 +126,7 @@ function renewPeriodically(
     },
   });
   const timer = setInterval(renew, renewEveryMs);
-  onShutdown("the renewal of the lease", async () => {
+  onShutdown("the lease renewal", async () => {
     clearInterval(timer);
     await underWay;
   });

@@ -32,7 +32,7 @@ export function pruneAsBlocksCome(
     log,
     level: "warn",
     fields: { subsystem: "chain" },
-    message: "Transactions of old blocks could not be removed; it is tried again",
+    message: "Transactions of old blocks could not be removed; retrying",
     over: "Transactions of old blocks are removed again",
   });
   let isStopped = false;

@@ -53,7 +53,7 @@ export async function openSnapshots(
     log,
     level: "warn",
     fields: { subsystem: "chain" },
-    message: "A snapshot of the state could not be made",
+    message: "A snapshot of the state could not be created",
   });
   const snapshotStore = await openSnapshotStore({
     folder: join(config.dataDir, "snapshots"),
@@ -63,15 +63,12 @@ export async function openSnapshots(
     },
     nowMs: () => performance.now(),
     onCorrupt: (path) =>
-      log.error(
-        { subsystem: "chain" },
-        `The file ${path} of a snapshot is not what was written; the snapshot is removed`,
-      ),
+      log.error({ subsystem: "chain" }, `The snapshot file ${path} is corrupt; the snapshot is removed`),
   });
   let database: ReadableDatabase | undefined;
   let underWay: Promise<void> | undefined;
   let peerBlock: () => bigint | undefined = () => undefined;
-  onShutdown("the making of snapshots", async () => {
+  onShutdown("the creation of snapshots", async () => {
     stopped.abort();
     await underWay;
     await database?.close();
@@ -89,7 +86,7 @@ export async function openSnapshots(
       });
       if (bytes !== undefined) {
         await snapshotStore.add(number, bytes);
-        log.info({ subsystem: "chain" }, `A snapshot of the state after block ${number} is made`);
+        log.info({ subsystem: "chain" }, `Created a snapshot of the state after block ${number}`);
       }
     } finally {
       await rm(folder, { recursive: true, force: true });

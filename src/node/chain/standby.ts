@@ -33,7 +33,7 @@ export async function startStandby(
   const store = createWriterLeaseStore(database);
   await checkRights(database);
   subsystems.set("chain", {
-    extra: { reason: "It stands by: it reads, and writes when the node that writes is gone." },
+    extra: { reason: "Standby: it serves reads, and takes over when the writer is gone." },
   });
   let end: (held: HeldLease | undefined) => void = () => undefined;
   const takeoverLease = new Promise<HeldLease | undefined>((resolve) => (end = resolve));
@@ -47,12 +47,12 @@ export async function startStandby(
       const lease = await store.read();
       held = await acquireIfFree({ store, identity: key.publicKey, isAlone: false }, lease);
       if (held !== undefined) {
-        log.warn({ subsystem: "chain" }, `${describeHolder(lease)} is gone; this one takes over and writes`);
+        log.warn({ subsystem: "chain" }, `${describeHolder(lease)} is gone; this node takes over as the writer`);
         end(held);
       }
     },
     pollIntervalMs,
-    (error) => log.warn({ subsystem: "chain", err: error }, "The lease of the database cannot be looked at"),
+    (error) => log.warn({ subsystem: "chain", err: error }, "The writer lease cannot be read"),
   );
   const renewals = startPeriodicTask(
     async () => {
@@ -61,9 +61,9 @@ export async function startStandby(
       }
     },
     renewEveryMs,
-    (error) => log.warn({ subsystem: "chain", err: error }, "The lease of the database cannot be renewed"),
+    (error) => log.warn({ subsystem: "chain", err: error }, "The writer lease cannot be renewed"),
   );
-  onShutdown("the watch over the lease", async () => {
+  onShutdown("the lease monitor", async () => {
     await Promise.all([polls.stop(), renewals.stop()]);
     end(held);
   });
@@ -81,7 +81,7 @@ async function checkRights(database: Database): Promise<void> {
   } catch (error) {
     // A temporary outage of the server does not mean a lack of rights.
     if (!isDatabaseError(error)) {
-      throw new StartError(`A standby must be allowed to write to the database: ${errorMessage(error)}.`, {
+      throw new StartError(`A standby needs permission to write to the database: ${errorMessage(error)}.`, {
         cause: error,
       });
     }

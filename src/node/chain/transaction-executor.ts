@@ -98,7 +98,7 @@ export function createTransactionExecutor(zk: ZkChanges, growAside?: GrowDocumen
           case "zk":
             return await zkBlock.apply(operation.value, { sender, transactionHash: hash });
           case undefined:
-            throw new Error("A transaction without an operation was not refused when it was read.");
+            throw new Error("A transaction without an operation was not rejected when it was decoded.");
         }
       };
       return {

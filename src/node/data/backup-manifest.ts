@@ -58,22 +58,22 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
   const path = join(folder, backupNames.manifest);
   const text = await readFile(path, "utf8").catch(() => {
     throw new StartError(
-      `There is no backup at ${folder}: ${backupNames.manifest} is not there, which is written when a backup is whole.`,
+      `There is no complete backup at ${folder}: ${backupNames.manifest} is missing, which is written last.`,
     );
   });
   let read: z.ZodSafeParseResult<BackupManifest>;
   try {
     read = manifest.safeParse(JSON.parse(text));
   } catch {
-    throw new StartError(`The file ${path} is damaged: it is not JSON. Take another backup.`);
+    throw new StartError(`The file ${path} is corrupt: it is not JSON. Use another backup.`);
   }
   if (!read.success) {
     const place = read.error.issues[0]?.path.join(".") ?? "";
-    throw new StartError(`The file ${path} is damaged${place === "" ? "" : ` at ${place}`}. Take another backup.`);
+    throw new StartError(`The file ${path} is corrupt${place === "" ? "" : ` at ${place}`}. Use another backup.`);
   }
   if (read.data.formatVersion > formatVersion) {
     throw new StartError(
-      `The backup was made by Gatehouse ${read.data.gatehouse}, in a format that this version does not know; restore it with that one.`,
+      `The backup was created by Gatehouse ${read.data.gatehouse}, in a format that this version does not support; restore it with that version.`,
     );
   }
   return read.data;

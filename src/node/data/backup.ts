@@ -36,13 +36,13 @@ export interface BackupDeps {
 export async function makeBackup(deps: BackupDeps): Promise<BackupManifest> {
   const { config, folder, withKey, onDraft } = deps;
   if (existsSync(folder)) {
-    throw new StartError(`There is something at ${folder} already; name a new folder.`);
+    throw new StartError(`${folder} already exists; give a new folder.`);
   }
   const keyPath = nodeKeyPath(config.dataDir);
   if (withKey && !existsSync(keyPath)) {
     throw new StartError(
-      `There is no key at ${keyPath}, and without it a restored node is nobody; name the node's --data-dir, or, where you ` +
-        "keep its key elsewhere, --without-key.",
+      `There is no key at ${keyPath}, and a restored node has no identity without it; give the node's --data-dir, or, if you ` +
+        "store its key elsewhere, --without-key.",
     );
   }
   const parent = dirname(folder);

@@ -23,10 +23,10 @@ export interface CopyNodeDatabaseDeps extends Pick<CopyDeps, "onProgress"> {
  */
 export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabaseDeps): Promise<CopyOutcome> {
   if (from === to) {
-    throw new StartError("The source and the target are one database; name two.");
+    throw new StartError("Source and target are the same database; give two different ones.");
   }
   if (isMissing(from)) {
-    throw new StartError(`There is no database at ${nameDatabase(from)}; name that of a node.`);
+    throw new StartError(`There is no database at ${nameDatabase(from)}; give the database of a node.`);
   }
   return await withSource(from, async (source) => {
     await refuseUnfinishedCopy(source.read);
@@ -40,7 +40,7 @@ export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabas
       const confirm = async (): Promise<void> => {
         if ((await describeState(source)) !== sourceState) {
           throw new StartError(
-            `A node wrote to ${nameDatabase(from)} meanwhile, so the copy is of an earlier moment; stop it, empty the target, and begin anew.`,
+            `A node wrote to ${nameDatabase(from)} meanwhile, so the copy is outdated; stop the node, empty the target, and start again.`,
           );
         }
       };
@@ -71,7 +71,7 @@ async function describeState({ read }: Pick<Database, "read">): Promise<string> 
   const blocks = createBlockStore(read);
   const genesis = await readStoredGenesis(blocks);
   if (genesis === undefined) {
-    throw new StartError("The source holds no chain yet; start the node once, or begin with the target.");
+    throw new StartError("The source has no chain yet; start the node once, or start it with the target.");
   }
   const [{ epoch }, head] = [await readLease(read), await blocks.head()];
   return JSON.stringify({ genesis: genesis.hash, head: head?.hash, epoch });

@@ -63,7 +63,7 @@ export function startDataVerifier(
     let before = performance.now();
     for await (const portion of verification) {
       if (joining.isRunning()) {
-        throw new Error("A snapshot is being taken in.");
+        throw new Error("A snapshot is being loaded.");
       }
       tell(portion.findings);
       portion.findings.forEach(({ what }) => found.add(what));
@@ -92,7 +92,7 @@ export function startDataVerifier(
     const level = found.size > 0 ? "error" : "info";
     log[found.size === toldFindings ? "debug" : level](
       { subsystem: "chain", findings: found.size },
-      "Everything that is stored was looked at",
+      "All stored data was verified",
     );
     toldFindings = found.size;
   }
@@ -110,7 +110,7 @@ export function startDataVerifier(
         await walkOverAll();
       } catch (error) {
         signal.throwIfAborted();
-        log.warn({ subsystem: "chain", err: error }, "What is stored could not be looked at; it is tried again");
+        log.warn({ subsystem: "chain", err: error }, "The stored data could not be verified; retrying");
         pauseMs = nextTryAfterMs;
       }
       const untilMs = performance.now() + pauseMs;
@@ -120,7 +120,7 @@ export function startDataVerifier(
   }
 
   const ended = go().catch(() => undefined);
-  onShutdown("the walk over what is stored", async () => {
+  onShutdown("the data verifier", async () => {
     stopped.abort();
     await ended;
   });

@@ -24,7 +24,10 @@ export async function openNodeDatabase(
 ): Promise<Database> {
   const { config, log, onShutdown, warn } = core;
   if (await claimDirectory(config.dataDir)) {
-    log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
+    log.warn(
+      { directory: config.dataDir },
+      "The data directory was accessible to other users; the node has restricted it to its owner",
+    );
   }
   let warnings: readonly string[] = [];
   const database = await untilDatabaseAnswers(core, async () => {
@@ -48,7 +51,7 @@ async function prepare(config: Config, database: Database): Promise<void> {
   await refuseUnfinishedCopy(database.read);
   if (config.role === "standby" && database.files !== undefined) {
     throw new StartError(
-      "A standby needs PostgreSQL: a file of SQLite belongs to one machine; start another node that follows this one instead.",
+      "A standby requires PostgreSQL, as a SQLite file belongs to one machine; start another node that follows this one instead.",
     );
   }
   if (config.role !== "writer") {
@@ -91,7 +94,7 @@ export async function loadIdentity(
     if (!mayTakeOver) {
       throw new InputError(`The database belongs to the node ${owner}; this key is ${key.publicKey}. ${remedy}`);
     }
-    log.warn({ subsystem: "chain" }, `The database of the node ${owner} is taken over by ${key.publicKey}`);
+    log.warn({ subsystem: "chain" }, `The key ${key.publicKey} takes over the database of the node ${owner}`);
   }
   return key;
 }

@@ -45,7 +45,7 @@ const ignored = ["lost+found", stagingName];
 export async function restoreBackup({ folder, dataDir, verify, onCopied }: RestoreDeps): Promise<Restored> {
   const manifest = await readManifest(folder);
   if (existsSync(dataDir) && (await readdir(dataDir)).some((name) => !ignored.includes(name))) {
-    throw new StartError(`The directory ${dataDir} is not empty; name a new --data-dir.`);
+    throw new StartError(`The directory ${dataDir} is not empty; give a new --data-dir.`);
   }
   const staging = join(dataDir, stagingName);
   await claimDirectory(dataDir);
@@ -81,15 +81,15 @@ async function copyFiles(
     onCopied(i, files.length);
     await copyPrivately(join(folder, name), join(staging, name)).catch(async (error: unknown) => {
       await describeFile(folder, name).catch(() => {
-        throw new StartError(`The backup is damaged: the file ${name} cannot be read. Take another backup.`);
+        throw new StartError(`The backup is corrupt: the file ${name} cannot be read. Use another backup.`);
       });
       throw new StartError(
-        `The file ${name} cannot be written to ${dirname(staging)} (${(error as NodeJS.ErrnoException).code}); make room there, or name another --data-dir.`,
+        `The file ${name} cannot be written to ${dirname(staging)} (${(error as NodeJS.ErrnoException).code}); free disk space there, or give another --data-dir.`,
       );
     });
     const found = await describeFile(staging, name);
     if (found.sizeBytes !== sizeBytes || found.sha256 !== sha256) {
-      throw new StartError(`The backup is damaged: the file ${name} is not what was saved. Take another backup.`);
+      throw new StartError(`The backup is corrupt: the file ${name} does not match its hash. Use another backup.`);
     }
   }
   onCopied(files.length, files.length);
@@ -112,7 +112,7 @@ async function check(staging: string, manifest: BackupManifest, verify: RestoreD
   const path = join(staging, backupNames.database);
   const url = `sqlite:${path}`;
   if (!existsSync(path) || !existsSync(`${path}${mempoolSuffix}`)) {
-    throw new StartError("The backup is damaged: it has no database. Take another backup.");
+    throw new StartError("The backup is corrupt: it has no database. Use another backup.");
   }
   await withDatabase(url, migrate);
   const stored = await openStoredData(url);
@@ -120,7 +120,7 @@ async function check(staging: string, manifest: BackupManifest, verify: RestoreD
     const [finding] = await verify(stored.verification);
     if (finding !== undefined) {
       throw new StartError(
-        `The database in the backup is damaged: ${finding.sentence} Take another backup, or let the node follow the chain anew from its peers.`,
+        `The database in the backup is corrupt: ${finding.sentence} Use another backup, or let the node fetch the chain again from its peers.`,
       );
     }
   } finally {
@@ -136,7 +136,9 @@ async function check(staging: string, manifest: BackupManifest, verify: RestoreD
     head.hash === manifest.head.hash &&
     (manifest.key === null || (await loadNodeKey(join(staging, backupNames.key))).publicKey === manifest.key);
   if (!isSame) {
-    throw new StartError(`The backup is damaged: ${backupNames.manifest} is not of these files. Take another backup.`);
+    throw new StartError(
+      `The backup is corrupt: ${backupNames.manifest} does not match its files. Use another backup.`,
+    );
   }
   return saved;
 }

@@ -31,7 +31,7 @@ export async function describeDatabase(url: string): Promise<SavedDatabase> {
     const blocks = createBlockStore(read);
     const [genesis, head] = [await readStoredGenesis(blocks), await blocks.head()];
     if (genesis === undefined || head === undefined) {
-      throw new StartError("The database holds no chain yet; there is nothing to back up but the key.");
+      throw new StartError("The database has no chain yet; there is nothing to back up but the key.");
     }
     return {
       genesis,

@@ -41,9 +41,7 @@ export function createStateCheck(read: Queries): CheckState {
       }
       if (head.hash === before) {
         found++;
-        throw new CorruptionError(
-          `What the database holds of ${what} is not what the header of block ${head.number} names.`,
-        );
+        throw new CorruptionError(`The stored data of ${what} does not match the state root of block ${head.number}.`);
       }
       before = head.hash;
     }

@@ -29,11 +29,11 @@ export async function openStoredData(url: string): Promise<StoredData> {
     await checkChainSchema(database);
     const genesis = await readStoredGenesis(createBlockStore(database.read));
     if (genesis === undefined) {
-      throw new DatabaseError("The database holds no chain yet; there is nothing to look at.");
+      throw new DatabaseError("The database has no chain yet; there is nothing to verify.");
     }
     if ((await readSync(database.read)) !== undefined) {
       throw new DatabaseError(
-        "The database holds a part of a snapshot, which its node is taking in; there is a state to look at once that is done.",
+        "The database has a part of a snapshot, which its node is loading; run this command again when that is finished.",
       );
     }
     return { verification: verifyAll({ database, genesis }), close };

@@ -64,8 +64,8 @@ async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
   return await look("the database", async () => {
     const [first, ...others] = await inspect();
     if (first !== undefined) {
-      const more = others.length === 0 ? "" : `, and ${others.length} things more`;
-      throw new CorruptionError(`The database says that it is damaged: ${first}${more}.`);
+      const more = others.length === 0 ? "" : `, and ${others.length} more`;
+      throw new CorruptionError(`The database reports that it is corrupt: ${first}${more}.`);
     }
   });
 }
@@ -77,7 +77,7 @@ function blocksParts(read: Queries, genesis: Genesis) {
     for (const { hash, body } of transactions) {
       if (!(await isMade(read, body, { hash, number: header.number }))) {
         throw new CorruptionError(
-          `What transaction ${hash} of block ${header.number} made is missing in the database, or is another thing there.`,
+          `The result of transaction ${hash} of block ${header.number} is missing in the database, or differs.`,
         );
       }
     }

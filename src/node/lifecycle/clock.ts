@@ -36,8 +36,8 @@ export function createNodeClock(): NodeClock {
       const isClock = now - peers > allowedMs;
       const aheadS = Math.round(((isClock ? now : timeMs!) - peers) / 1_000);
       return isClock
-        ? `This node's clock is ${aheadS} s ahead of its peers' clocks; no block is made and no transaction taken before it is set right.`
-        : `The time of the newest block is ${aheadS} s ahead of the peers' clocks; no block is made before they are there.`;
+        ? `This node's clock is ${aheadS} s ahead of its peers' clocks; the node produces no blocks and accepts no transactions until the clock is corrected.`
+        : `The time of the latest block is ${aheadS} s ahead of the peers' clocks; the node produces no blocks until they reach it.`;
     },
   };
 }

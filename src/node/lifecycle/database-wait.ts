@@ -38,7 +38,7 @@ export async function untilDatabaseAnswers<T>(
     try {
       const result = await work();
       if (told !== undefined) {
-        log.info({ subsystem: "chain" }, "The database answers; the start goes on");
+        log.info({ subsystem: "chain" }, "The database responds; the start continues");
       }
       return result;
     } catch (error) {
@@ -49,7 +49,7 @@ export async function untilDatabaseAnswers<T>(
       const leftMs = startMs + withinMs - performance.now();
       if (leftMs <= 0) {
         const waitedS = Math.round(withinMs / 1_000);
-        throw new DatabaseAwayError(`${message} The start has waited ${waitedS} s for it.`, { cause: error });
+        throw new DatabaseAwayError(`${message} The start has waited ${waitedS} s for the database.`, { cause: error });
       }
       if (message !== told) {
         told = message;

@@ -37,7 +37,7 @@ export function createLifecycle(): Lifecycle {
     isStopping: () => controller.signal.aborted,
     stop(graceMs = drainMs) {
       stopByMs = Math.min(stopByMs, Date.now() + graceMs);
-      controller.abort(new Error("The node was told to stop."));
+      controller.abort(new Error("The node was stopped."));
     },
     drainLeftMs: () => Math.max(0, Math.min(drainMs, stopByMs - Date.now())),
     signal: controller.signal,

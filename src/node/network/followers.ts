@@ -44,8 +44,8 @@ export function createMayFollow(
   }
   if (!config.omniTls) {
     throw new StartError(
-      "--followers listed needs --omni-tls on: without it nodes do not prove their keys. It is the default where the " +
-        "genesis has followers; --followers open leaves them to what stands before the port.",
+      "--followers listed requires --omni-tls on: without TLS, nodes do not prove their keys. Listed is the default if the " +
+        "genesis has followers; with --followers open, a proxy in front of the port must restrict access.",
     );
   }
   const ofGenesis = new Set([...(genesis?.authorities ?? []), ...(genesis?.followers ?? [])]);
@@ -54,8 +54,8 @@ export function createMayFollow(
 
 /** Finding and remedy for private programs that every node may read. */
 export const openToAll = {
-  found: "There are private programs, and every node may follow, which then has them in the clear.",
-  remedy: "Start all nodes of the network with --followers listed, and name those that may follow.",
+  found: "There are private programs, and every node may follow the chain and read them.",
+  remedy: "Start all nodes of the network with --followers listed, and add the nodes that may follow.",
 } as const;
 
 /** Warns if there are private programs on an open network. Does not delay the start. */
@@ -68,7 +68,7 @@ export function warnWhereOpen(
   }
   const warned = hasPrivatePrograms(reads).then(
     (isSo) => isSo && warn("omni", `${openToAll.found} ${openToAll.remedy}`),
-    (error: unknown) => log.warn({ err: error }, "Private programs could not be looked for"),
+    (error: unknown) => log.warn({ err: error }, "The search for private programs failed"),
   );
   onShutdown("the search for private programs", async () => {
     await warned;

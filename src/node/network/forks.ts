@@ -52,7 +52,7 @@ export async function watchForks(
       log.error({ subsystem: "chain" }, describeFork(evidence));
       show();
       void save().catch((error: unknown) =>
-        log.warn({ subsystem: "chain", err: error }, "Evidence of a fork could not be stored; it is tried again"),
+        log.warn({ subsystem: "chain", err: error }, "Evidence of a fork could not be stored; retrying"),
       );
     },
   });
@@ -62,7 +62,9 @@ export async function watchForks(
   const ownFork = (): Evidence | undefined => book.open().find(({ identity }) => identity === key.publicKey);
   const whyStopped = (): string | undefined => {
     const fork = ownFork();
-    return fork && `${describeFork(fork)} That is this node's own key: it makes no block and takes no transaction.`;
+    return (
+      fork && `${describeFork(fork)} That is this node's own key, so it produces no blocks and accepts no transactions.`
+    );
   };
 
   function show(): void {
@@ -71,7 +73,7 @@ export async function watchForks(
   }
 
   if (config.recover && book.open().length > 0) {
-    log.warn({ subsystem: "chain" }, "Evidence of forks is taken as dealt with, by the operator's word");
+    log.warn({ subsystem: "chain" }, "Evidence of forks is marked as resolved, because of --recover");
     book.settle();
     await untilDatabaseAnswers(core, save);
   }
@@ -100,5 +102,5 @@ function toSigned(stored: Awaited<ReturnType<ChainStore["header"]>>): SignedHead
 
 function describeFork({ identity, number, headers: [one, other] }: Evidence): string {
   const [first, second] = [sha256(one.header), sha256(other.header)];
-  return `The chain is forked: the key ${identity} has signed two blocks ${number}, ${first} and ${second}.`;
+  return `The chain is forked: the key ${identity} has signed two blocks with the number ${number}, ${first} and ${second}.`;
 }

@@ -75,13 +75,13 @@ export function createJoinTarget({
   function check({ snapshot }: ReadSnapshot): bigint {
     const header = signedHeader(snapshot, genesis);
     if (!isSame(foldChunks(snapshot.chunks), fromHex32(header.stateRoot))) {
-      throw new WrongSnapshot("Its chunks do not fold to the state root that an authority has signed.");
+      throw new WrongSnapshot("Its chunks do not produce the state root that an authority has signed.");
     }
     if (!foldsToRoot(treeOf({ snapshot }))) {
-      throw new WrongSnapshot("The parts of its commitment tree do not fold to its root.");
+      throw new WrongSnapshot("The parts of its commitment tree do not produce its root.");
     }
     if (header.number < 1n) {
-      throw new WrongSnapshot("It is one of block 0.");
+      throw new WrongSnapshot("It is a snapshot of block 0.");
     }
     return header.number;
   }
@@ -107,7 +107,7 @@ export function createJoinTarget({
       const { chunks } = read.snapshot;
       const entries = await sortEntries(given);
       if (!areLeavesOf(chunks[chunk]!, prefixesOf(chunks)[chunk]!, entries.leaves)) {
-        throw new WrongSnapshot(`What chunk ${chunk} holds is not of the state that an authority has signed.`);
+        throw new WrongSnapshot(`Chunk ${chunk} has data that is not in the state that an authority has signed.`);
       }
       await transaction(async (db) => {
         if (await saveChunk(db, chunk)) {
@@ -128,8 +128,8 @@ export function createJoinTarget({
         });
         if (stored !== "stored") {
           throw stored === "wrong leaves"
-            ? new WrongPiece("Leaves of the commitment tree are not those that the snapshot names.")
-            : new WrongSnapshot("A root of the commitment tree is none that its block's header names.");
+            ? new WrongPiece("Leaves of the commitment tree differ from those in the snapshot.")
+            : new WrongSnapshot("A root of the commitment tree differs from that in its block's header.");
         }
         await saveLeafCount(db, from + leaves.length);
       });
@@ -166,7 +166,7 @@ async function storeHeaders(db: Queries, from: number, headers: readonly Checked
   let next = await hashBefore(db, from + headers.length);
   for (const { hash, header } of headers.toReversed()) {
     if (hash !== next) {
-      throw new WrongPiece("A header is none of the chain of the newest one.");
+      throw new WrongPiece("A header does not belong to the chain of the latest header.");
     }
     next = header.previousHash;
   }
@@ -186,7 +186,7 @@ function signedHeader(signed: { readonly header: Uint8Array; readonly signature:
   try {
     const header = readHeader(signed, { network: genesis.hash });
     if (!genesis.authorities.includes(header.proposer)) {
-      throw new WrongSnapshot("A header was signed by no authority of this network.");
+      throw new WrongSnapshot("A header was not signed by an authority of this network.");
     }
     return header;
   } catch (error) {
@@ -214,7 +214,7 @@ async function hashBefore(db: Queries, number: number): Promise<string> {
 async function positionOf(db: Queries, blockNumber: bigint) {
   const [stored] = await listHeaders(db, Number(blockNumber), 1);
   if (stored === undefined) {
-    throw new WrongSnapshot("It names a root of a block that there is not.");
+    throw new WrongSnapshot("It has a root of a block that does not exist.");
   }
   const { number, timestampMs, commitmentRoot: root } = describeHeader(stored.header);
   return { block: { number, timeMs: Number(timestampMs) }, root };
@@ -249,7 +249,7 @@ async function sortEntries(given: readonly SnapshotEntry[]): Promise<SortedEntri
       case "commitments":
         return commitmentsLeaf(entry.value);
       case undefined:
-        throw new WrongSnapshot("An entry of a chunk is of no kind that there is.");
+        throw new WrongSnapshot("An entry of a chunk has an unknown kind.");
     }
   });
   return { leaves, programs, nullifiers, senders };
@@ -278,18 +278,18 @@ async function checkState(db: Queries, read: ReadSnapshot, genesis: Genesis): Pr
   const tree = treeOf(read);
   const { load } = createPageStore(db, "");
   if (toHex32(await readRoot(load)) !== stateRoot) {
-    throw new WrongSnapshot("What was stored does not make the state that an authority has signed.");
+    throw new WrongSnapshot("The stored data does not match the state that an authority has signed.");
   }
   const { valueHash } = await provePath(load, stateHashes.commitmentsKey());
   const expected = tree.leafCount === 0 ? undefined : commitmentsLeaf(tree).valueHash;
   if ((valueHash && toHex32(valueHash)) !== (expected && toHex32(expected))) {
-    throw new WrongSnapshot("Its commitment tree is not that of the state.");
+    throw new WrongSnapshot("Its commitment tree does not match the state.");
   }
   if (!(await arePlaced(db, read.snapshot.programCount))) {
-    throw new WrongSnapshot("Its programs are not in the order in which they were made.");
+    throw new WrongSnapshot("Its programs are not in the order of their creation.");
   }
   if (!(await areRootsKnown(db, tree, (since) => rootsSince(db, since)))) {
-    throw new WrongSnapshot("It leaves out roots that spends may name.");
+    throw new WrongSnapshot("It lacks roots that spends may use.");
   }
 }
 

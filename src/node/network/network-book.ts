@@ -65,7 +65,7 @@ function parseFileEntry(url: string, policy: EndpointPolicy): string {
   try {
     return parseEndpoint(url, policy);
   } catch (error) {
-    throw new Error(`The peers file cannot be used. ${errorMessage(error)}`);
+    throw new Error(`The peers file is invalid. ${errorMessage(error)}`);
   }
 }
 
@@ -80,7 +80,7 @@ export function nameEndpoint({ warn }: Pick<NodeCore, "warn">, { book, policy }:
     checkHost(endpoint, policy);
   } catch {
     if (!book.isEmpty()) {
-      warn("omni", `Other machines cannot reach this node at ${endpoint}; name --public-url or --omni-url.`);
+      warn("omni", `Other machines cannot reach this node at ${endpoint}; set --public-url or --omni-url.`);
     }
   }
   return endpoint;
@@ -90,7 +90,7 @@ function parseOwnEndpoint(url: string, policy: EndpointPolicy): string {
   try {
     return parseEndpoint(url, policy);
   } catch (error) {
-    throw new StartError(`--omni-url cannot be used. ${errorMessage(error)}`);
+    throw new StartError(`--omni-url is invalid. ${errorMessage(error)}`);
   }
 }
 
@@ -130,11 +130,11 @@ export function createBookCommands(
       if (identity !== undefined && !isStrongKey(identity)) {
         throw new RpcError(
           "INVALID_REQUEST",
-          "The identity is no key of a node: it is of small order, or not canonical.",
+          "The identity is not a valid node key: it has a small order, or is not canonical.",
         );
       }
       if (endpoint === addresses.omniUrl) {
-        throw new RpcError("INVALID_REQUEST", "It is this node itself.");
+        throw new RpcError("INVALID_REQUEST", "The peer URL is this node's own address; add a different one.");
       }
       book.add(endpoint, "operator", identity);
       await dialer.underWay(endpoint);

@@ -89,7 +89,7 @@ function snapshotProgressMessage({ block, doneBytes, totalBytes, bytesPerS, left
   const mebibyte = 1024 * 1024;
   const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
   const of = `${(doneBytes / mebibyte).toFixed(1)} of ${(totalBytes / mebibyte).toFixed(1)} MiB`;
-  return `Taking in the snapshot of block ${block}: ${of}, ${(bytesPerS / mebibyte).toFixed(1)}/s${left}`;
+  return `Loading the snapshot of block ${block}: ${of}, ${(bytesPerS / mebibyte).toFixed(1)}/s${left}`;
 }
 
 function progressMessage({ block, targetBlock, blocksPerS, leftS }: SyncProgress): string {

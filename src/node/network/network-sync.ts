@@ -152,7 +152,7 @@ export function createNodeSync(
     onError: (error) => onTaskError("sync", error),
     onEnd: announce,
     onLeft: (endpoint, reason) =>
-      log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`),
+      log.warn({ subsystem: "main_loop", endpoint }, `Dropped the peer ${endpoint}: ${reason}`),
   });
 
   const join =

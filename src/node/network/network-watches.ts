@@ -77,8 +77,8 @@ export function watchKeys(
       show(
         "own key",
         endpoint &&
-          `Another process uses this node's key ${self.key.publicKey}, at ${endpoint}: stop one of them, two that make ` +
-            "blocks fork the chain.",
+          `Another process uses this node's key ${self.key.publicKey}, at ${endpoint}: stop one of them, because two block ` +
+            "producers with one key fork the chain.",
       ),
   });
 
@@ -94,7 +94,8 @@ export function watchKeys(
     });
     const [first] = found;
     return (
-      first && `Two processes use the key ${first.identity} of an authority, at ${first.holder} and ${first.endpoint}.`
+      first &&
+      `Two processes use the key ${first.identity} of an authority, at ${first.holder} and ${first.endpoint}; stop one of them.`
     );
   }
 
@@ -104,8 +105,8 @@ export function watchKeys(
   }
 
   const polls = startPeriodicTask(poll, pollIntervalMs, (error) =>
-    log.warn({ subsystem: "omni", err: error }, "A look at keys failed"),
+    log.warn({ subsystem: "omni", err: error }, "The check for duplicate keys failed"),
   );
-  onShutdown("the watch over keys", () => polls.stop());
+  onShutdown("the key monitor", () => polls.stop());
   return (endpoint) => keys.met(endpoint);
 }

@@ -63,14 +63,14 @@ export function createProductionGuard(
 function describeUnknown(number: bigint, isAlone: boolean, isCopy: boolean): string {
   if (isAlone && number > 0n && isCopy) {
     return (
-      "No block is made yet: the database was restored, and no peer has said which block is the newest. Where the node that " +
-      `it was saved from is gone, and nobody has a block after ${number}, start this node with --recover; else name a peer.`
+      "The node produces no blocks yet: its database was restored, and no peer has reported the latest block. If the node that " +
+      `was backed up is gone, and no node has a block after ${number}, start this node with --recover; otherwise add a peer.`
     );
   }
   return isAlone
-    ? "No block is made yet: the database holds none, and no peer has said that there is none. Start this node with " +
-        "--recover if the network is new, or name a peer that has its blocks."
-    : `No block is made yet: no verified peer that has block ${number} has said which block is the newest. If no newer ` +
+    ? "The node produces no blocks yet: its database has none, and no peer has confirmed that none exist. Start this node with " +
+        "--recover if the network is new, or add a peer that has its blocks."
+    : `The node produces no blocks yet: no verified peer that has block ${number} has reported the latest block. If no newer ` +
         "block exists anywhere, start this node with --recover.";
 }
 

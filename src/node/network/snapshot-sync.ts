@@ -152,17 +152,17 @@ function createSyncLog({ config, log }: Pick<NodeCore, "config" | "log">) {
   return {
     chosen: (block: bigint, peers: number, isResumed: boolean): void => {
       const haveIt = peers === 1 ? "peer has" : "peers have";
-      logLine(`${isResumed ? "Goes on with" : "Takes in"} the snapshot of block ${block}, which ${peers} ${haveIt}`);
+      logLine(`${isResumed ? "Resuming" : "Loading"} the snapshot of block ${block}, which ${peers} ${haveIt}`);
     },
-    joined: (block: bigint): void => logLine(`The state after block ${block} is here, from a snapshot`),
+    joined: (block: bigint): void => logLine(`Loaded the state after block ${block} from a snapshot`),
     none(): void {
       if (!hasLoggedNone) {
         hasLoggedNone = true;
         log.warn(
           { subsystem: "main_loop" },
           config.sync === "auto"
-            ? "No peer has a snapshot to join from; all blocks are fetched and applied instead"
-            : "No peer has a snapshot to join from; it is asked again (--sync blocks fetches all blocks instead)",
+            ? "No peer has a snapshot; the node fetches and applies all blocks instead"
+            : "No peer has a snapshot; retrying (--sync blocks fetches all blocks instead)",
         );
       }
     },
@@ -196,7 +196,7 @@ function createPeerRequests({ log }: Pick<NodeCore, "log">, { book, client }: Sn
       }
     },
     drop(endpoint, cause, reason) {
-      log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`);
+      log.warn({ subsystem: "main_loop", endpoint }, `Dropped the peer ${endpoint}: ${reason}`);
       if (cause === "dishonest") {
         book.penalize(endpoint, reason);
       }

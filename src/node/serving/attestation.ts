@@ -60,7 +60,7 @@ export function createNodeAttestation({
           ),
         );
         notary = watched;
-        onShutdown("the watch over the notary", () => watched.stop());
+        onShutdown("the notary monitor", () => watched.stop());
       }
       await started.started;
       if (started.state.status === "failed") {

@@ -72,8 +72,8 @@ export function createChainServices({
 }
 
 const notListed =
-  "This node gives blocks to listed followers only: its operator names your node's key in --peers or with gatehouse " +
-  "peers add --identity, or the network's genesis names it among its followers.";
+  "This node sends blocks to listed followers only: ask its operator to add your node's key in --peers or with gatehouse " +
+  "peers add --identity. Followers in the network's genesis are listed, too.";
 
 /**
  * Creates the access rule for transactions: the access of a program also applies to transactions on it. All other

@@ -51,7 +51,10 @@ export async function openControl(
     onReport: (name, report) => applyReport(core, name, report),
     async addPeer(endpoint, identity) {
       if (core.config.role === "standby") {
-        throw new RpcError("STATE_NOT_READY", "This node stands by and has no peers; add it to the node that writes.");
+        throw new RpcError(
+          "STATE_NOT_READY",
+          "This node is a standby and has no peers; add the peer to the node that writes.",
+        );
       }
       const added = await network.addPeer(endpoint, identity);
       log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
@@ -132,7 +135,7 @@ async function listenForControl(
   const { controlSocket, controlPort, dataDir } = config;
   if (Buffer.byteLength(controlSocket) > longestSocketPath) {
     throw new StartError(
-      `The path ${controlSocket} is too long for a socket; name a shorter one with --control-socket.`,
+      `The path ${controlSocket} is too long for a socket; give a shorter one with --control-socket.`,
     );
   }
   await clearSocket(controlSocket);
@@ -177,7 +180,7 @@ async function clearSocket(path: string): Promise<void> {
     socket.on("error", () => resolve(false));
   });
   if (isAnswered) {
-    throw new StartError(`Another node runs with ${path}; stop it, or choose another --data-dir.`);
+    throw new StartError(`Another node is running with ${path}; stop it, or choose another --data-dir.`);
   }
   await rm(path, { force: true });
 }
@@ -187,7 +190,7 @@ function createTokenGate(token: string): Gate {
   return createUnrestrictedGate((arrival) => {
     const actual = Buffer.from(arrival.header("authorization") ?? "");
     if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) {
-      throw new RpcError("INVALID_TOKEN", "The header authorization must be Bearer and the token of the node.");
+      throw new RpcError("INVALID_TOKEN", 'The header authorization must be "Bearer " and the node\'s control token.');
     }
   });
 }

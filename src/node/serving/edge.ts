@@ -82,7 +82,7 @@ export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promis
   if (config.identityMode === "trusted-header") {
     warn(
       "rpc",
-      "The identity header is believed without a signature: only a gateway that sets it may reach this node.",
+      "The identity header is trusted without a signature: allow only the gateway that sets it to reach this node.",
     );
   }
   return {
@@ -131,11 +131,11 @@ export function createPublicEdge(
       },
     }),
     onBan: (address) =>
-      log.warn({ subsystem: "rpc", address }, "An address is shut out for 10 s: it sends nothing but harm"),
+      log.warn({ subsystem: "rpc", address }, "An address is banned for 10 s, because all its traffic is abusive"),
     onUntrustedForwarding: () =>
       warn(
         "rpc",
-        "Requests are forwarded from this machine, but --trusted-proxies names no proxy: callers share its address.",
+        "Requests are forwarded from this machine, but --trusted-proxies is empty: all clients share one address. Add the proxy.",
       ),
   });
   onShutdown("the edge", () => edge.stop());

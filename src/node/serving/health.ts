@@ -34,7 +34,7 @@ const countMaxAgeMs = 900;
 const countTimeoutMs = 1_000;
 
 /** Matches problems that mean that the database does not respond: no connection, a lost connection, or a timeout. */
-const noResponse = /^(E[A-Z]+|08...|57P..|no answer .*|no connection)$/;
+const noResponse = /^(E[A-Z]+|08...|57P..|no response .*|no connection)$/;
 
 function describeReads(problem: string): string {
   return `The database ${noResponse.test(problem) ? "does not answer" : "cannot be read"} (${problem}).`;

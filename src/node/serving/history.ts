@@ -43,7 +43,7 @@ export function recordHistory(
     log,
     level: "warn",
     fields: { subsystem: "metrics" },
-    message: "A point of the history could not be taken",
+    message: "A point of the history could not be recorded",
   });
   const timer = startPeriodicTask(
     async () => {

@@ -99,7 +99,7 @@ export async function openRpcPort(
   const createOwn = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, deps));
   const handOver = (): RpcServer<NodeApplication> => {
     if (own === undefined) {
-      drainOnStop(core, "what others hand over", createOwn());
+      drainOnStop(core, "the handed-over requests", createOwn());
     }
     return createOwn();
   };
@@ -110,7 +110,7 @@ export async function openRpcPort(
   return {
     rpcPort,
     application: () => handOver().application(),
-    drainFirst: () => drainOnStop(core, "the listener of rpc", listener),
+    drainFirst: () => drainOnStop(core, "the rpc listener", listener),
   };
 }
 
@@ -125,7 +125,7 @@ export async function openMetricsPort(
   metrics: Metrics,
 ): Promise<void> {
   const page = createMetricsPage(metrics, (error) =>
-    core.log.error({ subsystem: "metrics", err: error }, "The metrics could not be taken"),
+    core.log.error({ subsystem: "metrics", err: error }, "The metrics could not be collected"),
   );
   await open(core, "metrics", createSmallServer(page), core.config.metricsPort, "--metrics-port");
 }
@@ -161,7 +161,7 @@ export async function openInternalPort(core: NodeCore, { services, key, genesis 
     onAccess: () => undefined,
     onUntrustedForwarding: () => undefined,
   });
-  onShutdown("the edge between nodes", () => gate.stop());
+  onShutdown("the limits between nodes", () => gate.stop());
   const server = createGrpcOnlyServer(
     { services, gate, onInternalError },
     config.omniTls ? key.tlsCredentials() : undefined,
@@ -179,7 +179,7 @@ async function open(
 ): Promise<number> {
   const { config, subsystems, warn } = core;
   const { requested, actual } = await bindPort(listener, config, port, option);
-  drainOnStop(core, `the listener of ${name}`, listener);
+  drainOnStop(core, `the ${name} listener`, listener);
   subsystems.set(name, { port: actual });
   if (requested !== 0 && actual !== requested) {
     warn(name, `Port ${requested} is taken; the node listens on ${actual} instead.`);

@@ -44,7 +44,7 @@ export async function openTls(
   const { config, log, bus, warn, onShutdown } = core;
   const paths = tlsPaths(config);
   if (paths === undefined) {
-    bus.on("reloadAsked", () => log.info({}, "There is nothing to read again: no --tls-cert is given"));
+    bus.on("reloadAsked", () => log.info({}, "There is no certificate to reload: no --tls-cert is given"));
     return { credentials: () => undefined, notAfterMs: () => undefined, onRenewed: () => undefined };
   }
   const first = await readTlsFiles(paths).catch((error: unknown) => {
@@ -59,7 +59,7 @@ export async function openTls(
   }
   if (!(await canBeReadAgain(paths))) {
     bus.on("reloadAsked", () =>
-      log.warn({ subsystem }, "--tls-cert and --tls-key are no files that can be read again"),
+      log.warn({ subsystem }, "--tls-cert and --tls-key are not regular files, so they cannot be reloaded"),
     );
     return {
       credentials: () => first.credentials,
@@ -74,7 +74,7 @@ export async function openTls(
     () => undefined,
   );
   bus.on("reloadAsked", () => void followed.check("requested"));
-  onShutdown("the watch over the certificate", () => {
+  onShutdown("the certificate monitor", () => {
     followed.stop();
     // Not awaited: a file system that hangs must not delay the shutdown.
     void timer.stop();
@@ -131,12 +131,12 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
     const { cert, key } = served.credentials;
     if (found.credentials.cert === cert && found.credentials.key === key) {
       if (isRequested || problem !== undefined) {
-        log.info({ subsystem }, "The certificate is the one that is served already");
+        log.info({ subsystem }, "The certificate files are unchanged");
       }
     } else {
       takers.forEach((renew) => renew(found.credentials));
       served = found;
-      log.info({ subsystem }, `A new certificate is served: ${describeCertificate(found.certificate)}`);
+      log.info({ subsystem }, `Serving a new certificate: ${describeCertificate(found.certificate)}`);
     }
     problem = undefined;
   }
@@ -145,7 +145,10 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
     const message = errorMessage(error);
     if (!isStopped && (isRequested || message !== problem)) {
       const file = error instanceof TlsFilesError ? error.file : undefined;
-      log.warn({ subsystem, file }, `The certificate that is served stays, and its files are read again: ${message}`);
+      log.warn(
+        { subsystem, file },
+        `The certificate could not be reloaded; the node keeps the current one and retries: ${message}`,
+      );
     }
     problem = message;
   }

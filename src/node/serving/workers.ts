@@ -64,7 +64,7 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
   let publicKey = "";
   const running = (): readonly PoolWorker<WorkerHandlers>[] => pool?.workers() ?? [];
   const shareTimer = setInterval(() => sharing.share(), shareEveryMs);
-  onShutdown("what workers share", () => clearInterval(shareTimer));
+  onShutdown("the limits shared by workers", () => clearInterval(shareTimer));
 
   return {
     listener(parts) {
@@ -88,7 +88,7 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
       const party: UsageParty = { receive: (usage) => edge.receiveUsage(usage) };
       sharing.join(party);
       const reportTimer = setInterval(() => sharing.report(party, edge.drainUsage()), shareEveryMs);
-      onShutdown("what the edge shares", () => clearInterval(reportTimer));
+      onShutdown("the usage shared with workers", () => clearInterval(reportTimer));
     },
   };
 }
@@ -122,7 +122,7 @@ function createNodePool(
         show();
       },
       log: ({ level, fields, message }) => log[level]({ ...fields, worker: self().name }, message),
-      corruption: (message) => chainHealth.report(`stored data, met by worker ${self().name}`, message),
+      corruption: (message) => chainHealth.report(`stored data, read by worker ${self().name}`, message),
       uncaught: ({ kind, message }) => core.processErrors.count(kind, new Error(message)),
     },
   });
@@ -149,7 +149,7 @@ function createNodePool(
       sharing.leave(parties.get(worker)!);
       parties.delete(worker);
       vitals.delete(worker.name);
-      chainHealth.report(`stored data, met by worker ${worker.name}`, undefined);
+      chainHealth.report(`stored data, read by worker ${worker.name}`, undefined);
     },
     onState({ running }, problem) {
       // During the boot, the boot itself sets the status.

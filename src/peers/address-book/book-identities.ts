@@ -16,20 +16,22 @@ export function createBookIdentities(entries: BookEntries, ownIdentity: string):
   function whyHeldElsewhere(identity: string, endpoint: string): string | undefined {
     const holder = entries.holderOf(identity);
     const isElsewhere = holder !== undefined && holder.endpoint !== endpoint && holder.announced !== endpoint;
-    return isElsewhere && holder.online ? `Its identity is held by ${holder.endpoint}, which answers.` : undefined;
+    return isElsewhere && holder.online
+      ? `Its identity belongs to the peer at ${holder.endpoint}, which responds.`
+      : undefined;
   }
 
   return {
     whyHeldElsewhere,
     whyRefused(entry, { identity, announced }) {
       if (identity === ownIdentity) {
-        return "It is this node itself.";
+        return "The peer URL is this node's own address; add a different one.";
       }
       if (entry.expectedIdentity !== undefined && entry.expectedIdentity !== identity) {
-        return `The peer proved to be ${identity}, which is not the identity expected of it.`;
+        return `The peer proved the identity ${identity}, which is not the expected one.`;
       }
       if (announced !== entry.endpoint && !isOperators(entry)) {
-        return `It names itself ${announced}, and not as it was found.`;
+        return `It announces the address ${announced}, which differs from the address it was found at.`;
       }
       return whyHeldElsewhere(identity, entry.endpoint);
     },

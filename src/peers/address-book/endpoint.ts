@@ -35,7 +35,7 @@ export function parseEndpoint(text: string, { tls }: Pick<EndpointPolicy, "tls">
   const scheme = tls ? "https:" : "http:";
   const url = parseWebAddress(text);
   if (url.protocol !== scheme) {
-    throw invalid(text, `must begin with ${scheme}//, as nodes of this network ${tls ? "use" : "do without"} TLS`);
+    throw invalid(text, `must begin with ${scheme}//, as nodes of this network ${tls ? "use" : "do not use"} TLS`);
   }
   return `${scheme}//${url.hostname}:${portOf(url)}`;
 }
@@ -87,7 +87,7 @@ async function lookUp(host: string): Promise<string[]> {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (error) {
     throw new CallError(
-      `The name cannot be looked up: ${(error as NodeJS.ErrnoException).code ?? "no answer"}.`,
+      `The host name cannot be resolved: ${(error as NodeJS.ErrnoException).code ?? "no response"}.`,
       false,
     );
   }
@@ -102,7 +102,7 @@ function parseWebAddress(text: string): URL {
     `${url.pathname}${url.search}${url.hash}${url.username}${url.password}` === "/" &&
     portOf(url) > 0;
   if (!isPlain) {
-    throw invalid(text, "is not of the form https://host:port");
+    throw invalid(text, "must have the form https://host:port");
   }
   return url;
 }
@@ -119,7 +119,7 @@ function portOf({ protocol, port }: URL): number {
 function whyNot(address: string, { allowPrivate }: EndpointPolicy): string | undefined {
   switch (reachOf(address)) {
     case "never":
-      return "is an address that nodes never call";
+      return "is an address that nodes never connect to";
     case "private":
       return allowPrivate ? undefined : privateReason;
     case "public":
@@ -131,7 +131,7 @@ function whyNotName(host: string, { allowPrivate }: EndpointPolicy): string | un
   return !allowPrivate && /^(.*\.)?localhost\.?$/.test(host) ? privateReason : undefined;
 }
 
-const privateReason = "is a loopback or private address, which only nodes with --allow-private-peers call";
+const privateReason = "is a loopback or private address, which only nodes with --allow-private-peers connect to";
 
 function invalid(text: string, reason: string): RpcError {
   return new RpcError("INVALID_REQUEST", `The address ${shown(text)} ${reason}.`);

@@ -160,7 +160,7 @@ function showPeer(entry: BookEntry): Peer {
     identity: identity ?? expectedIdentity ?? "",
     verification: {
       status: isVerified,
-      message: entry.message ?? (isVerified ? undefined : "The peer has not answered yet."),
+      message: entry.message ?? (isVerified ? undefined : "The peer has not responded yet."),
       timestampMs: verifiedMs === undefined ? undefined : BigInt(verifiedMs),
     },
     sync: { status: accepting, block: entry.head?.number, blockHash: entry.head?.hash },

@@ -89,7 +89,7 @@ export function createStatusReader(deps: StatusReaderDeps): StatusReader {
     if (head === undefined) {
       const { number, proposer } = readHeader({ header, signature });
       if (!authorities.includes(proposer)) {
-        throw new RpcError("INVALID_SIGNATURE", "The head was signed by no authority of this network.");
+        throw new RpcError("INVALID_SIGNATURE", "The head was not signed by an authority of this network.");
       }
       head = { number, hash: sha256(header) };
       known.set(proof, head);

@@ -50,10 +50,13 @@ export function createChallenges(nowMs: () => number): Challenges {
       const name = Buffer.from(challenge).toString("base64");
       const createdMs = isOurs(challenge) ? Number(Buffer.from(challenge).readBigInt64BE()) : -Infinity;
       if (createdMs + challengeGoodForMs < nowMs() || spent.has(name)) {
-        throw new RpcError("INVALID_SIGNATURE", "The challenge is not one that this node gave in the last 30 seconds.");
+        throw new RpcError(
+          "INVALID_SIGNATURE",
+          "The challenge was not issued by this node in the last 30 s; request a new one.",
+        );
       }
       if (spent.size >= maxSpent) {
-        throw new RpcError("RATE_LIMITED", "Too many handshakes at once; try again in 30 s.", 30);
+        throw new RpcError("RATE_LIMITED", "Too many concurrent handshakes; try again in 30 s.", 30);
       }
       spent.set(name, nowMs() + challengeGoodForMs);
     },

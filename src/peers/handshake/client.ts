@@ -82,7 +82,7 @@ export function createPeerClient(deps: PeerClientDeps): PeerClient {
     const expected = expectedIdentity(endpoint);
     if (channel.identity !== undefined && expected !== undefined && channel.identity !== expected) {
       channel.close();
-      throw new CallError("The peer does not prove the identity that is expected of it.", false);
+      throw new CallError("The peer does not prove the expected identity.", false);
     }
     return channel;
   }

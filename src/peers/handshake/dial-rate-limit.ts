@@ -25,7 +25,7 @@ export interface DialRateLimit {
 /** Error for a call that was not made, because the address was called too often. Says nothing about the peer. */
 export class DialRateLimited extends CallError {
   constructor() {
-    super("Its address was called too often of late.", false);
+    super("Its address was dialed too often recently.", false);
   }
 }
 

@@ -60,7 +60,7 @@ export function createDialer(deps: DialerDeps): Dialer {
       maxPeers,
     });
     if (status === undefined) {
-      throw new RpcError("INVALID_REQUEST", "The peer does not say how far it is.");
+      throw new RpcError("INVALID_REQUEST", "The peer does not report its latest block.");
     }
     book.recordStatus(endpoint, readStatus(status));
     acceptGossip(peers);
@@ -99,7 +99,7 @@ export function createDialer(deps: DialerDeps): Dialer {
     } else if (!(error instanceof CallError)) {
       onError(error);
     } else if (error.isAnswer && !isFresh) {
-      book.recordRefusal(endpoint, `The peer refuses this node: ${error.message}`);
+      book.recordRefusal(endpoint, `The peer rejected this node: ${error.message}`);
     } else {
       book.recordFailure(endpoint);
     }

@@ -133,20 +133,20 @@ function checkNodeInfo(
   }
   if (identity === self.key.publicKey) {
     if (self.instanceId.equals(nodeInfo.instanceId)) {
-      throw new RpcError("PERMISSION_DENIED", "It is this node itself.");
+      throw new RpcError("PERMISSION_DENIED", "The caller is this node itself.");
     }
     deps.onKeyElsewhere(nodeInfo.endpoint);
     throw new RpcError("PERMISSION_DENIED", "Another process uses this node's own key.");
   }
   const announced = parseEndpoint(nodeInfo.endpoint, policy);
   if (announced === self.endpoint()) {
-    throw new RpcError("INVALID_REQUEST", "The caller names this node's own address as its endpoint.");
+    throw new RpcError("INVALID_REQUEST", "The caller announces this node's own address as its endpoint.");
   }
   checkHost(announced, policy);
   const connectionString = parseConnectionString(nodeInfo.connectionString);
   checkHost(connectionString, policy);
   if (status === undefined) {
-    throw new RpcError("INVALID_REQUEST", "The caller does not say how far it is.");
+    throw new RpcError("INVALID_REQUEST", "The caller does not report its latest block.");
   }
   const instanceId = Buffer.from(nodeInfo.instanceId).toString("hex");
   const held = book.whyHeldElsewhere(identity, announced);

@@ -35,7 +35,7 @@ export async function shakeHands(
   }
   if (client.identityOf(endpoint) === self.key.publicKey) {
     if (self.instanceId.equals(challenged.instanceId)) {
-      throw new RpcError("PERMISSION_DENIED", "It is this node itself.");
+      throw new RpcError("PERMISSION_DENIED", "The peer URL is this node's own address; add a different one.");
     }
     // Continue with the handshake. The other process rejects it, and thereby learns of this process.
     onKeyElsewhere(endpoint);
@@ -50,13 +50,13 @@ export async function shakeHands(
   function read({ nodeInfo: signed }: HandshakeResponse, tlsIdentity: string | undefined): ProvenPeer {
     const { identity, status, ...nodeInfo } = verifyNodeInfo(signed);
     if (!challenge.equals(nodeInfo.challenge) || nodeInfo.genesisHash !== genesisHash) {
-      throw new RpcError("INVALID_SIGNATURE", "The peer's node info was not made for this node.");
+      throw new RpcError("INVALID_SIGNATURE", "The peer's node info was created for another node.");
     }
     if (policy.tls && tlsIdentity !== identity) {
-      throw new RpcError("INVALID_SIGNATURE", `The peer says that it is ${identity}, but its TLS key is another.`);
+      throw new RpcError("INVALID_SIGNATURE", `The peer claims to be ${identity}, but its TLS key is another one.`);
     }
     if (status === undefined) {
-      throw new RpcError("INVALID_REQUEST", "The peer does not say how far it is.");
+      throw new RpcError("INVALID_REQUEST", "The peer does not report its latest block.");
     }
     return {
       identity,

@@ -69,18 +69,18 @@ export function signNodeInfo(
  */
 export function verifyNodeInfo(signed: SignedNodeInfo | undefined): NodeInfo {
   if (signed === undefined || signed.nodeInfo.length > maxNodeInfoBytes) {
-    throw new RpcError("INVALID_REQUEST", "There is no node info, or one that is too long.");
+    throw new RpcError("INVALID_REQUEST", "The node info is missing or too long.");
   }
   let nodeInfo: NodeInfo;
   try {
     nodeInfo = fromBinary(NodeInfoSchema, signed.nodeInfo);
   } catch {
-    throw new RpcError("INVALID_REQUEST", "The node info cannot be read.");
+    throw new RpcError("INVALID_REQUEST", "The node info cannot be decoded.");
   }
   const { identity } = nodeInfo;
   const bytes = Buffer.concat([signedPrefix, signed.nodeInfo]);
   if (!hex32.test(identity) || !verifyEd25519(identity, bytes, signed.signature)) {
-    throw new RpcError("INVALID_SIGNATURE", "The node info is not signed by the identity that it names.");
+    throw new RpcError("INVALID_SIGNATURE", "The node info is not signed by its own identity.");
   }
   return nodeInfo;
 }

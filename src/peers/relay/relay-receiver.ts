@@ -58,7 +58,7 @@ export function createRelayReceiver({ acceptTransaction, onError }: RelayReceive
 
   return async ({ transactions, orders }: Relayed, address: string): Promise<Outcome[]> => {
     if (transactions.length > maxRelayed) {
-      throw new RpcError("INVALID_REQUEST", `At most ${maxRelayed} transactions are taken at once.`);
+      throw new RpcError("INVALID_REQUEST", `At most ${maxRelayed} transactions are accepted in one request.`);
     }
     const outcomes: Outcome[] = [];
     // Senders with a transaction to retry. Their later transactions must wait, since accepting them would skip the
@@ -78,7 +78,7 @@ export function createRelayReceiver({ acceptTransaction, onError }: RelayReceive
   };
 }
 
-const later = "An earlier transaction of its sender has to be tried again first.";
+const later = "An earlier transaction of the same sender must be retried first.";
 
 /** Returns the sender of a transaction; an empty string if its body cannot be decoded. */
 function senderOf({ body }: Transaction): string {

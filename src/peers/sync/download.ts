@@ -72,7 +72,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
       if (next.done === true) {
         return chain.head()! >= promised
           ? undefined
-          : { cause: "silent", reason: `It has not sent block ${promised}, which it said it has.` };
+          : { cause: "silent", reason: `It did not send block ${promised}, which it reported to have.` };
       }
       if (next.value === undefined) {
         throw new RpcError("INVALID_REQUEST", "It sent a message without a block.");
@@ -80,7 +80,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
       await chain.apply(next.value);
       onBlock();
       if (detector.isTooSlow() && hasOther(endpoint)) {
-        return { cause: "slow", reason: "It is slow, and there are others." };
+        return { cause: "slow", reason: "It is slow, and another peer is available." };
       }
     }
   }
@@ -115,7 +115,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
       // A transient error is caused by this node, so the block itself is not rejected.
       if (error instanceof RpcError && !error.kind.transient) {
         await compareLatestBlock(peer.endpoint, signal);
-        return { cause: "dishonest", reason: `It sent a block that cannot be applied. ${error.message}` };
+        return { cause: "dishonest", reason: `It sent an invalid block. ${error.message}` };
       }
       if (error instanceof CallError) {
         return { cause: "unreachable", reason: error.message };

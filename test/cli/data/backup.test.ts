@@ -117,7 +117,7 @@ for (const engine of engines.names) {
       t.is((await stat(join(folder, name))).mode & 0o777, 0o600, name);
     }
     t.deepEqual(await readdir(dirname(folder)), ["one"], "no draft is left");
-    t.regex((await backup(folder, "--config", options)).stderr, /There is something at .* already; name a new folder/);
+    t.regex((await backup(folder, "--config", options)).stderr, /already exists; give a new folder/);
 
     const target = join(await temporaryDirectory(t), "restored");
     const restored = await restore(folder, target);
@@ -125,7 +125,7 @@ for (const engine of engines.names) {
     t.regex(restored.warnings[0]!, /is an authority, and no peer has reported the latest block/);
     t.is((await stat(target)).mode & 0o777, 0o700);
     t.false((await readdir(target)).includes("restoring"));
-    t.regex((await runCli(["restore", folder, "--data-dir", target])).stderr, /is not empty; name a new --data-dir/);
+    t.regex((await runCli(["restore", folder, "--data-dir", target])).stderr, /is not empty; give a new --data-dir/);
 
     // The original runs, and they meet nobody in common: what is restored makes no block of its own accord.
     const beside = await startTestNode(t, { recover: false }, target);
@@ -133,7 +133,7 @@ for (const engine of engines.names) {
     const reasonOf = async (): Promise<string> =>
       (await askJson<ChainHealth>(beside.port, "/health")).subsystems.chain.extra?.reason ?? "";
     await until(async () =>
-      /the database was restored, and no peer .* --recover; else name a peer/.test(await reasonOf()),
+      /database was restored, and no peer .* --recover; otherwise add a peer/.test(await reasonOf()),
     );
     t.like(await askJson(beside.port, "/health"), { accepting: false });
     t.is((await headOf(beside)).number, restored.head.number);
@@ -188,21 +188,21 @@ test.serial("a backup that is not what was saved is refused, whatever of it was 
   for (const name of ["gatehouse.sqlite", "gatehouse.sqlite-mempool", "identity.key", "genesis.json"]) {
     await refuse(
       (at) => damage(join(at, name)),
-      new RegExp(`^The backup is damaged: the file ${name} is not what was saved`),
+      new RegExp(`^The backup is corrupt: the file ${name} does not match its hash`),
     );
     await refuse((at) => rm(join(at, name)), new RegExp(`the file ${name} cannot be read`));
   }
-  await refuse((at) => rm(join(at, "backup.json")), /There is no backup at .*: backup\.json is not there/);
+  await refuse((at) => rm(join(at, "backup.json")), /There is no complete backup at .*: backup\.json is missing/);
   const edit = (from: RegExp | string, to: string) => async (at: string) => {
     const path = join(at, "backup.json");
     const text = await readFile(path, "utf8");
     t.not(text, text.replace(from, to));
     await writeFile(path, text.replace(from, to));
   };
-  await refuse(edit(/\{/, "["), /backup\.json is damaged: it is not JSON/);
-  await refuse(edit('"number": 2', '"number": 3'), /backup\.json is not of these files/);
-  await refuse(edit('"formatVersion": 1', '"formatVersion": 2'), /in a format that this version does not know/);
-  await refuse(edit(authority.publicKey, stranger.publicKey), /backup\.json is not of these files/);
+  await refuse(edit(/\{/, "["), /backup\.json is corrupt: it is not JSON/);
+  await refuse(edit('"number": 2', '"number": 3'), /backup\.json does not match its files/);
+  await refuse(edit('"formatVersion": 1', '"formatVersion": 2'), /in a format that this version does not support/);
+  await refuse(edit(authority.publicKey, stranger.publicKey), /backup\.json does not match its files/);
   // Damage that was there when it was saved: every hash is right.
   await refuse(async (at) => {
     const path = join(at, "gatehouse.sqlite");
@@ -210,7 +210,7 @@ test.serial("a backup that is not what was saved is refused, whatever of it was 
     await sqlite("transactions").where("block_number", 2).delete();
     await sqlite.destroy();
     await edit(/"sizeBytes": \d+,\s+"sha256": "0x[0-9a-f]{64}"/, describe(await readFile(path)))(at);
-  }, /^The database in the backup is damaged: .* Take another backup/);
+  }, /^The database in the backup is corrupt: .* Use another backup/);
   t.like(await restore(folder, join(home, "target")), { head: { number: 2 } });
 });
 
@@ -290,7 +290,7 @@ test.serial("a backup or a restore that is killed leaves nothing that is taken f
   t.deepEqual(killed, [null, "SIGKILL"]);
   t.false((await readdir(home)).includes("killed"));
   const [draft] = await drafts();
-  await t.throwsAsync(restore(join(home, draft!), join(home, "x")), { message: /There is no backup at/ });
+  await t.throwsAsync(restore(join(home, draft!), join(home, "x")), { message: /There is no complete backup at/ });
   t.is((await backup(folder, "--data-dir", dir)).code, 0);
 
   const target = join(home, "target");

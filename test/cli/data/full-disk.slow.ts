@@ -36,7 +36,7 @@ testMounted("backup names the disk of its folder", async (t) => {
   const { dir, disk } = await prepare(t);
   t.regex(
     await runOnFullDisk(disk, "backup", join(disk, "saved"), "--data-dir", dir),
-    new RegExp(`^gatehouse: The disk of ${disk}/\\S+ is full \\(SQLITE_FULL\\); make room on it, then try again\\.\n$`),
+    new RegExp(`^gatehouse: The disk of ${disk}/\\S+ is full \\(SQLITE_FULL\\); free disk space, then try again\\.\n$`),
   );
 });
 
@@ -44,7 +44,9 @@ testMounted("restore blames no backup for the disk of the new directory", async 
   const { disk, backup } = await prepare(t);
   t.regex(
     await runOnFullDisk(disk, "restore", backup, "--data-dir", disk),
-    new RegExp(`^gatehouse: The file \\S+ cannot be written to ${disk} \\(ENOSPC\\); make room there, or name another`),
+    new RegExp(
+      `^gatehouse: The file \\S+ cannot be written to ${disk} \\(ENOSPC\\); free disk space there, or give another`,
+    ),
   );
 });
 
@@ -53,7 +55,7 @@ testMounted("database copy names the disk of its target", async (t) => {
   t.regex(
     await runOnFullDisk(disk, "database", "copy", join(dir, "gatehouse.sqlite"), join(disk, "copy.sqlite")),
     new RegExp(
-      `^(.*\n)?gatehouse: The (disk|database) (of )?${disk}/copy\\.sqlite\\S* (is full|cannot .* and has room)`,
+      `^(.*\n)?gatehouse: The (disk|database) (of )?${disk}/copy\\.sqlite\\S* (is full|cannot .* and has free space)`,
     ),
   );
 });
@@ -63,6 +65,6 @@ testMounted("start names the disk of its database", async (t) => {
   const ports = ["--rpc-port", "0", "--omni-port", "0", "--host", "127.0.0.1", "--log-level", "fatal"];
   t.regex(
     await runOnFullDisk(disk, "start", "--data-dir", dir, "--database", `sqlite:${disk}/a.sqlite`, ...ports),
-    new RegExp(`^gatehouse: The (disk|database) (of )?${disk}/a\\.sqlite\\S* (is full|cannot .* and has room)`),
+    new RegExp(`^gatehouse: The (disk|database) (of )?${disk}/a\\.sqlite\\S* (is full|cannot .* and has free space)`),
   );
 });

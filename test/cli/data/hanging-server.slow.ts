@@ -34,7 +34,7 @@ for (const command of ["backup", "verify-data", "doctor"]) {
     t.true(code === 1 || code === 2, String(code));
     const told = command === "doctor" ? stdout : stderr;
     t.true(told.includes(`The database ${new URL(database.url).host}/`), told);
-    t.true(told.includes("check that PostgreSQL runs there"), told);
+    t.true(told.includes("check that PostgreSQL is running there"), told);
     t.notRegex(told, /Knex|timeout expired|Connection terminated/);
   });
 }

@@ -32,6 +32,6 @@ for (const flags of [[], ["--json"]]) {
     t.teardown(() => postgres.start());
     child.kill("SIGTERM");
     t.deepEqual(await ended, [1, null]);
-    t.regex(output.stderr(), /These parts of the node could not be stopped: [^\n]*lease of the database/);
+    t.regex(output.stderr(), /These parts of the node could not be stopped: [^\n]*writer lease/);
   });
 }

@@ -22,7 +22,7 @@ const lettersOf = (text: string): string =>
     .join("");
 
 const hash = `0x${"0123456789abcdef".repeat(4)}`;
-const remark = "Another process runs it, and none has reported it to the control service.";
+const remark = "Another process runs it, and has not reported it to the control service yet.";
 const tables = {
   "a remark at the end": [
     ["SUBSYSTEM", "STATUS", "PORT", "SINCE", ""],

@@ -113,6 +113,6 @@ test("a genesis whose verification key cannot be used stops the start, with the 
   const genesis = { authorities: [], zk: { verificationKey: { ...verificationKeyJson, curve: "other" } } };
   await writeFile(join(dir, "genesis.json"), JSON.stringify(genesis));
   await t.throwsAsync(startTestNode(t, { genesis: "genesis.json" }, dir), {
-    message: /^The genesis cannot be used at zk.verificationKey. The verification key is not usable at curve/,
+    message: /^The genesis is invalid at zk.verificationKey. The verification key is not usable at curve/,
   });
 });

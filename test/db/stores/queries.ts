@@ -60,7 +60,7 @@ export const testQueries: StoreSuite = (engine, open) => {
       );
       return put;
     });
-    await t.throwsAsync(late("late", 1, "a secret"), { message: /is over/ });
+    await t.throwsAsync(late("late", 1, "a secret"), { message: /has ended/ });
     t.is((await stored(read)).length, 20);
 
     const failed = await t.throwsAsync(transaction((db) => db.prepare(text)("1", 1, "a secret")));

@@ -7,7 +7,7 @@ import { ask } from "../../helpers/wire/plain-client.js";
 import { startCli } from "../../helpers/nodes/start-cli.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 
-const warning = "Descriptions of the interface are without comments";
+const warning = "API descriptions have no comments";
 
 /** Starts a node of a package of its own. */
 async function startCopy(t: Teardown, putImage: (path: string) => Promise<unknown>) {

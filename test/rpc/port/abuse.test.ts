@@ -77,7 +77,7 @@ for (const [title, block, attacker] of [
       await isFine(t);
       await until(async () => (await counts()).inFlight === 0);
       // At most one line a second, so it may be of the one before.
-      t.true(logged().some(({ msg }) => msg.startsWith("An address is shut out")));
+      t.true(logged().some(({ msg }) => msg.startsWith("An address is banned")));
     },
   );
 }
@@ -108,7 +108,7 @@ test.serial("the log has a line a second for all of it", (t) => {
   const cancelled = lines.filter(({ code }) => code === "CANCELLED");
   t.log(`${lines.length} lines, ${cancelled.length} of those who left`);
   t.true(cancelled.length < 60);
-  t.true(lines.filter(({ msg }) => /shut out/.test(msg)).length <= 4);
+  t.true(lines.filter(({ msg }) => /banned for/.test(msg)).length <= 4);
 });
 
 interface Line {
