@@ -56,7 +56,7 @@ export function createNodeAttestation({
         const watched = watchNotary(config.notaryUrl, ({ isReachable }) =>
           log[isReachable ? "info" : "warn"](
             { subsystem: "tlsnotary" },
-            `The notary ${isReachable ? "answers" : "does not answer"}`,
+            `The notary ${isReachable ? "responds" : "does not respond"}`,
           ),
         );
         notary = watched;

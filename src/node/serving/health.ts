@@ -37,7 +37,7 @@ const countTimeoutMs = 1_000;
 const noResponse = /^(E[A-Z]+|08...|57P..|no response .*|no connection)$/;
 
 function describeReads(problem: string): string {
-  return `The database ${noResponse.test(problem) ? "does not answer" : "cannot be read"} (${problem}).`;
+  return `The database ${noResponse.test(problem) ? "does not respond" : "cannot be read"} (${problem}).`;
 }
 
 export function createNodeHealth(
