@@ -37,7 +37,7 @@ interface Place {
   readonly says: RegExp;
 }
 
-const program = (address: string): RegExp => new RegExp(`^The storage program ${address} in the database is not what`);
+const program = (address: string): RegExp => new RegExp(`^The storage program ${address} in the database is corrupt`);
 const anyProgram = program("stor-[0-9a-f]{40}");
 
 const places: readonly Place[] = [

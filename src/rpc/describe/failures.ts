@@ -44,9 +44,9 @@ export const failureSchema: JsonSchema = {
   required: ["success", "error", "errorCode"],
   properties: {
     success: { const: false },
-    error: { type: "string", description: "A sentence for a person." },
-    errorCode: { type: "string", enum: Object.keys(catalogue), description: "The reason, for a machine." },
-    retryAfter: { type: "integer", minimum: 0, description: "Whole seconds after which trying again makes sense." },
+    error: { type: "string", description: "An error message for people." },
+    errorCode: { type: "string", enum: Object.keys(catalogue), description: "The reason, for programs." },
+    retryAfter: { type: "integer", minimum: 0, description: "Seconds to wait before a retry, an integer." },
   },
 };
 
@@ -69,7 +69,7 @@ export function createFailureResponses(commentOf: CommentOf): FailureResponses {
     return { $ref: `#/components/responses/${name}` };
   };
   return {
-    any: define("Failure", "Refused or failed."),
+    any: define("Failure", "The request was rejected, or failed."),
     describe(reasons, example) {
       const description = reasons
         .map((reason) => [`\`${reason}\``, commentOf(`gatehouse.errors.v1.Reason.REASON_${reason}`)])

@@ -68,8 +68,8 @@ export function describeOpenApi(
     jsonSchemaDialect: "https://json-schema.org/draft/2020-12/schema",
     info: {
       ...info,
-      description: "What this node answers over plain HTTP. The same rpcs are there over gRPC, Connect and JSON-RPC.",
-      contact: { name: "Whoever runs this node" },
+      description: "The plain HTTP interface of this node. It serves the same rpcs over gRPC, Connect and JSON-RPC.",
+      contact: { name: "The operator of this node" },
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     // Relative to the URL of this document, because the node may be mounted below a path.
@@ -152,21 +152,21 @@ function isCached({ desc }: ServedMethod): boolean {
 
 const etagHeader = {
   description:
-    "Names the state that the answer was made of. Sent again as If-None-Match, it asks whether that has changed. Absent " +
-    "where no cache may keep the answer.",
+    "Tag of the state from which the response was created. Send it as If-None-Match to receive 304 while that state is " +
+    "unchanged. Absent if the response is not cacheable.",
   schema: { type: "string" },
 };
 const cacheHeader = {
   description:
-    "What caches may do with the answer: `public, no-cache` where it is the same for everybody who names no identity, " +
-    "`public, max-age=31536000, immutable` where nothing can change it any more, `private, no-store` for everything else.",
+    "Cache directives: `public, no-cache` if the response is the same for all callers without an identity, " +
+    "`public, max-age=31536000, immutable` if it can never change, otherwise `private, no-store`.",
   schema: { type: "string" },
 };
 const cachedHeaders = Object.fromEntries(
   ["ETag", "Cache-Control"].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 );
 const notModified = {
-  description: "Nothing has changed since the answer that If-None-Match names was given.",
+  description: "The response is the same as the one that If-None-Match refers to.",
   headers: cachedHeaders,
 };
 
@@ -185,7 +185,7 @@ function describeRefusal(routed: Routed, { responses }: Vocabulary): object {
   const example = routed.example?.refusal;
   const mayFail = failuresOf(routed.served, routed.route).some(([status]) => status === 503);
   return {
-    description: "Done; the answer is no.",
+    description: "Done; the result is negative.",
     content: json(mayFail ? { anyOf: [answer, failureReference] } : answer, example),
   };
 }
@@ -245,7 +245,7 @@ const identityHeaders = {
   identity: "ed25519:0x and the public key, 64 hex digits.",
   timestamp: "Milliseconds since the epoch, at most 5 minutes before the node's clock and 60 seconds after it.",
   network:
-    "0x and 64 hex digits: the hash of the genesis, which GET /chain/head tells. The identity is then proved on that network alone.",
+    "0x and 64 hex digits: the genesis hash, as returned by GET /chain/head. The signature is then valid on that network only.",
   signature:
     "0x and 128 hex digits: Ed25519 over the lower-case hex SHA-256 of gatehouse-identity:<network>:<identity>:<timestamp>, each as it is sent; without the header network, of <identity>:<timestamp>.",
 };
