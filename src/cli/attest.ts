@@ -7,7 +7,7 @@ export function addAttest(attest: Command): void {
   const verify = attest
     .command("verify <FILE>")
     .description("Verify an attestation offline: base64, hex, the JSON of browser clients, or the bytes themselves.")
-    .option("--max-age <SECONDS>", "Maximum age of the attested connection; 0 accepts any.", wholeNumber, 0)
+    .option("--max-age <SECONDS>", "Maximum age of the attested connection; 0 accepts any.", parseInteger, 0)
     .option("--servers <NAMES>", "Comma-separated servers to accept. Default: any.", list, [])
     .option("--json", "Print the outcome as JSON.")
     .addHelpText(
@@ -39,7 +39,7 @@ function list(value: string): string[] {
     .filter((entry) => entry !== "");
 }
 
-function wholeNumber(value: string): number {
+function parseInteger(value: string): number {
   if (!/^\d{1,10}$/.test(value)) {
     throw new InvalidArgumentError("It must be a whole number of seconds.");
   }

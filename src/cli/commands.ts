@@ -13,7 +13,7 @@ export interface CommandEntry {
    */
   readonly lasts?: "server" | "data";
   /** Loads the function that adds arguments, flags and the action. `whole` builds the program with all commands. */
-  readonly load: () => Promise<(command: Command, whole: () => Promise<Command>) => void>;
+  readonly load: () => Promise<(command: Command, fullProgram: () => Promise<Command>) => void>;
 }
 
 /** Commands in help order. */

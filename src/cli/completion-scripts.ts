@@ -2,7 +2,7 @@
 import type { Command, Option } from "commander";
 
 /** Candidate for the next word. */
-interface Word {
+interface Suggestion {
   readonly word: string;
   readonly description: string;
 }
@@ -14,26 +14,26 @@ interface ValueFlag {
 }
 
 /** Candidates after a command. */
-interface Place {
+interface CommandContext {
   /** Command with its parents, such as `storage create`; empty for the program itself. */
   readonly path: string;
-  readonly words: readonly Word[];
-  readonly flags: readonly Word[];
+  readonly words: readonly Suggestion[];
+  readonly flags: readonly Suggestion[];
   readonly values: readonly ValueFlag[];
   /** True if a file may come next as well. */
-  readonly takesFile: boolean;
+  readonly acceptsFile: boolean;
 }
 
 const makers = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
 /** Returns the completion script for a shell. */
 export function completionScript(shell: keyof typeof makers, program: Command): string {
-  return makers[shell](listPlaces(program, []));
+  return makers[shell](listContexts(program, []));
 }
 
-function listPlaces(command: Command, names: readonly string[]): Place[] {
+function listContexts(command: Command, names: readonly string[]): CommandContext[] {
   const options = command.createHelp().visibleOptions(command);
-  const place = {
+  const context = {
     path: names.join(" "),
     words: [
       ...command.commands.map((subcommand) => ({ word: subcommand.name(), description: subcommand.description() })),
@@ -43,9 +43,12 @@ function listPlaces(command: Command, names: readonly string[]): Place[] {
     ],
     flags: options.map((option) => ({ word: option.long!, description: option.description })),
     values: options.flatMap(readValue),
-    takesFile: command.registeredArguments.some((argument) => argument.name() === "FILE"),
+    acceptsFile: command.registeredArguments.some((argument) => argument.name() === "FILE"),
   };
-  return [place, ...command.commands.flatMap((subcommand) => listPlaces(subcommand, [...names, subcommand.name()]))];
+  return [
+    context,
+    ...command.commands.flatMap((subcommand) => listContexts(subcommand, [...names, subcommand.name()])),
+  ];
 }
 
 function readValue({ long, flags, argChoices }: Option): ValueFlag[] {
@@ -64,21 +67,21 @@ function quote(text: string): string {
 }
 
 /** Returns the paths of the commands as a `case` pattern. */
-function pathPatterns(places: readonly Place[]): string {
-  return places
+function pathPatterns(contexts: readonly CommandContext[]): string {
+  return contexts
     .filter(({ path }) => path !== "")
     .map(({ path }) => quote(path))
     .join("|");
 }
 
-function bashScript(places: readonly Place[]): string {
-  const values = places.flatMap(({ path, values: flags }) =>
+function bashScript(contexts: readonly CommandContext[]): string {
+  const values = contexts.flatMap(({ path, values: flags }) =>
     flags.map(({ flag, value }) => {
       const how = value === "file" ? "-f" : value === "directory" ? "-d" : `-W ${quote(value.join(" "))}`;
       return `    ${quote(`${path} ${flag}`)}) COMPREPLY=($(compgen ${how} -- "$current")); return ;;`;
     }),
   );
-  const words = places.map(({ path, words: subcommands, flags }) => {
+  const words = contexts.map(({ path, words: subcommands, flags }) => {
     const all = [...subcommands, ...flags].map(({ word }) => word).join(" ");
     return `    ${quote(path)}) words=${quote(all)} ;;`;
   });
@@ -87,7 +90,7 @@ _gatehouse() {
   local current=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD - 1]} at="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "\${at:+$at }\${COMP_WORDS[i]}" in
-      ${pathPatterns(places)}) at="\${at:+$at }\${COMP_WORDS[i]}" ;;
+      ${pathPatterns(contexts)}) at="\${at:+$at }\${COMP_WORDS[i]}" ;;
     esac
   done
   case "$at $before" in
@@ -102,17 +105,17 @@ complete -o default -F _gatehouse gatehouse
 `;
 }
 
-function zshScript(places: readonly Place[]): string {
-  const values = places.flatMap(({ path, values: flags }) =>
+function zshScript(contexts: readonly CommandContext[]): string {
+  const values = contexts.flatMap(({ path, values: flags }) =>
     flags.map(({ flag, value }) => {
       const how =
         value === "file" ? "_files" : value === "directory" ? "_files -/" : `compadd -- ${value.map(quote).join(" ")}`;
       return `    ${quote(`${path} ${flag}`)}) ${how}; return ;;`;
     }),
   );
-  const describe = ({ word, description }: Word): string =>
+  const describe = ({ word, description }: Suggestion): string =>
     quote(`${word}${description === "" ? "" : `:${description.replaceAll(":", "\\:")}`}`);
-  const words = places.map(
+  const words = contexts.map(
     ({ path, words: subcommands, flags }) =>
       `    ${quote(path)}) words_here=(${[...subcommands, ...flags].map(describe).join(" ")}) ;;`,
   );
@@ -123,7 +126,7 @@ _gatehouse() {
   local -a words_here
   for ((i = 2; i < CURRENT; i++)); do
     case "\${at:+$at }\${words[i]}" in
-      ${pathPatterns(places)}) at="\${at:+$at }\${words[i]}" ;;
+      ${pathPatterns(contexts)}) at="\${at:+$at }\${words[i]}" ;;
     esac
   done
   case "$at \${words[CURRENT - 1]}" in
@@ -142,12 +145,12 @@ fi
 `;
 }
 
-function fishScript(places: readonly Place[]): string {
-  const lines = places.flatMap(({ path, words, flags, values, takesFile }) => {
+function fishScript(contexts: readonly CommandContext[]): string {
+  const lines = contexts.flatMap(({ path, words, flags, values, acceptsFile }) => {
     const at = `complete -c gatehouse -n ${quote(`__gatehouse_at "${path}"`)}`;
     const described = (description: string): string => (description === "" ? "" : ` -d ${quote(description)}`);
     return [
-      ...(takesFile ? [] : [`${at} -f`]),
+      ...(acceptsFile ? [] : [`${at} -f`]),
       ...words.map(({ word, description }) => `${at} -a ${quote(word)}${described(description)}`),
       ...flags.map(({ word, description }) => {
         const value = values.find(({ flag }) => flag === word)?.value;
@@ -168,7 +171,7 @@ function __gatehouse_at
   set -l at ""
   for word in (commandline -opc)[2..-1]
     switch (string trim "$at $word")
-      case ${pathPatterns(places).replaceAll("|", " ")}
+      case ${pathPatterns(contexts).replaceAll("|", " ")}
         set at (string trim "$at $word")
     end
   end

@@ -4,7 +4,7 @@ import { print } from "./terminal/output.js";
 
 const shells = ["bash", "zsh", "fish"] as const;
 
-export function addCompletion(command: Command, whole: () => Promise<Command>): void {
+export function addCompletion(command: Command, fullProgram: () => Promise<Command>): void {
   command
     .addArgument(new Argument("<SHELL>").choices(shells))
     .addHelpText(
@@ -20,6 +20,6 @@ Examples:
     )
     .action(async (shell: (typeof shells)[number]) => {
       const { completionScript } = await import("./completion-scripts.js");
-      print(completionScript(shell, await whole()).trimEnd());
+      print(completionScript(shell, await fullProgram()).trimEnd());
     });
 }

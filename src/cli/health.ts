@@ -1,6 +1,6 @@
 /** `gatehouse health`: shows the health of a running node. */
 import type { Command } from "commander";
-import { askHealth } from "./calls/ask-node.js";
+import { requestHealth } from "./calls/request-node.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { addNodeFlags, type NodeFlags } from "./usage/flags.js";
 import { duration, paint, print, table } from "./terminal/output.js";
@@ -51,7 +51,7 @@ export function addHealth(command: Command): void {
   addNodeFlags(command)
     .addHelpText("after", "\nExit codes: 0 ok, degraded or dormant; 1 failing; 3 not reachable.")
     .action(async (flags: NodeFlags) => {
-      const { status, text } = await askHealth(flags.node);
+      const { status, text } = await requestHealth(flags.node);
       print(...(flags.json === true ? [text] : describe(JSON.parse(text) as HealthBody)));
       if (status !== 200) {
         throw new ExitError("", exitCodes.failed);
@@ -115,9 +115,9 @@ function describe(health: HealthBody): string[] {
 function headline(health: HealthBody): string[] {
   const { status, version, version_name: name, uptime_s: uptimeS } = health;
   const causes = causesOf(health);
-  const word = paint(["bold", colors[status]], status);
+  const label = paint(["bold", colors[status]], status);
   const rest = `${version} "${name}", up ${duration(uptimeS)}`;
-  return causes.length === 0 ? [`${word}   ${rest}`] : [`${word}   ${causes.join(" ")}`, rest];
+  return causes.length === 0 ? [`${label}   ${rest}`] : [`${label}   ${causes.join(" ")}`, rest];
 }
 
 /** Returns the errors of the failed subsystems that make the node failing or degraded. */
@@ -142,8 +142,8 @@ function describeExtra({ extra, lastError }: SubsystemBody): string {
   if (extra?.snapshot !== undefined) {
     const { block, done_bytes: done, total_bytes: total, left_s: leftS } = extra.snapshot;
     const left = leftS === null ? "" : `, ${duration(leftS)} left`;
-    const share = total === 0 ? 100 : Math.floor((100 * done) / total);
-    return paint("yellow", `loading the snapshot of block ${block}: ${share} %${left}`);
+    const percent = total === 0 ? 100 : Math.floor((100 * done) / total);
+    return paint("yellow", `loading the snapshot of block ${block}: ${percent} %${left}`);
   }
   return extra?.reason ?? lastError?.message ?? "";
 }

@@ -84,7 +84,7 @@ function fitLine(line: string, width: number): string[] {
   const isCommand = /^([A-Z_]+=\S+ )?(gatehouse|curl) /.test(rest);
   const end = isCommand ? " \\" : "";
   const hanging = start + indent;
-  const kept = isCommand ? rest.replace(/'[^']*'/g, (quoted) => quoted.replaceAll(" ", noBreak)) : rest;
-  const parts = wrap(kept, width - hanging.length - end.length, false).map((part) => part.replaceAll(noBreak, " "));
+  const unbroken = isCommand ? rest.replace(/'[^']*'/g, (quoted) => quoted.replaceAll(" ", noBreak)) : rest;
+  const parts = wrap(unbroken, width - hanging.length - end.length, false).map((part) => part.replaceAll(noBreak, " "));
   return parts.map((part, i) => (i === 0 ? start : hanging) + part + (i === parts.length - 1 ? "" : end));
 }

@@ -44,16 +44,16 @@ Examples:
     )
     .action(async ({ json, ...flags }: Flags) => {
       const dataDir = resolve(flags.dataDir);
-      const begun = await beginNetwork(dataDir, flags);
+      const network = await startNetwork(dataDir, flags);
       if (json === true) {
-        print(JSON.stringify(begun));
+        print(JSON.stringify(network));
         return;
       }
       print(
-        `network    ${begun.genesisHash}`,
-        `authority  ${begun.publicKey}`,
-        `followers  ${begun.followers === "open" ? "open: every node" : "listed: the nodes that operators add with gatehouse peers add URL --identity KEY"}`,
-        `written    ${begun.genesis}`,
+        `network    ${network.genesisHash}`,
+        `authority  ${network.publicKey}`,
+        `followers  ${network.followers === "open" ? "open: every node" : "listed: the nodes that operators add with gatehouse peers add URL --identity KEY"}`,
+        `written    ${network.genesis}`,
         "",
         `Start it:  gatehouse start --data-dir ${flags.dataDir}`,
         `Join it:   gatehouse join http://HOST:${optionsByKey.rpcPort.fallback}   (on another machine)`,
@@ -61,7 +61,7 @@ Examples:
     });
 }
 
-async function beginNetwork(dataDir: string, { name, followers }: Pick<Flags, "name" | "followers">) {
+async function startNetwork(dataDir: string, { name, followers }: Pick<Flags, "name" | "followers">) {
   const genesis = pathInDataDir(dataDir, "genesis");
   if (existsSync(genesis)) {
     throw new ExitError(

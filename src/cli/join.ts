@@ -9,7 +9,7 @@ import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { parseGenesis } from "../chain/blocks/genesis.js";
 import { optionsByKey } from "../config/options.js";
 import { pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
-import { askSuccessfully } from "./calls/ask-node.js";
+import { requestOk } from "./calls/request-node.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { print } from "./terminal/output.js";
 
@@ -63,7 +63,7 @@ Examples:
           throw new ExitError(`${dataDir} already has a network (${path}); give another --data-dir.`, exitCodes.failed);
         }
       }
-      const network = await askNetwork(url, flags.peer);
+      const network = await fetchNetwork(url, flags.peer);
       await confirm(network, url, flags);
       const { authorities, followers } = parseGenesis(`of ${url}`, network.genesis);
       const publicKey = await join(dataDir, network);
@@ -89,9 +89,9 @@ Examples:
 }
 
 /** Queries the network of a node. The response is not trusted: the operator must compare the hash. */
-async function askNetwork(url: string, given: string | undefined): Promise<Network> {
-  const { genesisHash } = JSON.parse(await askSuccessfully(url, "/chain/head")) as { readonly genesisHash: string };
-  const genesis = await askSuccessfully(url, "/genesis");
+async function fetchNetwork(url: string, given: string | undefined): Promise<Network> {
+  const { genesisHash } = JSON.parse(await requestOk(url, "/chain/head")) as { readonly genesisHash: string };
+  const genesis = await requestOk(url, "/genesis");
   if (sha256(genesis) !== genesisHash) {
     throw new ExitError(
       `${url} returned a genesis with another hash than it reports (${genesisHash}); join through another node.`,
@@ -101,7 +101,7 @@ async function askNetwork(url: string, given: string | undefined): Promise<Netwo
   if (given !== undefined) {
     return { genesisHash, genesis, peer: given };
   }
-  const { ports } = JSON.parse(await askSuccessfully(url, "/health")) as {
+  const { ports } = JSON.parse(await requestOk(url, "/health")) as {
     readonly ports?: { readonly omni?: { readonly actual?: number | null } };
   };
   const port = ports?.omni?.actual;
@@ -140,14 +140,14 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
   }
   const { name = "without a name" } = JSON.parse(genesis) as { readonly name?: string };
   const { createInterface } = await import("node:readline/promises");
-  const asking = createInterface({ input: process.stdin, output: process.stderr });
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await asking.question(`${url} belongs to the network "${name}"\n  ${genesisHash}\nJoin it? [y/N] `);
-    if (!/^y(es)?$/i.test(answer.trim())) {
+    const reply = await terminal.question(`${url} belongs to the network "${name}"\n  ${genesisHash}\nJoin it? [y/N] `);
+    if (!/^y(es)?$/i.test(reply.trim())) {
       throw new ExitError("Canceled; no files were written.", exitCodes.failed);
     }
   } finally {
-    asking.close();
+    terminal.close();
   }
 }
 

@@ -8,9 +8,9 @@ import { fitHelp } from "./help.js";
 /**
  * Creates the command line.
  *
- * @param isWanted Returns true if a command is needed with arguments and flags, not only by name.
+ * @param isRequested Returns true if a command is needed with arguments and flags, not only by name.
  */
-export async function createProgram(isWanted: (name: string) => boolean): Promise<Command> {
+export async function createProgram(isRequested: (name: string) => boolean): Promise<Command> {
   const program = new Command("gatehouse")
     .description("The face of a network node: gRPC services inside, plain HTTP and JSON outside.")
     .version(version)
@@ -33,22 +33,22 @@ Exit codes:
   fitHelp(program);
   for (const { name, description, load } of commands) {
     const command = program.command(name).description(description);
-    if (isWanted(name)) {
+    if (isRequested(name)) {
       (await load())(command, () => createProgram(() => true));
     }
   }
-  refuseInOneWay(program, []);
+  unifyErrors(program, []);
   return program;
 }
 
 /** Converts the errors of commander to ExitError, with the matching help page. */
-function refuseInOneWay(command: Command, above: readonly string[]): void {
+function unifyErrors(command: Command, above: readonly string[]): void {
   const names = [...above, command.name()];
   command.exitOverride((error) => {
     throw isHelp(error) ? error : new ExitError(describeRefusal(error, names.join(" ")), exitCodes.usage);
   });
   for (const subcommand of command.commands) {
-    refuseInOneWay(subcommand, names);
+    unifyErrors(subcommand, names);
   }
 }
 

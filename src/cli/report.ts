@@ -6,9 +6,9 @@ import type { ReportFlags } from "./send-report.js";
 
 export function addReport(command: Command): void {
   addControlFlags(command.argument("<NAME>").argument("<STATUS>"))
-    .option("--lease <SECONDS>", "Time after which the subsystem fails unless it is reported again.", wholeNumber, 60)
-    .option("--port <PORT>", "Port that the subsystem listens on.", wholeNumber)
-    .option("--requested-port <PORT>", "Port that was requested, if it differs.", wholeNumber)
+    .option("--lease <SECONDS>", "Time after which the subsystem fails unless it is reported again.", parseInteger, 60)
+    .option("--port <PORT>", "Port that the subsystem listens on.", parseInteger)
+    .option("--requested-port <PORT>", "Port that was requested, if it differs.", parseInteger)
     .option("--error <TEXT>", "Error message; required with failed.")
     .option("--json", "Print JSON.")
     .addHelpText(
@@ -27,7 +27,7 @@ Examples:
     });
 }
 
-function wholeNumber(text: string): number {
+function parseInteger(text: string): number {
   if (!/^\d{1,5}$/.test(text)) {
     throw new InvalidArgumentError("It must be a whole number.");
   }

@@ -2,7 +2,7 @@
 import { CommanderError } from "commander";
 import { explained } from "../base/errors/database-error-kind.js";
 import { InputError } from "../base/errors/start-error.js";
-import { readEnvironment, refuseUnknownVariables } from "../config/variables.js";
+import { readEnvironment, rejectUnknownVariables } from "../config/variables.js";
 import { optionsByKey } from "../config/options.js";
 import { describeFailure, ExitError, exitCodes } from "./usage/errors.js";
 import { commandVariables } from "./usage/flags.js";
@@ -18,9 +18,9 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     // The program itself has no options with a value, so that the first argument other than an option is a command.
     const [first, second] = args.filter((arg) => !arg.startsWith("-"));
-    const wanted = first === "help" ? second : first;
-    const program = await createProgram((name) => name === wanted);
-    program.hook("preAction", () => refuseUnknownVariables(readEnvironment(), commandVariables));
+    const requested = first === "help" ? second : first;
+    const program = await createProgram((name) => name === requested);
+    program.hook("preAction", () => rejectUnknownVariables(readEnvironment(), commandVariables));
     if (args.length === 0) {
       program.help();
     }

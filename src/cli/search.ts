@@ -27,12 +27,12 @@ Examples:
 
 async function search(text: string, flags: ReadFlags): Promise<void> {
   const { readAs } = await import("./transactions/caller.js");
-  const answer = await readAs(flags, `/search?${new URLSearchParams({ q: text }).toString()}`);
+  const response = await readAs(flags, `/search?${new URLSearchParams({ q: text }).toString()}`);
   if (flags.json === true) {
-    print(answer);
+    print(response);
     return;
   }
-  const { results } = JSON.parse(answer) as { readonly results: readonly ResultBody[] };
+  const { results } = JSON.parse(response) as { readonly results: readonly ResultBody[] };
   if (results.length === 0) {
     print("No matches among what you may read.");
     return;

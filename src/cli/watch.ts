@@ -8,7 +8,7 @@ import {
   addNodeFlags,
   type NetworkFlags,
   type NodeFlags,
-  wholeNumber,
+  parseInteger,
 } from "./usage/flags.js";
 
 interface WatchFlags extends NodeFlags, NetworkFlags {
@@ -33,7 +33,7 @@ export function addWatch(command: Command): void {
     .option("--transaction <HASH>", "Only the status of this transaction; repeatable.", many)
     .option("--from-block <NUMBER>", "First block to show; it may be a future one.")
     .option("--from <CURSOR>", "Continue after the message with this cursor.")
-    .option("--count <NUMBER>", "Stop after this many events.", wholeNumber)
+    .option("--count <NUMBER>", "Stop after this many events.", parseInteger)
     .addHelpText(
       "after",
       `

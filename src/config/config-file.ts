@@ -38,8 +38,8 @@ export function valuesByName(given: object, whoHas: string): ReadonlyMap<string,
   const values = new Map<string, unknown>(Object.entries(given));
   for (const key of values.keys()) {
     if (!options.some(({ name }) => name === key)) {
-      const meant = suggest(key, options, ({ name }) => name);
-      throw new ConfigError(`${whoHas} the key "${key}", which is not an option${meant}.`);
+      const suggestion = suggest(key, options, ({ name }) => name);
+      throw new ConfigError(`${whoHas} the key "${key}", which is not an option${suggestion}.`);
     }
   }
   return values;

@@ -4,7 +4,7 @@ import { ConfigError } from "./config-error.js";
 import { readConfigFile, valuesByName } from "./config-file.js";
 import { fallbackOf, type Option, type SettingsOf, type ValuesOf } from "./declare.js";
 import { configFile, options, type optionsByKey } from "./options.js";
-import { readEnvironment, refuseUnknownVariables } from "./variables.js";
+import { readEnvironment, rejectUnknownVariables } from "./variables.js";
 
 /** Configuration of a node, with a field for each declared option. Paths are absolute. */
 export type Config = ValuesOf<typeof optionsByKey>;
@@ -36,7 +36,7 @@ export function processSources(given: Pick<ConfigSources, "flags" | "otherVariab
  * @throws ConfigError
  */
 export function loadConfig(sources: ConfigSources): Config {
-  refuseUnknownVariables(sources.env, sources.otherVariables);
+  rejectUnknownVariables(sources.env, sources.otherVariables);
   const file = openFile(sources);
   return readOptions((option) => pick(option, sources, file), sources.cwd);
 }

@@ -87,9 +87,9 @@ async function read(option: string, path: string): Promise<string> {
   }
 }
 
-function unlessWrong<T>(make: () => T, wrong: (why: string) => Error): T {
+function unlessWrong<T>(create: () => T, wrong: (why: string) => Error): T {
   try {
-    return make();
+    return create();
   } catch (error) {
     throw wrong(errorMessage(error));
   }

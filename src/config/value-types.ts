@@ -35,22 +35,22 @@ export const path = (placeholder: string): ValueType<string, string> => ({
 export const toggle: ValueType<boolean, boolean | "true" | "false"> = {
   placeholder: undefined,
   allowed: "true or false",
-  schema: (z) => z.union([z.boolean(), z.literal(["true", "false"]).transform((word) => word === "true")]),
+  schema: (z) => z.union([z.boolean(), z.literal(["true", "false"]).transform((text) => text === "true")]),
 };
 
 /** Returns a type that accepts one of `words`. */
-export const oneOf = <const W extends string>(placeholder: string, words: readonly W[]): ValueType<W, W> => ({
+export const oneOf = <const W extends string>(placeholder: string, values: readonly W[]): ValueType<W, W> => ({
   placeholder,
   // Not with Intl.ListFormat: loading it costs each command 6 MB.
-  allowed: `${words.slice(0, -1).join(", ")} or ${words.at(-1)!}`,
-  schema: (z) => z.literal(words),
+  allowed: `${values.slice(0, -1).join(", ")} or ${values.at(-1)!}`,
+  schema: (z) => z.literal(values),
 });
 
 /** Type for `on` and `off`. */
 export const onOff: ValueType<boolean, "on" | "off"> = {
   placeholder: "RULE",
   allowed: "on or off",
-  schema: (z) => z.literal(["on", "off"]).transform((word) => word === "on"),
+  schema: (z) => z.literal(["on", "off"]).transform((text) => text === "on"),
 };
 
 /** Returns a schema for numbers, and for text of decimal digits. Rejects "", "0x10" and "1e3". */
@@ -63,41 +63,41 @@ const numeric = (z: Zod, number: z.ZodType<number, number>) =>
       .transform(Number)
       .pipe(number),
   ]);
-const wholeNumber = (most: number) => (z: Zod) => numeric(z, z.number().int().min(0).max(most));
+const integer = (max: number) => (z: Zod) => numeric(z, z.number().int().min(0).max(max));
 
 /** Returns a type for whole numbers from 0 to 1,000,000,000, far below the limits of timers and counters. */
 export const count = (placeholder: string, allowed: string): ValueType<number, number | string> => ({
   placeholder,
   allowed,
-  schema: wholeNumber(1_000_000_000),
+  schema: integer(1_000_000_000),
 });
 
 /** Returns a type for whole numbers from 1 to `most`, or `auto`. */
-export const countOrAuto = (placeholder: string, most: number): ValueType<number | "auto", number | string> => ({
+export const countOrAuto = (placeholder: string, max: number): ValueType<number | "auto", number | string> => ({
   placeholder,
-  allowed: `auto or a whole number from 1 to ${most}`,
-  schema: (z) => z.union([z.literal("auto"), numeric(z, z.number().int().min(1).max(most))]),
+  allowed: `auto or a whole number from 1 to ${max}`,
+  schema: (z) => z.union([z.literal("auto"), numeric(z, z.number().int().min(1).max(max))]),
 });
 
 /** Returns a type for whole numbers from `least` to 1,000,000,000, or 0. */
-export const countFrom = (placeholder: string, least: number, nothing: string): ValueType<number, number | string> => ({
+export const countFrom = (placeholder: string, min: number, nothing: string): ValueType<number, number | string> => ({
   placeholder,
-  allowed: `a whole number from ${least}, or 0 (${nothing})`,
-  schema: (z) => numeric(z, z.union([z.literal(0), z.number().int().min(least).max(1_000_000_000)])),
+  allowed: `a whole number from ${min}, or 0 (${nothing})`,
+  schema: (z) => numeric(z, z.union([z.literal(0), z.number().int().min(min).max(1_000_000_000)])),
 });
 
 /** Port number; 0 selects any free port. */
 export const port: ValueType<number, number | string> = {
   placeholder: "PORT",
   allowed: "a whole number from 0 to 65535 (0 takes any free port)",
-  schema: wholeNumber(65_535),
+  schema: integer(65_535),
 };
 
 /** Returns a type for durations that are written in seconds and read in milliseconds. */
-export const secondsAsMs = (least: number, most: number): ValueType<number, number | string> => ({
+export const secondsAsMs = (min: number, max: number): ValueType<number, number | string> => ({
   placeholder: "SECONDS",
-  allowed: `a number of seconds from ${least} to ${most}`,
-  schema: (z) => numeric(z, z.number().min(least).max(most)).transform((seconds) => Math.round(seconds * 1000)),
+  allowed: `a number of seconds from ${min} to ${max}`,
+  schema: (z) => numeric(z, z.number().min(min).max(max)).transform((seconds) => Math.round(seconds * 1000)),
 });
 
 /** URL with http or https, a host, an optional port and no path. The checked value has no trailing slash. */

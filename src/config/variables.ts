@@ -39,14 +39,14 @@ export function withoutServiceLinks(env: Environment): Environment {
  * @param others Variables with that prefix that other code reads itself.
  * @throws ConfigError with the most similar variable.
  */
-export function refuseUnknownVariables(env: Environment, others: readonly string[] = []): void {
+export function rejectUnknownVariables(env: Environment, others: readonly string[] = []): void {
   const all = [configFile, ...options];
   for (const [name, value = ""] of Object.entries(env)) {
     const isKnown = others.includes(name) || all.some((option) => option.env === name);
     if (name.startsWith(variablePrefix) && value !== "" && !isKnown) {
       const named = [...all, ...others.map(toNamed)];
-      const meant = suggest(toNamed(name).name, named, (option) => option.env);
-      throw new ConfigError(`The environment has the variable ${name}, which is not an option${meant}.`);
+      const suggestion = suggest(toNamed(name).name, named, (option) => option.env);
+      throw new ConfigError(`The environment has the variable ${name}, which is not an option${suggestion}.`);
     }
   }
 }

@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { createConnectHandler, type ServeUnary } from "../rpc/connect/connect-handler.js";
 import { encodeText } from "../rpc/connect/grpc-web-text.js";
 import { checkMessage, readLibraryBody } from "../rpc/connect/library-body.js";
-import { libraryHeaders, refuseCall } from "../rpc/connect/library-handler.js";
+import { libraryHeaders, createCallError } from "../rpc/connect/library-handler.js";
 import { connectRoutes, createPassage, libraryOptions, type Passage, valuesOf } from "../rpc/connect/routes.js";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
@@ -60,7 +60,7 @@ export function createConnectMiddleware(
           );
           return undefined;
         },
-        reject: (failure, headers) => refuseCall(exchange, failure, headers, media),
+        reject: (failure, headers) => createCallError(exchange, failure, headers, media),
       },
       deps,
     );

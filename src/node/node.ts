@@ -14,7 +14,7 @@ import type { ProcessErrors } from "../health/process-errors.js";
 import type { Subsystems } from "../health/subsystems.js";
 import type { MainLoop } from "../peers/sync/main-loop.js";
 import type { SyncProgress } from "../peers/sync/sync.js";
-import { commentTrouble } from "../rpc/describe/comments.js";
+import { commentError } from "../rpc/describe/comments.js";
 import { bootTable, type Booted } from "./boot.js";
 import { countSteps, createBoot } from "./lifecycle/boot-table.js";
 import { createNodeCore, type NodeCore } from "./lifecycle/core.js";
@@ -143,7 +143,7 @@ export async function startNode(
   core.bus.on("peerVerified", () => void wake());
   void wake();
   core.log.info({ public: true }, `Node ${version} "${codename}" is up${stateOf(core)}`);
-  const trouble = commentTrouble();
+  const trouble = commentError();
   if (trouble !== undefined) {
     core.warn("rpc", `API descriptions have no comments: ${trouble}`);
   }

@@ -64,7 +64,7 @@ export class CallError extends Error {
   constructor(
     message: string,
     /** True if the other node responded with an error of its own; false for any other error. */
-    readonly isAnswer: boolean,
+    readonly isResponse: boolean,
   ) {
     super(message.slice(0, 300));
   }

@@ -15,7 +15,7 @@ const maxTokenLength = 200;
  * @param list name of the list.
  * @param values of digits, lowercase letters and hyphens.
  */
-export function makePageToken(list: string, ...values: readonly (string | number | bigint)[]): string {
+export function createPageToken(list: string, ...values: readonly (string | number | bigint)[]): string {
   return Buffer.from([list, ...values].join("."), "latin1").toString("base64url");
 }
 
@@ -32,7 +32,7 @@ export function readPageToken(list: string, forms: readonly RegExp[], token: str
   const [of, ...values] =
     token.length > maxTokenLength ? [] : Buffer.from(token, "base64url").toString("latin1").split(".");
   const isRight = of === list && values.length === forms.length && values.every((value, i) => forms[i]!.test(value));
-  if (!isRight || makePageToken(list, ...values) !== token) {
+  if (!isRight || createPageToken(list, ...values) !== token) {
     throw wrongPageToken();
   }
   return values;
@@ -60,7 +60,7 @@ export function wrongValue(name: string, expected: string, value: unknown): RpcE
 }
 
 /** Creates the error for a value that is repeated but must occur only once. */
-export function givenTwice(name: string): RpcError {
+export function repeatedParameter(name: string): RpcError {
   return new RpcError("INVALID_REQUEST", `${name} is given more than once.`);
 }
 

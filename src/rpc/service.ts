@@ -68,13 +68,13 @@ export type CacheLifetime = "for good" | "state" | "moment";
 const lifetimes = new WeakMap<object, CacheLifetime>();
 
 /** Sets the lifetime of a response and returns the response, for rpcs whose responses differ in lifetime. */
-export function withCacheLifetime<T extends object>(answer: T, lifetime: CacheLifetime): T {
-  lifetimes.set(answer, lifetime);
-  return answer;
+export function withCacheLifetime<T extends object>(response: T, lifetime: CacheLifetime): T {
+  lifetimes.set(response, lifetime);
+  return response;
 }
 
-export function lifetimeOf(answer: object): CacheLifetime {
-  return lifetimes.get(answer) ?? "state";
+export function lifetimeOf(response: object): CacheLifetime {
+  return lifetimes.get(response) ?? "state";
 }
 
 type MethodFunction<M> =

@@ -2,7 +2,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ProgramEncoding, StorageLocation, type StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { RpcError } from "../rpc/errors.js";
-import { defaultPageSize, makePageToken, pageNumber, pagePosition, readPageToken } from "../rpc/parameters.js";
+import { defaultPageSize, createPageToken, pageNumber, pagePosition, readPageToken } from "../rpc/parameters.js";
 import { memoize } from "../base/caches/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { toAccessControl } from "./programs/access-control.js";
@@ -79,7 +79,7 @@ export function createStorageService(
       const { changes, next, fromBlock } = await readHistory(storageAddress, before, pageSize, call.signal);
       return {
         ...{ success: true, storageAddress, changes: changes.map(toChange), historyFromBlock: fromBlock },
-        ...(next && { nextPageToken: makePageToken("history", next.blockNumber, next.position) }),
+        ...(next && { nextPageToken: createPageToken("history", next.blockNumber, next.position) }),
       };
     },
 

@@ -121,12 +121,12 @@ test.serial("a document that could not be compressed is compressed for the next 
   zlib.gzip = ((_: unknown, done: (error: Error) => void) => done(new Error("no memory"))) as never;
   syncBuiltinESMExports();
   try {
-    await t.throwsAsync(pages.answer({ path: "/a", header }, []), { message: "no memory" });
+    await t.throwsAsync(pages.respond({ path: "/a", header }, []), { message: "no memory" });
   } finally {
     zlib.gzip = gzip;
     syncBuiltinESMExports();
   }
-  t.is((await pages.answer({ path: "/a", header }, [])).status, 200);
+  t.is((await pages.respond({ path: "/a", header }, [])).status, 200);
 });
 
 test("a document that has become another one has another tag", async (t) => {
@@ -136,7 +136,7 @@ test("a document that has become another one has another tag", async (t) => {
   });
   const read = async (known?: string) => {
     const header = (name: string) => (name === "if-none-match" ? known : undefined);
-    const { status, headers, body } = await pages.answer({ path: "/a", header }, []);
+    const { status, headers, body } = await pages.respond({ path: "/a", header }, []);
     return { status, etag: headers[headers.indexOf("ETag") + 1]!, text: String(body) };
   };
   const first = await read();

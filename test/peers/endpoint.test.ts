@@ -169,7 +169,7 @@ test("a name is judged by the address that it leads to, and that address is what
 test("a name that cannot be resolved is nobody who refuses: nobody can be called now", async (t) => {
   const error = await t.throwsAsync(resolveEndpoint("https://no-such-name.invalid:5", open), { instanceOf: CallError });
   t.regex(error.message, /cannot be resolved/);
-  t.false(error.isAnswer);
+  t.false(error.isResponse);
 });
 
 test("what a look-up finds is judged in whatever form it comes", (t) => {

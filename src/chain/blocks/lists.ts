@@ -4,7 +4,7 @@ import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.
 import type { ListRecentBlocksRequest, ListTransactionsRequest } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { latestBlock } from "../../base/latest-block.js";
 import { RpcError } from "../../rpc/errors.js";
-import { defaultPageSize, makePageToken, pageNumber, pagePosition, readPageToken } from "../../rpc/parameters.js";
+import { defaultPageSize, createPageToken, pageNumber, pagePosition, readPageToken } from "../../rpc/parameters.js";
 import type { Call } from "../../rpc/service.js";
 import type { BlockRedactor } from "./block-redactor.js";
 import {
@@ -70,7 +70,7 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
       const below = before === undefined || BigInt(before) > end ? end : BigInt(before);
       const found = (await store.recentBlocks(below, pageSize + 1)).map(toBlockSummary);
       const blocks = found.slice(0, pageSize);
-      const nextPageToken = found.length > pageSize ? makePageToken("blocks", blocks.at(-1)!.number) : undefined;
+      const nextPageToken = found.length > pageSize ? createPageToken("blocks", blocks.at(-1)!.number) : undefined;
       return { blocks, ...(nextPageToken !== undefined && { nextPageToken }) };
     },
 
@@ -115,5 +115,5 @@ export function readPlace(list: string, token: string | undefined): TransactionP
 
 /** Returns the token of a page that starts after a transaction. */
 export function placeToken(list: string, { blockNumber, position }: TransactionPlace): string {
-  return makePageToken(list, blockNumber, position);
+  return createPageToken(list, blockNumber, position);
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExitError, exitCodes } from "../usage/errors.js";
-import { nodeUrl, refusal, whyNot } from "./ask-node.js";
+import { nodeUrl, refusal, whyNot } from "./request-node.js";
 import { linesOf, maxLineBytes, openStream } from "./stream-lines.js";
 
 /** Source and filter of the events, and the identity of the reader. */
@@ -44,39 +44,41 @@ const isTransient = (status: number): boolean => status === 429 || status >= 500
  * @throws ExitError with code 3 if the first connection fails; code 1 if the node rejects the request.
  */
 export async function* watchEvents({ node, query, headers, onLost }: EventsWatch): AsyncGenerator<EventLine, never> {
-  const asked = new URLSearchParams(query);
-  let hasBegun = false;
+  const parameters = new URLSearchParams(query);
+  let hasStarted = false;
   for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, 2 * waitMs)) {
     let why: string;
     try {
-      const response = await openStream(nodeUrl(node, `/events?${asked.toString()}`), { headers: await headers() });
+      const response = await openStream(nodeUrl(node, `/events?${parameters.toString()}`), {
+        headers: await headers(),
+      });
       if (response.statusCode !== 200) {
-        throw new RefusedError(response.statusCode!, await readWhole(response));
+        throw new RejectedError(response.statusCode!, await readBody(response));
       }
-      if (hasBegun) {
+      if (hasStarted) {
         onLost(undefined);
       }
-      hasBegun = true;
+      hasStarted = true;
       for await (const text of linesOf(response)) {
         const message = JSON.parse(text) as EventBody;
         if (message.success === false) {
-          throw new RefusedError(message.errorCode === "PRUNED" ? 410 : 503, text);
+          throw new RejectedError(message.errorCode === "PRUNED" ? 410 : 503, text);
         }
         waitMs = firstWaitMs;
-        asked.set("from", message.cursor);
+        parameters.set("from", message.cursor);
         yield { text, message };
       }
       why = "it ended the stream";
     } catch (error) {
-      if (error instanceof RefusedError && !isTransient(error.status)) {
+      if (error instanceof RejectedError && !isTransient(error.status)) {
         throw refusal(error.status, error.body);
       }
       if (error instanceof ExitError) {
         throw error;
       }
-      why = error instanceof RefusedError ? refusal(error.status, error.body).message : whyNot(error);
-      if (!hasBegun) {
-        throw error instanceof RefusedError
+      why = error instanceof RejectedError ? refusal(error.status, error.body).message : whyNot(error);
+      if (!hasStarted) {
+        throw error instanceof RejectedError
           ? refusal(error.status, error.body)
           : new ExitError(`No node responds at ${node}: ${why}.`, exitCodes.unreachable);
       }
@@ -87,7 +89,7 @@ export async function* watchEvents({ node, query, headers, onLost }: EventsWatch
 }
 
 /** Error for a stream that the node rejects or ends. */
-class RefusedError extends Error {
+class RejectedError extends Error {
   constructor(
     readonly status: number,
     readonly body: string,
@@ -96,7 +98,7 @@ class RefusedError extends Error {
   }
 }
 
-async function readWhole(response: IncomingMessage): Promise<string> {
+async function readBody(response: IncomingMessage): Promise<string> {
   let text = "";
   response.setEncoding("utf8");
   for await (const piece of response as AsyncIterable<string>) {

@@ -1,6 +1,6 @@
 /** Reader of the peer list of a running node. */
 import { ExitError, exitCodes } from "../usage/errors.js";
-import { askSuccessfully, type NodeRequest } from "./ask-node.js";
+import { requestOk, type NodeRequest } from "./request-node.js";
 
 /** Peer in the format of /peerlist. */
 export interface PeerBody {
@@ -17,12 +17,12 @@ const maxPages = 64;
 /**
  * Returns all peers that the node knows. A long list takes several requests.
  *
- * @throws ExitError with code 1 if the node rejects a request or its list does not end; code 3 as `askNode`.
+ * @throws ExitError with code 1 if the node rejects a request or its list does not end; code 3 as `requestNode`.
  */
 export async function listPeers(node: string, request?: NodeRequest): Promise<PeerBody[]> {
   const peers: PeerBody[] = [];
   for (let page = 0; page < maxPages; page++) {
-    const text = await askSuccessfully(node, `/peerlist?offset=${peers.length}`, request);
+    const text = await requestOk(node, `/peerlist?offset=${peers.length}`, request);
     const part = JSON.parse(text) as PeerBody[];
     if (part.length === 0) {
       return peers;

@@ -1,5 +1,5 @@
 /** Implementation of `gatehouse block list`. */
-import { askSuccessfully } from "../calls/ask-node.js";
+import { requestOk } from "../calls/request-node.js";
 import { pagePath } from "../calls/page-path.js";
 import { instant, print, shorten } from "../terminal/output.js";
 import { type PageBody, printPage } from "../terminal/page.js";
@@ -17,7 +17,7 @@ interface ListBody extends PageBody {
 
 /** Prints a table of blocks. */
 export async function listBlocks(flags: NodeFlags & PageFlags): Promise<void> {
-  const text = await askSuccessfully(flags.node, pagePath("/chain/blocks", flags));
+  const text = await requestOk(flags.node, pagePath("/chain/blocks", flags));
   if (flags.json === true) {
     print(text);
     return;

@@ -13,7 +13,7 @@ export async function runBackup(
   given: Pick<BackupDeps, "folder" | "withKey">,
   json: boolean,
 ): Promise<void> {
-  const parts = { ...readNodeConfig(flags), ...given };
+  const deps = { ...readNodeConfig(flags), ...given };
   let bar: Progress | undefined;
   let draft: string | undefined;
   const interrupt = (): void => {
@@ -25,7 +25,7 @@ export async function runBackup(
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   try {
     const manifest = await makeBackup({
-      ...parts,
+      ...deps,
       onSaved(unit, done, total) {
         bar ??= startProgress(unit, total);
         bar.update(done, total);
@@ -36,8 +36,8 @@ export async function runBackup(
     const warnings = warningsOf(manifest);
     print(
       ...(json
-        ? [JSON.stringify({ folder: parts.folder, ...manifest, warnings })]
-        : describe(manifest, parts.folder, warnings)),
+        ? [JSON.stringify({ folder: deps.folder, ...manifest, warnings })]
+        : describe(manifest, deps.folder, warnings)),
     );
   } finally {
     process.off("SIGINT", interrupt).off("SIGTERM", interrupt);

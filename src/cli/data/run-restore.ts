@@ -1,7 +1,7 @@
 /** Implementation of `gatehouse restore`. */
 import { join } from "node:path";
 import { type Restored, type RestoreDeps, restoreBackup } from "../../node/data/restore.js";
-import { askSuccessfully } from "../calls/ask-node.js";
+import { requestOk } from "../calls/request-node.js";
 import { listPeers } from "../calls/peer-list.js";
 import { describeWarnings, print } from "../terminal/output.js";
 import { startProgress } from "../terminal/progress.js";
@@ -9,7 +9,7 @@ import { warningsOf } from "./run-backup.js";
 import { collect } from "./stored-data.js";
 
 /** Limit on the number of peers to query. */
-const maxAsked = 8;
+const maxPeers = 8;
 
 /** Restores a backup and prints its summary. */
 export async function runRestore(given: Pick<RestoreDeps, "folder" | "dataDir">, json: boolean): Promise<void> {
@@ -23,12 +23,14 @@ export async function runRestore(given: Pick<RestoreDeps, "folder" | "dataDir">,
     },
   });
   const { manifest, isAuthority } = restored;
-  const asked = await Promise.all(restored.peers.slice(0, maxAsked).map((peer) => askPeer(peer, manifest.node)));
+  const responses = await Promise.all(
+    restored.peers.slice(0, maxPeers).map((peer) => requestPeer(peer, manifest.node)),
+  );
   const warnings = [
     ...warningsOf(manifest),
     ...warningsOfPeers(
       restored,
-      asked.flatMap((answer) => answer ?? []),
+      responses.flatMap((response) => response ?? []),
     ),
   ];
   const { dataDir } = given;
@@ -40,42 +42,46 @@ export async function runRestore(given: Pick<RestoreDeps, "folder" | "dataDir">,
   print(...describe(restored, dataDir, warnings));
 }
 
-interface PeerAnswer {
+interface PeerResponse {
   readonly url: string;
   readonly head: number;
   /** True if the peer is connected to a node with this key. */
-  readonly knowsTwin: boolean;
+  readonly knowsDuplicate: boolean;
 }
 
 /** Queries a peer; undefined if it does not respond. */
-async function askPeer(url: string, node: string | null): Promise<PeerAnswer | undefined> {
+async function requestPeer(url: string, node: string | null): Promise<PeerResponse | undefined> {
   try {
-    const [head, list] = await Promise.all([askSuccessfully(url, "/chain/head"), listPeers(url)]);
+    const [head, list] = await Promise.all([requestOk(url, "/chain/head"), listPeers(url)]);
     const { number } = JSON.parse(head) as { number: number };
-    return { url, head: number, knowsTwin: list.some(({ identity, status }) => identity === node && status.online) };
+    return {
+      url,
+      head: number,
+      knowsDuplicate: list.some(({ identity, status }) => identity === node && status.online),
+    };
   } catch {
     return undefined;
   }
 }
 
-function warningsOfPeers({ manifest, isAuthority }: Restored, answers: readonly PeerAnswer[]): string[] {
+function warningsOfPeers({ manifest, isAuthority }: Restored, responses: readonly PeerResponse[]): string[] {
   const { number } = manifest.head;
-  const newest = Math.max(number, ...answers.map(({ head }) => head));
-  const twin = answers.find(({ knowsTwin }) => knowsTwin);
+  const latest = Math.max(number, ...responses.map(({ head }) => head));
+  const twin = responses.find(({ knowsDuplicate }) => knowsDuplicate);
   const warnings: string[] = [];
   if (twin !== undefined) {
     warnings.push(
       `A node with this key is running: ${twin.url} is connected to it. Stop it before you start this one; two nodes with one key fail.`,
     );
   }
-  if (newest > number) {
-    const what = `The backup ends with block ${number}, but peers are at block ${newest}.`;
+  if (latest > number) {
+    const what = `The backup ends with block ${number}, but peers are at block ${latest}.`;
     warnings.push(
       isAuthority
         ? `${what} Start the node while they are reachable: it fetches their blocks before it makes one. Do not use --recover.`
         : `${what} The node fetches the missing blocks from them.`,
     );
-  } else if (isAuthority && answers.length === 0) {
+  } else if (isAuthority && responses.length === 0) {
     warnings.push(
       "This node is an authority, and no peer has reported the latest block. It makes no blocks until one does. Use --recover " +
         `only if no node has a block after ${number}, and the node that was backed up is gone.`,

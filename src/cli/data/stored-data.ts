@@ -77,9 +77,9 @@ const nouns: Readonly<Record<VerifiedKind, string>> = {
 };
 
 function describe({ counts, findings }: Outcome): string[] {
-  const looked = verifiedKinds.map((kind) => `${counts[kind] ?? 0} ${nouns[kind]}`).join(", ");
+  const checked = verifiedKinds.map((kind) => `${counts[kind] ?? 0} ${nouns[kind]}`).join(", ");
   const lines = findings.map(({ sentence }) => paint("red", sentence));
-  return [...lines, `Verified ${looked}: ${findings.length === 0 ? "no errors." : `${findings.length} corrupt.`}`];
+  return [...lines, `Verified ${checked}: ${findings.length === 0 ? "no errors." : `${findings.length} corrupt.`}`];
 }
 
 function toJson({ counts, findings }: Outcome) {

@@ -9,7 +9,7 @@ import { checkValidity } from "./check-certificate.js";
 
 const mib = 1024 * 1024;
 /** Limits on free disk space. The rest fills up soon; a write-ahead log alone may need much of the lower limit. */
-const room = { warnBytes: 1024 * mib, failBytes: 100 * mib };
+const freeSpaceLimits = { warnBytes: 1024 * mib, failBytes: 100 * mib };
 
 /** Runs the checks. The key is undefined if it is not usable. */
 export async function checkFiles(config: Config): Promise<{ key: NodeKey | undefined; checks: DoctorCheck[] }> {
@@ -17,7 +17,7 @@ export async function checkFiles(config: Config): Promise<{ key: NodeKey | undef
   const directory = await attempt("directory", `Run as the node's user, or give another --data-dir.`, () =>
     checkDirectory(dataDir),
   );
-  const disk = await attempt("disk", "Give the node's --data-dir.", () => checkRoom(dataDir));
+  const disk = await attempt("disk", "Give the node's --data-dir.", () => checkFreeSpace(dataDir));
   const key = await loadNodeKey(nodeKeyPath(dataDir)).catch((error: unknown) => error as Error);
   const certificate = await attempt("certificate", "Correct the files; the node reloads them by itself.", () =>
     checkCertificate(config),
@@ -51,15 +51,15 @@ async function checkDirectory(path: string): Promise<DoctorCheck> {
     : warn("directory", `${path} is accessible to other users.`, `Run: chmod 700 ${path}`);
 }
 
-async function checkRoom(path: string): Promise<DoctorCheck> {
+async function checkFreeSpace(path: string): Promise<DoctorCheck> {
   const { bavail, bsize } = await statfs(path);
   const bytes = bavail * bsize;
   const found = `${Math.floor(bytes / mib)} MiB are free for ${path}.`;
   const remedy = "Free disk space: with a full disk, a node accepts no writes.";
-  if (bytes < room.failBytes) {
+  if (bytes < freeSpaceLimits.failBytes) {
     return fail("disk", found, remedy);
   }
-  return bytes < room.warnBytes ? warn("disk", found, remedy) : ok("disk", found);
+  return bytes < freeSpaceLimits.warnBytes ? warn("disk", found, remedy) : ok("disk", found);
 }
 
 async function checkCertificate(config: Config): Promise<DoctorCheck> {

@@ -5,7 +5,7 @@ import { connect } from "node:tls";
 import { identityOfCertificate } from "../../base/crypto/certificate.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
-import { askNode, refusal, whyNot } from "../calls/ask-node.js";
+import { requestNode, refusal, whyNot } from "../calls/request-node.js";
 import { ExitError } from "../usage/errors.js";
 import { listPeers, type PeerBody } from "../calls/peer-list.js";
 import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
@@ -14,7 +14,7 @@ import type { KnownGenesis } from "./check-database.js";
 import { type LocalNode, ofThisMachine } from "./local-node.js";
 
 /** Results of the earlier checks. */
-export interface NetworkParts {
+export interface NetworkDeps {
   readonly config: Config;
   readonly key: NodeKey | undefined;
   readonly node: LocalNode;
@@ -22,17 +22,17 @@ export interface NetworkParts {
 }
 
 /** Limit on the number of peers to query. */
-const maxAsked = 5;
+const maxPeers = 5;
 const connectWithinMs = 5_000;
 /** Default port of https. */
 const defaultPort = 443;
 /**
  * Limits on the clock difference. Above `warnMs` a clock is wrong; above `failMs` nodes reject signatures and blocks.
  */
-const clockBounds = { warnMs: 5_000, failMs: 60_000 };
+const clockLimits = { warnMs: 5_000, failMs: 60_000 };
 
 /** Runs the checks. All but the first are skipped if the node does not run. */
-export async function checkNetwork(deps: NetworkParts): Promise<DoctorCheck[]> {
+export async function checkNetwork(deps: NetworkDeps): Promise<DoctorCheck[]> {
   const { node } = deps;
   const running = describeRunning(deps);
   if (node.health === undefined || !node.isThis) {
@@ -49,7 +49,7 @@ export async function checkNetwork(deps: NetworkParts): Promise<DoctorCheck[]> {
     checkPublicAddress(deps),
     checkPublicCertificate(deps),
     checkInternalAddress(deps, node.health.ports.omni?.actual),
-    Promise.all(peers.slice(0, maxAsked).map((peer) => askPeer(peer, node.publicKey!))),
+    Promise.all(peers.slice(0, maxPeers).map((peer) => requestPeer(peer, node.publicKey!))),
   ]);
   return [
     running,
@@ -62,7 +62,7 @@ export async function checkNetwork(deps: NetworkParts): Promise<DoctorCheck[]> {
   ];
 }
 
-function describeRunning({ node, key }: NetworkParts): DoctorCheck {
+function describeRunning({ node, key }: NetworkDeps): DoctorCheck {
   const { url, problem, health, publicKey } = node;
   if (health === undefined) {
     return warn("node", `${problem ?? `No node responds at ${url}`}.`, "Start it, or give its address with --node.");
@@ -88,7 +88,7 @@ function describeRunning({ node, key }: NetworkParts): DoctorCheck {
   }
 }
 
-async function checkPublicAddress({ config, node }: NetworkParts): Promise<DoctorCheck> {
+async function checkPublicAddress({ config, node }: NetworkDeps): Promise<DoctorCheck> {
   const name = "public address";
   if (config.publicUrl === undefined) {
     return config.allowPrivatePeers
@@ -101,7 +101,7 @@ async function checkPublicAddress({ config, node }: NetworkParts): Promise<Docto
   }
   const remedy = `Make ${config.publicUrl} lead to ${node.url}: check DNS, firewall and proxy.`;
   try {
-    const { text } = await askNode(config.publicUrl, "/publickey");
+    const { text } = await requestNode(config.publicUrl, "/publickey");
     return JSON.parse(text) === node.publicKey
       ? ok(name, `${config.publicUrl} leads to this node, from this machine.`)
       : fail(name, `${config.publicUrl} leads to another node: ${text.slice(0, 80)}.`, remedy);
@@ -114,7 +114,7 @@ async function checkPublicAddress({ config, node }: NetworkParts): Promise<Docto
  * Checks the certificate of the server that terminates TLS. Behind a proxy, the node itself never sees this
  * certificate.
  */
-async function checkPublicCertificate({ config: { publicUrl } }: NetworkParts): Promise<DoctorCheck> {
+async function checkPublicCertificate({ config: { publicUrl } }: NetworkDeps): Promise<DoctorCheck> {
   const name = "public certificate";
   if (publicUrl?.startsWith("https:") !== true) {
     return skip(name, "No --public-url with https is given.");
@@ -131,7 +131,7 @@ async function checkPublicCertificate({ config: { publicUrl } }: NetworkParts): 
   }
 }
 
-async function checkInternalAddress({ config, node }: NetworkParts, port: number | undefined): Promise<DoctorCheck> {
+async function checkInternalAddress({ config, node }: NetworkDeps, port: number | undefined): Promise<DoctorCheck> {
   const name = "internal address";
   if (port === undefined) {
     return fail(
@@ -195,9 +195,9 @@ interface PeerView {
   readonly reachesUs?: boolean | undefined;
 }
 
-async function askPeer({ connection: { string: url } }: PeerBody, publicKey: string): Promise<PeerView> {
+async function requestPeer({ connection: { string: url } }: PeerBody, publicKey: string): Promise<PeerView> {
   try {
-    const head = await askNode(url, "/chain/head");
+    const head = await requestNode(url, "/chain/head");
     if (head.status >= 400) {
       throw refusal(head.status, head.text);
     }
@@ -211,7 +211,7 @@ async function askPeer({ connection: { string: url } }: PeerBody, publicKey: str
   }
 }
 
-function describePeers({ genesis }: NetworkParts, peers: readonly PeerBody[], views: readonly PeerView[]): DoctorCheck {
+function describePeers({ genesis }: NetworkDeps, peers: readonly PeerBody[], views: readonly PeerView[]): DoctorCheck {
   const name = "peers";
   if (peers.length === 0) {
     return genesis?.isAuthority === true
@@ -245,36 +245,36 @@ function describePeers({ genesis }: NetworkParts, peers: readonly PeerBody[], vi
 
 function describeClocks(views: readonly PeerView[]): DoctorCheck {
   const name = "clock";
-  const told = views.flatMap(({ aheadMs }) => (aheadMs === undefined || Number.isNaN(aheadMs) ? [] : [aheadMs]));
-  if (told.length === 0) {
+  const reported = views.flatMap(({ aheadMs }) => (aheadMs === undefined || Number.isNaN(aheadMs) ? [] : [aheadMs]));
+  if (reported.length === 0) {
     return skip(name, "No peer responds with its time.");
   }
   // Use the median, since one peer with a wrong clock proves nothing about this machine.
-  const aheadMs = told.sort((a, b) => a - b)[Math.floor(told.length / 2)]!;
+  const aheadMs = reported.sort((a, b) => a - b)[Math.floor(reported.length / 2)]!;
   const offS = Math.round(Math.abs(aheadMs) / 1000);
-  const found = `This machine's clock is ${offS} s ${aheadMs > 0 ? "behind" : "ahead of"} that of its peers (${told.length} queried).`;
+  const found = `This machine's clock is ${offS} s ${aheadMs > 0 ? "behind" : "ahead of"} that of its peers (${reported.length} queried).`;
   const remedy = "Synchronize the system clock: timedatectl set-ntp true";
-  if (Math.abs(aheadMs) > clockBounds.failMs) {
+  if (Math.abs(aheadMs) > clockLimits.failMs) {
     return fail(name, found, remedy);
   }
-  return Math.abs(aheadMs) > clockBounds.warnMs
+  return Math.abs(aheadMs) > clockLimits.warnMs
     ? warn(name, found, remedy)
-    : ok(name, `It agrees with ${countOf(told.length)}.`);
+    : ok(name, `It agrees with ${countOf(reported.length)}.`);
 }
 
 function countOf(peers: number): string {
   return peers === 1 ? "1 peer" : `${peers} peers`;
 }
 
-function describeNetworks({ genesis }: NetworkParts, views: readonly PeerView[]): DoctorCheck {
+function describeNetworks({ genesis }: NetworkDeps, views: readonly PeerView[]): DoctorCheck {
   const name = "network";
-  const answered = views.filter(({ genesisHash }) => genesisHash !== undefined);
-  const others = answered.filter(({ genesisHash }) => genesisHash !== genesis?.hash);
-  if (answered.length === 0) {
+  const reachable = views.filter(({ genesisHash }) => genesisHash !== undefined);
+  const others = reachable.filter(({ genesisHash }) => genesisHash !== genesis?.hash);
+  if (reachable.length === 0) {
     return skip(name, "No peer responds with its genesis.");
   }
   return others.length === 0
-    ? ok(name, `${countOf(answered.length)} responded, with the same genesis.`)
+    ? ok(name, `${countOf(reachable.length)} responded, with the same genesis.`)
     : fail(
         name,
         `${others.map(({ url, genesisHash }) => `${url} belongs to the network ${genesisHash}`).join("; ")}.`,

@@ -5,7 +5,7 @@ import type { Config } from "../../config/config.js";
 import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 import type { LocalNode } from "./local-node.js";
 
-interface WantedPort {
+interface RequiredPort {
   readonly name: string;
   readonly flag: string;
   readonly port: number;
@@ -14,10 +14,10 @@ interface WantedPort {
 
 /** Checks each configured port. */
 export async function checkPorts(config: Config, node: LocalNode): Promise<DoctorCheck[]> {
-  return await Promise.all(wantedPorts(config).map((wanted) => checkPort(wanted, config.portDrift, node)));
+  return await Promise.all(requiredPorts(config).map((required) => checkPort(required, config.portDrift, node)));
 }
 
-function wantedPorts({ host, ...config }: Config): WantedPort[] {
+function requiredPorts({ host, ...config }: Config): RequiredPort[] {
   return [
     { name: "rpc", flag: "--rpc-port", port: config.rpcPort, host },
     { name: "omni", flag: "--omni-port", port: config.omniPort, host },
@@ -29,10 +29,10 @@ function wantedPorts({ host, ...config }: Config): WantedPort[] {
   ];
 }
 
-async function checkPort(wanted: WantedPort, drift: string, node: LocalNode): Promise<DoctorCheck> {
-  const { flag, port, host } = wanted;
-  const name = `port ${wanted.name}`;
-  const actual = node.isThis ? node.health?.ports[wanted.name]?.actual : undefined;
+async function checkPort(required: RequiredPort, drift: string, node: LocalNode): Promise<DoctorCheck> {
+  const { flag, port, host } = required;
+  const name = `port ${required.name}`;
+  const actual = node.isThis ? node.health?.ports[required.name]?.actual : undefined;
   if (actual !== undefined) {
     return actual === port || port === 0
       ? ok(name, `The node listens on ${actual}.`)
@@ -73,7 +73,7 @@ const listening = "0A";
 async function describeHolder(port: number): Promise<string> {
   const inodes = (await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readInodes(file, port)))).flat();
   for (const pid of inodes.length === 0 ? [] : await list("/proc")) {
-    if (/^\d+$/.test(pid) && (await holdsAny(pid, inodes))) {
+    if (/^\d+$/.test(pid) && (await ownsAny(pid, inodes))) {
       const [program = "", ...args] = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
       return `the process ${pid} (${[program, ...args].join(" ").trim().slice(0, 80)})`;
     }
@@ -83,14 +83,14 @@ async function describeHolder(port: number): Promise<string> {
 
 async function readInodes(file: string, port: number): Promise<string[]> {
   const text = await readFile(file, "utf8").catch(() => "");
-  const wanted = port.toString(16).toUpperCase().padStart(4, "0");
+  const hexPort = port.toString(16).toUpperCase().padStart(4, "0");
   return text.split("\n").flatMap((line) => {
     const [, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);
-    return local.endsWith(`:${wanted}`) && state === listening ? [inode] : [];
+    return local.endsWith(`:${hexPort}`) && state === listening ? [inode] : [];
   });
 }
 
-async function holdsAny(pid: string, inodes: readonly string[]): Promise<boolean> {
+async function ownsAny(pid: string, inodes: readonly string[]): Promise<boolean> {
   const links = await Promise.all(
     (await list(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")),
   );

@@ -27,11 +27,11 @@ export const fail = (name: string, found: string, remedy: string): DoctorCheck =
 });
 
 /** Runs a check, and converts an error of the check into a failed result. */
-export async function attempt(name: string, remedy: string, look: () => Promise<DoctorCheck>): Promise<DoctorCheck> {
+export async function attempt(name: string, remedy: string, run: () => Promise<DoctorCheck>): Promise<DoctorCheck> {
   try {
-    return await look();
+    return await run();
   } catch (error) {
-    const sentence = errorMessage(error);
-    return fail(name, /[.!?]$/.test(sentence) ? sentence : `${sentence}.`, remedy);
+    const message = errorMessage(error);
+    return fail(name, /[.!?]$/.test(message) ? message : `${message}.`, remedy);
   }
 }

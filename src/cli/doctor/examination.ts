@@ -42,10 +42,10 @@ function describe(checks: readonly DoctorCheck[]): string[] {
   const start = nameWidth + "  FAIL  ".length;
   const width = Math.max(widthOf(process.stdout) - start, 20);
   return checks.flatMap(({ name, status, found, remedy }) => {
-    const word = status === "fail" ? "FAIL" : status.padEnd(4);
+    const label = status === "fail" ? "FAIL" : status.padEnd(4);
     const lines = [...wrap(found, width), ...(remedy === undefined ? [] : wrap(`→ ${remedy}`, width))];
     return lines.map((line, i) =>
-      i === 0 ? `${name.padEnd(nameWidth)}  ${paint(colors[status], word)}  ${line}` : `${" ".repeat(start)}${line}`,
+      i === 0 ? `${name.padEnd(nameWidth)}  ${paint(colors[status], label)}  ${line}` : `${" ".repeat(start)}${line}`,
     );
   });
 }

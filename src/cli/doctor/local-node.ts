@@ -2,7 +2,7 @@
 import { hex32 } from "../../base/crypto/hash.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
-import { askHealth, askNode, type NodeRequest } from "../calls/ask-node.js";
+import { requestHealth, requestNode, type NodeRequest } from "../calls/request-node.js";
 import { ExitError } from "../usage/errors.js";
 
 /** Result of the query at the node's address. */
@@ -35,11 +35,11 @@ export async function findNode(
 ): Promise<LocalNode> {
   const url = given ?? localUrl(config);
   try {
-    const publicKey = JSON.parse((await askNode(url, "/publickey", ofThisMachine)).text) as unknown;
+    const publicKey = JSON.parse((await requestNode(url, "/publickey", ofThisMachine)).text) as unknown;
     if (typeof publicKey !== "string" || !hex32.test(publicKey)) {
       return { url, isThis: false, problem: `The server at ${url} is not a node` };
     }
-    const health = JSON.parse((await askHealth(url, ofThisMachine)).text) as HealthBody;
+    const health = JSON.parse((await requestHealth(url, ofThisMachine)).text) as HealthBody;
     return { url, publicKey, health, isThis: key === undefined || key.publicKey === publicKey };
   } catch (error) {
     if (error instanceof ExitError) {
@@ -50,7 +50,7 @@ export async function findNode(
 }
 
 /** Options of a request to a node on this machine: any certificate is accepted. */
-export const ofThisMachine: NodeRequest = { takesAnyCertificate: true };
+export const ofThisMachine: NodeRequest = { acceptsAnyCertificate: true };
 
 function localUrl({ host, rpcPort, tlsCertFile }: Config): string {
   const name = host === "::" || host === "0.0.0.0" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;

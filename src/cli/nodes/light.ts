@@ -1,19 +1,19 @@
 /** `gatehouse light`: serves proved responses on a local port. */
 import { type Command, Option } from "commander";
 import { logLevels } from "../../base/logging/log-levels.js";
-import { wholeNumber } from "../usage/flags.js";
+import { parseInteger } from "../usage/flags.js";
 import type { LightFlags } from "./run-light.js";
 
 export function addLight(command: Command): void {
   command
     .argument("<URL...>", "Nodes to query, in this order: if one fails or sends a false proof, the next is queried.")
     .requiredOption("--trust <GENESIS>", "Genesis hash of the network to trust.")
-    .option("--port <PORT>", "Port of 127.0.0.1 to listen on; 0 for any free port.", wholeNumber, 53_560)
+    .option("--port <PORT>", "Port of 127.0.0.1 to listen on; 0 for any free port.", parseInteger, 53_560)
     .option("--data-dir <DIR>", "Directory that stores the latest proved block.", "data/light")
     .option(
       "--max-age <SECONDS>",
       "Reject proofs whose latest authority timestamp is older than this. Default: 120.",
-      wholeNumber,
+      parseInteger,
     )
     .addOption(
       new Option("--log-level <LEVEL>", "Log level; the log goes to stderr.").choices([...logLevels]).default("info"),

@@ -18,7 +18,7 @@ const togetherMs = 100;
 /**
  * Writes the lines, and overwrites them after each change until stopped. Writes them once if stdout is not a terminal.
  */
-export async function keepDrawing(
+export async function drawPeriodically(
   lines: () => Promise<readonly string[]>,
   { watch, seldomMs }: Changes,
 ): Promise<Drawing> {

@@ -10,11 +10,11 @@ import { createProcessErrors, watchProcess } from "../../health/process-errors.j
 import { loadOrCreateNodeKey } from "../../base/crypto/node-key.js";
 import { createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { type RunningNode, startNode, type StartOptions } from "../../node/node.js";
-import { askNode, nodeUrl } from "../calls/ask-node.js";
+import { requestNode, nodeUrl } from "../calls/request-node.js";
 import type { PeerBody } from "../calls/peer-list.js";
 import { linesOf, openStream } from "../calls/stream-lines.js";
 import { paint, print, table } from "../terminal/output.js";
-import { type Drawing, keepDrawing } from "./live.js";
+import { type Drawing, drawPeriodically } from "./live.js";
 import { type SampleSection, seedSamples } from "./samples.js";
 import { runUntilSignal } from "./signals.js";
 
@@ -30,7 +30,7 @@ export interface DevnetFlags {
 /** Maximum time between two drawings: peers come and go without a block or a change of health. */
 const drawEveryMs = 10_000;
 /** Time limit for the nodes to find each other, or to reach the same block. */
-const settleWithinMs = 30_000;
+const readyWithinMs = 30_000;
 
 /** Runs a network until a signal arrives. */
 export async function runNetwork(flags: DevnetFlags): Promise<void> {
@@ -67,15 +67,15 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
         print(`${i === 0 ? "\n" : ""}  node ${i + 1} is up on port ${port}`);
       }
     }
-    await untilSettled(nodes, signal);
+    await untilReady(nodes, signal);
     const authority = await loadOrCreateNodeKey(dataDirOf(directory, 0));
     const samples = await seedSamples(nodes[0]!.rpcUrl, directory, authority, ownCommand());
-    await untilSettled(nodes, signal);
+    await untilReady(nodes, signal);
     if (flags.json === true) {
       print(JSON.stringify({ event: "network-ready" }));
     } else {
       print(...overview(nodes[0]!.rpcUrl, samples));
-      live = await keepDrawing(() => networkTable(nodes), {
+      live = await drawPeriodically(() => networkTable(nodes), {
         watch: (onChange, stopped) => watchNodes(nodes, onChange, stopped),
         seldomMs: drawEveryMs,
       });
@@ -161,27 +161,27 @@ async function writeGenesis(directory: string): Promise<boolean> {
  * Waits until all nodes are ready, see each other as ready, and are at the same block. A single node waits for no
  * peers.
  */
-async function untilSettled(nodes: readonly RunningNode[], signal: AbortSignal): Promise<void> {
-  const giveUpAtMs = Date.now() + settleWithinMs;
+async function untilReady(nodes: readonly RunningNode[], signal: AbortSignal): Promise<void> {
+  const giveUpAtMs = Date.now() + readyWithinMs;
   while (Date.now() < giveUpAtMs && !signal.aborted) {
-    const states = await Promise.all(nodes.map(({ rpcUrl }) => askState(rpcUrl)));
-    const isSettled = states.every(
+    const states = await Promise.all(nodes.map(({ rpcUrl }) => fetchState(rpcUrl)));
+    const areReady = states.every(
       ({ isReady, block, peers }) =>
         isReady &&
         block === states[0]!.block &&
         peers.length === nodes.length - 1 &&
         peers.every(({ sync, status }) => status.ready && sync.block === block),
     );
-    if (isSettled) {
+    if (areReady) {
       return;
     }
     await sleep(100);
   }
 }
 
-async function askState(url: string): Promise<{ isReady: boolean; block: number; peers: PeerBody[] }> {
+async function fetchState(url: string): Promise<{ isReady: boolean; block: number; peers: PeerBody[] }> {
   const paths = ["/readyz?exclude=dormant", "/chain/head", "/peerlist"];
-  const [ready, head, peers] = await Promise.all(paths.map((path) => askNode(url, path)));
+  const [ready, head, peers] = await Promise.all(paths.map((path) => requestNode(url, path)));
   return {
     isReady: ready!.status === 200,
     block: (JSON.parse(head!.text) as { number: number }).number,
@@ -213,7 +213,7 @@ async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
     nodes.map(async ({ rpcUrl, publicKey }, i) => {
       const [health, head, peers] = (await Promise.all(
         ["/health", "/chain/head", "/peerlist"].map(
-          async (path) => JSON.parse((await askNode(rpcUrl, path)).text) as unknown,
+          async (path) => JSON.parse((await requestNode(rpcUrl, path)).text) as unknown,
         ),
       )) as [{ status: string; accepting: boolean }, { number: number }, { status: { ready: boolean } }[]];
       return [

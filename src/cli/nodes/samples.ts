@@ -13,7 +13,7 @@ import {
 import { loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
 import { programAddress } from "../../storage/changes/write.js";
 import { toHex } from "../../zk/poseidon.js";
-import { askSuccessfully } from "../calls/ask-node.js";
+import { requestOk } from "../calls/request-node.js";
 import { submitChange } from "../transactions/submit.js";
 import { followTransaction } from "../transactions/transaction-state.js";
 
@@ -88,7 +88,7 @@ async function seedPrograms(node: string, alice: NodeKey, bob: NodeKey): Promise
     { name: programNames[2], data: jsonText(diary), access: "owner" },
   ];
   // The samples use fixed nonces, so that their addresses are known if they exist already.
-  const known = await askSuccessfully(node, `/storage-program/owner/${alice.publicKey}`);
+  const known = await requestOk(node, `/storage-program/owner/${alice.publicKey}`);
   if (!known.includes("guestbook")) {
     const hashes: string[] = [];
     for (const [i, program] of programs.entries()) {
@@ -100,7 +100,7 @@ async function seedPrograms(node: string, alice: NodeKey, bob: NodeKey): Promise
 }
 
 async function seedZk(node: string, alice: NodeKey, authority: NodeKey, firstNonce: number): Promise<void> {
-  const { leafCount } = JSON.parse(await askSuccessfully(node, "/zk/merkle-root")) as { leafCount: number };
+  const { leafCount } = JSON.parse(await requestOk(node, "/zk/merkle-root")) as { leafCount: number };
   if (leafCount > 0) {
     return;
   }

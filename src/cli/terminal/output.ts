@@ -69,10 +69,10 @@ function block(heading: readonly string[], row: readonly string[], width: number
 }
 
 /** Formats warnings, wrapped to the width, each with a mark in front. */
-export function describeWarnings(sentences: readonly string[], width = widthOf(process.stdout)): string[] {
+export function describeWarnings(messages: readonly string[], width = widthOf(process.stdout)): string[] {
   const mark = paint("yellow", "!");
-  return sentences.flatMap((sentence) =>
-    wrap(sentence, width - gap.length, false).map((line, i) => (i === 0 ? `${mark} ${line}` : `${gap}${line}`)),
+  return messages.flatMap((message) =>
+    wrap(message, width - gap.length, false).map((line, i) => (i === 0 ? `${mark} ${line}` : `${gap}${line}`)),
   );
 }
 

@@ -66,10 +66,10 @@ export function startProgress(unit: string, firstTotal: number, start = 0): Prog
  * leaves; a bar below 4 characters is omitted.
  */
 export function barLine(done: number, text: string, width: number): string {
-  const room = Math.min(maxBar, width - text.length - 2);
-  if (room < 4) {
+  const barWidth = Math.min(maxBar, width - text.length - 2);
+  if (barWidth < 4) {
     return text.slice(0, width - 1);
   }
-  const filled = Math.round(room * Math.min(done, 1));
-  return `${"█".repeat(filled)}${paint("dim", "░".repeat(room - filled))} ${text}`;
+  const filled = Math.round(barWidth * Math.min(done, 1));
+  return `${"█".repeat(filled)}${paint("dim", "░".repeat(barWidth - filled))} ${text}`;
 }

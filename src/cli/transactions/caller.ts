@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { IdentityHeaders } from "../../../client/src/identity.js";
 import { hex32 } from "../../base/crypto/hash.js";
 import { loadNodeKey, type NodeKey } from "../../base/crypto/node-key.js";
-import { askSuccessfully } from "../calls/ask-node.js";
+import { requestOk } from "../calls/request-node.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { NetworkFlags, ReadFlags } from "../usage/flags.js";
 
@@ -30,7 +30,7 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
  * @throws ExitError if the hash is malformed, or the node does not report it.
  */
 export async function networkToSignFor({ node, network }: NetworkFlags): Promise<string> {
-  const named = network ?? (JSON.parse(await askSuccessfully(node, "/chain/head")) as ChainHeadBody).genesisHash;
+  const named = network ?? (JSON.parse(await requestOk(node, "/chain/head")) as ChainHeadBody).genesisHash;
   if (!hex32.test(named)) {
     throw new ExitError(
       `--network must be 0x and 64 lower-case hex digits, not "${named.slice(0, 80)}".`,
@@ -63,5 +63,5 @@ export async function provedIdentity(key: NodeKey, flags: NetworkFlags): Promise
  */
 export async function readAs(flags: ReadFlags, path: string): Promise<string> {
   const headers = flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), flags);
-  return await askSuccessfully(flags.node, path, { headers });
+  return await requestOk(flags.node, path, { headers });
 }

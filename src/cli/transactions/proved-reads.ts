@@ -43,7 +43,7 @@ export async function readProved<I extends DescMessage, O extends DescMessage>(
     const text = await reader.read(method, request);
     await save(reader, flags.save);
     if (flags.json !== true) {
-      tell(reader);
+      reportBlock(reader);
     }
     return text;
   } catch (error) {
@@ -62,10 +62,10 @@ async function save(reader: ProvedReader, path: string | undefined): Promise<voi
   }
 }
 
-function tell({ block }: ProvedReader): void {
+function reportBlock({ block }: ProvedReader): void {
   if (block !== undefined) {
-    const said = ago(Number(block.saidMs));
-    process.stderr.write(`${paint("dim", `proved by block ${block.number}, the latest as of ${said}`)}\n`);
+    const signedAgo = ago(Number(block.saidMs));
+    process.stderr.write(`${paint("dim", `proved by block ${block.number}, the latest as of ${signedAgo}`)}\n`);
   }
 }
 

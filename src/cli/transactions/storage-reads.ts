@@ -79,8 +79,8 @@ async function list(
 ): Promise<void> {
   const { limit, offset } = flags;
   // These routes take `limit` and `offset`, which are older than page tokens.
-  const asked = { ...filters, limit: limit?.toString(), offset };
-  const text = await readAs(flags, pagePath(path, { pageToken: flags.pageToken }, asked));
+  const parameters = { ...filters, limit: limit?.toString(), offset };
+  const text = await readAs(flags, pagePath(path, { pageToken: flags.pageToken }, parameters));
   if (flags.json === true) {
     print(text);
     return;

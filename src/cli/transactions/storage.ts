@@ -9,7 +9,7 @@ import {
   type PageFlags,
   type ReadFlags,
   type VerifyFlags,
-  wholeNumber,
+  parseInteger,
 } from "../usage/flags.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { AccessFlags, CreateFlags, DataFlags, IndexFlags } from "./storage-changes.js";
@@ -54,7 +54,7 @@ function addChanges(storage: Command): void {
   );
 
   changing(storage, "set <ADDRESS> <FIELD> <VALUE>", "Set a field to a JSON value.")
-    .option("--index <NUMBER>", "Replace only this item of the field's array.", wholeNumber)
+    .option("--index <NUMBER>", "Replace only this item of the field's array.", parseInteger)
     .action(async (address: string, field: string, value: string, flags: ChangeFlags & IndexFlags) => {
       const { setField } = await loadChanges();
       await setField(address, field, value, flags);
@@ -68,7 +68,7 @@ function addChanges(storage: Command): void {
   );
 
   changing(storage, "delete <ADDRESS> [FIELD]", "Delete a program, a field, or an item of a field's array.")
-    .option("--index <NUMBER>", "Delete this item of the field's array.", wholeNumber)
+    .option("--index <NUMBER>", "Delete this item of the field's array.", parseInteger)
     .action(async (address: string, field: string | undefined, flags: ChangeFlags & IndexFlags) => {
       const { deletePart } = await loadChanges();
       await deletePart(address, field, flags);
@@ -135,14 +135,14 @@ function reading(storage: Command, usage: string, description: string): Command 
 
 function listing(storage: Command, usage: string, description: string): Command {
   const command = addPageFlags(reading(storage, usage, description));
-  return command.addOption(command.createOption("--verify <GENESIS>").argParser(refuseToVerify).hideHelp());
+  return command.addOption(command.createOption("--verify <GENESIS>").argParser(rejectVerify).hideHelp());
 }
 
 function passing(command: Command): Command {
   return command.option("--offset <NUMBER>", "Number of programs to skip.");
 }
 
-function refuseToVerify(): never {
+function rejectVerify(): never {
   throw new ExitError(
     "A list cannot be proved complete. Read each program with: gatehouse storage get ADDRESS --verify GENESIS",
     exitCodes.usage,

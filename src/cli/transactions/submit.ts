@@ -3,7 +3,7 @@ import { toJson } from "@bufbuild/protobuf";
 import { type Operation, signTransaction } from "../../../client/src/transaction.js";
 import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
-import { askSuccessfully } from "../calls/ask-node.js";
+import { requestOk } from "../calls/request-node.js";
 import type { ChangeFlags } from "../usage/flags.js";
 import { paint, print } from "../terminal/output.js";
 import { loadKey, networkToSignFor } from "./caller.js";
@@ -23,7 +23,7 @@ export async function submitChange(
 ): Promise<string> {
   const content = { operation, nonce: BigInt(nonce), network: await networkToSignFor({ node, network }) };
   const { transaction } = await signTransaction(key, content);
-  const text = await askSuccessfully(node, "/chain/transactions", {
+  const text = await requestOk(node, "/chain/transactions", {
     body: { transaction: toJson(TransactionSchema, transaction) },
   });
   return (JSON.parse(text) as { hash: string }).hash;

@@ -1,6 +1,6 @@
 /** Status of a transaction, and waiting for its block. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { askSuccessfully } from "../calls/ask-node.js";
+import { requestOk } from "../calls/request-node.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 
 /** Status of a transaction in the format of the node. */
@@ -16,7 +16,7 @@ const followForMs = 15_000;
 
 /** Requests the status of a transaction. */
 export async function transactionState(node: string, hash: string): Promise<TransactionState> {
-  return JSON.parse(await askSuccessfully(node, `/chain/transactions/${encodeURIComponent(hash)}`)) as TransactionState;
+  return JSON.parse(await requestOk(node, `/chain/transactions/${encodeURIComponent(hash)}`)) as TransactionState;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Commands of `gatehouse zk` that read the root of the tree, or a nullifier. */
 import type { Command } from "commander";
-import { askSuccessfully } from "../calls/ask-node.js";
+import { requestOk } from "../calls/request-node.js";
 import { paint, print, table } from "../terminal/output.js";
 import { addNodeFlags, addVerifyFlags, type NodeFlags, type VerifyFlags } from "../usage/flags.js";
 import { isVerifying } from "./verifying.js";
@@ -56,7 +56,7 @@ interface RootBody {
 
 async function readNullifier(nullifierHash: string, flags: ReadFlags): Promise<string> {
   if (!isVerifying(flags)) {
-    return await askSuccessfully(flags.node, `/zk/nullifier/${encodeURIComponent(nullifierHash)}`);
+    return await requestOk(flags.node, `/zk/nullifier/${encodeURIComponent(nullifierHash)}`);
   }
   const { readProved, ZkService } = await loadProving();
   return await readProved(flags, ZkService.method.getNullifier, { nullifierHash });
@@ -64,7 +64,7 @@ async function readNullifier(nullifierHash: string, flags: ReadFlags): Promise<s
 
 async function readRoot(flags: ReadFlags): Promise<string> {
   if (!isVerifying(flags)) {
-    return await askSuccessfully(flags.node, "/zk/merkle-root");
+    return await requestOk(flags.node, "/zk/merkle-root");
   }
   const { readProved, ZkService } = await loadProving();
   return await readProved(flags, ZkService.method.getMerkleRoot, {});

@@ -1,6 +1,6 @@
 /** `gatehouse zk`: adds commitments, spends nullifiers, fetches and verifies proofs. */
 import type { Command } from "commander";
-import { askSuccessfully } from "../calls/ask-node.js";
+import { requestOk } from "../calls/request-node.js";
 import { paint, print, table } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import {
@@ -97,7 +97,7 @@ interface ProofFlags extends NodeFlags {
 
 async function fetchProof({ node, root }: ProofFlags, commitment: string): Promise<string> {
   const query = root === undefined ? "" : `?root=${encodeURIComponent(root)}`;
-  return await askSuccessfully(node, `/zk/merkle/proof/${encodeURIComponent(commitment)}${query}`);
+  return await requestOk(node, `/zk/merkle/proof/${encodeURIComponent(commitment)}${query}`);
 }
 
 async function proveProof(flags: ProvedFlags & ProofFlags, commitment: string): Promise<string> {

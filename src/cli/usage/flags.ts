@@ -108,13 +108,13 @@ export function addVerifyFlags(command: Command): Command {
     .option(
       "--max-age <SECONDS>",
       "Reject proofs whose latest authority timestamp is older than this. Default: 120.",
-      wholeNumber,
+      parseInteger,
     )
     .option("--save <FILE>", "Save the proof to a file, for gatehouse verify.");
 }
 
 /** Parses a whole number from 0 to 999,999,999. */
-export function wholeNumber(text: string): number {
+export function parseInteger(text: string): number {
   if (!/^\d{1,9}$/.test(text)) {
     throw new InvalidArgumentError("It must be a whole number from 0.");
   }
@@ -122,11 +122,11 @@ export function wholeNumber(text: string): number {
 }
 
 /** Returns a parser for whole numbers from `least` to `most`. */
-export function numberBetween(least: number, most: number): (text: string) => number {
+export function numberBetween(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
-    if (!(value >= least && value <= most)) {
-      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    if (!(value >= min && value <= max)) {
+      throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
     }
     return value;
   };

@@ -8,7 +8,7 @@ import { createMetricsPage } from "../../metrics/page.js";
 import { parseConnectionString } from "../../peers/address-book/endpoint.js";
 import { createExplorerPages } from "../../rpc/http/explorer-page.js";
 import { createStatusPages } from "../../rpc/http/status-page.js";
-import { answerNodeCall } from "../../rpc/node-call/node-call.js";
+import { handleNodeCall } from "../../rpc/node-call/node-call.js";
 import { bindPort } from "../../rpc/port/bind-port.js";
 import type { RpcListener } from "../../rpc/port/listen.js";
 import { createSmallServer } from "../../rpc/port/small-server.js";
@@ -73,7 +73,7 @@ export function createPublicServer(
     {
       ...{ services, gate: edge, onInternalError: core.onInternalError, connectionAgeMs },
       ...{ stateTags: createStateTags(facts), maxCacheBytes: core.memory.answerBytes },
-      ...{ nodeCall: answerNodeCall, info, pages },
+      ...{ nodeCall: handleNodeCall, info, pages },
     },
     { tls: tls.credentials(), edge: core.config.edge, buildApplication: loadApplication },
   );

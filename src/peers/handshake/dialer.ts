@@ -98,7 +98,7 @@ export function createDialer(deps: DialerDeps): Dialer {
       return;
     } else if (!(error instanceof CallError)) {
       onError(error);
-    } else if (error.isAnswer && !isFresh) {
+    } else if (error.isResponse && !isFresh) {
       book.recordRefusal(endpoint, `The peer rejected this node: ${error.message}`);
     } else {
       book.recordFailure(endpoint);

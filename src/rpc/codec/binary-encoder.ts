@@ -16,7 +16,7 @@ type Fields = Readonly<Record<string, unknown>>;
 type WriteFields = (message: Fields) => void;
 type WriteValue = (value: never) => void;
 
-const enum Wire {
+const enum WireType {
   Varint = 0,
   Fixed64 = 1,
   LengthDelimited = 2,
@@ -134,7 +134,7 @@ function compileList(field: DescField & { fieldKind: "list" }, key: string): Wri
       }
     };
   }
-  const tag = (field.number << 3) | Wire.LengthDelimited;
+  const tag = (field.number << 3) | WireType.LengthDelimited;
   const write = scalarWriter(field.scalar ?? ScalarType.INT32);
   return (message) => {
     const values = message[key] as readonly never[];
@@ -150,8 +150,8 @@ function compileList(field: DescField & { fieldKind: "list" }, key: string): Wri
 }
 
 function compileMap(field: DescField & { fieldKind: "map" }, key: string): WriteFields {
-  const tag = (field.number << 3) | Wire.LengthDelimited;
-  const keyTag = (1 << 3) | wireOf(field.mapKey);
+  const tag = (field.number << 3) | WireType.LengthDelimited;
+  const keyTag = (1 << 3) | wireTypeOf(field.mapKey);
   const toKey = mapKeyParser(field.mapKey);
   const writeKey = scalarWriter(field.mapKey);
   const writeValue = singular(field, 2);
@@ -188,7 +188,7 @@ function mapKeyParser(type: ScalarType): (name: string) => unknown {
 /** Returns a function that writes tag and value of one element. */
 function singular(field: DescField, number: number): WriteValue {
   if (field.message !== undefined) {
-    const tag = (number << 3) | Wire.LengthDelimited;
+    const tag = (number << 3) | WireType.LengthDelimited;
     const fields = writeFieldsOf(field.message);
     return (value: Fields) => {
       writer.varint32(tag);
@@ -198,7 +198,7 @@ function singular(field: DescField, number: number): WriteValue {
     };
   }
   const type = field.scalar ?? ScalarType.INT32;
-  const tag = (number << 3) | wireOf(type);
+  const tag = (number << 3) | wireTypeOf(type);
   const write = scalarWriter(type);
   return (value) => {
     writer.varint32(tag);
@@ -206,21 +206,21 @@ function singular(field: DescField, number: number): WriteValue {
   };
 }
 
-function wireOf(type: ScalarType): Wire {
+function wireTypeOf(type: ScalarType): WireType {
   switch (type) {
     case ScalarType.STRING:
     case ScalarType.BYTES:
-      return Wire.LengthDelimited;
+      return WireType.LengthDelimited;
     case ScalarType.DOUBLE:
     case ScalarType.FIXED64:
     case ScalarType.SFIXED64:
-      return Wire.Fixed64;
+      return WireType.Fixed64;
     case ScalarType.FLOAT:
     case ScalarType.FIXED32:
     case ScalarType.SFIXED32:
-      return Wire.Fixed32;
+      return WireType.Fixed32;
     default:
-      return Wire.Varint;
+      return WireType.Varint;
   }
 }
 

@@ -5,7 +5,7 @@
 
 const initialBytes = 64 * 1024;
 /** Limit on the retained buffer, in bytes. A larger one is replaced on reset. */
-const keptBytes = 1024 * 1024;
+const maxRetainedBytes = 1024 * 1024;
 /** Length up to which checking every character is cheaper than computing the UTF-8 length first. */
 const shortString = 48;
 
@@ -17,7 +17,7 @@ export class BinaryWriter {
   /** Discards everything written. */
   reset(): void {
     this.#end = 0;
-    if (this.#buffer.length > keptBytes) {
+    if (this.#buffer.length > maxRetainedBytes) {
       this.#buffer = Buffer.allocUnsafe(initialBytes);
     }
   }

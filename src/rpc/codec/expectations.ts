@@ -44,16 +44,16 @@ function typeRange(type: ScalarType): Range | undefined {
 /**
  * Returns a description of the values that a field or a list item accepts, to follow "must be".
  *
- * @param wordOf returns the name of an enum value in this protocol; called only for enums.
+ * @param nameOf returns the name of an enum value in this protocol; called only for enums.
  */
-export function expectationOf(field: DescField, wordOf: (number: number) => string): string {
+export function expectationOf(field: DescField, nameOf: (number: number) => string): string {
   const range = rangeOf(field);
   if (range !== undefined) {
     return `a whole number from ${range.min} to ${range.max}${getOption(field, latest) ? `, or ${latestKeyword}` : ""}`;
   }
   if (field.enum !== undefined) {
     const numbers = field.enum.values.map(({ number }) => number).filter((number) => number !== 0);
-    return `one of ${numbers.map(wordOf).join(", ")}`;
+    return `one of ${numbers.map(nameOf).join(", ")}`;
   }
   if (field.message !== undefined) {
     return "an object";
@@ -64,7 +64,7 @@ export function expectationOf(field: DescField, wordOf: (number: number) => stri
     case ScalarType.BYTES:
       return "base64";
     case ScalarType.STRING:
-      return formOf(field)?.words ?? "a text";
+      return formOf(field)?.description ?? "a text";
     default:
       return "a number";
   }

@@ -9,7 +9,7 @@
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isImmutable } from "../../base/caches/immutable.js";
-import { enumWords } from "./enum-words.js";
+import { enumNames } from "./enum-names.js";
 import { mayBeUnset } from "./presence.js";
 
 /** Encodes a message as compact JSON text. */
@@ -221,8 +221,8 @@ function elementEncoder(field: DescField): EncodeValue {
     return (value) => message.encode(value);
   }
   if (field.enum !== undefined) {
-    const words = new Map([...enumWords(field.enum)].map(([number, word]) => [number, JSON.stringify(word)]));
-    return (value: number) => words.get(value) ?? String(value);
+    const names = new Map([...enumNames(field.enum)].map(([number, name]) => [number, JSON.stringify(name)]));
+    return (value: number) => names.get(value) ?? String(value);
   }
   if (getOption(field, raw_json)) {
     return (text: string) => (text === "" ? "null" : text);

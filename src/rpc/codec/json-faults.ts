@@ -2,7 +2,7 @@
 import { type DescField, type DescMessage, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import type { RpcError } from "../errors.js";
 import { expectationOf, rangeOf } from "./expectations.js";
-import { givenTwice, wrongValue } from "../parameters.js";
+import { repeatedParameter, wrongValue } from "../parameters.js";
 import { decodeBase64 } from "./read-json.js";
 
 /** Returns the error for the first invalid value; undefined if every value is valid. */
@@ -13,7 +13,7 @@ export function findFault(desc: DescMessage, json: JsonValue, path = ""): RpcErr
   for (const field of desc.fields) {
     const names = namesIn(json, field);
     if (names.length > 1) {
-      return givenTwice(`${path}${names[0]}`);
+      return repeatedParameter(`${path}${names[0]}`);
     }
     const fault = names.length === 0 ? undefined : faultOf(field, json[names[0]!]!, `${path}${names[0]}`);
     if (fault !== undefined) {
@@ -32,7 +32,7 @@ export function namesIn(json: Readonly<Record<string, JsonValue>>, { jsonName, n
  * Returns the error for the first unknown enum value, at any depth; undefined if all are known. The library silently
  * ignores unknown values.
  */
-export function findUnknownWord(desc: DescMessage, json: JsonValue, path = ""): RpcError | undefined {
+export function findUnknownName(desc: DescMessage, json: JsonValue, path = ""): RpcError | undefined {
   if (!isObject(json)) {
     return undefined;
   }
@@ -40,8 +40,8 @@ export function findUnknownWord(desc: DescMessage, json: JsonValue, path = ""): 
     for (const name of namesIn(json, field)) {
       const fault = firstFault(valuesOf(field, json[name]!), (value) =>
         field.message === undefined
-          ? unknownWord(field, value, `${path}${name}`)
-          : findUnknownWord(field.message, value, `${path}${name}.`),
+          ? unknownName(field, value, `${path}${name}`)
+          : findUnknownName(field.message, value, `${path}${name}.`),
       );
       if (fault !== undefined) {
         return fault;
@@ -51,7 +51,7 @@ export function findUnknownWord(desc: DescMessage, json: JsonValue, path = ""): 
   return undefined;
 }
 
-function unknownWord(field: DescField, value: JsonValue, name: string): RpcError | undefined {
+function unknownName(field: DescField, value: JsonValue, name: string): RpcError | undefined {
   const isUnknown = typeof value === "string" && field.enum!.values.every((known) => known.name !== value);
   return isUnknown ? wrongValue(name, expected(field), value) : undefined;
 }
@@ -104,7 +104,7 @@ function itemFault(field: DescField, json: JsonValue, name: string): RpcError | 
   if (field.message !== undefined) {
     return isWellKnown(field.message) ? undefined : findFault(field.message, json, `${name}.`);
   }
-  return isTaken(field, json) ? undefined : wrongValue(name, expected(field), json);
+  return isAccepted(field, json) ? undefined : wrongValue(name, expected(field), json);
 }
 
 function expected(field: DescField): string {
@@ -124,7 +124,7 @@ function firstFault(
   return undefined;
 }
 
-function isTaken(field: DescField, json: JsonValue): boolean {
+function isAccepted(field: DescField, json: JsonValue): boolean {
   if (field.enum !== undefined) {
     return typeof json === "string" || Number.isInteger(json);
   }

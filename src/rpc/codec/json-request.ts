@@ -5,7 +5,7 @@ import { type DescMessage, getOption, type JsonValue } from "@bufbuild/protobuf"
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestBlock, latestKeyword } from "../../base/latest-block.js";
 import { RpcError } from "../errors.js";
-import { findFault, findUnknownWord, namesIn } from "./json-faults.js";
+import { findFault, findUnknownName, namesIn } from "./json-faults.js";
 import { parseJson } from "./parse-json.js";
 import { readJson } from "./read-json.js";
 import { requestRules } from "./request-rules.js";
@@ -29,14 +29,14 @@ export function readJsonText(input: DescMessage, text: string): object {
  * @throws RpcError INVALID_REQUEST
  */
 export function readJsonRequest(input: DescMessage, json: JsonValue): object {
-  const message = readMessage(input, withoutWords(input, json));
+  const message = readMessage(input, withoutNames(input, json));
   const given = json as Readonly<Record<string, JsonValue>>;
   requestRules(input)(message, (field) => namesIn(given, field)[0] ?? field.jsonName);
   return message;
 }
 
 function readMessage(input: DescMessage, json: JsonValue): object {
-  const unknown = findUnknownWord(input, json);
+  const unknown = findUnknownName(input, json);
   if (unknown !== undefined) {
     throw unknown;
   }
@@ -48,7 +48,7 @@ function readMessage(input: DescMessage, json: JsonValue): object {
 }
 
 /** Replaces the word for the latest block by its number. */
-function withoutWords(input: DescMessage, json: JsonValue): JsonValue {
+function withoutNames(input: DescMessage, json: JsonValue): JsonValue {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     return json;
   }

@@ -59,14 +59,14 @@ function compile(desc: DescMessage): CheckRequest {
 function ruleOf(field: DescField): Rule | undefined {
   const bounds = hasOption(field, boundsOption) ? getOption(field, boundsOption) : undefined;
   const rule = scalarRule(field, bounds);
-  const most = bounds?.maxItems ?? Infinity;
-  if (field.fieldKind !== "list" || (rule === undefined && most === Infinity)) {
+  const max = bounds?.maxItems ?? Infinity;
+  if (field.fieldKind !== "list" || (rule === undefined && max === Infinity)) {
     return field.oneof === undefined ? rule : undefined;
   }
   return (value, nameOf) => {
     const items = value as readonly unknown[];
-    if (items.length > most) {
-      throw new RpcError("INVALID_REQUEST", `${nameOf(field)} must have at most ${most} items, not ${items.length}.`);
+    if (items.length > max) {
+      throw new RpcError("INVALID_REQUEST", `${nameOf(field)} must have at most ${max} items, not ${items.length}.`);
     }
     return rule === undefined ? items : items.map((item) => rule(item, nameOf));
   };
@@ -78,7 +78,7 @@ function scalarRule(field: DescField, bounds: Bounds | undefined): Rule | undefi
     return (value, nameOf) => {
       const text = form.read(value as string);
       if (text === undefined) {
-        throw wrongValue(nameOf(field), form.words, value);
+        throw wrongValue(nameOf(field), form.description, value);
       }
       return text;
     };

@@ -8,7 +8,7 @@ export interface TextForm {
   /** Regular expression that matches every accepted spelling. */
   readonly pattern: string;
   /** Description of the form, to follow "must be". */
-  readonly words: string;
+  readonly description: string;
   /** Returns the text as services expect it; undefined for a text of another form. */
   readonly read: (text: string) => string | undefined;
 }
@@ -16,18 +16,18 @@ export interface TextForm {
 const textForms: Readonly<Record<Exclude<Form, Form.UNSPECIFIED>, TextForm>> = {
   [Form.PUBLIC_KEY]: {
     pattern: "^(ed25519:)?(0x)?[0-9a-fA-F]{64}$",
-    words: "an Ed25519 public key of 64 hex digits, with or without ed25519: and 0x before them",
+    description: "an Ed25519 public key of 64 hex digits, with or without ed25519: and 0x before them",
     read: toPublicKey,
   },
   [Form.HASH]: {
     pattern: "^(0x)?[0-9a-fA-F]{64}$",
-    words: "64 hex digits, with or without 0x before them",
+    description: "64 hex digits, with or without 0x before them",
     read: toBareHash,
   },
-  [Form.FIELD_ELEMENT]: { pattern: "^0x[0-9a-fA-F]{64}$", words: "0x and 64 hex digits", read: toHash },
+  [Form.FIELD_ELEMENT]: { pattern: "^0x[0-9a-fA-F]{64}$", description: "0x and 64 hex digits", read: toHash },
   [Form.PROGRAM_ADDRESS]: {
     pattern: addressForm.source,
-    words: "stor- and 40 lower-case hex digits",
+    description: "stor- and 40 lower-case hex digits",
     read: (text) => (addressForm.test(text) ? text : undefined),
   },
 };

@@ -46,8 +46,8 @@ export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
   return (exchange, served, { format }, read) => {
     const { forms, caching } = compiled.get(served)!;
     // Responses to POST are not cacheable.
-    const kept = exchange.method === "GET" ? caching : undefined;
-    serveUnary({ exchange, served, form: forms[format], caching: kept }, read, deps);
+    const cacheable = exchange.method === "GET" ? caching : undefined;
+    serveUnary({ exchange, served, form: forms[format], caching: cacheable }, read, deps);
   };
 }
 
@@ -70,7 +70,7 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
       serveGet({ exchange, served }, deps, serveUnary, serveOther);
     } else if (exchange.method !== "POST") {
       const allowed = [...(isRead ? ["GET"] : []), "POST", "OPTIONS"];
-      refuse({ exchange, served }, methodNotAllowed(exchange.method, allowed), deps);
+      sendError({ exchange, served }, methodNotAllowed(exchange.method, allowed), deps);
     } else {
       servePost({ exchange, served }, deps, serveUnary, serveOther);
     }
@@ -103,9 +103,9 @@ function servePost(
   const media = readRpcMedia(exchange.header("content-type"));
   const isUnary = served.desc.methodKind === "unary";
   if (media === undefined || (media.protocol === "connect" && media.isStream === isUnary)) {
-    const wanted = isUnary ? "application/json" : "application/connect+json";
-    const message = `The Content-Type must be one of Connect or gRPC-Web, such as ${wanted}.`;
-    refuse({ exchange, served }, new RpcError("UNSUPPORTED_MEDIA_TYPE", message), deps);
+    const expected = isUnary ? "application/json" : "application/connect+json";
+    const message = `The Content-Type must be one of Connect or gRPC-Web, such as ${expected}.`;
+    sendError({ exchange, served }, new RpcError("UNSUPPORTED_MEDIA_TYPE", message), deps);
   } else if (media.isStream || !isUnary || isCompressed(exchange.header("content-encoding"))) {
     serveOther(exchange, served, media);
   } else {
@@ -118,7 +118,7 @@ function serveGet(call: RpcCall, deps: ProtocolDeps, serveUnary: ServeUnary, ser
   const query = new URLSearchParams(exchange.query);
   const format = query.get("encoding");
   if (format !== "json" && format !== "proto") {
-    refuse(call, new RpcError("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto."), deps);
+    sendError(call, new RpcError("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto."), deps);
     return;
   }
   const media: RpcMedia = { protocol: "connect", format, isStream: false, isText: false };
@@ -157,11 +157,11 @@ function serveUnary(
             : { status: 200, headers: [...headers, ...directives.headers, ...ofRequest], ...body };
         };
         const tag = caching?.tagFor(call.caller);
-        const recalled = caching?.findCached(exchange, tag);
-        if (recalled !== undefined) {
-          return respondWith(recalled);
+        const cached = caching?.findCached(exchange, tag);
+        if (cached !== undefined) {
+          return respondWith(cached);
         }
-        const answer = (message: object): HttpResponse => {
+        const respond = (message: object): HttpResponse => {
           const directives = caching?.directivesFor(exchange, tag, message) ?? noDirectives;
           const body = directives.isKnown ? {} : form.encode(message);
           caching?.store(exchange, tag, directives, body);
@@ -169,7 +169,7 @@ function serveUnary(
         };
         return read(permit)
           .then((body) => served.invoke(form.decode(body), call))
-          .then((message) => paceResponse(() => answer(message)));
+          .then((message) => paceResponse(() => respond(message)));
       },
       reject: (failure, headers) =>
         unaryError(requestId, failure, caching === undefined ? headers : [...forCallerAlone, ...headers]),
@@ -182,7 +182,7 @@ function serveUnary(
 const noDirectives: CacheDirectives = { headers: [], isKnown: false, isImmutable: false, etag: undefined };
 
 /** Sends a plain HTTP error for a request of an unknown protocol. */
-function refuse({ exchange, served }: RpcCall, failure: RpcError, deps: ProtocolDeps): void {
+function sendError({ exchange, served }: RpcCall, failure: RpcError, deps: ProtocolDeps): void {
   serve(
     exchange,
     {

@@ -33,7 +33,7 @@ export function createLazyConnect(deps: ProtocolDeps, serveOther?: (exchange: Ex
   }
 
   /** Runs a handler when the library is loaded, unless the exchange has closed meanwhile. */
-  function answer(exchange: Exchange, by: (protocols: ConnectProtocols) => void): void {
+  function whenLoaded(exchange: Exchange, by: (protocols: ConnectProtocols) => void): void {
     if (loaded !== undefined) {
       by(loaded);
       return;
@@ -52,11 +52,11 @@ export function createLazyConnect(deps: ProtocolDeps, serveOther?: (exchange: Ex
     handle(exchange) {
       const isRpc = paths.has(exchange.path);
       if (isRpc) {
-        answer(exchange, ({ handle }) => handle(exchange));
+        whenLoaded(exchange, ({ handle }) => handle(exchange));
       }
       return isRpc;
     },
     serveByLibrary: (exchange, served, media) =>
-      answer(exchange, ({ serveByLibrary }) => serveByLibrary(exchange, served, media)),
+      whenLoaded(exchange, ({ serveByLibrary }) => serveByLibrary(exchange, served, media)),
   };
 }

@@ -42,7 +42,7 @@ export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
           permit.recordOutcome(passage.failure);
           return undefined;
         },
-        reject: (failure, headers) => refuseCall(exchange, failure, headers, media),
+        reject: (failure, headers) => createCallError(exchange, failure, headers, media),
       },
       deps,
     );
@@ -88,15 +88,15 @@ async function send(
 ): Promise<void> {
   const headers = libraryHeaders(exchange, permit);
   header?.forEach((value, name) => headers.push(name, value));
-  const begin = (): void => exchange.start(status, media.isText ? encodeText.headers(headers) : headers);
+  const start = (): void => exchange.start(status, media.isText ? encodeText.headers(headers) : headers);
   for await (const piece of body ?? []) {
     const bytes = media.isText ? encodeText.piece(piece) : piece;
-    await writeCharged(exchange, permit, bytes, begin);
+    await writeCharged(exchange, permit, bytes, start);
     if (exchange.isClosed) {
       return;
     }
   }
-  begin();
+  start();
   const trailers: string[] = [];
   trailer?.forEach((value, name) => trailers.push(name, value));
   exchange.finish(trailers);
@@ -108,13 +108,13 @@ export function libraryHeaders({ requestId, method }: Exchange, { headers }: Per
 }
 
 /** Returns the error response of a call that was rejected by the gate, or that failed outside the library. */
-export function refuseCall(
+export function createCallError(
   { requestId, method }: Exchange,
   failure: RpcError,
-  ofLease: readonly string[],
+  permitHeaders: readonly string[],
   { protocol, format, isStream, isText }: RpcMedia,
 ): HttpResponse {
-  const headers = method === "GET" ? [...forCallerAlone, ...ofLease] : ofLease;
+  const headers = method === "GET" ? [...forCallerAlone, ...permitHeaders] : permitHeaders;
   if (protocol === "connect") {
     return isStream ? streamError(requestId, failure, headers, format) : unaryError(requestId, failure, headers);
   }

@@ -87,12 +87,12 @@ function unary(served: ServedMethod, deps: Deps) {
     const passage = values.get(passageKey);
     try {
       requestRules(served.desc.input)(request, nameOfField(context));
-      const answer = await Promise.race([
+      const response = await Promise.race([
         Promise.resolve(served.invoke(request, { caller: values.get(callerKey), signal })),
         untilDeadline(signal),
       ]);
-      settle(passage, undefined);
-      return answer;
+      recordFailure(passage, undefined);
+      return response;
     } catch (error) {
       throw fail(error, context, deps);
     }
@@ -104,7 +104,7 @@ function stream(served: ServedMethod, deps: Deps) {
     const { values, signal } = context;
     const passage = values.get(passageKey);
     try {
-      settle(passage, undefined);
+      recordFailure(passage, undefined);
       if (served.desc.methodKind === "server_streaming") {
         requestRules(served.desc.input)(request, nameOfField(context));
       }
@@ -123,7 +123,7 @@ function stream(served: ServedMethod, deps: Deps) {
   };
 }
 
-function settle(passage: Passage | undefined, failure: RpcError | undefined): void {
+function recordFailure(passage: Passage | undefined, failure: RpcError | undefined): void {
   if (passage !== undefined) {
     passage.failure = failure;
   }
@@ -137,7 +137,7 @@ function fail(thrown: unknown, { values, signal }: HandlerContext, deps: Deps): 
   }
   const passage = values.get(passageKey);
   const failure = toReportedError(thrown, passage?.requestId ?? "", deps);
-  settle(passage, failure);
+  recordFailure(passage, failure);
   return toConnectError(failure);
 }
 
@@ -150,11 +150,11 @@ function nameOfField({ values, requestHeader }: HandlerContext): NameOf {
 /** Rejects at the caller's deadline; otherwise never settles. */
 async function untilDeadline(signal: AbortSignal): Promise<never> {
   return await new Promise((_resolve, reject) => {
-    const look = (): void => (isPastDeadline(signal) ? reject(deadlineExceeded()) : undefined);
+    const check = (): void => (isPastDeadline(signal) ? reject(deadlineExceeded()) : undefined);
     if (signal.aborted) {
-      look();
+      check();
     } else {
-      signal.addEventListener("abort", look, { once: true });
+      signal.addEventListener("abort", check, { once: true });
     }
   });
 }

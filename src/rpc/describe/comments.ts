@@ -26,7 +26,7 @@ export const commentOf: CommentOf = (fullName) => (loaded ??= loadComments()).ge
  * Returns the reason why the comments cannot be loaded; undefined if they can. Checks only the structure of the file,
  * and leaves decoding for later.
  */
-export function commentTrouble(): string | undefined {
+export function commentError(): string | undefined {
   try {
     const reader = new BinaryReader(readFileSync(image));
     do {

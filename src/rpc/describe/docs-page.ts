@@ -132,8 +132,8 @@ function renderOperation(
     status,
     response: "$ref" in response ? responses[response.$ref.split("/").at(-1)!]! : response,
   }));
-  const [answers, failures] = [true, false].map((isAnswer) =>
-    all.filter(({ status, response }) => !isElsewhere.has(status) && isAnswer === isDone(status, response)),
+  const [successes, failures] = [true, false].map((isResponse) =>
+    all.filter(({ status, response }) => !isElsewhere.has(status) && isResponse === isDone(status, response)),
   ) as [typeof all, typeof all];
   return html`<details class="operation" id="${id}">
     <summary>
@@ -146,7 +146,7 @@ function renderOperation(
     <p class="dim">Over JSON-RPC it is <code>${id}</code>.</p>
     ${renderForm({ method, path, operation }, schemas)}
     ${requestBody !== undefined && renderBody("Body", id, requestBody, schemas)}
-    ${answers.map(({ status, response }) => [
+    ${successes.map(({ status, response }) => [
       renderBody(`Answer ${status}`, id, response, schemas, response.description),
     ])}
     ${all
@@ -202,9 +202,9 @@ function isStream(response: Operation["responses"][string] | undefined): boolean
 
 function renderParameter(id: string, parameter: Parameter, schemas: Schemas): Html {
   const { name, required = false, description = "", schema, example } = parameter;
-  const place = `in the ${parameter.in}, ${typeOf(schema, schemas)}${required ? ", required" : ""}`;
+  const location = `in the ${parameter.in}, ${typeOf(schema, schemas)}${required ? ", required" : ""}`;
   return html`<div class="parameter">
-    <label for="${id}"><code>${name}</code> <span class="dim">${place}</span></label>
+    <label for="${id}"><code>${name}</code> <span class="dim">${location}</span></label>
     <input
       id="${id}"
       name="${name}"

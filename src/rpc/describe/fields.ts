@@ -71,7 +71,7 @@ export function typeOf(schema: JsonSchema, definitions: Readonly<Record<string, 
   const { value, isNullable } = resolve(schema, definitions);
   const { items, additionalProperties } = value as Composite;
   const types = [value["type"] ?? "any JSON"].flat().map(String);
-  const words = (value["enum"] as readonly unknown[] | undefined)?.filter((word) => word !== null);
+  const values = (value["enum"] as readonly unknown[] | undefined)?.filter((word) => word !== null);
   const named = types.map((type) => {
     if (type === "array") {
       return `list of ${items === undefined ? "any JSON" : typeOf(items, definitions)}`;
@@ -79,14 +79,14 @@ export function typeOf(schema: JsonSchema, definitions: Readonly<Record<string, 
     if (type === "object" && additionalProperties !== undefined) {
       return `${typeOf(additionalProperties, definitions)} by name`;
     }
-    return type === "string" ? (nameString(value, words) ?? type) : type;
+    return type === "string" ? (nameString(value, values) ?? type) : type;
   });
   return [...named, ...(isNullable ? ["null"] : [])].join(" or ");
 }
 
-function nameString(value: JsonSchema, words: readonly unknown[] | undefined): string | undefined {
-  if (words !== undefined) {
-    return `one of ${words.join(", ")}`;
+function nameString(value: JsonSchema, values: readonly unknown[] | undefined): string | undefined {
+  if (values !== undefined) {
+    return `one of ${values.join(", ")}`;
   }
   return value["contentEncoding"] === "base64" ? "base64" : (value["format"] as string | undefined);
 }

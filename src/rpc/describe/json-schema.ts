@@ -12,7 +12,7 @@ import {
 } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestKeyword } from "../../base/latest-block.js";
 import type { CommentOf } from "./comments.js";
-import { enumWords } from "../codec/enum-words.js";
+import { enumNames } from "../codec/enum-names.js";
 import { isRequired, mayBeUnset } from "../codec/presence.js";
 import { formOf } from "../codec/text-forms.js";
 
@@ -85,7 +85,7 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
       return message(member.message);
     }
     if (member.enum !== undefined) {
-      return isResponse ? { type: "string", enum: wordsOf(member.enum) } : protobufEnum(member.enum);
+      return isResponse ? { type: "string", enum: namesOf(member.enum) } : protobufEnum(member.enum);
     }
     if (isResponse && getOption(member, raw_json)) {
       return {};
@@ -116,7 +116,7 @@ export function parameterSchema(field: DescField): JsonSchema {
   const schema =
     field.enum === undefined
       ? orLatest(field, boundedSchema(field, "integer"))
-      : { type: "string", enum: wordsOf(field.enum) };
+      : { type: "string", enum: namesOf(field.enum) };
   return field.fieldKind === "list" ? listSchema(field, schema) : schema;
 }
 
@@ -181,9 +181,9 @@ function isAlwaysWritten(field: DescField): boolean {
 }
 
 function nullable(schema: JsonSchema): JsonSchema {
-  const { type, enum: words } = schema as { type?: string; enum?: string[] };
-  if (words !== undefined) {
-    return { ...schema, type: [type, "null"], enum: [...words, null] };
+  const { type, enum: names } = schema as { type?: string; enum?: string[] };
+  if (names !== undefined) {
+    return { ...schema, type: [type, "null"], enum: [...names, null] };
   }
   if (Object.keys(schema).length === 0) {
     return schema;
@@ -192,8 +192,8 @@ function nullable(schema: JsonSchema): JsonSchema {
 }
 
 /** Returns the words of an enum without the zero value, which means unset and is never sent. */
-function wordsOf(desc: DescEnum): string[] {
-  return [...enumWords(desc).values()].filter((word) => word !== "unspecified");
+function namesOf(desc: DescEnum): string[] {
+  return [...enumNames(desc).values()].filter((name) => name !== "unspecified");
 }
 
 function protobufEnum(desc: DescEnum): JsonSchema {

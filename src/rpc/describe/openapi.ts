@@ -113,7 +113,7 @@ function describeOperation(routed: Routed, vocabulary: Vocabulary): object {
     parameters: describeParameters(routed, vocabulary.commentOf),
     ...(routed.route.body !== undefined && { requestBody: describeBody(routed, vocabulary) }),
     responses: {
-      200: describeAnswer(routed, vocabulary),
+      200: describeResponse(routed, vocabulary),
       ...(isCached(routed.served) && { 304: { $ref: "#/components/responses/NotModified" } }),
       ...Object.fromEntries(
         failuresOf(routed.served, routed.route).map(([status, reasons]) => [
@@ -132,7 +132,7 @@ function describeBody({ served, example }: Routed, { requests }: Vocabulary): ob
   return { required: true, content: json(schema, example?.body) };
 }
 
-function describeAnswer(routed: Routed, { responses, commentOf }: Vocabulary): object {
+function describeResponse(routed: Routed, { responses, commentOf }: Vocabulary): object {
   const { served, route, example } = routed;
   const comment = commentOf(
     route.responseField === undefined ? served.desc.output.typeName : fullNameOf(route.responseField),
@@ -141,8 +141,8 @@ function describeAnswer(routed: Routed, { responses, commentOf }: Vocabulary): o
     description: comment === "" ? "Done." : comment,
     ...(isCached(served) && { headers: cachedHeaders }),
     content: route.isStream
-      ? streamed(schemaOfAnswer(routed, responses))
-      : json(schemaOfAnswer(routed, responses), example?.response),
+      ? streamed(schemaOfResponse(routed, responses))
+      : json(schemaOfResponse(routed, responses), example?.response),
   };
 }
 
@@ -170,7 +170,7 @@ const notModified = {
   headers: cachedHeaders,
 };
 
-function schemaOfAnswer({ served, route }: Routed, responses: Schemas): JsonSchema {
+function schemaOfResponse({ served, route }: Routed, responses: Schemas): JsonSchema {
   return route.responseField === undefined
     ? responses.message(served.desc.output)
     : responses.field(route.responseField);
@@ -181,12 +181,12 @@ function schemaOfAnswer({ served, route }: Routed, responses: Schemas): JsonSche
  * error status of the rpc.
  */
 function describeRefusal(routed: Routed, { responses }: Vocabulary): object {
-  const answer = schemaOfAnswer(routed, responses);
+  const response = schemaOfResponse(routed, responses);
   const example = routed.example?.refusal;
   const mayFail = failuresOf(routed.served, routed.route).some(([status]) => status === 503);
   return {
     description: "Done; the result is negative.",
-    content: json(mayFail ? { anyOf: [answer, failureReference] } : answer, example),
+    content: json(mayFail ? { anyOf: [response, failureReference] } : response, example),
   };
 }
 

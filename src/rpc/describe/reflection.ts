@@ -21,7 +21,7 @@ import {
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { type Implementation, serve, type ServedService } from "../service.js";
 
-type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
+type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
 /** Creates the two reflection services for the given services and for themselves. */
 export function reflectionServices(services: readonly DescService[]): ServedService[] {
@@ -40,7 +40,9 @@ export function reflectionServices(services: readonly DescService[]): ServedServ
   ];
 }
 
-function createReflection(services: readonly DescService[]): (r: ServerReflectionRequest["messageRequest"]) => Answer {
+function createReflection(
+  services: readonly DescService[],
+): (r: ServerReflectionRequest["messageRequest"]) => ReflectionResponse {
   const files = new Map<string, DescFile>();
   const collect = (file: DescFile): void => {
     if (!files.has(file.proto.name)) {
@@ -59,13 +61,13 @@ function createReflection(services: readonly DescService[]): (r: ServerReflectio
           value: { service: services.map(({ typeName }) => ({ name: typeName })) },
         };
       case "fileByFilename":
-        return fileAnswer(files.get(request.value), request.value);
+        return fileResponse(files.get(request.value), request.value);
       case "fileContainingSymbol":
-        return fileAnswer(fileOfSymbol(registry, request.value), request.value);
+        return fileResponse(fileOfSymbol(registry, request.value), request.value);
       case "fileContainingExtension": {
         const { containingType, extensionNumber } = request.value;
         const extension = extensionsOf(registry, containingType).find(({ number }) => number === extensionNumber);
-        return fileAnswer(extension?.file, `${containingType} ${extensionNumber}`);
+        return fileResponse(extension?.file, `${containingType} ${extensionNumber}`);
       }
       case "allExtensionNumbersOfType": {
         const extendee = registry.getMessage(request.value);
@@ -101,7 +103,7 @@ function extensionsOf(registry: Registry, typeName: DescMessage["typeName"]) {
 }
 
 /** Returns the file and all its imports, which clients need to use the file. */
-function fileAnswer(file: DescFile | undefined, name: string): Answer {
+function fileResponse(file: DescFile | undefined, name: string): ReflectionResponse {
   if (file === undefined) {
     return notFound(name);
   }
@@ -119,7 +121,7 @@ function fileAnswer(file: DescFile | undefined, name: string): Answer {
   };
 }
 
-function notFound(name: string): Answer {
+function notFound(name: string): ReflectionResponse {
   return {
     case: "errorResponse",
     value: { errorCode: Code.NOT_FOUND, errorMessage: `This node has no symbol or file ${name.slice(0, 200)}.` },

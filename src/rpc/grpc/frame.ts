@@ -17,9 +17,9 @@ export interface Frame {
 /** Compiles a message descriptor to an encoder of complete frames. */
 export function frameEncoder(desc: DescMessage): (message: object) => Frame {
   const encode = binaryEncoder(desc);
-  const kept = new WeakMap<object, Frame>();
+  const cached = new WeakMap<object, Frame>();
   return (message) => {
-    const known = kept.get(message);
+    const known = cached.get(message);
     if (known !== undefined) {
       return known;
     }
@@ -29,7 +29,7 @@ export function frameEncoder(desc: DescMessage): (message: object) => Frame {
       return { bytes, isShared: false };
     }
     const frame = { bytes, isShared: true };
-    kept.set(message, frame);
+    cached.set(message, frame);
     return frame;
   };
 }

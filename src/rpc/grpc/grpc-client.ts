@@ -75,16 +75,16 @@ async function callUnary<I extends DescMessage, O extends DescMessage>(
 ): Promise<MessageShape<O>> {
   const bytes = binaryEncoder(method.input)(request as object);
   const { Metadata } = grpcJs();
-  const answer = await new Promise<Buffer>((resolve, reject) => {
-    client.makeUnaryRequest(pathOf(method), pass, pass, bytes, new Metadata(), { deadline }, (error, response) => {
-      if (error !== null || response === undefined) {
+  const response = await new Promise<Buffer>((resolve, reject) => {
+    client.makeUnaryRequest(pathOf(method), pass, pass, bytes, new Metadata(), { deadline }, (error, received) => {
+      if (error !== null || received === undefined) {
         reject(explain(error ?? {}));
       } else {
-        resolve(response);
+        resolve(received);
       }
     });
   });
-  return decodeAnswer(method, answer);
+  return decodeResponse(method, response);
 }
 
 async function* callStream<I extends DescMessage, O extends DescMessage>(
@@ -106,8 +106,8 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
   const cancel = (): void => stream.cancel();
   signal.addEventListener("abort", cancel, { once: true });
   try {
-    for await (const answer of failingAsCalls(stream, oneAhead)) {
-      yield decodeAnswer(method, answer);
+    for await (const response of failingAsCalls(stream, oneAhead)) {
+      yield decodeResponse(method, response);
     }
   } finally {
     signal.removeEventListener("abort", cancel);
@@ -118,13 +118,13 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
 /** Yields the messages of a stream. Converts only errors of the stream to CallError, not errors of its consumer. */
 async function* failingAsCalls(
   stream: ClientReadableStream<Buffer>,
-  oneAhead: Pick<ReadAheadLimit, "ask">,
+  oneAhead: Pick<ReadAheadLimit, "request">,
 ): AsyncGenerator<Buffer, void> {
   try {
-    oneAhead.ask();
-    for await (const answer of stream as AsyncIterable<Buffer>) {
-      yield answer;
-      oneAhead.ask();
+    oneAhead.request();
+    for await (const response of stream as AsyncIterable<Buffer>) {
+      yield response;
+      oneAhead.request();
     }
   } catch (error) {
     throw explain(error as Partial<ServiceError>);
@@ -137,7 +137,7 @@ function pathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-function decodeAnswer<O extends DescMessage>({ output }: { readonly output: O }, bytes: Buffer): MessageShape<O> {
+function decodeResponse<O extends DescMessage>({ output }: { readonly output: O }, bytes: Buffer): MessageShape<O> {
   try {
     return fromBinary(output, bytes, { readUnknownFields: false });
   } catch {

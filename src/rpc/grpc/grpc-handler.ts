@@ -49,7 +49,7 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
     const served = byPath.get(exchange.path);
     const problem = problemOf(exchange);
     if (problem !== undefined) {
-      const serving = refusing(served, problem, (failure) => errorResponse(exchange.requestId, failure));
+      const serving = rejecting(served, problem, (failure) => errorResponse(exchange.requestId, failure));
       serve(exchange, serving, deps);
       return true;
     }
@@ -58,7 +58,7 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
       const missing = new RpcError("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
       serve(
         exchange,
-        refusing(undefined, missing, (failure) => trailersOnly(exchange, failure)),
+        rejecting(undefined, missing, (failure) => trailersOnly(exchange, failure)),
         deps,
       );
     } else if (unary === undefined || isCompressed(exchange)) {
@@ -72,7 +72,7 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
   function serveUnary(exchange: Exchange, served: ServedMethod, { decode, encode }: Unary): void {
     const timeout = exchange.header("grpc-timeout");
     const timeoutMs = timeout === undefined ? undefined : parseGrpcTimeout(timeout);
-    const answer = (message: object): HttpResponse => {
+    const createResponse = (message: object): HttpResponse => {
       const { bytes, isShared } = encode(message);
       return { status: 200, headers: okHeaders, body: bytes, isShared, trailers: okTrailers };
     };
@@ -92,7 +92,7 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
           return exchange
             .readBytes(prefixBytes + maxMessageBytes, permit, firstPrefix)
             .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
-            .then((message) => paceResponse(() => answer(message)));
+            .then((message) => paceResponse(() => createResponse(message)));
         },
         reject: (failure) => trailersOnly(exchange, failure),
       },
@@ -113,7 +113,7 @@ function isCompressed(exchange: Exchange): boolean {
   return (exchange.header("grpc-encoding") ?? "identity") !== "identity";
 }
 
-function refusing(served: ServedMethod | undefined, failure: RpcError, reject: Serving["reject"]): Serving {
+function rejecting(served: ServedMethod | undefined, failure: RpcError, reject: Serving["reject"]): Serving {
   return {
     protocol: "grpc",
     method: served,

@@ -8,32 +8,32 @@ import { grpcJs } from "./grpc-js.js";
 export interface ReadAheadLimit {
   readonly interceptor: Interceptor;
   /** Requests one more message: the one that waits, or the next to arrive. */
-  ask(): void;
+  request(): void;
 }
 
 /** Creates the read-ahead limit of one call. */
 export function limitReadAhead(): ReadAheadLimit {
-  let isAsked = false;
+  let isRequested = false;
   let deliver: (() => void) | undefined;
   return {
     interceptor: (options, nextCall) =>
       new (grpcJs().InterceptingCall)(nextCall(options), {
         start(metadata, _, next) {
           next(metadata, {
-            onReceiveMessage(message: unknown, give: (message: unknown) => void) {
-              if (isAsked) {
-                isAsked = false;
-                give(message);
+            onReceiveMessage(message: unknown, next: (message: unknown) => void) {
+              if (isRequested) {
+                isRequested = false;
+                next(message);
               } else {
-                deliver = () => give(message);
+                deliver = () => next(message);
               }
             },
           });
         },
       }),
-    ask() {
+    request() {
       if (deliver === undefined) {
-        isAsked = true;
+        isRequested = true;
         return;
       }
       const given = deliver;

@@ -99,7 +99,7 @@ function formFor(accept: string | undefined): Form {
 function openBody(exchange: Exchange, permit: Permit, contentType: string) {
   let isWriting = false;
 
-  function begin(): void {
+  function start(): void {
     // Proxies must neither cache nor buffer the stream.
     const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
     exchange.start(200, [...headers, "X-Request-Id", exchange.requestId, ...corsHeaders, ...permit.headers]);
@@ -109,7 +109,7 @@ function openBody(exchange: Exchange, permit: Permit, contentType: string) {
     /** Writes a piece of the body. Resolves when the piece is sent. */
     async write(text: string): Promise<void> {
       isWriting = true;
-      await writeCharged(exchange, permit, Buffer.from(text), begin);
+      await writeCharged(exchange, permit, Buffer.from(text), start);
       isWriting = false;
     },
     /** Sends a keep-alive text, unless the stream has not started or a write is in progress. */
@@ -119,7 +119,7 @@ function openBody(exchange: Exchange, permit: Permit, contentType: string) {
       }
     },
     end(): void {
-      begin();
+      start();
       exchange.finish();
     },
   };

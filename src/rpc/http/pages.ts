@@ -26,7 +26,7 @@ export type Pages = Readonly<Record<string, StaticPage>>;
 export interface PageServer {
   readonly paths: readonly string[];
   has(path: string): boolean;
-  answer(asked: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<HttpResponse>;
+  respond(request: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<HttpResponse>;
 }
 
 /** Body of a page in one content coding. */
@@ -67,12 +67,12 @@ export function createPageServer(pages: Pages): PageServer {
   return {
     paths: [...byPath.keys()],
     has: (path) => byPath.has(path),
-    async answer(asked, headers) {
-      const page = byPath.get(asked.path)!;
-      const coding = codingFor(asked.header("accept-encoding"));
-      const { body, etag } = await load(asked.path, page).represent(coding);
+    async respond(request, headers) {
+      const page = byPath.get(request.path)!;
+      const coding = codingFor(request.header("accept-encoding"));
+      const { body, etag } = await load(request.path, page).represent(coding);
       const validators = ["ETag", etag, "Cache-Control", "no-cache", "Vary", "Accept-Encoding"];
-      if (isKnown(etag, asked.header("if-none-match"))) {
+      if (isKnown(etag, request.header("if-none-match"))) {
         return { status: 304, headers: [...validators, ...corsHeaders, ...headers] };
       }
       return {
@@ -101,16 +101,16 @@ export function createPageServer(pages: Pages): PageServer {
  */
 function representIn(content: Buffer): (coding: Coding) => Promise<Representation> {
   const hash = createHash("sha256").update(content).digest("base64url").slice(0, 22);
-  const made = new Map<Coding, Promise<Representation>>();
+  const representations = new Map<Coding, Promise<Representation>>();
   return (coding) => {
-    let representation = made.get(coding);
+    let representation = representations.get(coding);
     if (representation === undefined) {
       representation =
         coding === "identity"
           ? Promise.resolve({ body: content, etag: `"${hash}"` })
           : compress[coding](content).then((body) => ({ body, etag: `"${hash}-${coding}"` }));
-      made.set(coding, representation);
-      representation.catch(() => made.delete(coding));
+      representations.set(coding, representation);
+      representation.catch(() => representations.delete(coding));
     }
     return representation;
   };

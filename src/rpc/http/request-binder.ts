@@ -15,9 +15,9 @@ import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js"
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { latestBlock, latestKeyword } from "../../base/latest-block.js";
 import { RpcError } from "../errors.js";
-import { enumWords } from "../codec/enum-words.js";
+import { enumNames } from "../codec/enum-names.js";
 import { expectationOf, type Range, rangeOf } from "../codec/expectations.js";
-import { givenTwice, wrongValue } from "../parameters.js";
+import { repeatedParameter, wrongValue } from "../parameters.js";
 import { readJsonRequest, readJsonText } from "../codec/json-request.js";
 import { parseJson } from "../codec/parse-json.js";
 import { jsonNameOf, protoNameOf, requestRules } from "../codec/request-rules.js";
@@ -52,8 +52,8 @@ export function compileRequestBinder(
     }
     return { put: found.put, parse: textParser(found.field, found.jsonPath) };
   });
-  const taken = new Set([...pathFields, ...(body === undefined || body === "*" ? [] : [body.name])]);
-  const fromQuery = body === "*" ? undefined : queryFields(input, taken);
+  const bound = new Set([...pathFields, ...(body === undefined || body === "*" ? [] : [body.name])]);
+  const fromQuery = body === "*" ? undefined : queryFields(input, bound);
   if (fromPath.length === 0 && fromQuery?.isEmpty === true && body === undefined) {
     const empty = makeImmutable(create(input));
     return () => empty;
@@ -96,7 +96,7 @@ interface QueryFields {
   find(name: string): QueryField | undefined;
 }
 
-function queryFields(input: DescMessage, taken: ReadonlySet<string>): QueryFields {
+function queryFields(input: DescMessage, bound: ReadonlySet<string>): QueryFields {
   const fields = new Map<string, QueryField>();
   const compile = (path: string): QueryField | undefined => {
     const found = findField(input, path, jsonNameOf);
@@ -104,7 +104,7 @@ function queryFields(input: DescMessage, taken: ReadonlySet<string>): QueryField
       ? undefined
       : { put: found.put, isList: found.field.fieldKind === "list", parse: textParser(found.field, found.jsonPath) };
   };
-  const open = input.fields.filter(({ name }) => !taken.has(name));
+  const open = input.fields.filter(({ name }) => !bound.has(name));
   for (const { jsonName } of open) {
     const field = compile(jsonName);
     if (field !== undefined) {
@@ -132,7 +132,7 @@ function bindQuery(message: Message, query: string, fields: QueryFields): void {
       continue;
     }
     if (!field.isList && seen.has(name)) {
-      throw givenTwice(name);
+      throw repeatedParameter(name);
     }
     seen.add(name);
     field.put(message, field.parse(value));
@@ -148,9 +148,9 @@ function decodeQuery(text: string): string {
 }
 
 function textParser(field: DescField, name: string): Parse {
-  const words = field.enum === undefined ? new Map<number, string>() : enumWords(field.enum);
-  const expected = expectationOf(field, (number) => words.get(number)!);
-  const read = textReader(field, words);
+  const names = field.enum === undefined ? new Map<number, string>() : enumNames(field.enum);
+  const expected = expectationOf(field, (number) => names.get(number)!);
+  const read = textReader(field, names);
   return (text) => {
     const value = read(text);
     if (value === undefined) {
@@ -161,9 +161,9 @@ function textParser(field: DescField, name: string): Parse {
 }
 
 /** Returns the function that parses the value of a field; the function returns undefined for invalid text. */
-function textReader(field: DescField, words: ReadonlyMap<number, string>): Parse {
+function textReader(field: DescField, names: ReadonlyMap<number, string>): Parse {
   if (field.enum !== undefined) {
-    const numbers = new Map([...words].filter(([number]) => number !== 0).map(([number, word]) => [word, number]));
+    const numbers = new Map([...names].filter(([number]) => number !== 0).map(([number, name]) => [name, number]));
     return (text) => numbers.get(text);
   }
   const range = rangeOf(field);

@@ -48,7 +48,7 @@ export interface RouteTable<T> {
 
 export function createRouteTable<T>(): RouteTable<T> {
   const root = createNode<T>();
-  const whole = new Map<string, RouteMatch<T>>();
+  const exact = new Map<string, RouteMatch<T>>();
 
   function add(httpMethod: string, template: string, owner: string, endpoint: T): void {
     const { segments } = parsePathTemplate(template);
@@ -74,12 +74,12 @@ export function createRouteTable<T>(): RouteTable<T> {
     node.declared.set(httpMethod, { endpoint, owner, template });
     node.endpoints.set(httpMethod, endpoint);
     if (segments.every((segment) => "literal" in segment)) {
-      whole.set(template, { endpoints: node.endpoints, parameters: none });
+      exact.set(template, { endpoints: node.endpoints, parameters: none });
     }
   }
 
   function find(path: string): RouteMatch<T> | undefined {
-    return whole.get(path) ?? findBySegments(path);
+    return exact.get(path) ?? findBySegments(path);
   }
 
   function findBySegments(path: string): RouteMatch<T> | undefined {
@@ -89,12 +89,12 @@ export function createRouteTable<T>(): RouteTable<T> {
     }
     if (segments.length > 1 && segments[segments.length - 1] === "") {
       // Drop the trailing slash if the path matches without it. Otherwise the path ends in an empty parameter.
-      const trimmed = walk(root, segments.slice(0, -1), 0, []);
+      const trimmed = visit(root, segments.slice(0, -1), 0, []);
       if (trimmed !== undefined) {
         return trimmed;
       }
     }
-    return walk(root, segments, 0, []);
+    return visit(root, segments, 0, []);
   }
 
   return { add, find };
@@ -104,7 +104,7 @@ function createNode<T>(): TreeNode<T> {
   return { literals: new Map(), parameter: undefined, declared: new Map(), endpoints: new Map() };
 }
 
-function walk<T>(
+function visit<T>(
   node: TreeNode<T>,
   segments: readonly string[],
   depth: number,
@@ -115,9 +115,9 @@ function walk<T>(
     return node.endpoints.size > 0 ? { endpoints: node.endpoints, parameters } : undefined;
   }
   const literal = node.literals.get(segment);
-  const byLiteral = literal && walk(literal, segments, depth + 1, parameters);
+  const byLiteral = literal && visit(literal, segments, depth + 1, parameters);
   if (byLiteral !== undefined || node.parameter === undefined) {
     return byLiteral;
   }
-  return walk(node.parameter, segments, depth + 1, [...parameters, segment]);
+  return visit(node.parameter, segments, depth + 1, [...parameters, segment]);
 }

@@ -20,7 +20,7 @@ import { createRouteTable, type RouteMatch } from "./route-table.js";
 import type { Call, PlainReply, ServedMethod } from "../service.js";
 
 /** Request to a route. */
-interface Asked {
+interface RouteRequest {
   readonly exchange: Exchange;
   /** Values of the path's fields. */
   readonly parameters: readonly string[];
@@ -29,7 +29,7 @@ interface Asked {
 }
 
 /** Creates the response to a request. A stream sends its own response, and resolves with undefined. */
-type Respond = (asked: Asked) => HttpResponse | Promise<HttpResponse | undefined>;
+type Respond = (request: RouteRequest) => HttpResponse | Promise<HttpResponse | undefined>;
 
 /** Rpc with its plain HTTP route, independent of the router. */
 export interface Endpoint {
@@ -47,15 +47,15 @@ export interface Endpoint {
  * Returns the response for an error, to replace the common error body; undefined if another component sends the
  * response.
  */
-export type Refuse = (exchange: Exchange, failure: RpcError, headers: readonly string[]) => HttpResponse | undefined;
+export type Reject = (exchange: Exchange, failure: RpcError, headers: readonly string[]) => HttpResponse | undefined;
 
 /**
  * Compiles the plain HTTP routes of all annotated rpcs, in their order.
  *
- * @param refuse creates the error responses.
+ * @param reject creates the error responses.
  * @throws Error that names the rpc if its rule is not supported.
  */
-export function compileEndpoints(deps: ProtocolDeps, refuse: Refuse = refuseInBody): Endpoint[] {
+export function compileEndpoints(deps: ProtocolDeps, reject: Reject = rejectInBody): Endpoint[] {
   const cachingOf = createCaching(deps.stateTags, deps.maxCacheBytes);
   return deps.services
     .flatMap(({ methods }) => methods)
@@ -73,7 +73,7 @@ export function compileEndpoints(deps: ProtocolDeps, refuse: Refuse = refuseInBo
               protocol: "http",
               method: served,
               respond: (permit, call) => respond({ exchange, parameters, permit, call }),
-              reject: (failure, headers) => refuse(exchange, failure, headers),
+              reject: (failure, headers) => reject(exchange, failure, headers),
             },
             deps,
           ),
@@ -81,7 +81,7 @@ export function compileEndpoints(deps: ProtocolDeps, refuse: Refuse = refuseInBo
     });
 }
 
-const refuseInBody: Refuse = ({ requestId }, failure, headers) => errorResponse(requestId, failure, headers);
+const rejectInBody: Reject = ({ requestId }, failure, headers) => errorResponse(requestId, failure, headers);
 
 /** Plain HTTP interface of the annotated rpcs. */
 export interface Transcoder {
@@ -139,15 +139,15 @@ function compileRoute(
   const bind = compileRequestBinder(input, pathFieldsOf(template), body);
   const hasBody = body !== undefined;
   const encode = shareBytes(responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField));
-  const answerOf = compileAnswer(served, encode, caching);
+  const responseOf = compileResponse(served, encode, caching);
   return ({ exchange, parameters, permit, call }) => {
     const tag = caching.tagFor(call.caller);
     const recalled = caching.findCached(exchange, tag);
     if (recalled !== undefined) {
       return respondWith(recalled, exchange, permit);
     }
-    const answer = (message: object): HttpResponse => answerOf(message, tag, exchange, permit);
-    const later = (message: object) => paceResponse(() => answer(message));
+    const createResponse = (message: object): HttpResponse => responseOf(message, tag, exchange, permit);
+    const later = (message: object) => paceResponse(() => createResponse(message));
     if (hasBody) {
       return exchange
         .readBytes(maxBodyBytes, permit)
@@ -155,18 +155,18 @@ function compileRoute(
         .then(later);
     }
     const message = served.invoke(bind(parameters, exchange.query, undefined), call);
-    return message instanceof Promise ? (message as Promise<object>).then(later) : answer(message);
+    return message instanceof Promise ? (message as Promise<object>).then(later) : createResponse(message);
   };
 }
 
 /** Creates the HTTP response for a message, given the state's entity tag from before the call. */
-type MakeAnswer = (message: object, tag: string | undefined, exchange: Exchange, permit: Permit) => HttpResponse;
+type CreateResponse = (message: object, tag: string | undefined, exchange: Exchange, permit: Permit) => HttpResponse;
 
-function compileAnswer(
+function compileResponse(
   served: ServedMethod,
   encode: (message: object) => HttpResponseBody,
   caching: RpcCaching,
-): MakeAnswer {
+): CreateResponse {
   return (message, tag, exchange, permit) => {
     const directives = caching.directivesFor(exchange, tag, message);
     const plain = served.plainReply?.(message);

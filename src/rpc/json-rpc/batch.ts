@@ -32,22 +32,22 @@ export async function receiveBatch(
   if (requests.length === 0 || requests.length > maxBatch) {
     return writeFailure(JSONRPCErrorCode.InvalidRequest, `A batch must have 1 to ${maxBatch} requests.`);
   }
-  const answers: string[] = [];
+  const responses: string[] = [];
   let bytes = 0;
   for (const [i, request] of requests.entries()) {
     if (bytes > maxListBytes) {
-      answers.push(...refuseTooLarge(request));
+      responses.push(...rejectTooLarge(request));
       continue;
     }
     const text = await (i === 0 ? deps.receive(request, given) : receiveCounted(request, given, deps));
     if (text !== undefined) {
       const textBytes = Buffer.byteLength(text);
       bytes += textBytes;
-      const fits = answers.length === 0 || bytes <= maxListBytes || textBytes <= shortBytes;
-      answers.push(...(fits ? [text] : refuseTooLarge(request)));
+      const fits = responses.length === 0 || bytes <= maxListBytes || textBytes <= shortBytes;
+      responses.push(...(fits ? [text] : rejectTooLarge(request)));
     }
   }
-  return answers.length === 0 ? undefined : `[${answers.join(",")}]`;
+  return responses.length === 0 ? undefined : `[${responses.join(",")}]`;
 }
 
 /** Handles a request with its own permit. The permit of the batch covers the first request. */
@@ -61,7 +61,7 @@ async function receiveCounted(
     permit = gate.admit(given.arrival, "json-rpc", undefined);
   } catch (error) {
     const { reason, message, retryAfterS } = error as RpcError;
-    return refuse(request, message, { reason, retryAfter: retryAfterS })[0];
+    return reject(request, message, { reason, retryAfter: retryAfterS })[0];
   }
   const { body, arrival, call } = given;
   const counted: JsonRpcRequest = { body, arrival, call, permit };
@@ -73,13 +73,13 @@ async function receiveCounted(
   }
 }
 
-function refuseTooLarge(request: unknown): string[] {
+function rejectTooLarge(request: unknown): string[] {
   const message = "The responses to this batch reached the size limit; send this request in another batch.";
-  return refuse(request, message, { reason: "ANSWER_TOO_LARGE" });
+  return reject(request, message, { reason: "ANSWER_TOO_LARGE" });
 }
 
 /** Returns the error response of a request that is not processed; empty for a notification. */
-function refuse(request: unknown, message: string, data?: object): string[] {
+function reject(request: unknown, message: string, data?: object): string[] {
   const id = idOf(request);
   return id === undefined ? [] : [writeFailure(serverError, message, id, data)];
 }

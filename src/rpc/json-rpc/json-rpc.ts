@@ -8,12 +8,12 @@ import { toReportedError, type ProtocolDeps } from "../gate.js";
 import { receiveBatch } from "./batch.js";
 import { withCaller } from "../service.js";
 import { compileMethod, type NamedMethod } from "./named-methods.js";
-import { isNodeCallRequest, type AnswerNodeCall, receiveNodeCall } from "./node-call-envelope.js";
+import { isNodeCallRequest, type HandleNodeCall, receiveNodeCall } from "./node-call-envelope.js";
 import { idOf, isRequest, type JsonRpcRequest, type RunForCaller, serverError, writeFailure } from "./request.js";
 
 export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
-  readonly nodeCall: AnswerNodeCall;
+  readonly nodeCall: HandleNodeCall;
   /** Returns the OpenRPC document, as JSON text. */
   readonly discover: () => string;
 }

@@ -39,7 +39,7 @@ export function nameMethods(services: readonly ServedService[]): NamedMethod[] {
 }
 
 /** Calls a method with a request message and returns the JSON text of the response. Throws what the method throws. */
-export type AnswerRequest = (request: object, call: Call) => Promise<string>;
+export type RunRequest = (request: object, call: Call) => Promise<string>;
 
 /**
  * Calls a method with named or positional parameters and returns the JSON text of the response. Throws what the method
@@ -48,7 +48,7 @@ export type AnswerRequest = (request: object, call: Call) => Promise<string>;
 export type RunMethod = (params: unknown, call: Call) => Promise<string>;
 
 /** Compiles a method that takes a decoded request message. */
-export function compileAnswer({ served, responseField }: NamedMethod): AnswerRequest {
+export function compileRequest({ served, responseField }: NamedMethod): RunRequest {
   const encode = responseField === undefined ? jsonEncoder(served.desc.output) : jsonFieldEncoder(responseField);
   return async (request, call) => encode(await Promise.resolve(served.invoke(request, call)));
 }
@@ -56,7 +56,7 @@ export function compileAnswer({ served, responseField }: NamedMethod): AnswerReq
 /** Compiles a method for clients without generated code. */
 export function compileMethod(method: NamedMethod): RunMethod {
   const { input } = method.served.desc;
-  const answer = compileAnswer(method);
+  const run = compileRequest(method);
   // Methods detect missing messages themselves, but cannot distinguish a missing scalar from an empty text or a zero.
   const required = input.fields.filter((field) => isRequired(field) && field.message === undefined);
   return async (params, call) => {
@@ -65,7 +65,7 @@ export function compileMethod(method: NamedMethod): RunMethod {
     if (missing !== undefined) {
       throw new RpcError("INVALID_REQUEST", `${missing.jsonName} is required.`);
     }
-    return await answer(readJsonRequest(input, named), call);
+    return await run(readJsonRequest(input, named), call);
   };
 
   /** Converts positional parameters to named ones, in the order of the request's fields. */

@@ -7,7 +7,7 @@ import type { JsonRpcRequest, RunForCaller } from "./request.js";
 export type CallByName = (name: string, params: unknown) => Promise<string>;
 
 /** Handles a request of the node-call envelope and returns JSON text. Throws RpcError, like methods. */
-export type AnswerNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string>;
+export type HandleNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string>;
 
 interface NodeCallRequest {
   readonly method: string;
@@ -26,7 +26,7 @@ export function isNodeCallRequest(request: unknown): request is NodeCallRequest 
 }
 
 interface NodeCallDeps extends Pick<ProtocolDeps, "onInternalError"> {
-  readonly nodeCall: AnswerNodeCall;
+  readonly nodeCall: HandleNodeCall;
   readonly compiled: ReadonlyMap<string, RunForCaller>;
 }
 

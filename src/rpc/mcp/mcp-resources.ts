@@ -8,7 +8,7 @@ import { isRequired } from "../codec/presence.js";
 import type { CommentOf } from "../describe/comments.js";
 import { splitPath } from "../http/path-template.js";
 import { compileRequestBinder } from "../http/request-binder.js";
-import { compileAnswer, type NamedMethod } from "../json-rpc/named-methods.js";
+import { compileRequest, type NamedMethod } from "../json-rpc/named-methods.js";
 import type { Call, ServedMethod } from "../service.js";
 
 /** Resource that matches a URI. */
@@ -75,10 +75,10 @@ function compileResource(method: NamedMethod): FindResource {
   const { served } = method;
   const names = requiredOf(method).map(({ name }) => name);
   const bind = compileRequestBinder(served.desc.input, names, undefined);
-  const answer = compileAnswer(method);
+  const run = compileRequest(method);
   return (parameters, query) =>
     parameters.length === names.length
-      ? { served, read: async (call) => await answer(bind(parameters, query, undefined), call) }
+      ? { served, read: async (call) => await run(bind(parameters, query, undefined), call) }
       : undefined;
 }
 

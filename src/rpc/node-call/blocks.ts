@@ -10,7 +10,7 @@ import { withMembers } from "./json-members.js";
 const maxBlocks = 50;
 
 /** Queue that builds one list of blocks at a time, however many are requested. */
-const inTurn = createSerialQueue();
+const queue = createSerialQueue();
 
 /** Members of a chain.getBlock response that existing clients expect in other places. */
 interface ReadBlock {
@@ -37,15 +37,15 @@ export function describeBlock(block: string): string {
  * dropped, otherwise the first ones.
  */
 export function listBlocks(call: CallByName, given: { start?: unknown; limit?: unknown }): Promise<string> {
-  return inTurn(() => putTogether(call, given));
+  return queue(() => putTogether(call, given));
 }
 
 async function putTogether(call: CallByName, { start, limit }: { start?: unknown; limit?: unknown }): Promise<string> {
   const count = Math.min(typeof limit === "number" && limit > 0 ? Math.floor(limit) : maxBlocks, maxBlocks);
-  const newest = (JSON.parse(await call("chain.getHead", {})) as { number: number }).number;
+  const latest = (JSON.parse(await call("chain.getHead", {})) as { number: number }).number;
   const from = typeof start === "number" && start > 0 ? start : undefined;
-  const first = from ?? Math.max(1, newest - count + 1);
-  const last = from === undefined ? newest : Math.min(from + count - 1, newest);
+  const first = from ?? Math.max(1, latest - count + 1);
+  const last = from === undefined ? latest : Math.min(from + count - 1, latest);
   const numbers = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
   const blocks =
     from === undefined ? (await readWhatFits(call, numbers.reverse())).reverse() : await readWhatFits(call, numbers);

@@ -17,7 +17,7 @@ interface Argument {
 interface Message {
   readonly parameters: Readonly<Record<string, Argument>>;
   /** Returns the JSON text of the response. */
-  readonly answer: (call: CallByName, given: Arguments) => Promise<string>;
+  readonly run: (call: CallByName, given: Arguments) => Promise<string>;
 }
 
 const needed = (...names: string[]): Argument => ({ names, isNeeded: true });
@@ -25,7 +25,7 @@ const optional = (...names: string[]): Argument => ({ names, isNeeded: false });
 
 /** Creates a message that returns the response of an rpc, optionally edited. */
 function rpc(name: string, parameters: Message["parameters"] = {}, edit = (text: string): string => text): Message {
-  return { parameters, answer: async (call, given) => edit(await call(name, given)) };
+  return { parameters, run: async (call, given) => edit(await call(name, given)) };
 }
 
 /** Returns a function that extracts one member of a response. */
@@ -44,15 +44,15 @@ const page = { limit: optional("options.limit", "limit"), offset: optional("opti
 const byName: Readonly<Record<string, Message>> = {
   getPeerlist: rpc("info.listPeers", { offset: optional("offset") }),
   getPeerIdentity: rpc("info.getPublicKey"),
-  getNetworkInfo: { parameters: {}, answer: describeNetwork },
+  getNetworkInfo: { parameters: {}, run: describeNetwork },
   getLastBlockNumber: rpc("chain.getHead", {}, pick("number")),
   getLastBlockHash: rpc("chain.getHead", {}, pick("hash")),
-  getBlocks: { parameters: { start: optional("start"), limit: optional("limit") }, answer: listBlocks },
+  getBlocks: { parameters: { start: optional("start"), limit: optional("limit") }, run: listBlocks },
   getBlockByNumber: rpc("chain.getBlock", { number: needed("blockNumber", "number") }, describeBlock),
   getBlockByHash: rpc("chain.getBlockByHash", { hash: needed("hash", "blockHash") }, describeBlock),
   getTxByHash: {
     parameters: { hash: needed("hash", "txHash") },
-    answer: (call, given) => call("chain.getTransaction", { ...given, withBody: true }),
+    run: (call, given) => call("chain.getTransaction", { ...given, withBody: true }),
   },
   getMempool: rpc("chain.listPendingTransactions", {}, pick("transactions")),
   getAddressNonce: rpc("chain.getSender", { address: needed("address") }, pick("nonce")),
@@ -60,7 +60,7 @@ const byName: Readonly<Record<string, Message>> = {
   getStorageProgramAll: rpc("storage.getProgramData", program),
   getStorageProgramFields: rpc("storage.listFields", program, countFields),
   getStorageProgramValue: rpc("storage.getField", field),
-  getStorageProgramItem: { parameters: { ...field, index: needed("index") }, answer: readItem },
+  getStorageProgramItem: { parameters: { ...field, index: needed("index") }, run: readItem },
   hasStorageProgramField: rpc("storage.hasField", field),
   getStorageProgramFieldType: rpc("storage.getFieldType", field),
   getStorageProgramsByOwner: rpc("storage.listProgramsByOwner", { owner: needed("owner"), ...page }, pick("programs")),

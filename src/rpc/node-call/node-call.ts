@@ -3,7 +3,7 @@
  * responses.
  */
 import { RpcError } from "../errors.js";
-import type { AnswerNodeCall } from "../json-rpc/node-call-envelope.js";
+import type { HandleNodeCall } from "../json-rpc/node-call-envelope.js";
 import { messages, readArguments } from "./messages.js";
 
 export const nodeCallMessages: readonly string[] = [...messages.keys()];
@@ -11,7 +11,7 @@ export const nodeCallMessages: readonly string[] = [...messages.keys()];
 /** Limit on the length of a name that an error repeats, in characters. */
 const maxNameLength = 80;
 
-export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {
+export const handleNodeCall: HandleNodeCall = async (method, params, call) => {
   if (method === "ping") {
     return '"pong"';
   }
@@ -27,7 +27,7 @@ export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {
   if (message === undefined) {
     throw notServed("message", name);
   }
-  return await message.answer(call, readArguments(name, message, data));
+  return await message.run(call, readArguments(name, message, data));
 };
 
 function notServed(what: string, name: string): RpcError {

@@ -27,12 +27,12 @@ export function createHttp1Server(listener: RequestListener, tls: HttpsServerOpt
     tls === undefined
       ? createServer(options, listener)
       : createHttpsServer({ ...options, ...tls, handshakeTimeout: headersWithinMs }, listener);
-  server.on("clientError", answerClientError);
+  server.on("clientError", handleClientError);
   return server;
 }
 
 /** Responds to a request that the HTTP parser rejected, with the common error body, if the socket is still writable. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+function handleClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;

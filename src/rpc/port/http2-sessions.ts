@@ -37,9 +37,9 @@ const options: ServerOptions = {
 };
 
 /** Longest interval between checks for idle and unresponsive connections, in milliseconds. */
-const longestLookMs = 60_000;
+const maxPollMs = 60_000;
 /** Limit on consecutive checks without an open stream; the connection is then closed. */
-const maxIdleLooks = 10;
+const maxIdlePolls = 10;
 /**
  * Time limit for the response to a ping, in milliseconds. Pings are sent while streams are open, to detect a vanished
  * peer.
@@ -47,16 +47,16 @@ const maxIdleLooks = 10;
 const pongWithinMs = 20_000;
 
 /** Interval between checks of the bytes that connections have sent, in milliseconds. */
-const weighEveryMs = 100;
+const sampleEveryMs = 100;
 /** Bytes that a request may use besides its body: headers of maximum size, and frames that maintain the connection. */
 const bytesPerRequest = maxHeaderBytes;
 /** Bytes per penalty, beyond those that requests account for. */
-const bytesPerStrike = 8 * 1024;
+const bytesPerPenalty = 8 * 1024;
 /**
  * Penalties for a stream that is opened and reset in the same read: as many as for five aborted streams. The client
  * never waited for a response.
  */
-const strikesOfRapidReset = 5;
+const rapidResetPenalties = 5;
 
 export interface Http2Sessions {
   /** Creates a session for a connection. A closed session opens no more streams. */
@@ -74,13 +74,13 @@ interface Session {
   /**
    * Number that increments after each tick in which streams were opened. Streams with the same number came in one read.
    */
-  turn: number;
+  tick: number;
   /** True until the end of the current tick. */
-  isTurnOpen: boolean;
+  isTickOpen: boolean;
   /** Bytes that requests account for. */
   usefulBytes: number;
   /** Other bytes, for which the connection was already penalized. */
-  struckBytes: number;
+  penalizedBytes: number;
 }
 
 /** @param connectionAgeMs age limit of a connection, as in `PortDeps`. */
@@ -99,28 +99,28 @@ export function createHttp2Sessions(
       socket,
       connection,
       openStreams: 0,
-      turn: 0,
-      isTurnOpen: false,
-      usefulBytes: bytesPerStrike,
-      struckBytes: 0,
+      tick: 0,
+      isTickOpen: false,
+      usefulBytes: bytesPerPenalty,
+      penalizedBytes: 0,
     };
     const onBody = (bytes: number): void => void (session.usefulBytes += bytes);
     sessions.add(session);
-    weighing ??= setInterval(() => sessions.forEach(weigh), weighEveryMs).unref();
+    weighing ??= setInterval(() => sessions.forEach(penalizeBytes), sampleEveryMs).unref();
     http2.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
       stream.on("error", ignore);
       if (stream.destroyed || stream.closed) {
-        connection.penalize(strikesOfRapidReset);
+        connection.penalize(rapidResetPenalties);
         return;
       }
-      const turn = turnOf(session);
+      const tick = tickOf(session);
       session.openStreams++;
       session.usefulBytes += bytesPerRequest;
       const exchange = new Http2Exchange(nextRequestId(), connection, stream, headers, onBody);
       exchange.onClose(() => {
         session.openStreams--;
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
-          connection.penalize(turn === session.turn ? strikesOfRapidReset : 1);
+          connection.penalize(tick === session.tick ? rapidResetPenalties : 1);
         }
       });
       handle(exchange);
@@ -129,9 +129,9 @@ export function createHttp2Sessions(
     http2.on("frameError", () => connection.penalize());
     // A client that sends no more can neither read nor end a stream. HTTP/1.1 servers leave such sockets half open.
     socket.once("end", () => http2.destroy());
-    const stopLooking = lookAfter(session, connectionAgeMs);
+    const stopPolling = pollSession(session, connectionAgeMs);
     http2.once("close", () => {
-      stopLooking();
+      stopPolling();
       sessions.delete(session);
       if (sessions.size === 0) {
         clearInterval(weighing);
@@ -149,27 +149,27 @@ const headBytes = 9;
 const resetType = 3;
 
 /** Returns the number of the tick in which a stream is opened. */
-function turnOf(session: Session): number {
-  if (!session.isTurnOpen) {
-    session.isTurnOpen = true;
+function tickOf(session: Session): number {
+  if (!session.isTickOpen) {
+    session.isTickOpen = true;
     setImmediate(() => {
-      session.isTurnOpen = false;
-      session.turn++;
+      session.isTickOpen = false;
+      session.tick++;
     });
   }
-  return session.turn;
+  return session.tick;
 }
 
 /**
  * Penalizes a connection for streams that are reset in the same read as the preface. Node.js opens and closes these
  * streams before it reports the first one.
  *
- * @param earlyCheck bytes after the preface.
+ * @param firstBytes bytes after the preface.
  */
-export function strikeResets(earlyCheck: Buffer, connection: Connection): void {
-  const resets = countResets(earlyCheck);
+export function penalizeResets(firstBytes: Buffer, connection: Connection): void {
+  const resets = countResets(firstBytes);
   if (resets > 0) {
-    connection.penalize(resets * strikesOfRapidReset);
+    connection.penalize(resets * rapidResetPenalties);
   }
 }
 
@@ -186,11 +186,11 @@ function countResets(frames: Buffer): number {
  * Penalizes connections for bytes that belong to no request, to detect floods of any frame type. Node.js reads these
  * frames without reporting them.
  */
-function weigh(session: Session): void {
-  const uselessBytes = session.socket.bytesRead - session.usefulBytes - session.struckBytes;
-  const count = Math.floor(uselessBytes / bytesPerStrike);
+function penalizeBytes(session: Session): void {
+  const uselessBytes = session.socket.bytesRead - session.usefulBytes - session.penalizedBytes;
+  const count = Math.floor(uselessBytes / bytesPerPenalty);
   if (count > 0) {
-    session.struckBytes += count * bytesPerStrike;
+    session.penalizedBytes += count * bytesPerPenalty;
     session.connection.penalize(count);
   }
 }
@@ -200,11 +200,11 @@ function weigh(session: Session): void {
  *
  * @returns a function that stops the checks.
  */
-function lookAfter(session: Session, connectionAgeMs: number): () => void {
+function pollSession(session: Session, connectionAgeMs: number): () => void {
   const { http2 } = session;
   const sinceMs = performance.now();
-  let idleLooks = 0;
-  let late: NodeJS.Timeout | undefined;
+  let idlePolls = 0;
+  let closeTimer: NodeJS.Timeout | undefined;
   const timer = setInterval(
     () => {
       if (http2.destroyed) {
@@ -215,24 +215,24 @@ function lookAfter(session: Session, connectionAgeMs: number): () => void {
         http2.close();
       }
       if (session.openStreams === 0) {
-        idleLooks++;
-        if (idleLooks >= maxIdleLooks) {
+        idlePolls++;
+        if (idlePolls >= maxIdlePolls) {
           http2.close();
         }
         return;
       }
-      idleLooks = 0;
-      late ??= setTimeout(() => http2.destroy(), pongWithinMs);
+      idlePolls = 0;
+      closeTimer ??= setTimeout(() => http2.destroy(), pongWithinMs);
       http2.ping(() => {
-        clearTimeout(late);
-        late = undefined;
+        clearTimeout(closeTimer);
+        closeTimer = undefined;
       });
     },
-    Math.min(longestLookMs, connectionAgeMs),
+    Math.min(maxPollMs, connectionAgeMs),
   ).unref();
   return () => {
     clearInterval(timer);
-    clearTimeout(late);
+    clearTimeout(closeTimer);
   };
 }
 

@@ -21,7 +21,7 @@ export interface OpenConnections {
   alias(socket: Socket, entry: OpenConnection): void;
   of(socket: Socket): OpenConnection;
   /** Closes the matching connections. */
-  cut(matches: (entry: OpenConnection) => boolean): void;
+  abort(matches: (entry: OpenConnection) => boolean): void;
 }
 
 export function createOpenConnections(gate: Gate): OpenConnections {
@@ -52,7 +52,7 @@ export function createOpenConnections(gate: Gate): OpenConnections {
     },
     alias: (socket, entry) => void bySocket.set(socket, entry),
     of: (socket) => bySocket.get(socket)!,
-    cut(matches) {
+    abort(matches) {
       for (const entry of entries) {
         if (matches(entry)) {
           close(entry);

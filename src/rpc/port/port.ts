@@ -11,7 +11,7 @@ import { Http1Exchange } from "../exchange/http1-exchange.js";
 import type { Connection, Gate } from "../gate.js";
 import { createOpenConnections, type OpenConnections, type OpenConnection } from "./open-connections.js";
 import { createHttp1Server, headersWithinMs } from "./http1-server.js";
-import { createHttp2Sessions, type Http2Sessions, strikeResets } from "./http2-sessions.js";
+import { createHttp2Sessions, type Http2Sessions, penalizeResets } from "./http2-sessions.js";
 import { isOld, listenOn, type RpcListener } from "./listen.js";
 import { type Accept, detectHttpVersion } from "./protocol-detection.js";
 
@@ -43,12 +43,12 @@ export interface PortDeps {
 /** Creates the listener, not bound yet. */
 export function createPort(deps: PortDeps): RpcListener {
   const { handle, gate, nextRequestId, tls, isMutual = false, connectionAgeMs = Infinity } = deps;
-  const entrances = createOpenConnections(gate);
+  const openConnections = createOpenConnections(gate);
   const http2 = createHttp2Sessions(handle, nextRequestId, connectionAgeMs);
   let isDraining = false;
   const server = createHttp1Server(
     (request, response) => {
-      const entry = entrances.of(request.socket);
+      const entry = openConnections.of(request.socket);
       entry.isUsed = true;
       if (isDraining || isOld(entry.sinceMs, connectionAgeMs)) {
         response.shouldKeepAlive = false;
@@ -60,9 +60,9 @@ export function createPort(deps: PortDeps): RpcListener {
 
   /** Detects the HTTP version of an admitted connection. */
   const decide = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void => {
-    const acceptHttp2 = (_: Socket, earlyCheck: Buffer): void => {
+    const acceptHttp2 = (_: Socket, firstBytes: Buffer): void => {
       entry.isUsed = true;
-      strikeResets(earlyCheck, entry.connection);
+      penalizeResets(firstBytes, entry.connection);
       if (entry.socket.destroyed) {
         socket.destroy();
         return;
@@ -72,9 +72,9 @@ export function createPort(deps: PortDeps): RpcListener {
     detectHttpVersion(socket, isMutual ? () => socket.destroy() : acceptHttp1, acceptHttp2, headersWithinMs);
   };
   if (tls === undefined) {
-    acceptCleartext(server, entrances, decide);
+    acceptCleartext(server, openConnections, decide);
   } else {
-    acceptTls(server, entrances, decide, isMutual);
+    acceptTls(server, openConnections, decide, isMutual);
   }
 
   return {
@@ -85,7 +85,7 @@ export function createPort(deps: PortDeps): RpcListener {
     async drain(graceMs) {
       isDraining = true;
       http2.drain();
-      await drainServer(server, { entrances, http2 }, graceMs);
+      await drainServer(server, { openConnections, http2 }, graceMs);
     },
   };
 }
@@ -93,25 +93,25 @@ export function createPort(deps: PortDeps): RpcListener {
 /** Accepts an admitted connection, given a function that serves HTTP/1.1. */
 type Decide = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept) => void;
 
-function acceptCleartext(server: Server, entrances: OpenConnections, decide: Decide): void {
+function acceptCleartext(server: Server, openConnections: OpenConnections, decide: Decide): void {
   const acceptHttp1 = takeOver(server, "connection", (socket) => {
-    const entry = entrances.enter(socket);
+    const entry = openConnections.enter(socket);
     if (entry !== undefined) {
       decide(socket, entry, acceptHttp1);
     }
   });
 }
 
-function acceptTls(server: Server, entrances: OpenConnections, decide: Decide, isMutual: boolean): void {
+function acceptTls(server: Server, openConnections: OpenConnections, decide: Decide, isMutual: boolean): void {
   // TLS creates another socket, which shares only the remote address with the TCP socket.
   const handshaking = new Map<string, OpenConnection>();
-  const beginTls = takeOver(server, "connection", (socket) => {
-    const entry = entrances.enter(socket);
+  const startTls = takeOver(server, "connection", (socket) => {
+    const entry = openConnections.enter(socket);
     if (entry !== undefined) {
       const name = otherEndOf(socket);
       handshaking.set(name, entry);
       socket.once("close", () => handshaking.get(name) === entry && handshaking.delete(name));
-      beginTls(socket);
+      startTls(socket);
     }
   });
   const acceptHttp1 = takeOver(server, "secureConnection", (socket) => {
@@ -120,18 +120,18 @@ function acceptTls(server: Server, entrances: OpenConnections, decide: Decide, i
       socket.destroy();
       return;
     }
-    entrances.alias(socket, entry);
+    openConnections.alias(socket, entry);
     decide(socket, entry, acceptHttp1);
   });
   server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
 }
 
 interface Connections {
-  readonly entrances: OpenConnections;
+  readonly openConnections: OpenConnections;
   readonly http2: Http2Sessions;
 }
 
-async function drainServer(server: Server, { entrances, http2 }: Connections, graceMs: number): Promise<void> {
+async function drainServer(server: Server, { openConnections, http2 }: Connections, graceMs: number): Promise<void> {
   // The close() method of http.Server would close idle connections on which a request may be arriving.
   const closed = new Promise<void>((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());
@@ -140,10 +140,10 @@ async function drainServer(server: Server, { entrances, http2 }: Connections, gr
     server.closeIdleConnections();
     // Some connections admitted earlier detect HTTP/2 only now.
     http2.drain();
-    entrances.cut(({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
+    openConnections.abort(({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
   }, lastRequestsWithinMs);
-  const closeUnused = setTimeout(() => entrances.cut(({ isUsed }) => !isUsed), firstRequestWithinMs);
-  const giveUp = setTimeout(() => entrances.cut(() => true), graceMs);
+  const closeUnused = setTimeout(() => openConnections.abort(({ isUsed }) => !isUsed), firstRequestWithinMs);
+  const giveUp = setTimeout(() => openConnections.abort(() => true), graceMs);
   await closed;
   clearInterval(closeIdle);
   clearTimeout(closeUnused);

@@ -26,13 +26,13 @@ export function detectHttpVersion(
 
   const release = (): void => {
     clearTimeout(timer);
-    socket.off("readable", look).off("close", release).off("end", giveUp).off("error", giveUp);
+    socket.off("readable", check).off("close", release).off("end", giveUp).off("error", giveUp);
   };
   const giveUp = (): void => {
     release();
     socket.destroy();
   };
-  const look = (): void => {
+  const check = (): void => {
     const chunk = socket.read() as Buffer | null;
     if (chunk === null) {
       return;
@@ -51,5 +51,5 @@ export function detectHttpVersion(
       acceptHttp1(socket);
     }
   };
-  socket.on("readable", look).on("close", release).on("end", giveUp).on("error", giveUp);
+  socket.on("readable", check).on("close", release).on("end", giveUp).on("error", giveUp);
 }

@@ -98,7 +98,7 @@ export function createPageHandler(pages: PageServer, deps: Deps): Handler {
       {
         protocol: "http",
         method: undefined,
-        respond: ({ headers }) => pages.answer(exchange, ["X-Request-Id", requestId, ...headers]),
+        respond: ({ headers }) => pages.respond(exchange, ["X-Request-Id", requestId, ...headers]),
         reject: (failure, headers) => errorResponse(requestId, failure, headers),
       },
       deps,

@@ -16,7 +16,7 @@ import { createPageServer, type Pages, type PageServer } from "../http/pages.js"
 import { compileEndpoints, createTranscoder, type Endpoint } from "../http/transcoder.js";
 import { createJsonRpcEntry } from "../json-rpc/json-rpc.js";
 import { nameMethods } from "../json-rpc/named-methods.js";
-import type { AnswerNodeCall } from "../json-rpc/node-call-envelope.js";
+import type { HandleNodeCall } from "../json-rpc/node-call-envelope.js";
 import type { McpDeps } from "../mcp/mcp-server.js";
 import type { RpcListener } from "../port/listen.js";
 import { createPort } from "../port/port.js";
@@ -30,7 +30,7 @@ import {
 
 export interface RpcServerDeps extends ProtocolDeps {
   /** Node-call interface for existing clients. */
-  readonly nodeCall: AnswerNodeCall;
+  readonly nodeCall: HandleNodeCall;
   /** Title and version in the descriptions of the interface. */
   readonly info: DocumentInfo;
   /** Documents besides those that describe the interface. */
@@ -105,7 +105,7 @@ export function createRpcServer<A extends Application>(
   const pages = createPageServer({ ...createApiDocs(deps.services, deps.info, commentOf), ...deps.pages });
   const handlers = createHandlers(deps, endpoints, pages, toApplication);
   const { preflight, grpc, plain, jsonRpc, connect, pages: page, last } = handlers;
-  const whole = chainHandlers([preflight, grpc, plain, jsonRpc, connect, page], last, deps);
+  const chain = chainHandlers([preflight, grpc, plain, jsonRpc, connect, page], last, deps);
   const compiled = chainHandlers([preflight, grpc, plain, jsonRpc, connect], toApplication, deps);
   const http1 = edge === "express" ? toApplication : compiled;
 
@@ -133,7 +133,7 @@ export function createRpcServer<A extends Application>(
       });
   }
 
-  const handle = (exchange: Exchange): void => (exchange.isHttp2 ? whole(exchange) : http1(exchange));
+  const handle = (exchange: Exchange): void => (exchange.isHttp2 ? chain(exchange) : http1(exchange));
   const port = createPort({ ...deps, handle, nextRequestId, tls });
   return {
     ...port,

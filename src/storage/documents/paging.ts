@@ -1,5 +1,5 @@
 import { addressForm } from "../../base/crypto/signing-payloads.js";
-import { defaultPageSize, makePageToken, readPageToken } from "../../rpc/parameters.js";
+import { defaultPageSize, createPageToken, readPageToken } from "../../rpc/parameters.js";
 
 /** Position and size of a page of a program list. */
 export interface ListPage {
@@ -39,6 +39,6 @@ export async function readPage<Entry extends { readonly address: string }>(
   const found = await list({ ...page, limit: page.limit + 1 });
   const entries = found.slice(0, page.limit);
   return found.length > entries.length
-    ? { entries, nextPageToken: makePageToken("programs", entries.at(-1)!.address) }
+    ? { entries, nextPageToken: createPageToken("programs", entries.at(-1)!.address) }
     : { entries };
 }

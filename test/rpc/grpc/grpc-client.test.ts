@@ -101,7 +101,7 @@ test("both ends know whom they talk to, and failures come with the other's words
   const { genesisHash } = await channel.call(PeerService.method.getChallenge, {}, soon());
   t.is(genesisHash, testKey(1).publicKey);
   const refused = await t.throwsAsync(channel.call(PeerService.method.exchangeStatus, {}, soon()));
-  t.like(refused, { name: "CallError", message: "The node has no genesis block yet.", isAnswer: true });
+  t.like(refused, { name: "CallError", message: "The node has no genesis block yet.", isResponse: true });
 });
 
 test("without TLS nobody proves anything", async (t) => {

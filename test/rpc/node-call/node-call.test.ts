@@ -2,7 +2,7 @@ import test from "ava";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { RpcError } from "../../../src/rpc/errors.js";
 import type { CallByName } from "../../../src/rpc/json-rpc/node-call-envelope.js";
-import { answerNodeCall } from "../../../src/rpc/node-call/node-call.js";
+import { handleNodeCall } from "../../../src/rpc/node-call/node-call.js";
 
 const newest = 30;
 
@@ -16,7 +16,7 @@ const getBlocks = async (data: object, readBlock: (number: number) => Promise<st
     name === "chain.getHead"
       ? Promise.resolve(JSON.stringify({ number: newest }))
       : readBlock((params as { number: number }).number);
-  const text = await answerNodeCall("nodeCall", [{ message: "getBlocks", data }], call);
+  const text = await handleNodeCall("nodeCall", [{ message: "getBlocks", data }], call);
   return (JSON.parse(text) as { number: number }[]).map(({ number }) => number);
 };
 

@@ -1,7 +1,7 @@
 import type { DescEnum } from "@bufbuild/protobuf";
 
 /** Returns the lowercase words of an enum by number: the names of the values without the enum's own prefix. */
-export function enumWords(desc: DescEnum): Map<number, string> {
+export function enumNames(desc: DescEnum): Map<number, string> {
   const prefix = desc.sharedPrefix ?? "";
   return new Map(
     desc.values.map((value) => [

@@ -9,7 +9,7 @@ import { defaultNode } from "../usage/flags.js";
 /** Limits on the idle time of a connection and on the duration of a response. */
 const timeouts = { idleMs: 5_000, totalMs: 60_000 };
 /** Limit on the size of a response in bytes; a node sends less. */
-const maxAnswerBytes = 64 * 1024 * 1024;
+const maxResponseBytes = 64 * 1024 * 1024;
 
 /** Request to a node. Default: GET without a body. */
 export interface NodeRequest {
@@ -17,11 +17,11 @@ export interface NodeRequest {
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
   /** True if any certificate is accepted, for requests without secrets to a node on this machine. */
-  readonly takesAnyCertificate?: boolean;
+  readonly acceptsAnyCertificate?: boolean;
 }
 
 /** Response of a node. */
-export interface NodeAnswer {
+export interface NodeResponse {
   readonly status: number;
   /** Body: JSON. */
   readonly text: string;
@@ -34,7 +34,7 @@ export interface NodeAnswer {
  *
  * @throws ExitError with code 3 if the node is unreachable or the responder is not a node.
  */
-export async function askNode(node: string, path: string, request: NodeRequest = {}): Promise<NodeAnswer> {
+export async function requestNode(node: string, path: string, request: NodeRequest = {}): Promise<NodeResponse> {
   const url = nodeUrl(node, path);
   try {
     const { response, text } = await exchange(url, request);
@@ -62,10 +62,10 @@ export function nodeUrl(node: string, path: string): URL {
 /**
  * Requests a path and returns the text of a successful response.
  *
- * @throws ExitError with code 1 and the node's message and reason if the node rejects the request; code 3 as `askNode`.
+ * @throws ExitError with code 1 and the node's message and reason if the node rejects the request; code 3 as `requestNode`.
  */
-export async function askSuccessfully(node: string, path: string, request?: NodeRequest): Promise<string> {
-  const { status, text } = await askNode(node, path, request);
+export async function requestOk(node: string, path: string, request?: NodeRequest): Promise<string> {
+  const { status, text } = await requestNode(node, path, request);
   if (status >= 400) {
     throw refusal(status, text);
   }
@@ -75,11 +75,11 @@ export async function askSuccessfully(node: string, path: string, request?: Node
 /**
  * Requests the health of the node. The status is 503 if the node is failing.
  *
- * @throws ExitError with code 1 if the node rejects the request; code 3 as `askNode`, or if the response is no health.
+ * @throws ExitError with code 1 if the node rejects the request; code 3 as `requestNode`, or if the response is no health.
  */
-export async function askHealth(node: string, request?: NodeRequest): Promise<NodeAnswer> {
-  const answer = await askNode(node, "/health", request);
-  const { status, text } = answer;
+export async function requestHealth(node: string, request?: NodeRequest): Promise<NodeResponse> {
+  const response = await requestNode(node, "/health", request);
+  const { status, text } = response;
   if (!Object.hasOwn(Object(JSON.parse(text)) as object, "subsystems")) {
     throw status >= 400
       ? refusal(status, text)
@@ -88,7 +88,7 @@ export async function askHealth(node: string, request?: NodeRequest): Promise<No
           exitCodes.unreachable,
         );
   }
-  return answer;
+  return response;
 }
 
 /** Returns an error with the message of a rejection by the node, and code 1. */
@@ -107,10 +107,10 @@ function readFailure(text: string): { readonly error?: string; readonly errorCod
 }
 
 /** Resolves with a complete response, or rejects. One of the two happens in every case. */
-async function exchange(url: URL, { body, headers, takesAnyCertificate }: NodeRequest) {
+async function exchange(url: URL, { body, headers, acceptsAnyCertificate }: NodeRequest) {
   const content = body === undefined ? undefined : JSON.stringify(body);
   const options: RequestOptions & { rejectUnauthorized?: boolean } = {
-    ...(takesAnyCertificate === true && { rejectUnauthorized: false }),
+    ...(acceptsAnyCertificate === true && { rejectUnauthorized: false }),
     agent: false,
     timeout: timeouts.idleMs,
     signal: AbortSignal.timeout(timeouts.totalMs),
@@ -135,19 +135,19 @@ async function exchange(url: URL, { body, headers, takesAnyCertificate }: NodeRe
       // A response has arrived, so that errors while sending the rest of the request are irrelevant.
       request.off("error", reject).on("error", () => undefined);
       request.off("close", closed);
-      readWhole(response).then((text) => resolve({ response, text }), reject);
+      readBody(response).then((text) => resolve({ response, text }), reject);
     });
     request.end(content);
   });
 }
 
-async function readWhole(response: IncomingMessage): Promise<string> {
+async function readBody(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxAnswerBytes) {
-      throw new Error(`its response is larger than ${maxAnswerBytes} bytes`);
+    if (bytes > maxResponseBytes) {
+      throw new Error(`its response is larger than ${maxResponseBytes} bytes`);
     }
     chunks.push(chunk);
   }
