@@ -22,7 +22,7 @@ export interface Operation {
   /** Fields of the operation. */
   readonly value: Readonly<Record<string, unknown>>;
   /** Text to print before the target: `Sets the field "title" of`. The name, if the operation is unknown. */
-  readonly sentence: string;
+  readonly summary: string;
   /** Target of the operation; left out if it has none. */
   readonly target?: OperationTarget;
 }
@@ -44,7 +44,7 @@ export function readOperation(body: BodyJson, sha256Hex: (text: string) => strin
     return undefined;
   }
   const target = targetOf(body, name, value, sha256Hex);
-  return { name, value, sentence: sentences[name]?.(value) ?? name, ...(target !== undefined && { target }) };
+  return { name, value, summary: summaries[name]?.(value) ?? name, ...(target !== undefined && { target }) };
 }
 
 type Value = Operation["value"];
@@ -53,7 +53,7 @@ const text = (value: unknown): string => (typeof value === "string" ? value : ""
 const field = (value: Value): string => JSON.stringify(text(value["field"]));
 const item = (value: Value): string => `item ${String(value["index"])} of the field ${field(value)}`;
 
-const sentences: Readonly<Record<string, (value: Value) => string>> = {
+const summaries: Readonly<Record<string, (value: Value) => string>> = {
   createProgram: (value) => `Makes the program ${JSON.stringify(text(value["programName"]))}`,
   writeProgram: () => "Writes the whole document of",
   setField: (value) => `Sets the field ${field(value)} of`,

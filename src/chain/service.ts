@@ -112,7 +112,7 @@ export function createChainService(
 
     async getBlockByHash({ hash }, { caller }) {
       const { block, isEverybodys } = await reads.readBlock({ hash }, caller, "No block from 1 on has this hash.");
-      return withCacheLifetime({ block }, isEverybodys ? "for good" : "state");
+      return withCacheLifetime({ block }, isEverybodys ? "immutable" : "state");
     },
 
     async listPendingTransactions({ limit = defaultPageSize }) {
@@ -157,7 +157,7 @@ export function createChainService(
       const { body, isEverybodys } = withBody
         ? await readBody(hash, fate, caller)
         : { body: undefined, isEverybodys: true };
-      const lifetime = fate.status !== "included" ? "moment" : isEverybodys ? "for good" : "state";
+      const lifetime = fate.status !== "included" ? "no-store" : isEverybodys ? "immutable" : "state";
       return withCacheLifetime(
         { hash, ...fate, status: statuses[fate.status], ...(body !== undefined && { body }) },
         lifetime,

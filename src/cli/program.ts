@@ -59,6 +59,6 @@ function isHelp({ code, exitCode }: CommanderError): boolean {
 
 function describeRefusal({ message }: CommanderError, command: string): string {
   const [first = "", ...more] = message.replace(/^error: /, "").split(/\s*\n\s*/);
-  const sentence = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`.replace(/[.:]?$/, "");
-  return `${[sentence, ...more].join(" ").trim()}${more.length > 0 && more.at(-1)!.endsWith(".") ? "" : "."} See: ${command} --help`;
+  const summary = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`.replace(/[.:]?$/, "");
+  return `${[summary, ...more].join(" ").trim()}${more.length > 0 && more.at(-1)!.endsWith(".") ? "" : "."} See: ${command} --help`;
 }

@@ -21,9 +21,9 @@ Examples:
   gatehouse report signaling ready --port 3005 --lease 30
   gatehouse report chain failed --error 'no quorum'`,
     )
-    .action(async (name: string, word: string, flags: ReportFlags) => {
+    .action(async (name: string, status: string, flags: ReportFlags) => {
       const { sendReport } = await import("./send-report.js");
-      await sendReport(name, word, flags);
+      await sendReport(name, status, flags);
     });
 }
 

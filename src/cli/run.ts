@@ -32,7 +32,7 @@ export async function run(args: readonly string[]): Promise<number> {
     }
     const failure = toExitError(error);
     if (failure.message !== "") {
-      const isJson = wantsJson(args) || readEnvironment()[optionsByKey.json.env] === "true";
+      const isJson = isJsonRequested(args) || readEnvironment()[optionsByKey.json.env] === "true";
       process.stderr.write(`${describeFailure(failure, isJson)}\n`);
     }
     return failure.exitCode;
@@ -40,7 +40,7 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 /** Returns true if the arguments request JSON. The format then applies to errors as well, even those of the parser. */
-function wantsJson(args: readonly string[]): boolean {
+function isJsonRequested(args: readonly string[]): boolean {
   const end = args.indexOf("--");
   return args.slice(0, end === -1 ? args.length : end).includes("--json");
 }

@@ -21,11 +21,11 @@ const statuses = {
 } as const;
 
 /** Sends the report, and prints the time of its expiry. */
-export async function sendReport(name: string, word: string, flags: ReportFlags): Promise<void> {
+export async function sendReport(name: string, status: string, flags: ReportFlags): Promise<void> {
   const { leaseUntilMs } = await withControl(flags, (transport) =>
     createClient(ControlService, transport).reportSubsystem({
       name,
-      status: readStatus(word),
+      status: readStatus(status),
       leaseS: flags.lease,
       port: flags.port,
       requestedPort: flags.requestedPort,
@@ -34,11 +34,11 @@ export async function sendReport(name: string, word: string, flags: ReportFlags)
   );
   const until = new Date(Number(leaseUntilMs)).toISOString();
   print(
-    flags.json === true ? JSON.stringify({ leaseUntil: Number(leaseUntilMs) }) : `${name} is ${word} until ${until}.`,
+    flags.json === true ? JSON.stringify({ leaseUntil: Number(leaseUntilMs) }) : `${name} is ${status} until ${until}.`,
   );
 }
 
 /** Converts a status. The node rejects an unknown one with its own message. */
-function readStatus(word: string): SubsystemStatus {
-  return Object.hasOwn(statuses, word) ? statuses[word as keyof typeof statuses] : SubsystemStatus.UNSPECIFIED;
+function readStatus(status: string): SubsystemStatus {
+  return Object.hasOwn(statuses, status) ? statuses[status as keyof typeof statuses] : SubsystemStatus.UNSPECIFIED;
 }

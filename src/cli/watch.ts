@@ -110,7 +110,7 @@ function row(block: string, event: string, what: string): string {
   return `${block.padEnd(widths.block)} ${event.padEnd(widths.event)} ${what}`.trimEnd();
 }
 
-interface Told {
+interface EventData {
   readonly transaction?: {
     readonly hash: string;
     readonly outcome: string;
@@ -127,7 +127,7 @@ interface Told {
 
 /** Formats an event as a line for people. Names and reasons come from strangers, so control characters are replaced. */
 function describe(message: EventBody): string {
-  const { transaction, program, nullifier, commitments, block, head } = message as unknown as Told;
+  const { transaction, program, nullifier, commitments, block, head } = message as unknown as EventData;
   const number = String(message.blockNumber);
   if (transaction !== undefined) {
     const { hash, outcome, sender, withheld, reason } = transaction;

@@ -50,8 +50,8 @@ export async function writeDataDirFile(dataDir: string, file: DataDirFile, text:
 
 /** Returns true if `gatehouse init` marked the network of this genesis as new. */
 export async function isNewNetwork(dataDir: string, genesisHash: string): Promise<boolean> {
-  const word = await readFile(pathInDataDir(dataDir, "newNetwork"), "utf8").catch(() => "");
-  return word.trim() === genesisHash;
+  const text = await readFile(pathInDataDir(dataDir, "newNetwork"), "utf8").catch(() => "");
+  return text.trim() === genesisHash;
 }
 
 /** Removes the new-network marker. Block 1 exists, and a node that loses this block must not produce another one. */

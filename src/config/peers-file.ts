@@ -36,10 +36,10 @@ export async function readPeersFile(path: string): Promise<PeerFileEntry[]> {
   }
   const parsed = peerFile.safeParse(json);
   if (!parsed.success) {
-    const place = parsed.error.issues[0]?.path.join(".") ?? "";
+    const entry = parsed.error.issues[0]?.path.join(".") ?? "";
     throw new InputError(
       `The peers file ${path} must hold a JSON array of {"url": "https://host:port", "identity": "0x<64 hex digits>"}, ` +
-        `identity optional${place === "" ? "" : `; check entry ${place}`}.`,
+        `identity optional${entry === "" ? "" : `; check entry ${entry}`}.`,
     );
   }
   return [...new Map(parsed.data.map((entry) => [entry.url, entry])).values()];

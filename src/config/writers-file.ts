@@ -22,10 +22,10 @@ export async function readWritersFile(path: string): Promise<readonly string[]> 
   }
   const parsed = writersFile.safeParse(json);
   if (!parsed.success) {
-    const place = parsed.error.issues[0]?.path.join(".") ?? "";
+    const entry = parsed.error.issues[0]?.path.join(".") ?? "";
     throw new InputError(
       `The writers file ${path} must hold a JSON array of keys, 0x and 64 lower-case hex digits each` +
-        `${place === "" ? "" : `; check entry ${place}`}.`,
+        `${entry === "" ? "" : `; check entry ${entry}`}.`,
     );
   }
   return parsed.data;

@@ -145,21 +145,21 @@ export function createEdge(settings: EdgeSettings): Edge {
       const { connection } = arrival;
       const address = clientAddress(connection.remoteAddress, (name) => arrival.header(name));
       checkForProxies(arrival, address);
-      const isOpenEnded = isStream(method);
+      const isStreaming = isStream(method);
       const isProbe = method?.isProbe === true;
       const usage = usageTracker.of(addressPrefixOf(address));
       try {
         let ofRate = noHeaders;
-        if (isOpenEnded || !isProbe) {
+        if (isStreaming || !isProbe) {
           overload.check(slots.activeRequests);
           if (!isExempt(address)) {
             ofRate = penalizeRejection(arrival, address, () => rateLimit.count(address));
           }
         }
         const minBlock = isProbe ? undefined : minBlockOf(arrival);
-        penalizeRejection(arrival, address, () => slots.acquire({ connection, usage, isStream: isOpenEnded, isProbe }));
+        penalizeRejection(arrival, address, () => slots.acquire({ connection, usage, isStream: isStreaming, isProbe }));
         const admitted = { arrival, address, protocol, method, startMs };
-        const permit = new RequestPermit(admitted, headersOf(method, ofRate), isOpenEnded, usage, permitDeps);
+        const permit = new RequestPermit(admitted, headersOf(method, ofRate), isStreaming, usage, permitDeps);
         arrival.onClose(() => permit.release());
         permit.ready = minBlock === undefined ? undefined : settings.untilBlock?.(minBlock);
         permit.ready = permit.ready?.then(() => void (permit.headers = headersOf(method, ofRate)));

@@ -26,7 +26,7 @@ export function createHealthService(deps: HealthServiceDeps): Implementation<typ
   return {
     getHealth() {
       const snapshot = takeSnapshot();
-      return snapshot instanceof Promise ? snapshot.then((taken) => ({ snapshot: taken })) : { snapshot };
+      return snapshot instanceof Promise ? snapshot.then((latest) => ({ snapshot: latest })) : { snapshot };
     },
     async listSubsystems() {
       const { dormant, subsystems } = await takeSnapshot();

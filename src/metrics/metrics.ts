@@ -143,11 +143,11 @@ function registerRead<Sources>(row: ReadMetric<Sources>, registry: Registry): (s
   const common = { name, help, labelNames: labels, registers: [registry] };
   if (row.type === "gauge") {
     const gauge = new Gauge(common);
-    begin(gauge, labels);
+    removeInitialValue(gauge, labels);
     return async (sources) => visit(await value(sources), labels, {}, (own, number) => gauge.set(own, number));
   }
   const counter = new Counter(common);
-  begin(counter, labels);
+  removeInitialValue(counter, labels);
   return async (sources) => {
     const values = await value(sources);
     counter.reset();
@@ -156,13 +156,13 @@ function registerRead<Sources>(row: ReadMetric<Sources>, registry: Registry): (s
 }
 
 /** Removes the 0 that prom-client sets on metrics without labels, since that value was never read. */
-function begin(metric: Gauge | Counter, labels: readonly string[]): void {
+function removeInitialValue(metric: Gauge | Counter, labels: readonly string[]): void {
   if (labels.length === 0) {
     metric.remove();
   }
 }
 
-/** Calls `tell` with each number and its labels. */
+/** Calls `record` with each number and its labels. */
 function visit(
   values: Values,
   [label, ...others]: readonly string[],

@@ -293,7 +293,7 @@ export const bootTable = BootTable.of<BootBeginning>()
         mayFollow: network.mayFollow,
         readershipBytes: core.memory.readershipBytes,
       });
-      provide({ chain: chainServices.everybody, chainBodyChecks: createChainBodyChecks(network.announce) });
+      provide({ chain: chainServices.anyCaller, chainBodyChecks: createChainBodyChecks(network.announce) });
       return { chainServices };
     },
   })

@@ -265,7 +265,7 @@ function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServic
       ...createLastingInfo({ version, publicKey: booted.publicKey, genesis: () => genesis?.text }),
     },
     chain: {
-      ...chainServices.everybody,
+      ...chainServices.anyCaller,
       submitTransaction: forwardService(ChainService, forward).submitTransaction,
     },
     // The node runs this check when it receives the forwarded transaction.

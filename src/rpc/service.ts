@@ -59,11 +59,11 @@ export type RpcResponse<O extends DescMessage> = Literal<MessageInitShape<O>> | 
 /**
  * Lifetime of a response in caches:
  *
- * - `for good`: immutable, for every caller.
+ * - `immutable`: never changes, and is the same for every caller.
  * - `state`: until a block changes the state; the default.
- * - `moment`: not cacheable, because not only blocks change the response.
+ * - `no-store`: not cacheable, because not only blocks change the response.
  */
-export type CacheLifetime = "for good" | "state" | "moment";
+export type CacheLifetime = "immutable" | "state" | "no-store";
 
 const lifetimes = new WeakMap<object, CacheLifetime>();
 

@@ -3,7 +3,7 @@
  * block.
  */
 import { CorruptionError } from "../base/errors/corruption.js";
-import { type Finding, look, type Verification, verifyRows } from "../base/errors/verification.js";
+import { type Finding, runCheck, type Verification, verifyRows } from "../base/errors/verification.js";
 import { yieldToEventLoop } from "../base/async/yielding.js";
 import type { Queries } from "../db/queries/database.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
@@ -51,7 +51,7 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
   );
   for (const [i, row] of rows.entries()) {
     const what = `the root of the commitment tree after block ${row.block_number}`;
-    const findings = await look(what, async () => {
+    const findings = await runCheck(what, async () => {
       checkRoot(row);
       if (row.block_number > 0 && (await witness.rootOf(BigInt(row.block_number))) !== row.root) {
         throw new CorruptionError(
@@ -66,7 +66,7 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
     return 0;
   }
   const { leaf_count: leafCount, root } = newest;
-  const findings = await look("the commitment tree", async () => {
+  const findings = await runCheck("the commitment tree", async () => {
     if (rootOf(leafCount, await createTreeChanges(db).peaks(leafCount)) !== root) {
       throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its latest root.");
     }
@@ -100,7 +100,7 @@ async function* verifyNodes(db: Queries, leafCount: number): Verification {
   for (const [level, count] of counts.entries()) {
     for (let from = 0; from < count; from += portionNodes) {
       const to = Math.min(count, from + portionNodes);
-      const findings: Finding[] = await look(
+      const findings: Finding[] = await runCheck(
         `nodes of the commitment tree on level ${level}, from ${from} on`,
         async () => {
           const below = level === 0 ? [] : await read(level - 1, 2 * from, 2 * to);

@@ -26,7 +26,7 @@ export interface VerifiedPortion {
 export type Verification = AsyncGenerator<VerifiedPortion, void>;
 
 /** Runs a check and returns the corruption that it finds. Rethrows every other error. */
-export async function look(what: string, check: () => Promise<unknown>): Promise<Finding[]> {
+export async function runCheck(what: string, check: () => Promise<unknown>): Promise<Finding[]> {
   try {
     await check();
     return [];
@@ -61,7 +61,7 @@ export async function* verifyRows<Row>({ kind, count, after, keyOf, nameOf, chec
   for (let rows = await after(""); rows.length > 0; rows = await after(keyOf(rows.at(-1)!))) {
     const findings: Finding[] = [];
     for (const row of rows) {
-      findings.push(...(await look(nameOf(row), () => check(row))));
+      findings.push(...(await runCheck(nameOf(row), () => check(row))));
     }
     done += rows.length;
     yield { kind, done, total: Math.max(done, total), findings };

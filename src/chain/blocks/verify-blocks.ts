@@ -1,7 +1,7 @@
 /** Scan that verifies all stored blocks: signatures, chain of hashes, indexes and effects on the state. */
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { CorruptionError } from "../../base/errors/corruption.js";
-import { type Finding, look, type Verification } from "../../base/errors/verification.js";
+import { type Finding, runCheck, type Verification } from "../../base/errors/verification.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { Genesis } from "./genesis.js";
 import { notSigned } from "./stored-block.js";
@@ -47,7 +47,7 @@ export async function* verifyBlocks(deps: VerifyBlocksDeps, from = 1n): Verifica
 async function lookAtBlock(deps: VerifyBlocksDeps, number: bigint, previous: string | undefined) {
   let block: VerifiedBlock | undefined;
   let hash: string | undefined;
-  const findings = await look(`block ${number}`, async () => {
+  const findings = await runCheck(`block ${number}`, async () => {
     if (number < (await deps.store.lowestBlock())) {
       hash = await verifyHeader(deps, number, previous);
       return;
@@ -57,13 +57,13 @@ async function lookAtBlock(deps: VerifyBlocksDeps, number: bigint, previous: str
   });
   // Reported under a separate name, because a successful read of the block by number does not cover these checks.
   const beside =
-    block === undefined ? [] : await look(`what block ${number} leads to`, () => verifyBeside(deps, block!));
+    block === undefined ? [] : await runCheck(`what block ${number} leads to`, () => verifyBeside(deps, block!));
   return { findings: [...findings, ...beside], hash };
 }
 
 async function findHead({ store, genesis }: VerifyBlocksDeps): Promise<{ found: Finding[]; head: bigint }> {
   const head = await store.newestNumber();
-  const found = await look("the newest block", async () => {
+  const found = await runCheck("the newest block", async () => {
     await store.head();
     if ((await store.genesisHash()) !== genesis.hash) {
       throw new CorruptionError("Block 0 in the database does not have the hash of the genesis that it holds.");

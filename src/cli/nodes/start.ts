@@ -85,7 +85,7 @@ async function start(
  */
 function showCatchingUp(node: RunningNode): PeriodicTask {
   let bar: Progress | undefined;
-  const look = (): Promise<void> => {
+  const updateBar = (): Promise<void> => {
     const state = process.stderr.isTTY ? node.syncProgress() : undefined;
     if (state === undefined || state.targetBlock - state.block < 1n) {
       bar?.end();
@@ -96,7 +96,7 @@ function showCatchingUp(node: RunningNode): PeriodicTask {
     }
     return Promise.resolve();
   };
-  return startPeriodicTask(look, drawEveryMs, () => undefined);
+  return startPeriodicTask(updateBar, drawEveryMs, () => undefined);
 }
 
 function stateOf({ role, dormant }: RunningNode): string {

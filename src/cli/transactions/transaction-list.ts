@@ -46,7 +46,7 @@ export async function listTransactions(flags: TransactionFlags): Promise<void> {
 /** Describes a transaction. Names come from strangers, so control characters are replaced. */
 function describe(body: BodyJson): string {
   const operation = readOperation(body, (text) => createHash("sha256").update(text, "utf8").digest("hex"));
-  return printable([operation?.sentence, operation?.target?.name].filter(Boolean).join(" "));
+  return printable([operation?.summary, operation?.target?.name].filter(Boolean).join(" "));
 }
 
 interface HistoryBody {

@@ -1,6 +1,6 @@
 /** Verifies all stored data of the chain and of its state, in portions. */
 import { CorruptionError } from "../../base/errors/corruption.js";
-import { look, toItsEnd, type Verification } from "../../base/errors/verification.js";
+import { runCheck, toItsEnd, type Verification } from "../../base/errors/verification.js";
 import { createListings } from "../../chain/blocks/listing-store.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
@@ -35,7 +35,7 @@ export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verific
   yield { kind: "blocks", done: 0, total: 0, findings: await verifyFile(database) };
   const parts = blocksParts(read, genesis);
   const checkState = createStateCheck(read);
-  const findings = await look("the transactions", () => parts.store.checkEnds());
+  const findings = await runCheck("the transactions", () => parts.store.checkEnds());
   yield { kind: "blocks", done: 0, total: 0, findings };
   yield* toItsEnd("blocks", verifyBlocks(parts));
   const zk = verifyZk(read, {
@@ -61,7 +61,7 @@ export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verific
 
 /** Runs the integrity check of the database engine. */
 async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
-  return await look("the database", async () => {
+  return await runCheck("the database", async () => {
     const [first, ...others] = await inspect();
     if (first !== undefined) {
       const more = others.length === 0 ? "" : `, and ${others.length} more`;

@@ -18,7 +18,7 @@ import type { MayFollow } from "../network/followers.js";
 /** Implementation of the chain service for each kind of caller. */
 export interface ChainServices {
   /** Service for the public. A caller reads only those program transactions whose program the caller may read. */
-  readonly everybody: Implementation<typeof ChainService>;
+  readonly anyCaller: Implementation<typeof ChainService>;
   /**
    * Service for other nodes. Followers read everything; other nodes have the access of the public, without the stream
    * of blocks.
@@ -57,7 +57,7 @@ export function createChainServices({
     areReadable: (subjects, identity) => discloseTo(identity).areReadable(subjects, identity),
   });
   return {
-    everybody: createChainService(chain, heads, store, discloseReadable),
+    anyCaller: createChainService(chain, heads, store, discloseReadable),
     nodes: {
       ...ofNodes,
       async *listBlocks(request, call) {

@@ -172,14 +172,14 @@ async function bind(
  * @throws StartError if a process accepts connections on the socket: another node uses the data directory.
  */
 async function clearSocket(path: string): Promise<void> {
-  const isAnswered = await new Promise<boolean>((resolve) => {
+  const isInUse = await new Promise<boolean>((resolve) => {
     const socket = connect(path, () => {
       socket.destroy();
       resolve(true);
     });
     socket.on("error", () => resolve(false));
   });
-  if (isAnswered) {
+  if (isInUse) {
     throw new StartError(`Another node is running with ${path}; stop it, or choose another --data-dir.`);
   }
   await rm(path, { force: true });

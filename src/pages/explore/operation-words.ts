@@ -18,7 +18,7 @@ export function operationLine(body: TransactionBody | undefined): HTMLElement {
   const operation = body && readOperation(body, sha256Hex);
   return operation === undefined
     ? h("span", { class: "dim" }, "Not shown to you")
-    : h("span", {}, operation.sentence, " ", operation.target && targetLink(operation.target));
+    : h("span", {}, operation.summary, " ", operation.target && targetLink(operation.target));
 }
 
 function targetLink({ kind, name }: OperationTarget): Content {

@@ -28,14 +28,14 @@ export function listFields(schema: JsonSchema, definitions: Readonly<Record<stri
     }
     const required = (value["required"] ?? []) as readonly string[];
     for (const [key, property] of Object.entries(properties ?? {})) {
-      const place = path === "" ? key : `${path}.${key}`;
+      const fieldPath = path === "" ? key : `${path}.${key}`;
       lines.push({
-        path: place,
+        path: fieldPath,
         type: typeOf(property, definitions),
         isRequired: required.includes(key),
         description: (property["description"] ?? "") as string,
       });
-      visit(property, place, inside);
+      visit(property, fieldPath, inside);
     }
   }
 

@@ -146,10 +146,10 @@ export function createCaching(
           return privateDirectives;
         }
         const lifetime = cachingRule === Caching.HASH ? lifetimeOf(message) : "state";
-        if (lifetime === "moment") {
+        if (lifetime === "no-store") {
           return privateDirectives;
         }
-        const lasting = lifetime === "for good" ? tags.tagOf(Caching.NETWORK) : undefined;
+        const lasting = lifetime === "immutable" ? tags.tagOf(Caching.NETWORK) : undefined;
         const { full, unchanged } = lasting === undefined ? revalidatedDirectives(tag) : immutableDirectives(lasting);
         return isKnown(full.etag!, exchange.header("if-none-match")) ? unchanged : full;
       },

@@ -41,26 +41,26 @@ const mimeType = "application/json";
 export function createResources({ reads, titles, commentOf }: ResourceDeps): Resources {
   const isTitled = ({ name }: NamedMethod): boolean => Object.hasOwn(titles, name);
   const offered = reads.filter((method) => requiredOf(method).length > 0 || isTitled(method));
-  const byPlace = new Map(offered.map((method) => [placeOf(method), compileResource(method)]));
+  const byLocation = new Map(offered.map((method) => [locationOf(method), compileResource(method)]));
 
   return {
     list: () =>
       Object.entries(titles).flatMap(([name, title]) => {
         const method = offered.find((one) => one.name === name);
-        return method === undefined ? [] : [{ uri: `${scheme}${placeOf(method)}`, name: title, mimeType }];
+        return method === undefined ? [] : [{ uri: `${scheme}${locationOf(method)}`, name: title, mimeType }];
       }),
     listTemplates: () => offered.filter((method) => !isTitled(method)).map((method) => describe(method, commentOf)),
     find(uri) {
       const [path, query = ""] = uri.split(/\?(.*)/s, 2) as [string, string?];
       const segments = path.startsWith(scheme) ? splitPath(`/${path.slice(scheme.length)}`) : undefined;
       const [area, method, ...parameters] = segments ?? [];
-      return byPlace.get(`${area}/${method}`)?.(parameters, query);
+      return byLocation.get(`${area}/${method}`)?.(parameters, query);
     },
   };
 }
 
 /** Returns the location of a method in its URI, such as `storage/getProgram`. */
-function placeOf({ name }: NamedMethod): string {
+function locationOf({ name }: NamedMethod): string {
   return name.replace(".", "/");
 }
 
@@ -90,7 +90,7 @@ function describe(method: NamedMethod, commentOf: CommentOf): ResourceTemplate {
     .filter((field) => !isRequired(field) && field.message === undefined)
     .map(({ jsonName, fieldKind }) => (fieldKind === "list" ? `${jsonName}*` : jsonName));
   return {
-    uriTemplate: `${scheme}${placeOf(method)}${segments.join("")}${query.length > 0 ? `{?${query.join(",")}}` : ""}`,
+    uriTemplate: `${scheme}${locationOf(method)}${segments.join("")}${query.length > 0 ? `{?${query.join(",")}}` : ""}`,
     name: method.name,
     description: commentOf(`${desc.parent.typeName}.${desc.name}`),
     mimeType,

@@ -90,7 +90,7 @@ export function createHttp2Sessions(
   connectionAgeMs: number,
 ): Http2Sessions {
   const sessions = new Set<Session>();
-  let weighing: NodeJS.Timeout | undefined;
+  let sampler: NodeJS.Timeout | undefined;
 
   function accept(socket: Socket, connection: Connection): ServerHttp2Session {
     const http2 = performServerHandshake(socket, options);
@@ -106,7 +106,7 @@ export function createHttp2Sessions(
     };
     const onBody = (bytes: number): void => void (session.usefulBytes += bytes);
     sessions.add(session);
-    weighing ??= setInterval(() => sessions.forEach(penalizeBytes), sampleEveryMs).unref();
+    sampler ??= setInterval(() => sessions.forEach(penalizeBytes), sampleEveryMs).unref();
     http2.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
       stream.on("error", ignore);
       if (stream.destroyed || stream.closed) {
@@ -134,8 +134,8 @@ export function createHttp2Sessions(
       stopPolling();
       sessions.delete(session);
       if (sessions.size === 0) {
-        clearInterval(weighing);
-        weighing = undefined;
+        clearInterval(sampler);
+        sampler = undefined;
       }
     });
     return http2;

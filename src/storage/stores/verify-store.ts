@@ -1,5 +1,5 @@
 /** Verifies every stored program: its row, its document, its field tree and its index entries. */
-import { look, type Verification } from "../../base/errors/verification.js";
+import { runCheck, type Verification } from "../../base/errors/verification.js";
 import type { Queries } from "../../db/queries/database.js";
 import { namedReaders } from "../programs/access.js";
 import { membersOf } from "../documents/document.js";
@@ -63,7 +63,7 @@ export async function* verifyPrograms(db: Queries, checkState: (address: string)
     }
     id = row.id;
     const { address } = row;
-    const findings = await look(`the storage program ${address}`, async () => {
+    const findings = await runCheck(`the storage program ${address}`, async () => {
       const text = await verifyProgram(row);
       if (text !== undefined) {
         await verifyFields(db, row, text, async () => (await next(row.id - 1))[0]);
