@@ -82,7 +82,7 @@ async function attempt(form) {
     text = layOut(await response.text());
     said = `${response.status} ${response.statusText} after ${Math.round(performance.now() - begunMs)} ms`;
   } catch (error) {
-    said = `No answer (${error.name}): ${error.message}`;
+    said = `No response (${error.name}): ${error.message}`;
   }
   const line = document.createElement("p");
   line.textContent = said;

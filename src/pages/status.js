@@ -44,7 +44,7 @@ function showHealth(health) {
   at("reasons").className = statusClass[status] === "bad" ? "bad" : "warn";
   at("title").textContent = `Gatehouse ${health.version} “${health.version_name}”`;
   at("summary").textContent =
-    `Up ${duration(health.uptime_s)}. ${health.accepting ? "Accepting: synced and taking part." : "Not accepting."} ${health.errors.uncaught_total} uncaught errors.`;
+    `Up ${duration(health.uptime_s)}. ${health.accepting ? "Accepting: synced and taking transactions." : "Not accepting."} ${health.errors.uncaught_total} uncaught errors.`;
   at("boot").textContent = bootLine(health.boot);
   at("loop").textContent = loopLine(loop);
   const sync = subsystems.main_loop.extra?.sync;
@@ -73,7 +73,7 @@ function showNode({ identity, connectionString, peerlist: peers }) {
   rows(
     at("peers"),
     peers.length === 0
-      ? [[cell("The node knows nobody.")]]
+      ? [[cell("The node knows no peers.")]]
       : peers.map(({ connection, identity: key, verification, sync, status }) => {
           const state = status.ready ? "ready" : status.online ? "online" : "offline";
           return [
@@ -199,10 +199,10 @@ function showStale(error) {
   if (error === undefined) return;
   const since = lastMs === undefined ? "since this page was opened" : `since ${new Date(lastMs).toLocaleTimeString()}`;
   const cause =
-    { Error: error.message, TimeoutError: "The node did not answer within 5 s." }[error.name] ??
-    "The node does not answer.";
-  say("trouble", `Nothing new ${since}. ${cause} What is below is what it was then.`);
-  document.title = `no answer${lastMs === undefined ? "" : ` for ${duration((Date.now() - lastMs) / 1000)}`} · Gatehouse`;
+    { Error: error.message, TimeoutError: "The node did not respond within 5 s." }[error.name] ??
+    "The node does not respond.";
+  say("trouble", `Nothing new ${since}. ${cause} The values below are of that time.`);
+  document.title = `no response${lastMs === undefined ? "" : ` for ${duration((Date.now() - lastMs) / 1000)}`} · Gatehouse`;
 }
 
 /** When the node last answered. */

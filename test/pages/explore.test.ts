@@ -205,17 +205,17 @@ testBrowser.serial("a document keeps the digits of its numbers, and what is not 
   await page.getByRole("button", { name: "Verify title" }).click();
   await page
     .getByRole("status")
-    .filter({ hasText: "✗ Not verified. It is proved that the field has another value" })
+    .filter({ hasText: "✗ Not verified. The proof shows another value: the field has changed" })
     .waitFor();
   await page.getByRole("button", { name: "Verify all of it" }).click();
   await page
     .getByRole("status")
-    .filter({ hasText: "✗ Not verified. It is proved that the program is another one" })
+    .filter({ hasText: "✗ Not verified. The proof shows another program: it has changed" })
     .waitFor();
   // A network that the reader does not trust.
-  await page.getByText("Whom it believes").click();
+  await page.getByText("Trusted genesis").click();
   await page.getByLabel("Hash of the genesis that you trust").fill(`0x${"1".repeat(64)}`);
-  await page.getByRole("button", { name: "Believe this one" }).click();
+  await page.getByRole("button", { name: "Trust this genesis" }).click();
   await page.getByRole("button", { name: "Verify n", exact: true }).click();
   await page.getByRole("status").filter({ hasText: "✗ Not verified. The genesis is that of the network" }).waitFor();
   t.is(await page.getByText("✓ Verified.").count(), 0);
@@ -331,6 +331,6 @@ testBrowser.serial("what is not there, and a node that does not answer, are said
     await heading(page, text).waitFor();
   }
   await node.stop();
-  await page.getByRole("alert").filter({ hasText: "Nothing new comes: The node does not answer." }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "Nothing new comes: The node does not respond." }).waitFor();
   t.regex(await page.title(), /^Overview · /);
 });

@@ -414,14 +414,14 @@ testBrowser.serial("a page whose node does not answer any more says since when, 
   const [grey, dim] = [await colorOf("status"), await colorOf("summary")];
   t.not(grey, good);
   t.is(grey, dim);
-  t.regex(await page.title(), /^no answer for /);
+  t.regex(await page.title(), /^no response for /);
   // It is the node's own word again once it answers.
   await context.setOffline(false);
   await stale.waitFor({ state: "hidden" });
   t.is(await colorOf("status"), good);
   t.regex(await page.title(), /^ok · /);
   await node.stop();
-  await page.getByRole("alert").filter({ hasText: "The node does not answer." }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "The node does not respond." }).waitFor();
   await inspect(t, page, "status-stale", bothWays);
   t.deepEqual(
     complaints.filter((text) => !/ERR_(CONNECTION_REFUSED|EMPTY|INTERNET_DISCONNECTED|NETWORK)/.test(text)),

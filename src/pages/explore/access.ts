@@ -4,9 +4,9 @@ import { h } from "./dom.js";
 import { ownerLink } from "./parts.js";
 
 const modes: Readonly<Record<string, string>> = {
-  public: "Everybody may read it.",
-  owner: "Its owner alone may read it.",
-  restricted: "Its owner may read it, and whom the rule allows.",
+  public: "Everyone may read it.",
+  owner: "Only its owner may read it.",
+  restricted: "Its owner and the keys that the rule allows may read it.",
 };
 
 /** Returns a rule with all keys that it names. */

@@ -11,7 +11,7 @@ export interface BlockListener {
 }
 
 const askEveryMs = 2_000;
-const lost = new Error("The node does not answer.");
+const lost = new Error("The node does not respond.");
 
 /** Watches new blocks until the signal aborts: by a stream, or by polling if the node has no stream left. */
 export function watchBlocks(node: ExploredNode, signal: AbortSignal, { onBlock, onTrouble }: BlockListener): void {

@@ -25,7 +25,7 @@ let shown = new AbortController();
 async function viewOf(looking: Looking, route: Route | undefined): Promise<View> {
   switch (route?.kind) {
     case undefined:
-      return { title: "Nothing here", contents: [note("This link names nothing that can be shown.")] };
+      return { title: "Nothing here", contents: [note("This link names no view of the explorer.")] };
     case "overview":
       return await viewOverview(looking);
     case "block":

@@ -47,7 +47,7 @@ export function createNode(page: Location): ExploredNode {
       return text;
     } catch (error) {
       signal?.throwIfAborted();
-      throw error instanceof NodeError ? error : new NodeError("The node does not answer.", "UNREACHABLE");
+      throw error instanceof NodeError ? error : new NodeError("The node does not respond.", "UNREACHABLE");
     }
   }
 
@@ -70,7 +70,7 @@ function failureOf(status: number, text: string): NodeError {
   } catch {
     // What stands before the node answers in words of its own.
   }
-  return new NodeError(`The node, or what stands before it, answers with status ${status}.`, "UNSPECIFIED");
+  return new NodeError(`The node, or a proxy before it, responded with status ${status}.`, "UNSPECIFIED");
 }
 
 /** Returns a path with a query. Undefined values are left out; a list adds one parameter per item. */

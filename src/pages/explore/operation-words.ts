@@ -36,7 +36,7 @@ function targetLink({ kind, name }: OperationTarget): Content {
 export function operationParts(body: TransactionBody): HTMLElement {
   const operation = readOperation(body, sha256Hex);
   if (operation === undefined) {
-    return h("p", {}, "It does nothing that this page knows.");
+    return h("p", {}, "This page does not know its operation.");
   }
   const entries = Object.entries(operation.value).map(([name, value]) => [labels[name] ?? name, show(name, value)]);
   return h("div", {}, h("p", {}, operationLine(body)), facts(Object.fromEntries(entries) as Record<string, Content>));

@@ -20,7 +20,7 @@ export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTML
     { class: "line" },
     h("label", { for: "trusted" }, "Hash of the genesis that you trust"),
     input,
-    h("button", {}, "Believe this one"),
+    h("button", {}, "Trust this genesis"),
     said,
   );
   form.addEventListener("submit", (event) => {
@@ -29,7 +29,7 @@ export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTML
     const isHash = /^0x[0-9a-f]{64}$/.test(text);
     if (isHash || text === "") {
       proofs.trusted = isHash ? text : undefined;
-      said.textContent = isHash ? "Proofs have to lead to it from now on." : "The node's own is believed.";
+      said.textContent = isHash ? "Proofs must lead to this genesis from now on." : "The genesis of this node is trusted.";
     } else {
       said.textContent = "It is 0x and 64 hex digits.";
     }
@@ -37,7 +37,7 @@ export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTML
   return h(
     "details",
     {},
-    h("summary", {}, "Whom it believes"),
+    h("summary", {}, "Trusted genesis"),
     h(
       "p",
       {},

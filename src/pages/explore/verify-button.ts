@@ -26,7 +26,7 @@ export function createVerifier(proofs: Proofs, { label, name, question, conclude
   const result = h("div", { class: "verdict", role: "status" });
   const press = button(label, { "aria-label": name }, async () => {
     press.disabled = true;
-    result.replaceChildren("Asking for the proof…");
+    result.replaceChildren("Requesting the proof…");
     result.className = "verdict";
     try {
       const verified = await proofs.verify(question);

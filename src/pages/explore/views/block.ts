@@ -41,7 +41,7 @@ export async function viewBlock({ node, signal }: Looking, name: string): Promis
   };
   const transactions = pagedTable(
     "Transactions",
-    ["Place", "Hash", "What it does", "By"],
+    ["Place", "Hash", "Operation", "By"],
     await pageOf(),
     "It holds none.",
   );

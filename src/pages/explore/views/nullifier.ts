@@ -15,7 +15,7 @@ export async function viewNullifier({ node, proofs, signal }: Looking, hash: str
     question: { nullifiers: [hash] },
     conclude({ state }) {
       if ((state.nullifiers[0]?.use !== undefined) !== used) {
-        throw new Error("It is proved that this has changed by now. Load the page again.");
+        throw new Error("The proof shows another state: it has changed. Reload the page.");
       }
       return [used ? "It is spent." : "It is not spent."];
     },

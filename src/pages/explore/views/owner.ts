@@ -40,19 +40,19 @@ export async function viewOwner({ node, signal }: Looking, key: string): Promise
   return {
     title: isYou ? "You" : `Owner ${short(key)}`,
     contents: [
-      facts({ Key: code(key), "Last nonce": nonce === 0 ? "none: it has sent nothing" : nonce }),
+      facts({ Key: code(key), "Last nonce": nonce === 0 ? "none: it has sent no transaction" : nonce }),
       section(
         "Programs",
-        ...(isYou ? [] : [note("Those that you may read.")]),
-        pagedTable("Programs", programColumns, firstPrograms, "None that you may read."),
+        ...(isYou ? [] : [note("Those that your key may read.")]),
+        pagedTable("Programs", programColumns, firstPrograms, "None that your key may read."),
       ),
       section(
         "Transactions",
         pagedTable(
           "Transactions",
-          ["Block", "When", "What it does", "Hash"],
+          ["Block", "When", "Operation", "Hash"],
           firstTransactions,
-          "None that you may read.",
+          "None that your key may read.",
         ),
       ),
     ],

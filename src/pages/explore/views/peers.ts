@@ -25,13 +25,13 @@ export async function viewPeers({ node, signal }: Looking): Promise<View> {
       section(
         "Graph",
         graph(peerlist),
-        note("A whole line: the peer proved who it is. The numbers are those of the table."),
+        note("A solid line: the peer proved its identity. The numbers are those of the table."),
       ),
       section(
         "Peers",
         peerlist.length === 0
-          ? note("The node knows nobody.")
-          : table("Peers", ["Address", "State", "Who it is", "Block", "Seen", "Key"], rows).element,
+          ? note("The node knows no peers.")
+          : table("Peers", ["Address", "State", "Identity", "Block", "Seen", "Key"], rows).element,
       ),
     ],
   };

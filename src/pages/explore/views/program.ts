@@ -69,8 +69,8 @@ export async function viewProgram(looking: Looking, address: string): Promise<Vi
 function privateParts({ node, signIn }: Looking, address: string): HTMLElement[] {
   const who =
     node.session.publicKey === undefined
-      ? "There is no program at this address that everybody may read. If it is private, sign in with a key that its rule allows."
-      : "There is no program at this address that the key you have signed in with may read. Sign in with another one.";
+      ? "There is no public program at this address. If it is private, sign in with a key that its rule allows."
+      : "There is no program at this address that your key may read. Sign in with another key.";
   return [facts({ Address: code(address) }), h("p", {}, who), h("p", {}, button("Sign in with a key", {}, signIn))];
 }
 
@@ -126,10 +126,10 @@ type ProvedProgram = Awaited<ReturnType<Proofs["verify"]>>["state"]["program"];
 function concludeField(name: string, shown: string, program: ProvedProgram): Content[] {
   const value = program?.kind === "present" ? program.fields.get(name) : undefined;
   if (value === undefined) {
-    throw new Error("It is proved that the program has no such field by now. Load the page again.");
+    throw new Error("The proof shows that the field was deleted. Reload the page.");
   }
   if (value !== shown) {
-    throw new Error("It is proved that the field has another value by now. Load the page again.");
+    throw new Error("The proof shows another value: the field has changed. Reload the page.");
   }
   return [`The field is `, code(value.length > 200 ? `${value.slice(0, 200)}…` : value), "."];
 }
@@ -153,7 +153,7 @@ async function history({ node, signal }: Looking, path: string): Promise<HTMLEle
     "History",
     ["Block", "When", "Change", "Transaction", "By"],
     await pageOf(),
-    "Nothing is kept of it.",
+    "Nothing of it is stored.",
   );
 }
 
@@ -171,9 +171,9 @@ function proofParts(
       const isShown =
         program?.kind === "present" && (program.data ?? "null") === data && program.record.owner === owner;
       if (!isShown || program.record.programName !== programName) {
-        throw new Error("It is proved that the program is another one by now. Load the page again.");
+        throw new Error("The proof shows another program: it has changed. Reload the page.");
       }
-      return ["Name, owner, rule and document are those that the network agreed on."];
+      return ["Name, owner, rule and document are those of a signed block."];
     },
   });
   return [

@@ -19,9 +19,9 @@ export async function viewSearch({ node, signal }: Looking, text: string): Promi
     contents:
       found.length === 0
         ? [
-            h("p", {}, "Nothing that you may see."),
+            h("p", {}, "Nothing that your key may read."),
             note(
-              "A number, hash, address or key is found whole; a program by a part of its name. Private programs are found by those who may read them, once they have signed in.",
+              "Numbers, hashes, addresses and keys must be complete; program names may be partial. Private programs are found only with a key that may read them: sign in.",
             ),
           ]
         : [

@@ -31,16 +31,16 @@ export async function viewTransaction({ node, signal, signIn }: Looking, name: s
           "Not after": timeOf(body.expiresMs),
         }),
       }),
-      section("What it does", ...(body === undefined ? withheld(status, signIn) : [operationParts(body)])),
+      section("Operation", ...(body === undefined ? withheld(status, signIn) : [operationParts(body)])),
     ],
   };
 }
 
 function withheld(status: string, signIn: () => void): Content[] {
   return status === "rejected"
-    ? [h("p", {}, "A transaction that was rejected is not kept.")]
+    ? [h("p", {}, "Rejected transactions are not stored.")]
     : [
-        h("p", {}, "It is on a private program. Whoever may read that may read this."),
+        h("p", {}, "It changes a private program. Keys that may read the program may read this."),
         h("p", {}, button("Sign in with a key", {}, signIn)),
       ];
 }

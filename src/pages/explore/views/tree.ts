@@ -44,9 +44,9 @@ function concludeRoot({ state }: Verified, root: string, leafCount: number): str
   const isShown =
     commitments?.kind === "tree" ? commitments.root === root : commitments?.kind === "empty" && leafCount === 0;
   if (!isShown) {
-    throw new Error("It is proved that the tree has another root by now. Load the page again.");
+    throw new Error("The proof shows another root: the tree has grown. Reload the page.");
   }
-  return ["The root is the one that the network agreed on."];
+  return ["The root is that of a signed block."];
 }
 
 function commitmentForm(commitment = ""): HTMLElement {
@@ -96,7 +96,7 @@ async function proofSection({ node, proofs, signal }: Looking, commitment: strin
           "The path leads to another root than the one that is proved. The tree may have grown: load the page again.",
         );
       }
-      return [`Hashed upwards in this page, the commitment leads to the root that the network agreed on.`];
+      return [`Hashed upwards in this page, the commitment leads to the root of a signed block.`];
     },
   });
   return section(
