@@ -106,8 +106,7 @@ function linesOf(values, places, most) {
 function showPlots(points, everyMs) {
   const took = duration((points.at(-1).atMs - points[0].atMs) / 1000);
   const places = placesOf(points, everyMs);
-  at("range").textContent =
-    `The last ${took}, a point a minute: since the node started, at most 24 h.`;
+  at("range").textContent = `The last ${took}, a point a minute: since the node started, at most 24 h.`;
   for (const begin of document.querySelectorAll(".begin")) begin.textContent = `${took} ago`;
   for (const { name, label, now, values, change } of plots) {
     const column = values(points);

@@ -29,7 +29,9 @@ export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTML
     const isHash = /^0x[0-9a-f]{64}$/.test(text);
     if (isHash || text === "") {
       proofs.trusted = isHash ? text : undefined;
-      said.textContent = isHash ? "Proofs must lead to this genesis from now on." : "The genesis of this node is trusted.";
+      said.textContent = isHash
+        ? "Proofs must lead to this genesis from now on."
+        : "The genesis of this node is trusted.";
     } else {
       said.textContent = "It is 0x and 64 hex digits.";
     }
