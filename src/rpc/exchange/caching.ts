@@ -68,7 +68,7 @@ const privateDirectives: CacheDirectives = {
   isImmutable: false,
   etag: undefined,
 };
-const uncacheable: RpcCaching = {
+const neverCached: RpcCaching = {
   tagFor: () => undefined,
   findCached: () => undefined,
   directivesFor: () => privateDirectives,
@@ -112,7 +112,7 @@ export function createCaching(
   return ({ desc }) => {
     const cachingRule = getOption(desc, cachingOption);
     if (cachingRule === Caching.UNSPECIFIED || tags === undefined) {
-      return uncacheable;
+      return neverCached;
     }
     if (desc.methodKind !== "unary" || desc.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) {
       throw new Error(`${desc.parent.typeName}.${desc.name}: only unary rpcs with NO_SIDE_EFFECTS can be cached.`);
