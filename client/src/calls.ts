@@ -58,7 +58,7 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
     },
 
     async stream(method, signal, callTimeoutMs, header, input, contextValues) {
-      const { signal: own, end } = lifetime.begin(signal);
+      const { signal: own, end } = lifetime.start(signal);
       try {
         const args = [own, callTimeoutMs, await headersOf(header), input, contextValues] as const;
         const response = await transport.stream(method, ...args);

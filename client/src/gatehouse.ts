@@ -119,8 +119,8 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
   const event = createServiceClient(EventService, proving);
   const going = { lifetime, retry };
   // Events of a node prove nothing, so a verifying client does not use them.
-  const told = session === undefined ? createServiceClient(EventService, anonymous) : undefined;
-  const waitFor = createWaitFor({ chain: plainChain, lifetime, event: told });
+  const events = session === undefined ? createServiceClient(EventService, anonymous) : undefined;
+  const waitFor = createWaitFor({ chain: plainChain, lifetime, event: events });
   return {
     health,
     info: createServiceClient(InfoService, anonymous),
@@ -160,13 +160,13 @@ function networkOf(named: string | undefined, chain: Client<typeof ChainService>
   if (given !== undefined && !hex32.test(given)) {
     throw new TypeError("network must be the hash of a genesis: 0x and 64 hex digits.");
   }
-  let asked: Promise<string> | undefined = given === undefined ? undefined : Promise.resolve(given);
+  let hash: Promise<string> | undefined = given === undefined ? undefined : Promise.resolve(given);
   return async () => {
-    asked ??= chain.getHead({}).then(({ genesisHash }) => genesisHash);
+    hash ??= chain.getHead({}).then(({ genesisHash }) => genesisHash);
     try {
-      return await asked;
+      return await hash;
     } catch (error) {
-      asked = undefined;
+      hash = undefined;
       throw error;
     }
   };

@@ -16,8 +16,8 @@ export interface ClientLifecycle {
    *
    * @throws GatehouseError CLOSED if the client is closed; the reason of the caller's signal if that is aborted.
    */
-  begin(signal: AbortSignal | undefined): Span;
-  /** Runs work that `close()` aborts and waits for. Rejects as {@link begin} throws. */
+  start(signal: AbortSignal | undefined): Span;
+  /** Runs work that `close()` aborts and waits for. Rejects as {@link start} throws. */
   run<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Aborts all work; resolves when the work of `run()` has ended. May be called again. */
   close(): Promise<void>;
@@ -29,7 +29,7 @@ export function createClientLifecycle(): ClientLifecycle {
   const running = new Set<Promise<unknown>>();
   let isClosed = false;
 
-  function begin(caller: AbortSignal | undefined): Span {
+  function start(caller: AbortSignal | undefined): Span {
     if (isClosed) {
       throw closedError();
     }
@@ -51,9 +51,9 @@ export function createClientLifecycle(): ClientLifecycle {
   }
 
   return {
-    begin,
+    start,
     async run(caller, work) {
-      const { signal, end } = begin(caller);
+      const { signal, end } = start(caller);
       const ended = work(signal).finally(end);
       const settled = ended.catch(() => undefined);
       running.add(settled);

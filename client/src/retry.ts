@@ -42,9 +42,9 @@ export async function withRetry<T>(
     } catch (thrown) {
       signal.throwIfAborted();
       const error = toGatehouseError(thrown);
-      const askedMs = error.retryAfterMs ?? 0;
+      const requestedMs = error.retryAfterMs ?? 0;
       const waitMs = waitAfter(failures, retry, error.retryAfterMs);
-      const mayWait = askedMs <= retry.maxWaitMs && performance.now() + waitMs < endsAtMs;
+      const mayWait = requestedMs <= retry.maxWaitMs && performance.now() + waitMs < endsAtMs;
       if (!isTransient(error) || failures >= retry.attempts || !mayWait) {
         throw error;
       }
@@ -57,9 +57,9 @@ export async function withRetry<T>(
  * Returns the wait after this many errors. It is random, so that clients that failed together do not return together:
  * up to a quarter longer than the node requests, or 50 to 100 % of a time that doubles with each error.
  */
-export function waitAfter(failures: number, retry: RetryPolicy, askedMs: number | undefined): number {
-  if (askedMs !== undefined && askedMs > 0) {
-    return askedMs * (1 + Math.random() / 4);
+export function waitAfter(failures: number, retry: RetryPolicy, requestedMs: number | undefined): number {
+  if (requestedMs !== undefined && requestedMs > 0) {
+    return requestedMs * (1 + Math.random() / 4);
   }
   return Math.min(retry.maxWaitMs, retry.firstWaitMs * 2 ** Math.min(failures - 1, 20)) * (0.5 + Math.random() / 2);
 }

@@ -62,14 +62,14 @@ export function createSubmit({ chain, lifetime, signer, network }: SubmitDeps) {
    */
   async function nextNonce(options: CallOptions): Promise<bigint> {
     chainNonce ??= (await chain.getSender({ address: signer.publicKey }, options)).nonce;
-    const least = (chainNonce > lastNonce ? chainNonce : lastNonce) + 1n;
+    const lowest = (chainNonce > lastNonce ? chainNonce : lastNonce) + 1n;
     const now = BigInt(Date.now());
-    return now > least ? now : least;
+    return now > lowest ? now : lowest;
   }
 
   return async (operation: Operation, options: SubmitOptions = {}): Promise<Submitted> => {
     const { signal, timeoutMs, expiresInMs } = options;
-    const turn = before.then(() =>
+    const result = before.then(() =>
       lifetime.run(signal, async (own) => {
         const call = { signal: own, timeoutMs };
         const nonce = options.nonce ?? (await nextNonce(call));
@@ -80,7 +80,7 @@ export function createSubmit({ chain, lifetime, signer, network }: SubmitDeps) {
         return await handIn(chain, signed, call);
       }),
     );
-    before = turn.catch(() => undefined);
-    return await turn;
+    before = result.catch(() => undefined);
+    return await result;
   };
 }

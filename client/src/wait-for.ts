@@ -24,7 +24,7 @@ const maxWaitMs = 2_000;
  * Wait in milliseconds between polls while the event stream works. Polls are still needed: the stream reports a
  * rejection only once, and not if another node rejected the transaction.
  */
-const toldWaitMs = 5_000;
+const notifiedWaitMs = 5_000;
 
 export interface WaitDeps {
   readonly chain: Client<typeof ChainService>;
@@ -45,7 +45,7 @@ export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
   let isListening = false;
 
   /** Notifies the wait of each message of the stream, until the signal is aborted. */
-  async function listen(hash: string, told: Told, signal: AbortSignal): Promise<void> {
+  async function listen(hash: string, notification: Notification, signal: AbortSignal): Promise<void> {
     if (event === undefined || isListening) {
       return;
     }
@@ -54,38 +54,38 @@ export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
       const request = { transactions: [hash], kinds: [EventKind.TRANSACTION] };
       const messages = event.watch(request, { signal })[Symbol.asyncIterator]();
       while ((await messages.next()).done !== true) {
-        told.tell();
+        notification.notify();
       }
     } catch {
       // Polling works without the stream, and older nodes report no transactions.
     } finally {
       isListening = false;
-      told.isOpen = false;
+      notification.isOpen = false;
     }
   }
 
   return async (hash: string, { signal, timeoutMs = usualTimeoutMs }: CallOptions): Promise<Included> =>
     await lifetime.run(signal, async (own) => {
       const over = new AbortController();
-      const told = createTold();
-      void listen(hash, told, over.signal);
+      const notification = createNotification();
+      void listen(hash, notification, over.signal);
       // As for calls, 0 means no limit.
       const endsAtMs = timeoutMs > 0 ? performance.now() + timeoutMs : Infinity;
       let last: GatehouseError | undefined;
       try {
         for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, waitMs * 1.5)) {
           const leftMs = endsAtMs === Infinity ? undefined : Math.max(1, Math.floor(endsAtMs - performance.now()));
-          const found = await look(chain, hash, { signal: own, timeoutMs: leftMs });
+          const found = await poll(chain, hash, { signal: own, timeoutMs: leftMs });
           if (!(found instanceof GatehouseError)) {
             return found;
           }
           // A poll that hit the deadline says less than the poll before it.
           last = last !== undefined && found.reason === "DEADLINE_EXCEEDED" && found.cause !== undefined ? last : found;
           const restMs = endsAtMs - performance.now();
-          if (!told.isOpen && restMs <= waitMs) {
+          if (!notification.isOpen && restMs <= waitMs) {
             throw last;
           }
-          await told.wait(told.isOpen ? Math.min(toldWaitMs, restMs) : waitMs, own);
+          await notification.wait(notification.isOpen ? Math.min(notifiedWaitMs, restMs) : waitMs, own);
           if (performance.now() >= endsAtMs) {
             throw last;
           }
@@ -97,21 +97,21 @@ export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
 }
 
 /** Notifications during a wait. */
-interface Told {
+interface Notification {
   /** True if a message arrived and the stream is still open. */
   isOpen: boolean;
-  tell(): void;
+  notify(): void;
   /** Resolves after this time, or earlier at a notification. Resolves at once if one arrived since the last wait. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-function createTold(): Told {
+function createNotification(): Notification {
   let isNew = false;
   let wake: () => void = () => undefined;
-  const told: Told = {
+  const notification: Notification = {
     isOpen: false,
-    tell() {
-      told.isOpen = true;
+    notify() {
+      notification.isOpen = true;
       isNew = true;
       wake();
     },
@@ -128,11 +128,11 @@ function createTold(): Told {
       isNew = false;
     },
   };
-  return told;
+  return notification;
 }
 
 /** Returns the block of the transaction, or the error to report if it is still in no block at the deadline. */
-async function look(
+async function poll(
   chain: Client<typeof ChainService>,
   hash: string,
   options: CallOptions,

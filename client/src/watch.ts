@@ -55,7 +55,7 @@ async function* goOn<T>(
   { lifetime, retry }: WatchDeps,
   caller: AbortSignal | undefined,
 ): AsyncGenerator<T, undefined> {
-  const { signal, end } = lifetime.begin(caller);
+  const { signal, end } = lifetime.start(caller);
   try {
     for (let failures = 1; ; failures++) {
       let error: GatehouseError | undefined;

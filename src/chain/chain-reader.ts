@@ -30,7 +30,7 @@ export interface ChainReaderDeps {
 }
 
 /** Limit on new blocks that are read one by one; above this limit, `onLeap` replaces `onApplied`. */
-const mostFollowed = 20n;
+const maxFollowed = 20n;
 
 /** Creates a read-only chain and starts polling. */
 export function createChainReader(deps: ChainReaderDeps): ChainReader {
@@ -39,15 +39,15 @@ export function createChainReader(deps: ChainReaderDeps): ChainReader {
 
   /**
    * Returns the blocks after the head up to the given block. Returns undefined if there are more than
-   * {@link mostFollowed}, if one of them is missing, or if they do not extend the head.
+   * {@link maxFollowed}, if one of them is missing, or if they do not extend the head.
    */
-  async function readUpTo(newest: ChainHead): Promise<BlockContent[] | undefined> {
-    if (head === undefined || newest.number <= head.number || newest.number - head.number > mostFollowed) {
+  async function readUpTo(latest: ChainHead): Promise<BlockContent[] | undefined> {
+    if (head === undefined || latest.number <= head.number || latest.number - head.number > maxFollowed) {
       return undefined;
     }
     const known = head;
     const blocks: BlockContent[] = [];
-    for (let number = head.number + 1n; number <= newest.number; number++) {
+    for (let number = head.number + 1n; number <= latest.number; number++) {
       const stored = await store.block(number);
       if (stored === undefined) {
         return undefined;
@@ -57,23 +57,23 @@ export function createChainReader(deps: ChainReaderDeps): ChainReader {
     return blocks[0]?.header.previousHash === known.hash ? blocks : undefined;
   }
 
-  async function look(): Promise<void> {
-    const newest = await store.head();
-    if (newest?.hash === head?.hash) {
+  async function poll(): Promise<void> {
+    const latest = await store.head();
+    if (latest?.hash === head?.hash) {
       return;
     }
-    const blocks = newest && (await readUpTo(newest));
+    const blocks = latest && (await readUpTo(latest));
     // No `await` between here and `onMoved`: a client that sees the new head must get no older data.
     if (blocks === undefined) {
-      onLeap(newest !== undefined);
+      onLeap(latest !== undefined);
     } else {
       blocks.forEach(onApplied);
     }
-    head = newest;
+    head = latest;
     onMoved(blocks === undefined);
   }
 
-  const looks = startPeriodicTask(look, pollIntervalMs, onError);
+  const polls = startPeriodicTask(poll, pollIntervalMs, onError);
   const refuse = (): Promise<never> =>
     Promise.reject(new RpcError("STATE_NOT_READY", "This node is read-only; submit the transaction to the writer."));
   return {
@@ -84,7 +84,7 @@ export function createChainReader(deps: ChainReaderDeps): ChainReader {
     dryRun: refuse,
     produceBlock: refuse,
     signHead: refuse,
-    now: () => looks.now(),
-    stop: () => looks.stop(),
+    now: () => polls.now(),
+    stop: () => polls.stop(),
   };
 }

@@ -30,11 +30,11 @@ export function createChainStore<State>(
     mempool,
     insertGenesis: (genesis) => transaction((db) => createBlockChanges(db).insertGenesis(genesis)),
     lastNonce: (sender) => createSenderStore(read).lastNonce(sender),
-    fate: (hash) =>
+    transactionStatus: (hash) =>
       findTransactionStatus(hash, {
-        isPending: (asked) => mempool.isPending(asked),
-        blockOf: (asked) => blocks.blockOf(asked),
-        rejectionOf: (asked) => mempool.rejectionOf(asked),
+        isPending: (hash) => mempool.isPending(hash),
+        blockOf: (hash) => blocks.blockOf(hash),
+        rejectionOf: (hash) => mempool.rejectionOf(hash),
       }),
     oldestPending: (limit) => mempool.oldestPending(limit),
     pending: async (hash) => (await mempool.readPending([hash])).get(hash),
@@ -43,10 +43,10 @@ export function createChainStore<State>(
       return count;
     },
     tryWrite: () => tryBlockWrite(database),
-    write: (newest, work) =>
+    write: (latest, work) =>
       transaction(async (db) => {
-        if (newest !== undefined) {
-          await createBlockChanges(db).checkNewest(newest);
+        if (latest !== undefined) {
+          await createBlockChanges(db).checkLatest(latest);
         }
         return await work(changesIn(db), stateIn(db));
       }),

@@ -12,7 +12,7 @@ import { signHead } from "./writer/head-statements.js";
 import { checkLifetime, checkNonce } from "./writer/inclusion.js";
 import { noLatestBlock } from "./blocks/no-latest-block.js";
 import type { Mempool } from "./mempool/mempool.js";
-import type { Handed } from "./mempool/mempool-intake.js";
+import type { SubmissionSource } from "./mempool/mempool-intake.js";
 import {
   type CheckOffThread,
   createKnownTransactions,
@@ -34,7 +34,7 @@ export interface ChainDeps<State> extends BlockDeps<State> {
   /** Latest block at start; undefined if the node has no state yet. */
   readonly head: ChainHead | undefined;
   /** Verifies large transactions on another thread. If omitted, they are verified on the calling thread. */
-  readonly checkAside?: CheckOffThread;
+  readonly checkOffThread?: CheckOffThread;
   /** Called when a block with a valid proposer signature cannot be applied. */
   readonly onRefused?: (signed: SignedHeader) => void;
   /** Called once a block is in the database, before any caller or subscriber learns of the block. */
@@ -51,14 +51,14 @@ export interface Chain {
    *
    * @throws RpcError RATE_LIMITED or OVERLOADED, if `submit` would throw the same for any transaction of this size.
    */
-  announce(bytes: number, from: Handed): void;
+  announce(bytes: number, from: SubmissionSource): void;
   /**
    * Adds a transaction to the mempool. Returns its hash once it is stored.
    *
    * @param from omitted for the node's own transactions, which are exempt from quotas and rates.
    * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, PERMISSION_DENIED, RATE_LIMITED, OVERLOADED, STATE_NOT_READY
    */
-  submit(transaction: Transaction, from?: Handed): Promise<string>;
+  submit(transaction: Transaction, from?: SubmissionSource): Promise<string>;
   /**
    * Applies the next block and returns its hash. Returns the hash without changes if the block is already applied.
    *
@@ -106,7 +106,7 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
     network: deps.genesis?.hash ?? "",
     checkOperation: (operation) => deps.executor.checkOperation(operation),
     known: createKnownTransactions(),
-    checkAside: deps.checkAside,
+    checkOffThread: deps.checkOffThread,
   };
   const buildBlock = createBlockBuilder(deps, reading);
 
@@ -121,7 +121,7 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
       head.follow(block);
       await deps.beforeNext?.(block.header.number);
     }
-    await mempool.settle(block?.transactions.map(({ hash }) => hash) ?? [], rejected);
+    await mempool.remove(block?.transactions.map(({ hash }) => hash) ?? [], rejected);
   }
 
   /**
@@ -159,7 +159,7 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
       }),
     setLowest: (number) => head.setLowest(number),
 
-    announce: (bytes, { origin }) => mempool.announce(bytes, origin),
+    announce: (bytes, { source }) => mempool.announce(bytes, source),
 
     submit: createSubmit(deps, head, reading, () => enqueue(() => Promise.resolve())),
 
@@ -212,7 +212,7 @@ function createSubmit<State>(
 ): Chain["submit"] {
   return async (signed, from = {}) => {
     head.requireHead();
-    mempool.arrive(signed.body.length, from.origin);
+    mempool.arrive(signed.body.length, from.source);
     const transaction = await verifyOffThread(signed, reading);
     const { hash, body } = transaction;
     const check = async (): Promise<bigint | undefined> => {

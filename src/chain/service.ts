@@ -16,7 +16,7 @@ import type { HeadStatements } from "./writer/head-statements.js";
 import { blockZero, checkRetained, createRetainedBlocks, noBlockYet } from "./blocks/retained-blocks.js";
 import type { Listings } from "./blocks/listings.js";
 import { createListReads } from "./blocks/lists.js";
-import type { BlockName, BlockWeight, ChainStore, TransactionStatusInfo } from "./blocks/store.js";
+import type { BlockId, BlockSize, ChainStore, TransactionStatusInfo } from "./blocks/store.js";
 import { maxTransactionBytes } from "./transactions/transaction.js";
 
 /** Protobuf status of each internal status of a transaction. */
@@ -50,10 +50,10 @@ export function createChainBodyChecks(
 ): BodyChecks<typeof ChainService> {
   return {
     submitTransaction(contentLength, { address }) {
-      const leastBytes = Math.max(0, Math.floor((contentLength - aroundTransactionBytes) * 0.75));
+      const minBytes = Math.max(0, Math.floor((contentLength - aroundTransactionBytes) * 0.75));
       // Above the limit, the size check reports a more precise error than admission does.
-      if (leastBytes <= maxTransactionBytes) {
-        announce(leastBytes, address);
+      if (minBytes <= maxTransactionBytes) {
+        announce(minBytes, address);
       }
     },
   };
@@ -74,7 +74,16 @@ export function createChainService(
   heads: Pick<HeadStatements, "latestSignedHead">,
   store: Pick<
     ChainStore,
-    | ("block" | "lowestBlock" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce")
+    | (
+        | "block"
+        | "lowestBlock"
+        | "blockSize"
+        | "transaction"
+        | "transactionStatus"
+        | "oldestPending"
+        | "pending"
+        | "lastNonce"
+      )
     | keyof Listings
   >,
   disclose: BlockRedactor,
@@ -86,10 +95,10 @@ export function createChainService(
   async function readBody(hash: string, { status }: TransactionStatusInfo, { identity }: Caller) {
     // A transaction that was pending may have moved into a block since its status was read.
     const signed = (status === "pending" ? await store.pending(hash) : undefined) ?? (await store.transaction(hash));
-    const told = signed && (await disclose.body(signed.body, identity));
+    const redacted = signed && (await disclose.body(signed.body, identity));
     return {
-      body: told?.disclosed && fromBinary(TransactionBodySchema, told.disclosed),
-      isEverybodys: told?.isEverybodys === true,
+      body: redacted?.disclosed && fromBinary(TransactionBodySchema, redacted.disclosed),
+      isEverybodys: redacted?.isEverybodys === true,
     };
   }
 
@@ -102,8 +111,8 @@ export function createChainService(
       return { ...head, head: heads.latestSignedHead(head.hash) };
     },
 
-    async getBlock({ number: asked }, { caller }) {
-      const number = asked === latestBlock ? (chain.head()?.number ?? 0n) : asked;
+    async getBlock({ number: requested }, { caller }) {
+      const number = requested === latestBlock ? (chain.head()?.number ?? 0n) : requested;
       if (number > BigInt(Number.MAX_SAFE_INTEGER)) {
         throw new RpcError("NOT_FOUND", noBlockYet);
       }
@@ -126,9 +135,9 @@ export function createChainService(
 
     listTransactions: (request, call) => lists.transactions(request, call),
 
-    async *listBlocks({ fromNumber: asked }, { caller, signal }) {
+    async *listBlocks({ fromNumber: requested }, { caller, signal }) {
       const last = chain.head()?.number ?? 0n;
-      const fromNumber = asked === latestBlock ? last : asked;
+      const fromNumber = requested === latestBlock ? last : requested;
       // Checked before the response starts. If a block is removed later, the read of that block reports it.
       checkRetained(fromNumber < 1n ? 1n : fromNumber, chain.head()?.lowestBlock ?? 1n);
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
@@ -144,8 +153,8 @@ export function createChainService(
     },
 
     async getTransaction({ hash, withBody }, { caller }) {
-      const fate = await store.fate(hash);
-      if (fate === undefined) {
+      const info = await store.transactionStatus(hash);
+      if (info === undefined) {
         const lowest = chain.head()?.lowestBlock ?? 1n;
         throw new RpcError(
           "NOT_FOUND",
@@ -155,11 +164,11 @@ export function createChainService(
         );
       }
       const { body, isEverybodys } = withBody
-        ? await readBody(hash, fate, caller)
+        ? await readBody(hash, info, caller)
         : { body: undefined, isEverybodys: true };
-      const lifetime = fate.status !== "included" ? "no-store" : isEverybodys ? "immutable" : "state";
+      const lifetime = info.status !== "included" ? "no-store" : isEverybodys ? "immutable" : "state";
       return withCacheLifetime(
-        { hash, ...fate, status: statuses[fate.status], ...(body !== undefined && { body }) },
+        { hash, ...info, status: statuses[info.status], ...(body !== undefined && { body }) },
         lifetime,
       );
     },
@@ -174,20 +183,20 @@ export function createChainService(
  * Creates reads that redact blocks for the caller. Large blocks are read one at a time, which limits memory use under
  * concurrent requests.
  */
-function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "weighBlock">, disclose: BlockRedactor) {
-  const inTurn = createSerialQueue();
-  const readKept = createRetainedBlocks(store);
+function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "blockSize">, disclose: BlockRedactor) {
+  const enqueue = createSerialQueue();
+  const readRetained = createRetainedBlocks(store);
 
   return {
     /** Reads one block. Checks that it fits a response before reading it. */
-    async readBlock(by: BlockName, { identity }: Caller, whyNotFound: string) {
-      const weight = await store.weighBlock(by);
-      if (weight === undefined) {
+    async readBlock(by: BlockId, { identity }: Caller, whyNotFound: string) {
+      const size = await store.blockSize(by);
+      if (size === undefined) {
         throw new RpcError("NOT_FOUND", whyNotFound);
       }
-      const { number } = checkWeight(weight);
+      const { number } = checkSize(size);
       const read = async () => {
-        const stored = await readKept(number);
+        const stored = await readRetained(number);
         if ("hash" in by && stored.hash !== by.hash) {
           throw new CorruptionError(`The database returned block ${number} for the hash ${by.hash}.`);
         }
@@ -195,25 +204,25 @@ function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "wei
         const { disclosed, isEverybodys } = await disclose.block(stored, identity);
         return { block: { hash, header, transactionHashes, block: disclosed }, isEverybodys };
       };
-      return await (weight.bytes > largeBytes ? inTurn(read) : read());
+      return await (size.bytes > largeBytes ? enqueue(read) : read());
     },
 
     /** Reads one block of a stream, of any size. */
     readListed: (number: bigint, { identity }: Caller): Promise<Block> =>
-      inTurn(async () => (await disclose.block(await readKept(number), identity)).disclosed),
+      enqueue(async () => (await disclose.block(await readRetained(number), identity)).disclosed),
   };
 }
 
 /** Checks that a block fits a response. Throws RpcError ANSWER_TOO_LARGE. */
-function checkWeight(weight: BlockWeight): BlockWeight {
-  const { number, transactionCount, bytes } = weight;
+function checkSize(size: BlockSize): BlockSize {
+  const { number, transactionCount, bytes } = size;
   if (aboutBlockBytes + bytes + transactionCount * aboutTransactionBytes > maxResponseBytes) {
     throw new RpcError(
       "ANSWER_TOO_LARGE",
       `Block ${number} is larger than one response can be; use gatehouse.chain.v1.ChainService/ListBlocks.`,
     );
   }
-  return weight;
+  return size;
 }
 
 /** Creates the consensus service, which applies blocks of an external block producer. */

@@ -42,7 +42,7 @@ export function nameDatabase(url: string): string {
  *
  * @param error error thrown by the query or the attempt.
  */
-export function explainTrouble(url: string, error: unknown): DatabaseError {
+export function explainError(url: string, error: unknown): DatabaseError {
   if (error instanceof DatabaseError) {
     return error;
   }

@@ -50,14 +50,14 @@ const stopWithinMs = 5_000;
 export async function startLight(options: LightOptions): Promise<LightNode> {
   const { urls, genesisHash, dir, maxAgeS, log, timeoutMs } = options;
   const memory = await openTrustStore(dir, genesisHash);
-  const onSeen = memory.keepSeen.bind(memory);
+  const onSeen = memory.storeSeen.bind(memory);
   const session = createProofSession({ genesisHash, maxAgeS, hashPair, seen: memory.seen, onSeen });
   const upstreams = createUpstreams({ urls, session, log, timeoutMs });
   const services = createLightServices({
     upstreams,
     memory,
     onFork({ message, evidence }) {
-      memory.keepEvidence(evidence!);
+      memory.storeEvidence(evidence!);
       log.error({ subsystem: "light" }, `${message} All requests fail until ${memory.evidence()} is removed.`);
     },
   });
@@ -75,7 +75,7 @@ export async function startLight(options: LightOptions): Promise<LightNode> {
   const listener = createPort({ handle, gate: parts.gate, nextRequestId: createRequestIds() });
   const port = await listener.listen({ host, port: options.port });
   // The log states why no node returned a proof. The light node starts regardless, since a node may do so later.
-  await upstreams.answer(ChainService.method.getHead, {}).catch(() => undefined);
+  await upstreams.read(ChainService.method.getHead, {}).catch(() => undefined);
   return {
     port,
     url: `http://${host}:${port}`,

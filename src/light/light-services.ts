@@ -15,8 +15,8 @@ import { provedReasons } from "../../client/src/proof/session.js";
 import { catalogue, RpcError, type Reason } from "../rpc/errors.js";
 import type { ServedMethod, ServedService } from "../rpc/service.js";
 import type { TrustStore } from "./trust-store.js";
-import { isNodesWord } from "./upstream.js";
-import { NobodyProves, type Upstreams } from "./upstreams.js";
+import { isFromNode } from "./upstream.js";
+import { NoProof, type Upstreams } from "./upstreams.js";
 
 /** Every service with routes on a node. Methods without proofs return NOT_IMPLEMENTED. */
 const descriptors = [
@@ -49,23 +49,23 @@ export function createLightServices(deps: LightServicesDeps): ServedService[] {
 function provedFunction(method: DescMethod, deps: LightServicesDeps): ServedMethod["invoke"] {
   const { upstreams, memory, onFork } = deps;
   return async (request) => {
-    needNoFork(memory);
+    requireNoFork(memory);
     try {
-      const answer = await upstreams.answer(method, request as never);
+      const response = await upstreams.read(method, request as never);
       // A concurrent call may have found a fork in the meantime.
-      needNoFork(memory);
-      return answer;
+      requireNoFork(memory);
+      return response;
     } catch (error) {
       if (error instanceof ProofError && error.evidence !== undefined) {
         onFork(error);
-        needNoFork(memory);
+        requireNoFork(memory);
       }
       throw toFailure(error);
     }
   };
 }
 
-function needNoFork(memory: TrustStore): void {
+function requireNoFork(memory: TrustStore): void {
   const file = memory.evidence();
   if (file !== undefined) {
     throw new RpcError(
@@ -83,7 +83,7 @@ function refuse({ parent, name }: DescMethod): never {
 }
 
 function toFailure(error: unknown): unknown {
-  if (error instanceof NobodyProves) {
+  if (error instanceof NoProof) {
     return new RpcError("STATE_NOT_READY", error.message, retryAfterS);
   }
   if (error instanceof ProofError) {
@@ -93,7 +93,7 @@ function toFailure(error: unknown): unknown {
     return error;
   }
   const { reason, message } = error;
-  if (isNodesWord(error) && provedReasons.has(reason)) {
+  if (isFromNode(error) && provedReasons.has(reason)) {
     return new RpcError("NOT_IMPLEMENTED", `A node responded without a proof: ${message}`);
   }
   return reason in catalogue

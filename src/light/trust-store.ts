@@ -20,9 +20,9 @@ export interface TrustStore {
   /** Latest header of earlier runs. */
   readonly seen: SignedHeader | undefined;
   /** Stores a later header. After it returns, no restart accepts an older state. */
-  keepSeen(header: SignedHeader): void;
+  storeSeen(header: SignedHeader): void;
   /** Stores two headers with the same number as evidence of a fork. */
-  keepEvidence(headers: readonly [SignedHeader, SignedHeader]): void;
+  storeEvidence(headers: readonly [SignedHeader, SignedHeader]): void;
   /** Returns the path of an evidence file; undefined if there is none, or the operator has removed it. */
   evidence(): string | undefined;
 }
@@ -53,11 +53,11 @@ export async function openTrustStore(dir: string, genesisHash: string): Promise<
   );
   return {
     seen,
-    keepSeen: (header) => writeWhole(path, { genesisHash, ...toBody(header) }),
-    keepEvidence(headers) {
+    storeSeen: (header) => writeAtomically(path, { genesisHash, ...toBody(header) }),
+    storeEvidence(headers) {
       const [{ number, hash }] = headers;
       const file = join(dir, `fork-${number}-${hash.slice(2, 10)}.json`);
-      writeWhole(file, { genesisHash, headers: headers.map(toBody) });
+      writeAtomically(file, { genesisHash, headers: headers.map(toBody) });
       evidence.add(file);
     },
     evidence() {
@@ -107,7 +107,7 @@ function toBody({ number, hash, header, signature }: SignedHeader): HeaderBody {
 }
 
 /** Replaces a file atomically. The content is on disk when the function returns. */
-function writeWhole(path: string, body: object): void {
+function writeAtomically(path: string, body: object): void {
   const draft = `${path}.draft`;
   const file = openSync(draft, "w", privateFileMode);
   try {

@@ -20,7 +20,7 @@ export type StartRead = () => AskNode;
  * @param url URL of the node's public port, with the path prefix of a proxy, if any.
  * @param headers Headers that prove the identity of the caller, for data with restricted access.
  */
-export function askOver(
+export function createStartRead(
   url: string,
   headers: Readonly<Record<string, string>> = {},
   timeoutMs: number = usualTimeoutMs,
@@ -37,16 +37,16 @@ export function askOver(
         return (await calls.unary(method, undefined, leftMs(), headers, request)).message;
       } catch (thrown) {
         const error = toGatehouseError(thrown);
-        nodesWords.add(error);
+        nodeErrors.add(error);
         throw error;
       }
     };
   };
 }
 
-const nodesWords = new WeakSet<GatehouseError>();
+const nodeErrors = new WeakSet<GatehouseError>();
 
 /** Returns true if the error is a statement of the node or a lack of a response. Every other error is proved. */
-export function isNodesWord(error: GatehouseError): boolean {
-  return nodesWords.has(error);
+export function isFromNode(error: GatehouseError): boolean {
+  return nodeErrors.has(error);
 }

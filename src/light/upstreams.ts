@@ -6,10 +6,10 @@ import { ProofError, type ProofFlaw } from "../../client/src/proof/proof-error.j
 import { answerProved } from "../../client/src/proof/reads.js";
 import type { ProofSession } from "../../client/src/proof/session.js";
 import type { Logger } from "../base/logging/log.js";
-import { askOver, isNodesWord, type StartRead } from "./upstream.js";
+import { createStartRead, isFromNode, type StartRead } from "./upstream.js";
 
 /** Duration in milliseconds of the penalty for a lying and for a failing node. */
-const leftForMs = { lying: 600_000, failing: 5_000 };
+const penaltyMs = { lying: 600_000, failing: 5_000 };
 
 /** Flaws of a node that lags or has a wrong clock. Any other flaw means that the response was forged. */
 const late: ReadonlySet<ProofFlaw> = new Set<ProofFlaw>(["age", "rollback"]);
@@ -17,12 +17,12 @@ const late: ReadonlySet<ProofFlaw> = new Set<ProofFlaw>(["age", "rollback"]);
 /**
  * Errors without a usable response, in addition to transient ones: the read timed out, or the responder is not a node.
  */
-const noAnswer: ReadonlySet<FailureReason> = new Set<FailureReason>(["DEADLINE_EXCEEDED", "UNSPECIFIED"]);
+const noResponse: ReadonlySet<FailureReason> = new Set<FailureReason>(["DEADLINE_EXCEEDED", "UNSPECIFIED"]);
 
 interface Upstream {
   readonly url: string;
   readonly startRead: StartRead;
-  leftUntilMs: number;
+  penalizedUntilMs: number;
   isLying: boolean;
 }
 
@@ -42,22 +42,22 @@ export interface Upstreams {
    * Returns the first proved response.
    *
    * @throws GatehouseError for a proved absence, or from the first node that rejected the request; ProofError fork with
-   *   evidence; ProofError unprovable; NobodyProves.
+   *   evidence; ProofError unprovable; NoProof.
    */
-  answer<I extends DescMessage, O extends DescMessage>(
+  read<I extends DescMessage, O extends DescMessage>(
     method: DescMethod & { readonly input: I; readonly output: O },
     request: MessageInitShape<I>,
   ): Promise<MessageShape<O>>;
 }
 
 /** Error if no node currently returns a proof. */
-export class NobodyProves extends Error {}
+export class NoProof extends Error {}
 
 /** Creates the reader of these nodes. */
 export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps): Upstreams {
   const upstreams = urls.map((url): Upstream => ({
-    ...{ url, startRead: askOver(url, {}, timeoutMs) },
-    ...{ leftUntilMs: 0, isLying: false },
+    ...{ url, startRead: createStartRead(url, {}, timeoutMs) },
+    ...{ penalizedUntilMs: 0, isLying: false },
   }));
 
   /**
@@ -65,15 +65,15 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
    */
   function inOrder(): Upstream[] {
     const now = Date.now();
-    const isLeft = ({ leftUntilMs }: Upstream): boolean => leftUntilMs > now;
-    const asked = upstreams.filter((one) => !isLeft(one));
-    return [...asked, ...upstreams.filter((one) => isLeft(one) && !one.isLying)];
+    const isPenalized = ({ penalizedUntilMs }: Upstream): boolean => penalizedUntilMs > now;
+    const preferred = upstreams.filter((one) => !isPenalized(one));
+    return [...preferred, ...upstreams.filter((one) => isPenalized(one) && !one.isLying)];
   }
 
-  function leave(upstream: Upstream, why: keyof typeof leftForMs, { message }: Error): void {
+  function penalize(upstream: Upstream, why: keyof typeof penaltyMs, { message }: Error): void {
     upstream.isLying = why === "lying";
-    upstream.leftUntilMs = Date.now() + leftForMs[why];
-    const fields = { subsystem: "light", node: upstream.url, seconds: leftForMs[why] / 1000 };
+    upstream.penalizedUntilMs = Date.now() + penaltyMs[why];
+    const fields = { subsystem: "light", node: upstream.url, seconds: penaltyMs[why] / 1000 };
     if (upstream.isLying) {
       log.error(fields, `${upstream.url} sent a false proof and is not queried for now: ${message}`);
     } else {
@@ -90,13 +90,13 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
       throw error;
     }
     if (!(error instanceof ProofError)) {
-      if (!isNodesWord(error)) {
+      if (!isFromNode(error)) {
         throw error;
       }
-      if (!isTransient(error) && !noAnswer.has(error.reason)) {
+      if (!isTransient(error) && !noResponse.has(error.reason)) {
         return error;
       }
-      leave(upstream, "failing", error);
+      penalize(upstream, "failing", error);
       return undefined;
     }
     if (error.flaw === "fork") {
@@ -106,18 +106,18 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
     if (error.flaw === "unprovable") {
       return error;
     }
-    leave(upstream, late.has(error.flaw) ? "failing" : "lying", error);
+    penalize(upstream, late.has(error.flaw) ? "failing" : "lying", error);
     return undefined;
   }
 
   return {
-    async answer(method, request) {
+    async read(method, request) {
       let refusal: GatehouseError | undefined;
       for (const upstream of inOrder()) {
         try {
-          const answer = await answerProved(method, request, session.sourceOf(upstream.startRead()));
-          upstream.leftUntilMs = 0;
-          return answer;
+          const response = await answerProved(method, request, session.sourceOf(upstream.startRead()));
+          upstream.penalizedUntilMs = 0;
+          return response;
         } catch (error) {
           const rejection = judge(upstream, error);
           refusal ??= rejection;
@@ -125,7 +125,7 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
       }
       throw (
         refusal ??
-        new NobodyProves("None of this light node's upstream nodes responds with a proof; see its log for the reasons.")
+        new NoProof("None of this light node's upstream nodes responds with a proof; see its log for the reasons.")
       );
     },
   };

@@ -49,7 +49,7 @@ export interface Sources {
 
 interface MempoolStats {
   readonly bytes: number;
-  readonly largestOrigin: number;
+  readonly largestSource: number;
   readonly refused: Readonly<Record<string, number>>;
 }
 
@@ -119,7 +119,7 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
     "gatehouse_mempool_largest_origin_ratio",
     "Largest ratio of the mempool's capacity used by one address, 0 to 1; NaN on a read-only node.",
     [],
-    ({ mempool }) => mempool?.stats().largestOrigin ?? NaN,
+    ({ mempool }) => mempool?.stats().largestSource ?? NaN,
   ),
   counter(
     "gatehouse_mempool_refused_total",

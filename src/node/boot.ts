@@ -21,7 +21,7 @@ import type { NodeCore } from "./lifecycle/core.js";
 import { createNodeEdge } from "./serving/edge.js";
 import { watchStore } from "./chain/damage.js";
 import { loadIdentity, openNodeDatabase } from "./data/database.js";
-import { DatabaseAwayError, untilDatabaseAnswers } from "./lifecycle/database-wait.js";
+import { DatabaseUnavailableError, untilDatabaseResponds } from "./lifecycle/database-wait.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { watchForks } from "./network/forks.js";
 import { startHeadSigner } from "./chain/head-signer.js";
@@ -48,13 +48,13 @@ import { startDataVerifier } from "./data/data-verifier.js";
 const reportedElsewhere = "Another process runs it, and has not reported it to the control service yet.";
 
 /** Initial values of a boot. */
-export interface BootBeginning {
+export interface BootInput {
   readonly core: NodeCore;
   /** Writer lease that was acquired for this node in advance; undefined if the node acquires a lease itself. */
   readonly acquiredLease: HeldLease | undefined;
 }
 
-export const bootTable = BootTable.of<BootBeginning>()
+export const bootTable = BootTable.of<BootInput>()
   .part({
     name: "certificate",
     needs: ["core"],
@@ -124,7 +124,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "identity",
     needs: ["core", "database"],
     provides: ["key"],
-    run: async ({ core, database }) => ({ key: await untilDatabaseAnswers(core, () => loadIdentity(core, database)) }),
+    run: async ({ core, database }) => ({ key: await untilDatabaseResponds(core, () => loadIdentity(core, database)) }),
   })
   .part({
     name: "lease",
@@ -145,7 +145,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     async run({ core, store }) {
       const { role, dataDir, genesisFile } = core.config;
       const file = role === "writer" ? await readGenesisFile(findFile(dataDir, genesisFile, "genesis")) : undefined;
-      return { genesis: await untilDatabaseAnswers(core, () => adoptGenesis(store, file)) };
+      return { genesis: await untilDatabaseResponds(core, () => adoptGenesis(store, file)) };
     },
   })
   .step({
@@ -153,7 +153,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     needs: ["core", "database", "store", "genesis", "chainHealth"],
     provides: ["head", "joining"],
     // A chain that fails verification can still be inspected. Without the database, nothing is known about the chain.
-    whenFailed: (error) => (error instanceof DatabaseAwayError ? "end" : "go on"),
+    whenFailed: (error) => (error instanceof DatabaseUnavailableError ? "end" : "go on"),
     notPossible: ({ genesis }) =>
       genesis === undefined ? "There is no genesis block yet; start the node with --genesis FILE." : undefined,
     async run({ core, database, store, genesis, chainHealth }): Promise<{
@@ -161,7 +161,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       readonly joining: SnapshotSyncStatus;
     }> {
       try {
-        return await untilDatabaseAnswers(core, async () => {
+        return await untilDatabaseResponds(core, async () => {
           const isUnderWay = (await readSync(database.read)) !== undefined;
           return {
             head: isUnderWay ? undefined : await verifyStoredChain(store, genesis!),

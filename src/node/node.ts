@@ -7,7 +7,7 @@ import { codename, version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
 import type { HeldLease } from "../chain/writer/writer-lease-store.js";
 import type { Config } from "../config/config.js";
-import { explainTrouble } from "../db/open.js";
+import { explainError } from "../db/open.js";
 import type { NodeApplication } from "../express/application.js";
 import type { OverloadLimits } from "../edge/overload.js";
 import type { ProcessErrors } from "../health/process-errors.js";
@@ -122,7 +122,7 @@ export async function startNode(
     signal: lifecycle.signal,
   });
   let booted: Booted | undefined;
-  onReload?.(() => core.bus.emit("reloadAsked", undefined));
+  onReload?.(() => core.bus.emit("reloadRequested", undefined));
   signal?.addEventListener("abort", beginStop);
   try {
     if (signal?.aborted === true) {
@@ -169,7 +169,7 @@ function toStartError({ databaseUrl }: Config, error: unknown): StartError {
     return error;
   }
   const isAway = isDatabaseError(error) && !isDatabaseCorruption(error);
-  const { message } = isAway ? explainTrouble(databaseUrl, error) : { message: errorMessage(error) };
+  const { message } = isAway ? explainError(databaseUrl, error) : { message: errorMessage(error) };
   return new StartError(message, { cause: error });
 }
 

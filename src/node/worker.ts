@@ -35,7 +35,7 @@ import { limitsOf, createPublicEdge, startTraces } from "./serving/edge.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { createNodeEvents } from "./serving/event-service.js";
 import { startHeadSigner } from "./chain/head-signer.js";
-import { untilDatabaseAnswers } from "./lifecycle/database-wait.js";
+import { untilDatabaseResponds } from "./lifecycle/database-wait.js";
 import { createNodeHistory } from "./serving/history.js";
 import { createSnapshotSyncStatus } from "./chain/snapshot-sync-status.js";
 import { createPublicServer, drainedOnce } from "./serving/listeners.js";
@@ -86,7 +86,7 @@ export async function startWorker(
   await server.listen(address);
   onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
   reportToNode(core, edge, channel);
-  let hearHead: (signed: Uint8Array) => void = () => undefined;
+  let receiveHead: (signed: Uint8Array) => void = () => undefined;
 
   return {
     side: {
@@ -94,7 +94,7 @@ export async function startWorker(
         traces = await startTraces(core, booted);
         booted.history.forEach((point) => history.history.add(point));
         const read = await readNodeData(core, booted);
-        hearHead = takeHeads(core, read.heads, booted.headStatement);
+        receiveHead = acceptHeads(core, read.heads, booted.headStatement);
         facts.know(read);
         provide(createWorkerServices(core, { ...read, early, forward, booted }));
         open();
@@ -108,18 +108,18 @@ export async function startWorker(
       edgeStats: () => edge.stats(),
       requests: async () => (await requests?.counts()) ?? [],
       usage: (usage) => edge.receiveUsage(usage),
-      block: () => bus.emit("blockTold", undefined),
-      headStated: (signed) => hearHead(signed),
+      block: () => bus.emit("blockReported", undefined),
+      headStated: (signed) => receiveHead(signed),
       rejected: (rejection) => bus.emit("transactionRejected", rejection),
       historyTaken: (point) => history.history.add(point),
-      reload: () => bus.emit("reloadAsked", undefined),
+      reload: () => bus.emit("reloadRequested", undefined),
     },
   };
 }
 
 /** Opens the node's database, and follows the blocks there. */
 async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
-  const database = await untilDatabaseAnswers(core, () => openDatabase(core.config.databaseUrl));
+  const database = await untilDatabaseResponds(core, () => openDatabase(core.config.databaseUrl));
   core.onShutdown("the database", () => database.close());
   const stored: ChainStore<State> = createChainStore(database, stateIn, undefined);
   const store = watchStore(stored, core.damage);
@@ -191,13 +191,13 @@ function withPlainErrors(fields: object): object {
  * Accepts signed heads of the latest block. A signed head that arrives before its block is retained until the block is
  * found.
  */
-function takeHeads(
+function acceptHeads(
   { bus }: Pick<NodeCore, "bus">,
   heads: Pick<HeadStatements, "accept">,
   first: Uint8Array | undefined,
 ): (signed: Uint8Array) => void {
   let waiting: SignedHead | undefined;
-  function tryToTake(): void {
+  function tryToAccept(): void {
     if (waiting !== undefined) {
       try {
         heads.accept(waiting);
@@ -207,15 +207,15 @@ function takeHeads(
       }
     }
   }
-  const hear = (signed: Uint8Array): void => {
+  const receive = (signed: Uint8Array): void => {
     waiting = fromBinary(SignedHeadSchema, signed);
-    tryToTake();
+    tryToAccept();
   };
-  bus.on("headFound", tryToTake);
+  bus.on("headFound", tryToAccept);
   if (first !== undefined) {
-    hear(first);
+    receive(first);
   }
-  return hear;
+  return receive;
 }
 
 function forwardOver(channel: IpcChannel<NodeHandlers>): Forward {
@@ -292,15 +292,15 @@ function reportToNode(
       channel.notify("usage", usage);
     }
   }, shareEveryMs);
-  const tellVitals = (): void => {
+  const reportVitals = (): void => {
     const { user, system } = process.cpuUsage();
     const cpuSeconds = (user + system) / 1e6;
     channel.notify("vitals", { residentBytes: process.memoryUsage.rss(), cpuSeconds });
   };
-  tellVitals();
-  const looks = setInterval(tellVitals, vitalsEveryMs);
+  reportVitals();
+  const vitalsTimer = setInterval(reportVitals, vitalsEveryMs);
   onShutdown("the reports to the node", () => {
     clearInterval(shares);
-    clearInterval(looks);
+    clearInterval(vitalsTimer);
   });
 }

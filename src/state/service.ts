@@ -19,7 +19,7 @@ import { type Proof, provePaths } from "../tree/prove.js";
 import { provenBlocks, type StateTree } from "./state-tree.js";
 
 /** Requested parts of a program. */
-export type WantedParts = Pick<GetProofRequest, "fields" | "withDocument" | "withMetadata">;
+export type RequestedParts = Pick<GetProofRequest, "fields" | "withDocument" | "withMetadata">;
 
 /** Current content of a program, for its proof. */
 export interface ProgramReading {
@@ -43,7 +43,7 @@ export interface ProvenBlock {
 export interface StateReads {
   readonly tree: StateTree;
   /** Returns a program; undefined if no program was ever created at this address. */
-  readonly program: (address: string, wanted: WantedParts) => Promise<ProgramReading | undefined>;
+  readonly program: (address: string, requested: RequestedParts) => Promise<ProgramReading | undefined>;
   readonly nullifier: (
     hash: string,
   ) => Promise<{ readonly blockNumber: bigint; readonly transactionHash: string } | undefined>;
@@ -54,7 +54,7 @@ export interface StateReads {
 
 export interface StateServiceDeps extends StateReads {
   /** Returns the latest block with its signed head, if there is one; undefined if there is no block. */
-  readonly newest: () => (ProvenBlock & { readonly head: SignedHead | undefined }) | undefined;
+  readonly latest: () => (ProvenBlock & { readonly head: SignedHead | undefined }) | undefined;
   /** Returns a stored block. */
   readonly block: (number: bigint) => Promise<ProvenBlock | undefined>;
 }
@@ -69,19 +69,19 @@ type ProofResponse = Literal<MessageInitShape<typeof GetProofResponseSchema>>;
 export function createStateService(deps: StateServiceDeps): Implementation<typeof StateService> {
   return {
     async getProof(request, call) {
-      const wanted = readRequest(request);
+      const requested = readRequest(request);
       for (let tried = 0; tried < tries; tried++) {
-        const before = deps.newest();
+        const before = deps.latest();
         const block = await findBlock(deps, request.block);
-        const proofs = await findProofs(deps, block, wanted, {
-          isNewest: () => block.number === deps.newest()?.number,
+        const proofs = await findProofs(deps, block, requested, {
+          isLatest: () => block.number === deps.latest()?.number,
           mayRead: (program) => program.checkReadable(call.caller.identity),
         });
         if (proofs !== undefined) {
           return { header: block.header, signature: block.signature, head: block.head, ...proofs };
         }
         // No block was applied since the last attempt, so the stored state contradicts the signed root.
-        if (deps.newest()?.number === before?.number && tried > 1) {
+        if (deps.latest()?.number === before?.number && tried > 1) {
           throw new CorruptionError("The state does not lead to the root in the header of its block.");
         }
       }
@@ -91,14 +91,14 @@ export function createStateService(deps: StateServiceDeps): Implementation<typeo
 }
 
 /** Validated request. */
-export interface Wanted extends WantedParts {
+export interface RequestedItems extends RequestedParts {
   readonly address: string | undefined;
   readonly nullifiers: readonly string[];
   readonly senders: readonly string[];
   readonly withCommitments: boolean;
 }
 
-function readRequest(request: GetProofRequest): Wanted {
+function readRequest(request: GetProofRequest): RequestedItems {
   const { storageAddress: address, fields, withDocument, withMetadata, nullifiers, senders, withCommitments } = request;
   if (fields.length + nullifiers.length + senders.length > maxNames) {
     throw new RpcError(
@@ -121,19 +121,19 @@ async function findBlock(
   deps: StateServiceDeps,
   number: bigint | undefined,
 ): Promise<ProvenBlock & Partial<Pick<ProofResponse, "head">>> {
-  const newest = deps.newest();
-  if (newest === undefined) {
+  const latest = deps.latest();
+  if (latest === undefined) {
     throw new RpcError("STATE_NOT_READY", "The node has no chain yet.");
   }
-  if (number === undefined || number === latestBlock || number === newest.number) {
-    return newest;
+  if (number === undefined || number === latestBlock || number === latest.number) {
+    return latest;
   }
-  const isProven = number < newest.number && number > newest.number - BigInt(provenBlocks);
+  const isProven = number < latest.number && number > latest.number - BigInt(provenBlocks);
   const block = isProven ? await deps.block(number) : undefined;
   if (block === undefined) {
     throw new RpcError(
       "NOT_FOUND",
-      `The state is proven after each of the last ${provenBlocks} blocks, up to ${newest.number}; block ${number} is not one of them.`,
+      `The state is proven after each of the last ${provenBlocks} blocks, up to ${latest.number}; block ${number} is not one of them.`,
     );
   }
   return block;
@@ -145,7 +145,7 @@ interface Item {
   /** Hash of the current value; undefined if there is no value. */
   readonly valueHash: Uint8Array | undefined;
   /** Adds the proof to the response. */
-  readonly put: (answer: MutableAnswer, path: Path, state: Known) => void;
+  readonly put: (response: MutableResponse, path: Path, state: Known) => void;
 }
 
 /** Value in the response: the current value, the hash of an older value, or none. */
@@ -157,7 +157,7 @@ type Known =
 type Path = Pick<Proof, "siblings" | "other">;
 
 /** Response with proofs, under construction. */
-type MutableAnswer = { -readonly [name in "program" | "commitments"]?: ProofResponse[name] } & {
+type MutableResponse = { -readonly [name in "program" | "commitments"]?: ProofResponse[name] } & {
   readonly nullifiers: NonNullable<ProofResponse["nullifiers"]>[number][];
   readonly senders: NonNullable<ProofResponse["senders"]>[number][];
 };
@@ -167,7 +167,7 @@ export interface ProofRules {
   /**
    * Returns true if the block is still the latest one, so that no value is newer. Called after the values were read.
    */
-  readonly isNewest: () => boolean;
+  readonly isLatest: () => boolean;
   /** Throws if the caller may not read the program. */
   readonly mayRead: (program: ProgramReading) => void;
 }
@@ -179,25 +179,25 @@ export interface ProofRules {
 export async function findProofs(
   reads: StateReads,
   block: Pick<ProvenBlock, "number" | "stateRoot">,
-  wanted: Wanted,
-  { isNewest, mayRead }: ProofRules,
-): Promise<MutableAnswer | undefined> {
-  const items = await Promise.all(itemsOf(reads, wanted, mayRead));
+  requested: RequestedItems,
+  { isLatest, mayRead }: ProofRules,
+): Promise<MutableResponse | undefined> {
+  const items = await Promise.all(itemsOf(reads, requested, mayRead));
   const proofs = await provePaths(
     reads.tree.pagesAfter(block.number),
     items.map(({ key }) => key),
   );
-  const answer: MutableAnswer = { nullifiers: [], senders: [] };
-  const mayHaveChanged = !isNewest();
+  const response: MutableResponse = { nullifiers: [], senders: [] };
+  const mayHaveChanged = !isLatest();
   for (const [i, item] of items.entries()) {
     const proof = proofs[i]!;
     const known = compare(item.valueHash, proof.valueHash, mayHaveChanged);
     if (known === undefined || !leadsTo(block.stateRoot, treeHashes, item.key, proof.valueHash, proof)) {
       return undefined;
     }
-    item.put(answer, { siblings: proof.siblings, other: proof.other }, known);
+    item.put(response, { siblings: proof.siblings, other: proof.other }, known);
   }
-  return answer;
+  return response;
 }
 
 function compare(
@@ -214,10 +214,10 @@ function compare(
   return then === undefined ? { case: undefined } : { case: "valueHash", value: then };
 }
 
-function itemsOf(reads: StateReads, wanted: Wanted, mayRead: ProofRules["mayRead"]): Promise<Item>[] {
-  const { address, nullifiers, senders, withCommitments } = wanted;
+function itemsOf(reads: StateReads, requested: RequestedItems, mayRead: ProofRules["mayRead"]): Promise<Item>[] {
+  const { address, nullifiers, senders, withCommitments } = requested;
   return [
-    ...(address === undefined ? [] : [programItem(reads, address, wanted, mayRead)]),
+    ...(address === undefined ? [] : [programItem(reads, address, requested, mayRead)]),
     ...nullifiers.map((hash) => nullifierItem(reads, hash)),
     ...senders.map((sender) => senderItem(reads, sender)),
     ...(withCommitments ? [commitmentsItem(reads)] : []),
@@ -227,19 +227,19 @@ function itemsOf(reads: StateReads, wanted: Wanted, mayRead: ProofRules["mayRead
 async function programItem(
   { program }: StateReads,
   storageAddress: string,
-  wanted: WantedParts,
+  requested: RequestedParts,
   mayRead: ProofRules["mayRead"],
 ): Promise<Item> {
-  const found = await program(storageAddress, wanted);
+  const found = await program(storageAddress, requested);
   if (found !== undefined) {
     mayRead(found);
   }
   return {
     key: stateHashes.programKey(storageAddress),
     valueHash: found?.valueHash,
-    put(answer, path, known) {
+    put(response, path, known) {
       const state = known.case === "now" ? { case: "program" as const, value: found!.state } : known;
-      answer.program = { storageAddress, path, state };
+      response.program = { storageAddress, path, state };
     },
   };
 }
@@ -249,8 +249,8 @@ async function nullifierItem({ nullifier }: StateReads, nullifierHash: string): 
   return {
     key: stateHashes.nullifierKey(fromHex32(nullifierHash)),
     valueHash: use && stateHashes.nullifier(use.blockNumber, fromHex32(use.transactionHash)),
-    put: (answer, path, known) =>
-      void answer.nullifiers.push({ nullifierHash, path, ...(known.case === "now" ? use : {}) }),
+    put: (response, path, known) =>
+      void response.nullifiers.push({ nullifierHash, path, ...(known.case === "now" ? use : {}) }),
   };
 }
 
@@ -259,9 +259,9 @@ async function senderItem({ lastNonce }: StateReads, address: string): Promise<I
   return {
     key: stateHashes.senderKey(fromHex32(address)),
     valueHash: nonce === undefined ? undefined : stateHashes.sender(nonce),
-    put(answer, path, known) {
+    put(response, path, known) {
       const state = known.case === "now" ? { case: "nonce" as const, value: nonce! } : known;
-      answer.senders.push({ address, path, state });
+      response.senders.push({ address, path, state });
     },
   };
 }
@@ -271,9 +271,9 @@ async function commitmentsItem({ commitments }: StateReads): Promise<Item> {
   return {
     key: stateHashes.commitmentsKey(),
     valueHash: tree && stateHashes.commitments(fromHex32(tree.root), tree.leafCount),
-    put(answer, path, known) {
+    put(response, path, known) {
       const state = known.case === "now" ? { case: "tree" as const, value: tree! } : known;
-      answer.commitments = { path, state };
+      response.commitments = { path, state };
     },
   };
 }

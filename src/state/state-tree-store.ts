@@ -17,7 +17,7 @@ export function createStateTreeChanges(db: Queries): StateTreeChanges {
   const store = createPageStore(db, tree);
   const { list } = db.dialect;
 
-  const keepPages = db.prepare(
+  const storePages = db.prepare(
     `INSERT INTO tree_undo (path, block_number, page, row_hash)
       SELECT ${list.text}, CAST(? AS bigint), p.page, p.row_hash
       FROM ${list.table} LEFT JOIN tree_pages p ON p.tree = '' AND p.path = ${list.text}`,
@@ -26,7 +26,7 @@ export function createStateTreeChanges(db: Queries): StateTreeChanges {
   /** Saves the current pages as those before a block. */
   async function keep(blockNumber: number, paths: readonly PagePath[]): Promise<void> {
     for (const some of inChunks(paths, 1_000)) {
-      await keepPages(blockNumber, JSON.stringify(some));
+      await storePages(blockNumber, JSON.stringify(some));
     }
   }
 

@@ -10,7 +10,7 @@ import { createArrayReads } from "./programs/array-reads.js";
 import { type ReadProgramHistory, toChange } from "./programs/history.js";
 import { requireField, requireObject, requireReadable } from "./programs/read-guards.js";
 import { type ListPage, readPage, toPage } from "./documents/paging.js";
-import type { Field, ProgramEntry, Programs, WholeProgram } from "./programs/programs.js";
+import type { Field, ProgramEntry, Programs, FullProgram } from "./programs/programs.js";
 import { noItem } from "./programs/refusals.js";
 import { valueTypes } from "./documents/value-types.js";
 
@@ -18,9 +18,9 @@ export function createStorageService(
   programs: Programs,
   readHistory: ReadProgramHistory,
 ): Implementation<typeof StorageService> {
-  const programAnswer = memoize(toProgram);
-  const dataAnswer = memoize(toData);
-  const summaryAnswer = memoize(toSummary);
+  const programResponse = memoize(toProgram);
+  const dataResponse = memoize(toData);
+  const summaryResponse = memoize(toSummary);
   const arrays = createArrayReads(programs);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
@@ -31,11 +31,11 @@ export function createStorageService(
 
   return {
     async getProgram({ storageAddress }, call) {
-      return programAnswer(requireReadable(await programs.findWithData(storageAddress), call));
+      return programResponse(requireReadable(await programs.findWithData(storageAddress), call));
     },
 
     async getProgramData({ storageAddress }, call) {
-      return dataAnswer(requireReadable(await programs.findWithData(storageAddress), call));
+      return dataResponse(requireReadable(await programs.findWithData(storageAddress), call));
     },
 
     async listFields({ storageAddress }, call) {
@@ -49,9 +49,9 @@ export function createStorageService(
       return { success: true, storageAddress, field, value, type: valueTypes[type] };
     },
 
-    async getFieldItem({ storageAddress, field, index: asked, fromEnd, withLength }, call) {
-      const array = await (fromEnd ? arrays.readFromEnd : arrays.read)(storageAddress, field, asked, call);
-      const index = fromEnd ? array.length() - 1 - asked : asked;
+    async getFieldItem({ storageAddress, field, index: requested, fromEnd, withLength }, call) {
+      const array = await (fromEnd ? arrays.readFromEnd : arrays.read)(storageAddress, field, requested, call);
+      const index = fromEnd ? array.length() - 1 - requested : requested;
       const value = array.itemAt(index);
       if (value === undefined) {
         throw new RpcError(...noItem(array.length()));
@@ -84,20 +84,22 @@ export function createStorageService(
     },
 
     async listProgramsByOwner({ owner, ...page }, { caller }) {
-      const list = (asked: ListPage): Promise<ProgramEntry[]> => programs.listByOwner(owner, caller.identity, asked);
+      const list = (requested: ListPage): Promise<ProgramEntry[]> =>
+        programs.listByOwner(owner, caller.identity, requested);
       const { entries, ...next } = await readPage(toPage(page), list);
-      return { success: true, programs: entries.map(summaryAnswer), count: entries.length, ...next };
+      return { success: true, programs: entries.map(summaryResponse), count: entries.length, ...next };
     },
 
     async searchPrograms({ query, exact, ...page }, { caller }) {
-      const list = (asked: ListPage): Promise<ProgramEntry[]> => programs.search(query, exact, caller.identity, asked);
+      const list = (requested: ListPage): Promise<ProgramEntry[]> =>
+        programs.search(query, exact, caller.identity, requested);
       const { entries, ...next } = await readPage(toPage(page), list);
-      return { success: true, query, programs: entries.map(summaryAnswer), count: entries.length, ...next };
+      return { success: true, query, programs: entries.map(summaryResponse), count: entries.length, ...next };
     },
   };
 }
 
-function toProgram({ record, data }: WholeProgram) {
+function toProgram({ record, data }: FullProgram) {
   return {
     success: true,
     storageAddress: record.address,
@@ -114,7 +116,7 @@ function toProgram({ record, data }: WholeProgram) {
   };
 }
 
-function toData({ record, data }: WholeProgram) {
+function toData({ record, data }: FullProgram) {
   return { success: true, storageAddress: record.address, data };
 }
 

@@ -41,7 +41,7 @@ export interface ChangedTree {
 export async function changeTree(load: LoadPages, changes: readonly LeafChange[]): Promise<ChangedTree> {
   const sorted = sortLeaves(changes);
   const loadSoon = changes.length > fewChanges ? load : await loadAhead(load, changes);
-  const changing: Changing = { pages: await loadTouched(loadSoon, sorted), changed: new Map() };
+  const changing: Changing = { pages: await loadChanged(loadSoon, sorted), changed: new Map() };
   return { root: treeNodes.hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
 }
 
@@ -112,7 +112,7 @@ interface Changing {
 }
 
 /** Loads all pages above the changed leaves, with one request for each level. */
-async function loadTouched(load: LoadPages, sorted: readonly LeafChange[]): Promise<Map<PagePath, TreePage>> {
+async function loadChanged(load: LoadPages, sorted: readonly LeafChange[]): Promise<Map<PagePath, TreePage>> {
   const pages = new Map<PagePath, TreePage>();
   let reached: readonly (readonly [PagePath, readonly LeafChange[]])[] = [["", sorted]];
   while (reached.length > 0) {
@@ -121,7 +121,7 @@ async function loadTouched(load: LoadPages, sorted: readonly LeafChange[]): Prom
     for (const [path, changes] of reached) {
       const bytes = stored.get(path);
       if (bytes === undefined) {
-        needNoPage(path);
+        requireNoPage(path);
         continue;
       }
       const page = decodeTreePage(bytes);
@@ -141,7 +141,7 @@ async function loadTouched(load: LoadPages, sorted: readonly LeafChange[]): Prom
  *
  * @throws RangeError if any other page is missing.
  */
-export function needNoPage(path: PagePath): void {
+export function requireNoPage(path: PagePath): void {
   if (path !== "") {
     throw new RangeError(`Page ${path} of a tree is missing.`);
   }
@@ -162,9 +162,9 @@ function changePage(path: PagePath, changes: readonly LeafChange[], changing: Ch
       : pageOf(mergeLeaves(before?.leaves ?? [], changes), path, changing);
   const node = nodeOf(page, path);
   // A page above stores a single leaf in its own slot. The root page stays as long as the tree has a leaf.
-  const isKept = isPage(node) || (path === "" && node !== undefined);
-  if (isKept || before !== undefined) {
-    changing.changed.set(path, isKept ? encodeTreePage(page) : undefined);
+  const isStored = isPage(node) || (path === "" && node !== undefined);
+  if (isStored || before !== undefined) {
+    changing.changed.set(path, isStored ? encodeTreePage(page) : undefined);
   }
   return node;
 }
@@ -199,19 +199,19 @@ function mergeLeaves(before: readonly Leaf[], changes: readonly LeafChange[]): L
   for (const leaf of before) {
     let order = -1;
     while (next < changes.length && (order = Buffer.compare(changes[next]!.key, leaf.key)) < 0) {
-      keep(leaves, changes[next++]!);
+      addLeaf(leaves, changes[next++]!);
     }
     if (next < changes.length && order === 0) {
-      keep(leaves, changes[next++]!);
+      addLeaf(leaves, changes[next++]!);
     } else {
       leaves.push(leaf);
     }
   }
-  changes.slice(next).forEach((change) => keep(leaves, change));
+  changes.slice(next).forEach((change) => addLeaf(leaves, change));
   return leaves;
 }
 
-function keep(leaves: Leaf[], { key, valueHash }: LeafChange): void {
+function addLeaf(leaves: Leaf[], { key, valueHash }: LeafChange): void {
   if (valueHash !== undefined) {
     leaves.push({ key, valueHash });
   }

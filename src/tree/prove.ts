@@ -1,5 +1,5 @@
 /** Creates proofs that a tree contains a key, or that it does not. */
-import { isPage, loadAhead, type LoadPages, needNoPage } from "./change.js";
+import { isPage, loadAhead, type LoadPages, requireNoPage } from "./change.js";
 import { bitOf, isSame } from "./hashes.js";
 import { treeNodes } from "./node-hashes.js";
 import { halvesOf, isLeaf, type TreeNode } from "./nodes.js";
@@ -31,10 +31,10 @@ async function proveKey(load: LoadPages, key: Uint8Array): Promise<Proof> {
   for (let path: PagePath = ""; ; path = pathBelow(path, slotOf(key, path))) {
     const bytes = (await load([path])).get(path);
     if (bytes === undefined) {
-      needNoPage(path);
+      requireNoPage(path);
       return proofOf(key, siblings, undefined);
     }
-    const end = walkPage(decodeTreePage(bytes), path, key, siblings);
+    const end = descendPage(decodeTreePage(bytes), path, key, siblings);
     if (!isPage(end)) {
       return proofOf(key, siblings, end as Leaf | undefined);
     }
@@ -44,7 +44,7 @@ async function proveKey(load: LoadPages, key: Uint8Array): Promise<Proof> {
 /** Creates the proof of a key among these leaves, which must be sorted by key. */
 export function proveAmong(leaves: readonly Leaf[], key: Uint8Array): Proof {
   const siblings: Uint8Array[] = [];
-  const end = walkLeaves(leaves, 0, key, siblings);
+  const end = descendLeaves(leaves, 0, key, siblings);
   return proofOf(key, siblings, end);
 }
 
@@ -61,9 +61,9 @@ function proofOf(key: Uint8Array, siblings: readonly Uint8Array[], end: Leaf | u
  * Descends from the top node of a page toward a key and collects sibling hashes. Stops at a leaf, at an empty node or
  * at the page below.
  */
-function walkPage(page: TreePage, path: PagePath, key: Uint8Array, siblings: Uint8Array[]): TreeNode {
+function descendPage(page: TreePage, path: PagePath, key: Uint8Array, siblings: Uint8Array[]): TreeNode {
   if (page.kind === "bucket") {
-    return walkLeaves(page.leaves, path.length * pageLevels, key, siblings);
+    return descendLeaves(page.leaves, path.length * pageLevels, key, siblings);
   }
   const levels = levelsOf(page);
   const slot = slotOf(key, path);
@@ -77,7 +77,12 @@ function walkPage(page: TreePage, path: PagePath, key: Uint8Array, siblings: Uin
   return levels[0]![slot];
 }
 
-function walkLeaves(leaves: readonly Leaf[], depth: number, key: Uint8Array, siblings: Uint8Array[]): Leaf | undefined {
+function descendLeaves(
+  leaves: readonly Leaf[],
+  depth: number,
+  key: Uint8Array,
+  siblings: Uint8Array[],
+): Leaf | undefined {
   let left = leaves;
   for (let at = depth; left.length > 1; at++) {
     const halves = halvesOf(left, at);

@@ -4,13 +4,13 @@ import type { MerkleRoot, MerkleTree, PathSearch } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifiers.js";
 
 /** Limit on the cached paths, of about 5 kB each. */
-const keptPaths = 4_000;
-const keptNullifiers = 20_000;
+const maxPaths = 4_000;
+const maxNullifiers = 20_000;
 
 /** Tree with a cache for the latest root and the paths to it. */
 export interface CachedTree extends MerkleTree {
   /** Called when leaves were added; clears the cache. */
-  grown(): void;
+  invalidatePaths(): void;
 }
 
 /** Adds a cache for reads of the latest root. Reads of older roots always query the tree. */
@@ -18,13 +18,13 @@ export function cacheTree(tree: MerkleTree): CachedTree {
   const root = createReadCache<MerkleRoot>(() => Promise.resolve(tree.root()), 1);
   const paths = createReadCache<PathSearch>(
     (commitment) => Promise.resolve(tree.path(commitment, undefined)),
-    keptPaths,
+    maxPaths,
   );
   return {
     root: () => root.read(""),
     rootAfter: (blockNumber) => tree.rootAfter(blockNumber),
     path: (commitment, under) => (under === undefined ? paths.read(commitment) : tree.path(commitment, under)),
-    grown() {
+    invalidatePaths() {
       root.forget();
       paths.forget();
     },
@@ -41,6 +41,6 @@ export interface CachedNullifiers extends Nullifiers {
 
 /** Adds a cache for reads of nullifiers. */
 export function cacheNullifiers(nullifiers: Nullifiers): CachedNullifiers {
-  const cache = createReadCache<NullifierSearch>((hash) => Promise.resolve(nullifiers.find(hash)), keptNullifiers);
+  const cache = createReadCache<NullifierSearch>((hash) => Promise.resolve(nullifiers.find(hash)), maxNullifiers);
   return { find: (hash) => cache.read(hash), spent: (hash) => cache.forget(hash) };
 }

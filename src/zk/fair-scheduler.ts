@@ -4,12 +4,12 @@
 const maxWaiting = 256;
 const maxWaitingOfOne = 16;
 
-export interface TurnsDeps<Task, Result> {
+export interface SchedulerDeps<Task, Result> {
   readonly run: (task: Task) => Promise<Result>;
   /** Maximum number of tasks that run at the same time. */
   readonly atOnce: number;
   /** Returns true if the tasks of this requester wait until no other requester has tasks. */
-  readonly isLast: (askedBy: string) => boolean;
+  readonly isLast: (requester: string) => boolean;
   /** Creates the error for a task that exceeds the limits. */
   readonly refuse: () => Error;
 }
@@ -19,9 +19,9 @@ export interface FairScheduler<Task, Result> {
   /**
    * Runs a task when its turn comes. If a task of the same name is waiting or running, returns the result of that task.
    *
-   * @param askedBy the requester; undefined for an urgent task, which runs first and is never rejected by the limits.
+   * @param requester the requester; undefined for an urgent task, which runs first and is never rejected by the limits.
    */
-  take(name: string, task: Task, askedBy: string | undefined): Promise<Result>;
+  schedule(name: string, task: Task, requester: string | undefined): Promise<Result>;
 }
 
 interface Piece<Task, Result> {
@@ -31,36 +31,36 @@ interface Piece<Task, Result> {
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
   /** Requester in whose queue the task waits; undefined if the task is urgent or running. */
-  askedBy: string | undefined;
+  requester: string | undefined;
 }
 
 function createPiece<Task, Result>(name: string, task: Task): Piece<Task, Result> {
   let resolve!: Piece<Task, Result>["resolve"];
   let reject!: Piece<Task, Result>["reject"];
   const result = new Promise<Result>((...settle) => ([resolve, reject] = settle));
-  return { name, task, result, resolve, reject, askedBy: undefined };
+  return { name, task, result, resolve, reject, requester: undefined };
 }
 
 /** Creates the queues of waiting tasks: one for urgent tasks, and one for each requester. */
-function createQueues<One extends { askedBy: string | undefined }>(isLast: (askedBy: string) => boolean) {
+function createQueues<One extends { requester: string | undefined }>(isLast: (requester: string) => boolean) {
   const urgent: One[] = [];
   /** Queues by requester, in the order of their turns. No queue is empty. */
   const queues = new Map<string, One[]>();
   let waiting = 0;
 
-  const lengthOf = (askedBy: string): number => queues.get(askedBy)?.length ?? 0;
+  const lengthOf = (requester: string): number => queues.get(requester)?.length ?? 0;
 
   /** Returns a number that grows with the waiting time of the requester's next task. */
-  const waitOf = (askedBy: string): number => lengthOf(askedBy) + (isLast(askedBy) ? maxWaiting : 0);
+  const waitOf = (requester: string): number => lengthOf(requester) + (isLast(requester) ? maxWaiting : 0);
 
   /** Removes a task from the queue of its requester. */
   function remove(piece: One): void {
-    const queue = queues.get(piece.askedBy!)!;
+    const queue = queues.get(piece.requester!)!;
     queue.splice(queue.indexOf(piece), 1);
     if (queue.length === 0) {
-      queues.delete(piece.askedBy!);
+      queues.delete(piece.requester!);
     }
-    piece.askedBy = undefined;
+    piece.requester = undefined;
     waiting--;
   }
 
@@ -71,13 +71,13 @@ function createQueues<One extends { askedBy: string | undefined }>(isLast: (aske
     /** Returns the number of waiting tasks that are not urgent. */
     waiting: () => waiting,
 
-    add(piece: One, askedBy: string | undefined): void {
-      piece.askedBy = askedBy;
-      if (askedBy === undefined) {
+    add(piece: One, requester: string | undefined): void {
+      piece.requester = requester;
+      if (requester === undefined) {
         urgent.push(piece);
         return;
       }
-      queues.set(askedBy, [...(queues.get(askedBy) ?? []), piece]);
+      queues.set(requester, [...(queues.get(requester) ?? []), piece]);
       waiting++;
     },
 
@@ -87,24 +87,24 @@ function createQueues<One extends { askedBy: string | undefined }>(isLast: (aske
       if (first !== undefined || waiting === 0) {
         return first;
       }
-      const askers = [...queues.keys()];
-      const askedBy = askers.find((one) => !isLast(one)) ?? askers[0]!;
-      const queue = queues.get(askedBy)!;
+      const requesters = [...queues.keys()];
+      const requester = requesters.find((one) => !isLast(one)) ?? requesters[0]!;
+      const queue = queues.get(requester)!;
       const piece = queue[0]!;
       remove(piece);
       if (queue.length > 0) {
-        queues.delete(askedBy);
-        queues.set(askedBy, queue);
+        queues.delete(requester);
+        queues.set(requester, queue);
       }
       return piece;
     },
 
     /**
      * Returns the latest task of the requester with the longest wait, if that wait would still exceed the wait of a new
-     * task by `askedBy`; otherwise undefined.
+     * task by `requester`; otherwise undefined.
      */
-    surplus(askedBy: string): One | undefined {
-      let longest = { wait: waitOf(askedBy) + 1, queue: undefined as One[] | undefined };
+    surplus(requester: string): One | undefined {
+      let longest = { wait: waitOf(requester) + 1, queue: undefined as One[] | undefined };
       for (const [one, queue] of queues) {
         const wait = waitOf(one);
         if (wait > longest.wait) {
@@ -116,18 +116,18 @@ function createQueues<One extends { askedBy: string | undefined }>(isLast: (aske
   };
 }
 
-export function createFairScheduler<Task, Result>(deps: TurnsDeps<Task, Result>): FairScheduler<Task, Result> {
+export function createFairScheduler<Task, Result>(deps: SchedulerDeps<Task, Result>): FairScheduler<Task, Result> {
   const { run, atOnce, isLast, refuse } = deps;
   const pieces = new Map<string, Piece<Task, Result>>();
   const queues = createQueues<Piece<Task, Result>>(isLast);
   let underWay = 0;
 
-  function makeRoom(askedBy: string): void {
-    if (queues.lengthOf(askedBy) >= maxWaitingOfOne) {
+  function makeCapacity(requester: string): void {
+    if (queues.lengthOf(requester) >= maxWaitingOfOne) {
       throw refuse();
     }
     if (queues.waiting() >= maxWaiting) {
-      const piece = queues.surplus(askedBy);
+      const piece = queues.surplus(requester);
       if (piece === undefined) {
         throw refuse();
       }
@@ -155,24 +155,24 @@ export function createFairScheduler<Task, Result>(deps: TurnsDeps<Task, Result>)
   }
 
   return {
-    async take(name, task, askedBy) {
+    async schedule(name, task, requester) {
       let piece = pieces.get(name);
       if (piece === undefined) {
-        if (askedBy !== undefined) {
-          makeRoom(askedBy);
+        if (requester !== undefined) {
+          makeCapacity(requester);
         }
         piece = createPiece(name, task);
         pieces.set(name, piece);
-        queues.add(piece, askedBy);
+        queues.add(piece, requester);
         start();
       } else if (
-        piece.askedBy !== undefined &&
-        (askedBy === undefined || queues.waitOf(askedBy) + 1 < queues.waitOf(piece.askedBy))
+        piece.requester !== undefined &&
+        (requester === undefined || queues.waitOf(requester) + 1 < queues.waitOf(piece.requester))
       ) {
         // Moves the task to the requester that gets it sooner. Otherwise, others who know a task could delay it by
         // requesting it first.
         queues.remove(piece);
-        queues.add(piece, askedBy);
+        queues.add(piece, requester);
       }
       return await piece.result;
     },

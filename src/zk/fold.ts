@@ -54,14 +54,14 @@ export type FoldAll = (tasks: readonly FoldTask[]) => Promise<readonly (readonly
  * @param leafCount number of existing leaves; the new leaves follow them.
  * @param peaks for each level with an odd number of complete nodes, the last of these.
  */
-export async function growTree(
+export async function appendToTree(
   leafCount: number,
   leaves: readonly bigint[],
   peaks: Peaks,
   foldAll: FoldAll,
 ): Promise<NodeRun[]> {
-  const whole: NodeRun = { level: 0, position: leafCount, hashes: leaves };
-  const chunks = splitRun(whole, 2 ** chunkLevels);
+  const complete: NodeRun = { level: 0, position: leafCount, hashes: leaves };
+  const chunks = splitRun(complete, 2 ** chunkLevels);
   // Only the first chunk can follow existing nodes of its subtree. The other chunks start at the boundary of a subtree.
   const lower = await foldAll(chunks.map((run) => ({ run, top: chunkLevels, peaks })));
   const subtrees = lower.flatMap((runs) => runs.at(-1)!.hashes);
@@ -70,7 +70,7 @@ export async function growTree(
     subtrees.length === 0
       ? []
       : fold({ run: { level: chunkLevels, position, hashes: subtrees }, top: treeDepth, peaks });
-  return [whole, ...lower.flat(), ...upper].filter(({ hashes }) => hashes.length > 0);
+  return [complete, ...lower.flat(), ...upper].filter(({ hashes }) => hashes.length > 0);
 }
 
 function splitRun({ level, position, hashes }: NodeRun, size: number): NodeRun[] {

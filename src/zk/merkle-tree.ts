@@ -4,7 +4,7 @@
  * them once, and startup rebuilds nothing.
  */
 import { CorruptionError } from "../base/errors/corruption.js";
-import { edgeOf, type FoldAll, growTree, type NodeRun, type Peaks, peaksAfter } from "./fold.js";
+import { edgeOf, type FoldAll, appendToTree, type NodeRun, type Peaks, peaksAfter } from "./fold.js";
 import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 
 /** Root with the block that created it. Hashes are 0x and 64 lowercase hex digits. */
@@ -51,7 +51,7 @@ export const knownMinutes = 10;
 export const maxLeaves = 2 ** treeDepth;
 
 /** Number and time of a block. */
-export interface BlockMoment {
+export interface BlockPosition {
   readonly number: bigint;
   /** Time in the block's header. */
   readonly timeMs: number;
@@ -64,7 +64,7 @@ export interface BlockMoment {
 export interface NewRoot {
   readonly root: string;
   /** Block that creates the root. */
-  readonly block: BlockMoment;
+  readonly block: BlockPosition;
   readonly leafCount: number;
   readonly edge: readonly bigint[];
 }
@@ -72,15 +72,15 @@ export interface NewRoot {
 /** Tree as seen and changed by blocks. */
 export interface TreeChanges {
   /** Prefetches which of these commitments are in the tree. */
-  expect(commitments: readonly string[]): Promise<void>;
+  prefetch(commitments: readonly string[]): Promise<void>;
   /** Returns true if a commitment was in the tree before the block. */
   has(commitment: string): Promise<boolean>;
   /**
    * Returns true if a root was current after one of the {@link knownBlocks} blocks before this one. Roots that were
    * current at any time within {@link knownMinutes} minutes before this block's time count as well.
    */
-  isKnownRoot(root: string, block: BlockMoment): Promise<boolean>;
-  newest(): Promise<MerkleRoot>;
+  isKnownRoot(root: string, block: BlockPosition): Promise<boolean>;
+  latest(): Promise<MerkleRoot>;
   /** Returns, for each level with an odd number of complete nodes, the last of these. */
   peaks(leafCount: number): Promise<Peaks>;
   /** Stores complete nodes. The first run must contain the leaves. */
@@ -93,26 +93,26 @@ export interface TreeChanges {
  * Appends leaves that are not in the tree yet, and returns the new root.
  *
  * @param block block that adds the leaves.
- * @param newest the latest root, if the caller has it.
+ * @param latest the latest root, if the caller has it.
  * @throws CorruptionError if the stored nodes do not lead to the latest root.
  */
 export async function appendLeaves(
   tree: TreeChanges,
-  { leaves, block, foldAll }: { leaves: readonly bigint[]; block: BlockMoment; foldAll: FoldAll },
-  newest?: MerkleRoot,
+  { leaves, block, foldAll }: { leaves: readonly bigint[]; block: BlockPosition; foldAll: FoldAll },
+  latest?: MerkleRoot,
 ): Promise<Pick<MerkleRoot, "root" | "leafCount">> {
-  const { leafCount: before, root: rootBefore } = newest ?? (await tree.newest());
+  const { leafCount: before, root: rootBefore } = latest ?? (await tree.latest());
   const peaks = await tree.peaks(before);
   if (rootOf(before, peaks) !== rootBefore) {
     throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its latest root.");
   }
-  const runs = await growTree(before, leaves, peaks, foldAll);
+  const runs = await appendToTree(before, leaves, peaks, foldAll);
   await tree.insertNodes(runs);
   const leafCount = before + leaves.length;
   const after = peaksAfter(leafCount, peaks, runs);
   const edge = edgeOf(leafCount, after);
   const root = rootOfEdge(edge, after);
-  newestWorkedOut = { leafCount, peaks: after, root };
+  latestComputed = { leafCount, peaks: after, root };
   const above = edge.slice(1, treeDepth).map((node) => node ?? 0n);
   await tree.insertRoot({ root, block, leafCount, edge: above });
   return { root, leafCount };
@@ -122,16 +122,18 @@ export async function appendLeaves(
  * Root computed last, with its inputs. The next block usually checks this root first. The inputs are compared, so the
  * root stays valid if this block is rolled back.
  */
-let newestWorkedOut: { readonly leafCount: number; readonly peaks: Peaks; readonly root: string } | undefined;
+let latestComputed: { readonly leafCount: number; readonly peaks: Peaks; readonly root: string } | undefined;
 
 /** Computes the root over a number of leaves. Returns an empty string if a peak is missing. */
 export function rootOf(leafCount: number, peaks: Peaks): string {
   const levels = Array.from({ length: treeDepth + 1 }, (_, level) => level);
-  if (newestWorkedOut?.leafCount === leafCount && levels.every((at) => newestWorkedOut!.peaks[at] === peaks[at])) {
-    return newestWorkedOut.root;
+  if (latestComputed?.leafCount === leafCount && levels.every((at) => latestComputed!.peaks[at] === peaks[at])) {
+    return latestComputed.root;
   }
-  const isWhole = levels.every((level) => Math.floor(leafCount / 2 ** level) % 2 === 0 || peaks[level] !== undefined);
-  return isWhole ? rootOfEdge(edgeOf(leafCount, peaks), peaks) : "";
+  const isComplete = levels.every(
+    (level) => Math.floor(leafCount / 2 ** level) % 2 === 0 || peaks[level] !== undefined,
+  );
+  return isComplete ? rootOfEdge(edgeOf(leafCount, peaks), peaks) : "";
 }
 
 function rootOfEdge(edge: readonly (bigint | undefined)[], peaks: Peaks): string {

@@ -36,7 +36,7 @@ export function createNullifierChanges(staged: WriteBuffer): NullifierChanges {
     check: checkNullifier,
   });
   return {
-    expect: (hashes) => nullifiers.prefetch(hashes),
+    prefetch: (hashes) => nullifiers.prefetch(hashes),
     find: async (hash) => ({ hash, use: useOf(await nullifiers.get(hash)) }),
     insert(hash, { blockNumber, transactionHash }) {
       const row = { hash, block_number: Number(blockNumber), transaction_hash: transactionHash };

@@ -19,6 +19,6 @@ export interface Nullifiers {
 /** Spent nullifiers as seen and changed by blocks. */
 export interface NullifierChanges extends Nullifiers {
   /** Prefetches these nullifiers. */
-  expect(hashes: readonly string[]): Promise<void>;
+  prefetch(hashes: readonly string[]): Promise<void>;
   insert(hash: string, use: NullifierUse): void;
 }

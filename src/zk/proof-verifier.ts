@@ -18,15 +18,15 @@ export interface ProofVerifier {
   /**
    * Returns true if a proof is valid for these public signals.
    *
-   * @param askedBy the requester, such as an address or a sender; undefined for a block, which never waits for
+   * @param requester the requester, such as an address or a sender; undefined for a block, which never waits for
    * requesters.
    * @throws RpcError OVERLOADED if too many proofs wait (never for a block), or if the worker thread ended.
    */
-  readonly verify: (proof: Groth16Proof, signals: readonly bigint[], askedBy: string | undefined) => Promise<boolean>;
+  readonly verify: (proof: Groth16Proof, signals: readonly bigint[], requester: string | undefined) => Promise<boolean>;
 }
 
 /** Limit on the cached results, so that a proof verified for a transaction is not verified again for its block. */
-const keptVerdicts = 10_000;
+const maxVerdicts = 10_000;
 /** Time in milliseconds for which the sender of an invalid proof is served last. */
 const suspectMs = 60_000;
 const maxSuspects = 10_000;
@@ -36,21 +36,21 @@ export function createProofVerifier(
   workerPool: Pick<ZkThreads, "verify" | "threads">,
   key: VerificationKey,
 ): ProofVerifier {
-  const verdicts = createLruCache<boolean>(keptVerdicts);
+  const verdicts = createLruCache<boolean>(maxVerdicts);
   const suspects = createLruCache<true>(maxSuspects, suspectMs);
-  const turns = createFairScheduler<Task, boolean>({
+  const scheduler = createFairScheduler<Task, boolean>({
     run: (task) =>
       workerPool.verify(task).catch(() => {
         // An invalid proof is a result; an error means that the thread ended.
         throw new RpcError("OVERLOADED", "The proof could not be verified now; try again in 5 s.", 5);
       }),
     atOnce: workerPool.threads,
-    isLast: (askedBy) => suspects.has(askedBy),
+    isLast: (requester) => suspects.has(requester),
     refuse: () => new RpcError("OVERLOADED", "Too many proofs wait to be verified; try again in 5 s.", 5),
   });
 
   return {
-    async verify({ a, b, c }, signals, askedBy) {
+    async verify({ a, b, c }, signals, requester) {
       const parts = [a, b, c];
       if (parts.some(({ length }, i) => length !== proofBytes[i])) {
         return false;
@@ -60,11 +60,11 @@ export function createProofVerifier(
       const name = hash.update(signals.map(toHex).join("")).digest("hex");
       let verdict = verdicts.get(name);
       if (verdict === undefined) {
-        verdict = await turns.take(name, { key, proof: { a, b, c }, signals }, askedBy);
+        verdict = await scheduler.schedule(name, { key, proof: { a, b, c }, signals }, requester);
         verdicts.set(name, verdict);
       }
-      if (!verdict && askedBy !== undefined) {
-        suspects.set(askedBy, true);
+      if (!verdict && requester !== undefined) {
+        suspects.set(requester, true);
       }
       return verdict;
     },

@@ -19,13 +19,13 @@ const missing = {
 } as const;
 
 export function createZkService({ tree, nullifiers }: ZkServiceDeps): Implementation<typeof ZkService> {
-  const rootAnswer = memoize(({ root, blockNumber, leafCount }: MerkleRoot) => ({
+  const rootResponse = memoize(({ root, blockNumber, leafCount }: MerkleRoot) => ({
     rootHash: root,
     blockNumber,
     leafCount,
   }));
-  const pathAnswer = memoize(toProof);
-  const nullifierAnswer = memoize(({ hash, use }: NullifierSearch) => ({
+  const pathResponse = memoize(toProof);
+  const nullifierResponse = memoize(({ hash, use }: NullifierSearch) => ({
     used: use !== undefined,
     nullifierHash: hash,
     ...use,
@@ -40,7 +40,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceDeps): Implementa
           `Roots are known after each of the last ${knownBlocks} blocks, and after those of the last ${knownMinutes} minutes; block ${block} is not one of them.`,
         );
       }
-      return rootAnswer(found);
+      return rootResponse(found);
     },
 
     async getMerkleProof({ commitment, root }) {
@@ -48,11 +48,11 @@ export function createZkService({ tree, nullifiers }: ZkServiceDeps): Implementa
       if (search.missing !== undefined) {
         throw new RpcError("NOT_FOUND", missing[search.missing]);
       }
-      return pathAnswer(search);
+      return pathResponse(search);
     },
 
     async getNullifier({ nullifierHash }) {
-      return nullifierAnswer(await nullifiers.find(nullifierHash));
+      return nullifierResponse(await nullifiers.find(nullifierHash));
     },
   };
 }

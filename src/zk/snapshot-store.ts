@@ -7,13 +7,13 @@ import { bulkInsert } from "../db/rows/bulk-insert.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
 import type { Leaf } from "../tree/path.js";
 import { nullifierLeaf } from "../tree/state-leaves.js";
-import { edgeOf, type FoldAll, growTree, type NodeRun, peaksAfter } from "./fold.js";
-import { type BlockMoment, rootOf, type TreeChanges } from "./merkle-tree.js";
+import { edgeOf, type FoldAll, appendToTree, type NodeRun, peaksAfter } from "./fold.js";
+import { type BlockPosition, rootOf, type TreeChanges } from "./merkle-tree.js";
 import { emptyNodes, fieldOrder, hashPair, toHex, treeDepth } from "./poseidon.js";
 import {
   checkRoot,
   createTreeChanges,
-  newestBlock,
+  latestBlock,
   nodeId,
   oldestKnownAt,
   rootColumns,
@@ -98,7 +98,7 @@ export async function importNullifiers(db: Queries, nullifiers: readonly Snapsho
 export async function exportCommitmentTree(db: Queries): Promise<CommitmentTree> {
   const roots = await db.rows<RootRow>((sql) =>
     sql.raw(
-      `SELECT ${rootColumns} FROM merkle_roots WHERE block_number >= ${oldestKnownAt(db.dialect, newestBlock)} ORDER BY block_number`,
+      `SELECT ${rootColumns} FROM merkle_roots WHERE block_number >= ${oldestKnownAt(db.dialect, latestBlock)} ORDER BY block_number`,
     ),
   );
   roots.forEach(checkRoot);
@@ -163,7 +163,7 @@ export interface LeavesPart {
   /** Returns the block of a number, and the root in its header. */
   readonly momentOf: (
     blockNumber: bigint,
-  ) => Promise<{ readonly block: BlockMoment; readonly root: string | undefined }>;
+  ) => Promise<{ readonly block: BlockPosition; readonly root: string | undefined }>;
   readonly foldAll: FoldAll;
 }
 
@@ -211,7 +211,7 @@ async function appendPart(changes: TreeChanges, leaves: readonly bigint[], { tre
   let peaks = await changes.peaks(from);
   let count = from;
   for (const stop of [...stops.sort((a, b) => a - b), end]) {
-    const runs = await growTree(count, leaves.slice(count - from, stop - from), peaks, foldAll);
+    const runs = await appendToTree(count, leaves.slice(count - from, stop - from), peaks, foldAll);
     all.push(runs);
     peaks = peaksAfter(stop, peaks, runs);
     count = stop;
@@ -248,7 +248,7 @@ export async function areRootsKnown(
     return false;
   }
   const [oldest] = await db.rows<{ oldest: number }>((sql) =>
-    sql.raw(`SELECT ${oldestKnownAt(db.dialect, newestBlock)} AS oldest`),
+    sql.raw(`SELECT ${oldestKnownAt(db.dialect, latestBlock)} AS oldest`),
   );
   const since = await rootsSince(first);
   return BigInt(oldest!.oldest) >= first && since.every((number) => stored.includes(number));

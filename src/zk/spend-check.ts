@@ -3,7 +3,7 @@ import type { SpendNullifier } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { hex32 } from "../base/crypto/hash.js";
 import { RpcError } from "../rpc/errors.js";
 import type { VerificationKey } from "./groth16.js";
-import { type BlockMoment, knownBlocks, knownMinutes, type TreeChanges } from "./merkle-tree.js";
+import { type BlockPosition, knownBlocks, knownMinutes, type TreeChanges } from "./merkle-tree.js";
 import { createProofVerifier, type ProofVerifier } from "./proof-verifier.js";
 import type { Nullifiers } from "./nullifiers.js";
 import { readElement } from "./field-element.js";
@@ -12,11 +12,11 @@ import type { ZkThreads } from "./worker-pool.js";
 /** Sender and block of a spend. */
 export interface SpendContext {
   readonly sender: string;
-  readonly block: BlockMoment;
+  readonly block: BlockPosition;
   /**
    * Requester in the queue of proofs; undefined for a block that is built or applied, which never waits for requesters.
    */
-  readonly askedBy: string | undefined;
+  readonly requester: string | undefined;
 }
 
 /** State that a spend is checked against. */
@@ -47,7 +47,7 @@ export function createSpendCheck({ workerPool, verificationKey, authorities }: S
     { verify }: ProofVerifier,
     { tree }: SpendState,
     { nullifierHash, root, proof }: SpendNullifier,
-    { block, askedBy }: SpendContext,
+    { block, requester }: SpendContext,
   ): Promise<void> {
     const signals = [readElement("A nullifier hash", nullifierHash), readElement("A root", root)];
     if (proof === undefined) {
@@ -59,7 +59,7 @@ export function createSpendCheck({ workerPool, verificationKey, authorities }: S
         `The proof's root was current neither after one of the last ${knownBlocks} blocks nor within the last ${knownMinutes} minutes.`,
       );
     }
-    if (!(await verify(proof, signals, askedBy))) {
+    if (!(await verify(proof, signals, requester))) {
       throw new RpcError("INVALID_PROOF", "The proof is not valid for this nullifier and root.");
     }
   }

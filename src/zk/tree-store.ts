@@ -8,7 +8,7 @@ import type { Dialect } from "../db/queries/dialects.js";
 import { hashRootRow, type RootColumns } from "../db/rows/row-hashes.js";
 import { rootOfPath } from "./fold.js";
 import {
-  type BlockMoment,
+  type BlockPosition,
   knownBlocks,
   knownMinutes,
   type MerklePath,
@@ -20,7 +20,7 @@ import { emptyNodes, hashPair, toHex, treeDepth } from "./poseidon.js";
 
 const hashBytes = 32;
 /** Limit on the cached hashes of pairs of children, of about 300 bytes each. A hash takes 40 µs, and a path has 20. */
-const keptPairs = 8_192;
+const maxPairs = 8_192;
 /** Lowest level of which hashes are cached. Below it, two paths rarely share a node. */
 const pairsMeetAt = 7;
 /** Number of ids reserved for each level. A node's id is its level times this number, plus its position. */
@@ -30,36 +30,36 @@ const knownMs = knownMinutes * 60_000;
 export const nodeId = (level: number, position: number): number => level * levelSize + position;
 
 /** SQL for the number and the time of the latest block. */
-export const newestBlock = {
+export const latestBlock = {
   number: "(SELECT max(number) FROM blocks)",
   timeMs: "(SELECT timestamp_ms FROM blocks ORDER BY number DESC LIMIT 1)",
 };
 
 /** SQL for the number and the time of a given block, with a parameter for each. */
-const givenBlock: typeof newestBlock = { number: "CAST(? AS bigint)", timeMs: "CAST(? AS bigint)" };
+const givenBlock: typeof latestBlock = { number: "CAST(? AS bigint)", timeMs: "CAST(? AS bigint)" };
 
 /**
  * Returns SQL for the block of the oldest known root. A root is current until the next root. The oldest known root is
  * therefore the older of two: the root after the first of the last {@link knownBlocks} blocks, or the root at the start
  * of the last {@link knownMinutes} minutes.
  *
- * @param newest SQL for the latest block. Its number appears before its time, so parameters must have this order.
+ * @param latest SQL for the latest block. Its number appears before its time, so parameters must have this order.
  */
-export function oldestKnownAt({ greater, lesser }: Dialect, newest: typeof newestBlock): string {
-  const firstBlock = greater(`${newest.number} - ${knownBlocks - 1}`, "0");
+export function oldestKnownAt({ greater, lesser }: Dialect, latest: typeof latestBlock): string {
+  const firstBlock = greater(`${latest.number} - ${knownBlocks - 1}`, "0");
   const byBlocks = `(SELECT max(block_number) FROM merkle_roots WHERE block_number <= ${firstBlock})`;
-  const byTime = `(SELECT block_number FROM merkle_roots WHERE timestamp_ms < ${newest.timeMs} - ${knownMs}
+  const byTime = `(SELECT block_number FROM merkle_roots WHERE timestamp_ms < ${latest.timeMs} - ${knownMs}
     ORDER BY timestamp_ms DESC, block_number DESC LIMIT 1)`;
   return lesser(byBlocks, `coalesce(${byTime}, 0)`);
 }
 
 /** Returns the parameters of {@link givenBlock}. */
-const valuesOf = ({ number, timeMs }: BlockMoment): [number, number] => [Number(number), timeMs];
+const valuesOf = ({ number, timeMs }: BlockPosition): [number, number] => [Number(number), timeMs];
 
 export type RootRow = RootColumns & { readonly edge: Buffer; readonly row_hash: string };
 
 export const rootColumns = "block_number, root, timestamp_ms, leaf_count, edge, row_hash";
-const newestRoot = `SELECT ${rootColumns} FROM merkle_roots ORDER BY block_number DESC LIMIT 1`;
+const latestRoot = `SELECT ${rootColumns} FROM merkle_roots ORDER BY block_number DESC LIMIT 1`;
 const insertedRootColumns = {
   ...({ block_number: "integer", root: "text", timestamp_ms: "integer", leaf_count: "integer" } as const),
   ...({ edge: "bytes", row_hash: "text" } as const),
@@ -79,12 +79,12 @@ export function createTreeStore(db: Queries): MerkleTree {
   // Computed at startup, so that no request for a path waits for the hash to be compiled.
   const emptySiblings = emptyNodes().slice(0, treeDepth).map(toHex);
   const hash = createPairHash();
-  const newest = prepare<RootRow>(newestRoot);
+  const latest = prepare<RootRow>(latestRoot);
   const after = prepare<RootRow>(
     `SELECT ${rootColumns} FROM merkle_roots
-      WHERE block_number <= ? AND CAST(? AS bigint) <= ${newestBlock.number}
-        AND (CAST(? AS bigint) > ${newestBlock.number} - ${knownBlocks}
-          OR (SELECT timestamp_ms FROM blocks WHERE number = CAST(? AS bigint) + 1) >= ${newestBlock.timeMs} - ${knownMs})
+      WHERE block_number <= ? AND CAST(? AS bigint) <= ${latestBlock.number}
+        AND (CAST(? AS bigint) > ${latestBlock.number} - ${knownBlocks}
+          OR (SELECT timestamp_ms FROM blocks WHERE number = CAST(? AS bigint) + 1) >= ${latestBlock.timeMs} - ${knownMs})
       ORDER BY block_number DESC LIMIT 1`,
   );
   const levels = Array.from({ length: treeDepth }, (_, level) => `(${level})`).join(", ");
@@ -99,13 +99,13 @@ export function createTreeStore(db: Queries): MerkleTree {
       LEFT JOIN merkle_roots r ON r.block_number = CASE WHEN k.value ->> 1 = ''
         THEN (SELECT max(block_number) FROM merkle_roots)
         ELSE (SELECT block_number FROM merkle_roots
-          WHERE root = k.value ->> 1 AND block_number >= ${oldestKnownAt(dialect, newestBlock)}) END`,
+          WHERE root = k.value ->> 1 AND block_number >= ${oldestKnownAt(dialect, latestBlock)}) END`,
     // All paths of a batch are verified in one tick of the event loop, at 40 µs for each hash.
     { maxKeys: 16 },
   );
   return {
     async root() {
-      const [row] = await newest();
+      const [row] = await latest();
       return toRoot(row!);
     },
 
@@ -146,7 +146,7 @@ export function createTreeChanges(db: Queries): TreeChanges {
   const { dialect } = db;
   /** Prefetched commitments: true if the commitment was in the tree before the block. */
   const expected = new Map<string, boolean>();
-  const findNewest = db.prepare<RootRow>(newestRoot);
+  const findLatest = db.prepare<RootRow>(latestRoot);
   const findNodes = db.prepare<{ id: number; hash: Buffer }>(
     `SELECT n.id, n.hash FROM ${dialect.list.table}
       CROSS JOIN merkle_nodes AS n WHERE n.id = CAST(${dialect.list.text} AS bigint)`,
@@ -157,7 +157,7 @@ export function createTreeChanges(db: Queries): TreeChanges {
   );
 
   return {
-    async expect(commitments) {
+    async prefetch(commitments) {
       const found = await findCommitments(db, commitments);
       commitments.forEach((commitment) => expected.set(commitment, found.has(commitment)));
     },
@@ -168,8 +168,8 @@ export function createTreeChanges(db: Queries): TreeChanges {
       return (await rootIsKnown(root, ...valuesOf({ number: number - 1n, timeMs }))).length > 0;
     },
 
-    async newest() {
-      const [row] = await findNewest();
+    async latest() {
+      const [row] = await findLatest();
       return toRoot(row!);
     },
 
@@ -243,7 +243,7 @@ export function checkRoot(row: RootRow): RootRow {
 
 /** Creates a function that hashes pairs of children. It caches hashes on the upper levels, which many paths share. */
 function createPairHash(): (left: bigint, right: bigint, level: number) => bigint {
-  const known = createLruCache<bigint>(keptPairs);
+  const known = createLruCache<bigint>(maxPairs);
   return (left, right, level) => {
     if (level < pairsMeetAt) {
       return hashPair(left, right);

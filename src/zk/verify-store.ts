@@ -61,11 +61,11 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
     });
     yield { kind: "roots" as const, done: i + 1, total: rows.length, findings };
   }
-  const newest = rows.at(-1);
-  if (newest === undefined) {
+  const latest = rows.at(-1);
+  if (latest === undefined) {
     return 0;
   }
-  const { leaf_count: leafCount, root } = newest;
+  const { leaf_count: leafCount, root } = latest;
   const findings = await runCheck("the commitment tree", async () => {
     if (rootOf(leafCount, await createTreeChanges(db).peaks(leafCount)) !== root) {
       throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its latest root.");
@@ -158,10 +158,10 @@ function verifyNullifiers(db: Queries, witness: ZkWitness): Verification {
     keyOf: ({ hash }) => hash,
     nameOf: ({ hash }) => `the nullifier ${hash}`,
     async check(row) {
-      const said = BigInt(row.block_number);
+      const recorded = BigInt(row.block_number);
       const block = await witness.blockOf(row.transaction_hash);
-      const isSaid = block === said || (block === undefined && said < (await witness.lowestBlock()));
-      if (row.row_hash !== hashNullifierRow(row) || !isSaid) {
+      const isConfirmed = block === recorded || (block === undefined && recorded < (await witness.lowestBlock()));
+      if (row.row_hash !== hashNullifierRow(row) || !isConfirmed) {
         throw new CorruptionError(`The nullifier ${row.hash} in the database is corrupt.`);
       }
       await witness.checkNullifier(row.hash);

@@ -4,7 +4,7 @@ import { hex32 } from "../base/crypto/hash.js";
 import { RpcError } from "../rpc/errors.js";
 import { costs } from "./cost.js";
 import { readElement } from "./field-element.js";
-import { appendLeaves, type BlockMoment, maxLeaves, type MerkleRoot, type TreeChanges } from "./merkle-tree.js";
+import { appendLeaves, type BlockPosition, maxLeaves, type MerkleRoot, type TreeChanges } from "./merkle-tree.js";
 import type { NullifierChanges } from "./nullifiers.js";
 import { createSpendCheck, type SpendCheckDeps, type SpendContext, type SpendState } from "./spend-check.js";
 import type { ZkThreads } from "./worker-pool.js";
@@ -19,11 +19,11 @@ export interface ZkContext {
  * Context for checking a change before it is in a block: the sender, the earliest block, and the requester in the queue
  * of proofs.
  */
-export type ZkCheckContext = SpendContext & { readonly askedBy: string };
+export type ZkCheckContext = SpendContext & { readonly requester: string };
 
 /** State that operations are checked against. */
 export interface ZkReads extends SpendState {
-  readonly tree: Pick<TreeChanges, "has" | "isKnownRoot" | "newest">;
+  readonly tree: Pick<TreeChanges, "has" | "isKnownRoot" | "latest">;
 }
 
 /** State that blocks change. */
@@ -35,7 +35,7 @@ export interface ZkState {
 /** Changes of one block. */
 export interface ZkBlock {
   /** Prefetches the commitments and nullifiers that the operations name. */
-  expect(operations: readonly ZkOperation[]): Promise<void>;
+  prefetch(operations: readonly ZkOperation[]): Promise<void>;
   /**
    * Applies a change, and returns its cost (./cost.ts). After that, only a rollback of the entire block undoes the
    * change.
@@ -57,45 +57,45 @@ export interface ZkChanges {
    */
   check(operation: ZkOperation, context: ZkCheckContext): Promise<void>;
   /** Starts a block. Its changes are stored with the block. */
-  begin(block: BlockMoment, state: ZkState): ZkBlock;
+  start(block: BlockPosition, state: ZkState): ZkBlock;
 }
 
 export interface ZkChangesDeps extends SpendCheckDeps {
   /** State after the latest block. */
-  readonly newest: ZkReads;
+  readonly latest: ZkReads;
   readonly workerPool: ZkThreads;
 }
 
 export function createZkChanges(deps: ZkChangesDeps): ZkChanges {
-  const { newest, workerPool, verificationKey } = deps;
+  const { latest, workerPool, verificationKey } = deps;
   const checkSpend = createSpendCheck(deps);
 
   return {
     async check({ operation }, context) {
       switch (operation.case) {
         case "addCommitment":
-          await checkCommitment(newest, operation.value.commitment);
-          checkRoom((await newest.tree.newest()).leafCount);
+          await checkCommitment(latest, operation.value.commitment);
+          checkCapacity((await latest.tree.latest()).leafCount);
           return;
         case "spendNullifier":
-          await checkSpend(newest, operation.value, context);
+          await checkSpend(latest, operation.value, context);
           return;
         case undefined:
           throw nothingToDo();
       }
     },
 
-    begin(block, state) {
+    start(block, state) {
       const { tree, nullifiers } = state;
       const leaves = new Map<string, bigint>();
-      let newest: MerkleRoot | undefined;
+      let latest: MerkleRoot | undefined;
       return {
-        async expect(operations) {
+        async prefetch(operations) {
           // Malformed names are rejected later, before they are looked up.
           const named = (which: typeof namedCommitment): string[] =>
             operations.map(which).filter((name) => name !== undefined && hex32.test(name)) as string[];
-          await tree.expect(named(namedCommitment));
-          await nullifiers.expect(named(namedNullifier));
+          await tree.prefetch(named(namedCommitment));
+          await nullifiers.prefetch(named(namedNullifier));
         },
         async apply({ operation }, context) {
           switch (operation.case) {
@@ -105,14 +105,14 @@ export function createZkChanges(deps: ZkChangesDeps): ZkChanges {
               if (leaves.has(commitment)) {
                 throw alreadyThere();
               }
-              newest ??= await tree.newest();
-              checkRoom(newest.leafCount + leaves.size);
+              latest ??= await tree.latest();
+              checkCapacity(latest.leafCount + leaves.size);
               leaves.set(commitment, leaf);
               return costs.leaf;
             }
             case "spendNullifier": {
               const { sender, transactionHash } = context;
-              await checkSpend(state, operation.value, { sender, block, askedBy: undefined });
+              await checkSpend(state, operation.value, { sender, block, requester: undefined });
               nullifiers.insert(operation.value.nullifierHash, { blockNumber: block.number, transactionHash });
               return verificationKey === undefined ? costs.nullifier : costs.proof;
             }
@@ -123,7 +123,7 @@ export function createZkChanges(deps: ZkChangesDeps): ZkChanges {
         finish: async () =>
           leaves.size === 0
             ? undefined
-            : await appendLeaves(tree, { leaves: [...leaves.values()], block, foldAll: workerPool.foldAll }, newest),
+            : await appendLeaves(tree, { leaves: [...leaves.values()], block, foldAll: workerPool.foldAll }, latest),
       };
     },
   };
@@ -138,7 +138,7 @@ function namedNullifier({ operation }: ZkOperation): string | undefined {
 }
 
 /** Checks that the tree has capacity for another leaf. Leaves are never removed, so a rejection is final. */
-function checkRoom(leafCount: number): void {
+function checkCapacity(leafCount: number): void {
   if (leafCount >= maxLeaves) {
     throw new RpcError("INVALID_REQUEST", `The commitment tree is full: it has ${maxLeaves} leaves.`);
   }

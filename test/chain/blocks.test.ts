@@ -59,11 +59,11 @@ for (const engine of engines.names) {
     const hash = await chain.submit(transaction);
     t.is(hash, sha256(transaction.body));
     t.is(await chain.submit(transaction), hash);
-    t.deepEqual(await store.fate(hash), { status: "pending" });
+    t.deepEqual(await store.transactionStatus(hash), { status: "pending" });
     t.is(await store.pendingCount(), 1);
 
     const { block } = await chain.produceBlock(authority);
-    t.deepEqual(await store.fate(hash), { status: "included", blockNumber: 1n });
+    t.deepEqual(await store.transactionStatus(hash), { status: "included", blockNumber: 1n });
     t.is(await store.pendingCount(), 0);
     t.is(chain.head()!.hash, block!.hash);
     t.is(await chain.submit(transaction), hash);
@@ -108,7 +108,10 @@ for (const engine of engines.names) {
     const last = await chain.submit(sign(alice, 3, createPublic("c", "{}")));
     const { block } = await chain.produceBlock(authority);
     t.deepEqual(describeBlock(block!.signed).transactionHashes, [good, last]);
-    t.deepEqual(await store.fate(bad), { status: "rejected", reason: "There is no storage program at this address." });
+    t.deepEqual(await store.transactionStatus(bad), {
+      status: "rejected",
+      reason: "There is no storage program at this address.",
+    });
     t.is(await store.pendingCount(), 0);
     const programs = await database.read.rows<{ name: string }>((sql) =>
       sql("programs").orderBy("name").select("name"),
@@ -156,10 +159,10 @@ for (const engine of engines.names) {
       const hash = await chain.submit(sign(alice, nonce, createPublic("a", "{}")));
       const sealed = chain.produceBlock(authority);
       for (let look = 0; look < 25; look++) {
-        t.not(await store.fate(hash), undefined);
+        t.not(await store.transactionStatus(hash), undefined);
       }
       await sealed;
-      t.is((await store.fate(hash))!.status, "included");
+      t.is((await store.transactionStatus(hash))!.status, "included");
     }
   });
 }

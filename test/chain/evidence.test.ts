@@ -32,7 +32,7 @@ test("evidence is kept once for a key and number, and no more of one key than sa
 test("what was dealt with stays so, in every number of it; what comes later is another fork", async (t) => {
   const { book, found, fork } = openBook();
   fork(5n);
-  book.settle();
+  book.resolve();
   t.deepEqual(book.open(), []);
   fork(5n);
   fork(4n);
@@ -46,7 +46,7 @@ test("what was dealt with stays so, in every number of it; what comes later is a
     return Promise.resolve();
   });
   t.deepEqual(
-    stored.filter(({ isSettled }) => isSettled).map(({ number }) => number),
+    stored.filter(({ isResolved }) => isResolved).map(({ number }) => number),
     [5n, 4n],
   );
   t.deepEqual(numbersOf(openBook(stored).book.open()), ["0xa 6", "0xb 4"]);

@@ -3,7 +3,7 @@ import test from "ava";
 import {
   createVirtualTime,
   inPortions,
-  placesOf,
+  slotsOf,
   selectFair,
   type Waiting,
 } from "../../src/chain/mempool/fair-queue.js";
@@ -21,13 +21,13 @@ function createPool() {
     waiting,
     add(origin: string | undefined, sender: string, nonce: number, sizeBytes = 200): Entry {
       const name = `${origin ?? "own"} ${sender} ${nonce}`;
-      const entry = { name, origin, sender, nonce: BigInt(nonce), sizeBytes, stamp: line.arrive(origin, sender) };
+      const entry = { name, origin, sender, nonce: BigInt(nonce), sizeBytes, startTag: line.arrive(origin, sender) };
       waiting.add(entry);
       return entry;
     },
     leave(entry: Entry, isServed = true): void {
       waiting.delete(entry);
-      line.leave(entry, isServed);
+      line.remove(entry, isServed);
     },
     select: (count: number, bytes = Infinity): Entry[] => selectFair(waiting, line, { count, bytes }),
     line,
@@ -114,7 +114,7 @@ function placeOfHonest(seed: number, origin: string | undefined, sizeOf: (chance
   for (let i = below(200); i > 0; i--) {
     flood();
   }
-  const lanes = [...pool.waiting].map(({ stamp, sender }) => ({ lane: stamp.lane, sender }));
+  const lanes = [...pool.waiting].map(({ startTag, sender }) => ({ lane: startTag.sourceKey, sender }));
   return {
     place: pool.select(Infinity).indexOf(honest),
     origins: new Set(lanes.map(({ lane }) => lane)).size,
@@ -182,7 +182,7 @@ test("a large one is served in the end, though small ones keep coming from other
     flood();
     blocks++;
     // One of four origins, and one of up to eight senders of its own: so much comes before what weighs 326 places.
-    t.true(blocks <= (4 * 8 * placesOf(large)) / 1_000);
+    t.true(blocks <= (4 * 8 * slotsOf(large)) / 1_000);
   }
 });
 

@@ -109,7 +109,9 @@ for (const hasProofs of [false, true]) {
       now += chance.pick([0, 1, 250, 2_000, 60_000, 700_000]);
       await seal(`block ${block}`);
       for (const one of said) {
-        const fate = one.startsWith("0x") ? await agree(sealers, one, ({ store }) => store.fate(one)) : undefined;
+        const fate = one.startsWith("0x")
+          ? await agree(sealers, one, ({ store }) => store.transactionStatus(one))
+          : undefined;
         outcomes[fate?.status ?? "refused"]++;
       }
     }
@@ -119,10 +121,10 @@ for (const hasProofs of [false, true]) {
 
     const honest = hostile.honest();
     const hash = await agree(sealers, "the honest one", (node) => say(node, honest));
-    while ((await sealers[0]!.store.fate(hash))?.status === "pending") {
+    while ((await sealers[0]!.store.transactionStatus(hash))?.status === "pending") {
       await seal("the honest one");
     }
-    t.like(await agree(nodes, "the honest one", ({ store }) => store.fate(hash)), { status: "included" });
+    t.like(await agree(nodes, "the honest one", ({ store }) => store.transactionStatus(hash)), { status: "included" });
     await agree(nodes, "state", ({ database }) => readState(database, hostile));
     t.deepEqual(
       nodes.flatMap(({ unexpected }) => unexpected),

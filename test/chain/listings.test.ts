@@ -2,17 +2,17 @@
 import test from "ava";
 import {
   type ListedTransaction,
-  newestPlace,
+  latestPosition,
   readTransactionPage,
   type TransactionEntry,
-  type TransactionPlace,
+  type TransactionPosition,
 } from "../../src/chain/blocks/listings.js";
 import { RpcError } from "../../src/rpc/errors.js";
 
 /** So many transactions as no test can make blocks of; the caller may read those at these places alone. */
 function pageOf(count: number, readable: ReadonlySet<number>) {
   let asked = 0;
-  const read = (before: TransactionPlace, pageSize: number) =>
+  const read = (before: TransactionPosition, pageSize: number) =>
     readTransactionPage({
       store: {
         transactionEntries(_, { blockNumber }, limit) {
@@ -28,7 +28,7 @@ function pageOf(count: number, readable: ReadonlySet<number>) {
         listedTransactions: (places) => Promise.resolve(places.map((place) => place as ListedTransaction)),
       },
       of: { sender: "somebody" },
-      ...{ before, pageSize, mostBytes: 1_000_000 },
+      ...{ before, pageSize, maxBytes: 1_000_000 },
       filter: (entries) => Promise.resolve(entries.filter(({ blockNumber }) => readable.has(Number(blockNumber)))),
       signal: new AbortController().signal,
     });
@@ -37,7 +37,7 @@ function pageOf(count: number, readable: ReadonlySet<number>) {
 
 test("a look for what may be read ends after 10,000 that may not", async (t) => {
   const { read, asked } = pageOf(1_000_000, new Set([3]));
-  const failure = await t.throwsAsync(read(newestPlace, 50), { instanceOf: RpcError });
+  const failure = await t.throwsAsync(read(latestPosition, 50), { instanceOf: RpcError });
   t.is(failure.reason, "ANSWER_TOO_LARGE");
   t.regex(failure.message, /; add a block_number\.$/);
   t.is(asked(), 10_000);
@@ -45,7 +45,7 @@ test("a look for what may be read ends after 10,000 that may not", async (t) => 
 
 test("a page that ends early goes on after the last that was shown", async (t) => {
   const { read } = pageOf(1_000_000, new Set([999_999, 995_000, 985_000]));
-  const page = await read(newestPlace, 50);
+  const page = await read(latestPosition, 50);
   t.deepEqual(
     page.transactions.map(({ blockNumber }) => blockNumber),
     [999_999n, 995_000n],
@@ -60,6 +60,6 @@ test("a page that ends early goes on after the last that was shown", async (t) =
 
 test("of few transactions all are looked at", async (t) => {
   const { read } = pageOf(1_200, new Set([7]));
-  const { transactions, next } = await read(newestPlace, 50);
+  const { transactions, next } = await read(latestPosition, 50);
   t.deepEqual([transactions.length, next], [1, undefined]);
 });

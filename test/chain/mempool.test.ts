@@ -5,7 +5,7 @@ import { sha256 } from "../../src/base/crypto/hash.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Mempool } from "../../src/chain/mempool/mempool.js";
-import type { Handed } from "../../src/chain/mempool/mempool-intake.js";
+import type { SubmissionSource } from "../../src/chain/mempool/mempool-intake.js";
 import { waitsForEarlierMs } from "../../src/chain/mempool/sender-order.js";
 import type { ChainStore } from "../../src/chain/blocks/store.js";
 import type { Database } from "../../src/db/queries/database.js";
@@ -79,7 +79,7 @@ function createGate() {
   return { promise, open: () => open() };
 }
 
-const from = (address: string, isExempt = false): Handed => ({ origin: { address, isExempt } });
+const from = (address: string, isExempt = false): SubmissionSource => ({ source: { address, isExempt } });
 const program = (key: typeof alice, nonce: number, json = "{}"): Transaction =>
   signTransaction(key, nonce, createPublic(`p${nonce}`, json));
 
@@ -110,9 +110,9 @@ for (const engine of engines.names) {
     const hashes: string[] = [];
     for (let nonce = 1; nonce <= 20; nonce++) {
       hashes.push(await chain.submit(program(bob, nonce), from("192.0.2.1")));
-      t.deepEqual(await mempool.fate(hashes.at(-1)!), { status: "pending" });
+      t.deepEqual(await mempool.transactionStatus(hashes.at(-1)!), { status: "pending" });
     }
-    t.deepEqual(await mempool.fate(first), { status: "pending" });
+    t.deepEqual(await mempool.transactionStatus(first), { status: "pending" });
     t.is(await store.pendingCount(), 21);
     t.is((await mempool.oldestPending(50)).length, 21);
     t.is(mempool.stats().count, 21);
@@ -127,26 +127,30 @@ for (const engine of engines.names) {
     const failing = await start(database, {
       change: (store) => ({
         ...store,
-        mempool: { ...store.mempool, settle: () => Promise.reject(new Error("the process ends here")) },
+        mempool: { ...store.mempool, remove: () => Promise.reject(new Error("the process ends here")) },
       }),
     });
     const transaction = program(alice, 1);
     const good = await failing.chain.submit(transaction);
     const bad = await failing.chain.submit(deletion(alice, 2));
     await failing.chain.produceBlock(authority);
-    t.is((await failing.mempool.fate(good))?.status, "included");
-    t.like(await failing.mempool.fate(bad), {
+    t.is((await failing.mempool.transactionStatus(good))?.status, "included");
+    t.like(await failing.mempool.transactionStatus(bad), {
       status: "rejected",
       reason: "There is no storage program at this address.",
     });
-    t.is((await failing.store.fate(good))?.status, "included", "what is in a block is, whatever the mempool holds");
+    t.is(
+      (await failing.store.transactionStatus(good))?.status,
+      "included",
+      "what is in a block is, whatever the mempool holds",
+    );
     t.is(await failing.store.pendingCount(), 2);
 
     const { chain, mempool, store } = await start(database);
-    t.is((await mempool.fate(good))?.status, "included");
+    t.is((await mempool.transactionStatus(good))?.status, "included");
     t.is(mempool.stats().count, 1);
     t.is((await chain.produceBlock(authority)).block, undefined);
-    t.is((await mempool.fate(bad))?.status, "rejected");
+    t.is((await mempool.transactionStatus(bad))?.status, "rejected");
     t.is(await store.pendingCount(), 0);
     t.is(await chain.submit(transaction), good);
     t.is((await database.read.rows((sql) => sql("transactions"))).length, 1);
@@ -160,8 +164,8 @@ for (const engine of engines.names) {
         ...whole,
         mempool: {
           ...whole.mempool,
-          settle: (settled) =>
-            isBroken ? Promise.reject(new Error("the disk is full")) : whole.mempool.settle(settled),
+          remove: (settled) =>
+            isBroken ? Promise.reject(new Error("the disk is full")) : whole.mempool.remove(settled),
         },
       }),
     });
@@ -185,7 +189,7 @@ for (const engine of engines.names) {
         reason: "INVALID_REQUEST",
         message: "The transaction was rejected: There is no storage program at this address.",
       });
-      t.deepEqual(await mempool.fate(hash), {
+      t.deepEqual(await mempool.transactionStatus(hash), {
         status: "rejected",
         reason: "There is no storage program at this address.",
       });
@@ -206,8 +210,8 @@ for (const engine of engines.names) {
     nowMs += 2_000;
     await mempool.sweep();
     t.is(await store.pendingCount(), 0);
-    const fate = await mempool.fate(hash);
-    t.deepEqual(fate, await store.fate(hash));
+    const fate = await mempool.transactionStatus(hash);
+    t.deepEqual(fate, await store.transactionStatus(hash));
     t.regex(
       fate?.status === "rejected" ? fate.reason : "",
       /^The transaction has expired: it was in no block by 2027-/,
@@ -252,8 +256,8 @@ for (const engine of engines.names) {
       block!.transactions.map(({ hash }) => hash),
       [good],
     );
-    t.is((await mempool.fate(torn))?.status, "rejected");
-    t.is((await mempool.fate(changed))?.status, "rejected");
+    t.is((await mempool.transactionStatus(torn))?.status, "rejected");
+    t.is((await mempool.transactionStatus(changed))?.status, "rejected");
   });
 }
 
@@ -286,7 +290,7 @@ test("a block that comes while its transaction is being taken leaves nothing pen
   open();
   const hash = await submitted;
   t.is(await again, hash);
-  t.is((await mempool.fate(hash))?.status, "included");
+  t.is((await mempool.transactionStatus(hash))?.status, "included");
   t.is(mempool.stats().count, 0);
   t.is(await store.pendingCount(), 0);
 });
@@ -303,7 +307,7 @@ test("an origin has its share, a sender too, and there is room for somebody else
   const honest = await chain.submit(program(bob, 1), from("192.0.2.2"));
   await chain.submit(program(bob, 2), from("192.0.2.1", true));
   t.is(mempool.stats().refused.share, 1);
-  t.is(mempool.stats().largestOrigin, 501 / 10_000);
+  t.is(mempool.stats().largestSource, 501 / 10_000);
   const { block } = await chain.produceBlock(authority);
   // Of fifty senders at one origin and one at another, his is the second.
   t.is(
@@ -589,7 +593,7 @@ for (const engine of engines.names) {
     t.is(status, "rejected");
     await next;
     t.is((await chain.produceBlock(authority)).rejected.size, 0);
-    t.is(await mempool.fate(sha256(early.body)), undefined);
+    t.is(await mempool.transactionStatus(sha256(early.body)), undefined);
     t.is(await store.pendingCount(), 0);
   });
 

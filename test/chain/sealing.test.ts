@@ -85,7 +85,7 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
     unexpected,
     submit: (key: typeof alice, nonce: number, name: string) =>
       chain.submit(signTransaction(key, nonce, createPublic(name, "{}"))),
-    fate: (hash: string) => store.fate(hash),
+    fate: (hash: string) => store.transactionStatus(hash),
   };
 }
 

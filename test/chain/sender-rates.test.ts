@@ -23,30 +23,30 @@ function failureOf(run: () => void): RpcError | undefined {
 test("a sender has its own count, and an origin that of all its senders", (t) => {
   const rates = createSenderRates({ ...none, programs: 3 });
   for (let i = 0; i < 3; i++) {
-    rates.take({ sender: `s${i}`, origin: "a" }, one);
+    rates.count({ sender: `s${i}`, source: "a" }, one);
   }
-  const refused = failureOf(() => rates.take({ sender: "s3", origin: "a" }, one));
+  const refused = failureOf(() => rates.count({ sender: "s3", source: "a" }, one));
   t.like(refused, { reason: "RATE_LIMITED", message: refused!.message });
   t.regex(refused!.message, /^Too many new programs of this address in a minute; try again in \d+ s\.$/);
   t.true(refused!.retryAfterS! > 15 && refused!.retryAfterS! <= 20);
-  rates.take({ sender: "s0", origin: "b" }, one);
-  rates.take({ sender: "s0", origin: "c" }, one);
-  t.regex(failureOf(() => rates.take({ sender: "s0", origin: "d" }, one))!.message, /of this sender/);
+  rates.count({ sender: "s0", source: "b" }, one);
+  rates.count({ sender: "s0", source: "c" }, one);
+  t.regex(failureOf(() => rates.count({ sender: "s0", source: "d" }, one))!.message, /of this sender/);
   // What was refused for the sender is not counted for the address.
   for (let i = 10; i < 13; i++) {
-    rates.take({ sender: `s${i}`, origin: "d" }, one);
+    rates.count({ sender: `s${i}`, source: "d" }, one);
   }
-  rates.take({ sender: "s0", origin: undefined }, { ...none, leaves: 1 });
+  rates.count({ sender: "s0", source: undefined }, { ...none, leaves: 1 });
 });
 
 test("a check counts nothing, 0 is no limit, and the largest transaction passes at the lowest rate", (t) => {
   const rates = createSenderRates({ bytes: 1, programs: 0, leaves: 1 });
-  const writer = { sender: "s", origin: "a" };
+  const writer = { sender: "s", source: "a" };
   for (let i = 0; i < 100; i++) {
     rates.check(writer, { bytes: 1_300_000, programs: 1, leaves: 1 });
-    rates.take(writer, one);
+    rates.count(writer, one);
   }
-  rates.take(writer, { ...none, bytes: 1_300_000 });
+  rates.count(writer, { ...none, bytes: 1_300_000 });
   t.is(failureOf(() => rates.check(writer, { ...none, bytes: 1_300_000 }))?.reason, "RATE_LIMITED");
 });
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ProofError } from "../../client/src/proof/proof-error.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { createProvedReader } from "../../src/light/proved-reader.js";
-import { askOver } from "../../src/light/upstream.js";
+import { createStartRead } from "../../src/light/upstream.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { kindsOfLies, type LyingNode, startLyingNode } from "../helpers/nodes/lying-node.js";
 import { ask } from "../helpers/wire/plain-client.js";
@@ -58,7 +58,7 @@ test.before(async () => {
 
 test("the proof that a reader keeps is the last one that held", async (t) => {
   const faulty = await startLyingNode(t, node.port);
-  const reader = createProvedReader(askOver(faulty.url)(), { genesisHash: testNetwork });
+  const reader = createProvedReader(createStartRead(faulty.url)(), { genesisHash: testNetwork });
   const read = (storageAddress: string) => reader.read(StorageService.method.getProgramData, { storageAddress });
   t.is(await reader.proofFile(), undefined);
   await read(notes);

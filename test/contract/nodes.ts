@@ -77,7 +77,7 @@ async function seedMember(t: Teardown): Promise<string> {
       rejectedMs: blockTimeMs,
       expiresMs: 2 ** 52,
     };
-    await createMempoolStore(database.mempool).settle({ included: [], rejected: [rejection] });
+    await createMempoolStore(database.mempool).remove({ included: [], rejected: [rejection] });
   });
   await writeKey(join(dir, "identity.key"), testKey(1));
   await writeFile(join(dir, "genesis.json"), genesisOf(...authorities));

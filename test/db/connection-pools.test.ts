@@ -5,15 +5,15 @@ import { acquireWithinMs, openConnectionPools } from "../../src/db/queries/conne
 import { DatabaseError } from "../../src/db/queries/database.js";
 import { dialects } from "../../src/db/queries/dialects.js";
 
-const words = {
+const adapter = {
   dialect: dialects.sqlite,
   errorKindOf: () => undefined,
-  ask: () => Promise.reject(new Error("unasked")),
+  send: () => Promise.reject(new Error("unasked")),
 };
 
 function open(prepare: () => Promise<void>) {
   return openConnectionPools({
-    words,
+    adapter,
     settings: {
       client: "sqlite3",
       connection: { filename: ":memory:" },

@@ -57,11 +57,11 @@ test("connections are left when their server is lost, and not for what a query o
   const coded = (code: string): Error => Object.assign(new Error("x"), { code });
   const acquire = Object.assign(new Error("no connection is free"), { name: "KnexTimeoutError" });
   for (const error of [coded("23505"), coded("53300"), coded("57014"), acquire]) {
-    servers.onTrouble(error);
+    servers.onDatabaseError(error);
   }
   t.is(servers.generation(), 0);
   for (const error of [coded("25006"), coded("08006"), coded("57P01"), coded("ECONNRESET"), new Error("terminated")]) {
-    servers.onTrouble(error);
+    servers.onDatabaseError(error);
   }
   t.is(servers.generation(), 5);
 });

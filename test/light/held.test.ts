@@ -8,7 +8,7 @@ import { GetGenesisResponseSchema } from "../../gen/gatehouse/info/v1/info_pb.js
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { createLogging } from "../../src/base/logging/log.js";
 import { startLight } from "../../src/light/light-node.js";
-import { askOver } from "../../src/light/upstream.js";
+import { createStartRead } from "../../src/light/upstream.js";
 import { genesisOf } from "../helpers/chain/genesis.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
@@ -100,7 +100,7 @@ test("the client package reads no more of a response than nodes give", async (t)
 
 test("the calls of one read share its time", async (t) => {
   const node = await startEndless(t, drip);
-  const read = askOver(node.url, {}, 2_000)();
+  const read = createStartRead(node.url, {}, 2_000)();
   const beganMs = Date.now();
   for (let calls = 0; calls < 3; calls++) {
     await t.throwsAsync(read(StateService.method.getProof, {}), { message: "the operation timed out" });

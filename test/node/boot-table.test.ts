@@ -121,7 +121,7 @@ test("a boot that is told to stop waits for no row", async (t) => {
 });
 
 test("the table of a node: every row can have what it needs, and each step has its own name", (t) => {
-  const known = new Set(["core", "taken"]);
+  const known = new Set(["core", "acquiredLease"]);
   for (const { name, needs, provides } of bootTable.rows) {
     for (const need of needs) {
       t.true(known.has(need), `${name} needs ${need}`);

@@ -203,7 +203,7 @@ testPostgres("a reader waits as well, and one server of several is enough", asyn
 
 test("the limit ends the start, with what to do", async (t) => {
   const { createNodeCore } = await import("../../src/node/lifecycle/core.js");
-  const { DatabaseAwayError, untilDatabaseAnswers } = await import("../../src/node/lifecycle/database-wait.js");
+  const { DatabaseUnavailableError, untilDatabaseResponds } = await import("../../src/node/lifecycle/database-wait.js");
   const { createProcessErrors } = await import("../../src/health/process-errors.js");
   const { loadConfig } = await import("../../src/config/config.js");
   const { openDatabase } = await import("../../src/db/open.js");
@@ -213,9 +213,9 @@ test("the limit ends the start, with what to do", async (t) => {
   const core = createNodeCore({ ...given, wake: () => Promise.resolve() }, 1);
   t.teardown(() => core.shutdownHooks.run());
   await t.throwsAsync(
-    untilDatabaseAnswers(core, () => openDatabase(url), 0),
+    untilDatabaseResponds(core, () => openDatabase(url), 0),
     {
-      instanceOf: DatabaseAwayError,
+      instanceOf: DatabaseUnavailableError,
       message:
         "The database 127.0.0.1:9/name cannot be reached (ECONNREFUSED); check that PostgreSQL is running there. The start has waited 0 s for the database.",
     },

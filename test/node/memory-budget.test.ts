@@ -15,8 +15,8 @@ test("from a gigabyte on nothing is bounded more tightly than by itself", (t) =>
 });
 
 test("what a node of 256 MiB holds leaves most of it for what it is at", (t) => {
-  const { exchanges, programsBytes, answerBytes, readershipBytes, eventBytes, checks, proofThreads } = divide(256);
-  const caches = programsBytes + 2 * answerBytes + readershipBytes + eventBytes;
+  const { exchanges, programsBytes, responseBytes, readershipBytes, eventBytes, checks, proofThreads } = divide(256);
+  const caches = programsBytes + 2 * responseBytes + readershipBytes + eventBytes;
   t.true(exchanges.totalBytes + exchanges.extraBytes + caches <= 54 * mib);
   t.is(checks.threads, 1);
   t.is(checks.heapMib, 64);

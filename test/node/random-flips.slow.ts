@@ -44,8 +44,8 @@ function questions(
     asked.set(`block ${number}`, () => store.block(number));
   }
   // How large it is decides on the size of an answer alone.
-  blockHashes.forEach((hash) => asked.set(`block ${hash}`, async () => (await store.weighBlock({ hash }))?.number));
-  transactions.forEach((hash) => asked.set(`transaction ${hash}`, () => store.fate(hash)));
+  blockHashes.forEach((hash) => asked.set(`block ${hash}`, async () => (await store.blockSize({ hash }))?.number));
+  transactions.forEach((hash) => asked.set(`transaction ${hash}`, () => store.transactionStatus(hash)));
   asked.set("head", () => store.head());
   asked.set("nonce", () => store.lastNonce(alice.publicKey));
   for (const address of [small, large, empty]) {

@@ -17,7 +17,7 @@ async function errorWhere(newest: () => bigint): Promise<{ readonly reason: stri
     nullifier: () => Promise.resolve(undefined),
     lastNonce: () => Promise.resolve(undefined),
     commitments: () => Promise.resolve(undefined),
-    newest: () => ({ ...block(), head: undefined }),
+    latest: () => ({ ...block(), head: undefined }),
     block: () => Promise.resolve(undefined),
   });
   const request = create(GetProofRequestSchema, { senders: [`0x${"1".repeat(64)}`] });

@@ -5,7 +5,7 @@ import { type StorageOperation, StorageOperationSchema } from "../../gen/gatehou
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { createDocumentThread } from "../../src/node/chain/document-thread.js";
 import { createFieldTreeBuilder, buildFieldsHere } from "../../src/storage/changes/field-tree-builder.js";
-import type { GrowDocument, GrownDocument } from "../../src/storage/programs/programs.js";
+import type { BuildDocument, BuiltDocument } from "../../src/storage/programs/programs.js";
 import { createPublic } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { programAddress } from "../../src/storage/changes/write.js";
@@ -21,41 +21,41 @@ function operationOf(json: string): { by: typeof by; operation: StorageOperation
 }
 
 /** What was grown, whatever kind of bytes it came as; short, for it is shown where it is another one. */
-function textOf({ fieldsRoot, lastKey, tailHash, pages }: GrownDocument): string {
+function textOf({ fieldsRoot, lastKey, tailHash, pages }: BuiltDocument): string {
   const hashes = [fieldsRoot, lastKey, tailHash].map((bytes) => Buffer.from(bytes).toString("hex"));
   return [...hashes, sha256(pages.join())].join(" ");
 }
 
 /** Notes what it is asked for. */
-function noting(grow: GrowDocument = buildFieldsHere) {
+function noting(grow: BuildDocument = buildFieldsHere) {
   const asked: string[] = [];
   return {
     asked,
     grow: (async (at, text) => {
       asked.push(`${at} ${text.length}`);
       return await grow(at, text);
-    }) as GrowDocument,
+    }) as BuildDocument,
   };
 }
 
 test("a large object is begun with when it is expected, once, and nothing else is", async (t) => {
   const { asked, grow } = noting();
   const growing = createFieldTreeBuilder(grow);
-  growing.expect([operationOf("{}"), operationOf(`["${"x".repeat(100_000)}"]`)]);
+  growing.prepare([operationOf("{}"), operationOf(`["${"x".repeat(100_000)}"]`)]);
   t.deepEqual(asked, []);
-  growing.expect([operationOf(large)]);
+  growing.prepare([operationOf(large)]);
   t.deepEqual(asked, [`${address} ${large.length}`]);
-  t.is(textOf(await growing.grow(address, large)), textOf(await buildFieldsHere(address, large)));
+  t.is(textOf(await growing.build(address, large)), textOf(await buildFieldsHere(address, large)));
   t.is(asked.length, 1);
 });
 
 test("a document that became another one is grown as it is", async (t) => {
   const growing = createFieldTreeBuilder(noting().grow);
-  growing.expect([operationOf(large)]);
+  growing.prepare([operationOf(large)]);
   const other = documentOf(9_000);
-  t.is(textOf(await growing.grow(address, other)), textOf(await buildFieldsHere(address, other)));
+  t.is(textOf(await growing.build(address, other)), textOf(await buildFieldsHere(address, other)));
   t.is(
-    textOf(await createFieldTreeBuilder(undefined).grow(address, large)),
+    textOf(await createFieldTreeBuilder(undefined).build(address, large)),
     textOf(await buildFieldsHere(address, large)),
   );
 });
@@ -63,13 +63,13 @@ test("a document that became another one is grown as it is", async (t) => {
 test("where the other thread cannot, it is done here", async (t) => {
   const { asked, grow } = noting(() => Promise.reject(new Error("out of memory")));
   const growing = createFieldTreeBuilder(grow);
-  growing.expect([operationOf(large)]);
-  t.is(textOf(await growing.grow(address, large)), textOf(await buildFieldsHere(address, large)));
+  growing.prepare([operationOf(large)]);
+  t.is(textOf(await growing.build(address, large)), textOf(await buildFieldsHere(address, large)));
   t.is(asked.length, 1);
 });
 
 test("the thread gives what is worked out here", async (t) => {
   const thread = createDocumentThread(256);
   t.teardown(() => thread.stop());
-  t.is(textOf(await thread.grow(address, large)), textOf(await buildFieldsHere(address, large)));
+  t.is(textOf(await thread.build(address, large)), textOf(await buildFieldsHere(address, large)));
 });

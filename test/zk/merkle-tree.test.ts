@@ -197,7 +197,7 @@ for (const engine of engines.names) {
 
 test("a large block is folded in pieces, in other threads, and gives the same tree", async (t) => {
   const { createZkThreads: createWorkerPool } = await import("../../src/zk/worker-pool.js");
-  const { growTree, edgeOf, peaksAfter } = await import("../../src/zk/fold.js");
+  const { appendToTree, edgeOf, peaksAfter } = await import("../../src/zk/fold.js");
   const workerPool = createWorkerPool(2);
   t.teardown(() => workerPool.stop());
   const leaves = Array.from({ length: 5_000 }, (_, i) => BigInt(i + 1));
@@ -206,7 +206,7 @@ test("a large block is folded in pieces, in other threads, and gives the same tr
   let count = 0;
   // Begins and ends inside of pieces.
   for (const size of [3, 4_500, 497]) {
-    const runs = await growTree(count, leaves.slice(count, count + size), peaks, workerPool.foldAll);
+    const runs = await appendToTree(count, leaves.slice(count, count + size), peaks, workerPool.foldAll);
     count += size;
     peaks = peaksAfter(count, peaks, runs);
   }

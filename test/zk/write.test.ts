@@ -81,7 +81,7 @@ for (const engine of engines.names) {
     const { block } = await chain.produceBlock(authority);
     t.is(block!.transactions.length, 1);
     t.is((await tree.root()).leafCount, 1);
-    const fates = await Promise.all(hashes.map((hash) => store.fate(hash)));
+    const fates = await Promise.all(hashes.map((hash) => store.transactionStatus(hash)));
     t.deepEqual(fates.map((fate) => fate!.status).sort(), ["included", "rejected"]);
     t.like(
       fates.find((fate) => fate!.status === "rejected"),
@@ -123,7 +123,7 @@ for (const engine of engines.names) {
     await storeHashes(database);
     t.is((await chain.produceBlock(authority)).block, undefined);
     const reason = "The commitment tree is full: it has 1048576 leaves.";
-    t.deepEqual(await store.fate(late), { status: "rejected", reason });
+    t.deepEqual(await store.transactionStatus(late), { status: "rejected", reason });
     t.deepEqual(await refusal(commit(toHex(6n))), ["INVALID_REQUEST", reason]);
   });
 
@@ -135,7 +135,7 @@ for (const engine of engines.names) {
       await chain.submit(sign(spend(nullifier), authority)),
     ];
     await chain.produceBlock(authority);
-    t.deepEqual(await Promise.all(twice.map((hash) => store.fate(hash))), [
+    t.deepEqual(await Promise.all(twice.map((hash) => store.transactionStatus(hash))), [
       { status: "included", blockNumber: 1n },
       { status: "rejected", reason: "The nullifier is spent already, in block 1." },
     ]);

@@ -19,7 +19,7 @@ import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
 import { openDatabase } from "../../src/db/open.js";
-import { createTransactionExecutor, newestIn, stateIn } from "../../src/node/chain/transaction-executor.js";
+import { createTransactionExecutor, latestIn, stateIn } from "../../src/node/chain/transaction-executor.js";
 import { createZkThreads } from "../../src/zk/worker-pool.js";
 import { createZkChanges } from "../../src/zk/write.js";
 
@@ -39,8 +39,8 @@ export async function withChain<T>(
   };
   await store.insertGenesis(genesis);
   const workerPool = createZkThreads(2);
-  const newest = newestIn(database.read);
-  const zk = createZkChanges({ newest, workerPool, verificationKey: undefined, authorities: genesis.authorities });
+  const latest = latestIn(database.read);
+  const zk = createZkChanges({ latest, workerPool, verificationKey: undefined, authorities: genesis.authorities });
   const chain = createChain({
     store,
     mempool: await openMempool({

@@ -106,7 +106,7 @@ export async function plantTree(database: Database, programs: number): Promise<v
     const touched = new Map(
       addresses.map((address) => [
         address,
-        { isWhole: false, hadTree: false, text: undefined, fields: new Set<string>() },
+        { isComplete: false, hadTree: false, text: undefined, fields: new Set<string>() },
       ]),
     );
     await plantLeaves(

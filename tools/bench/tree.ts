@@ -21,7 +21,7 @@ import { fromHex32 } from "../../src/base/crypto/hash.js";
 import { loadNodeKey, type NodeKey } from "../../src/base/crypto/node-key.js";
 import type { Leaf } from "../../src/tree/path.js";
 import { commitmentsLeaf, nullifierLeaf } from "../../src/tree/state-leaves.js";
-import { edgeOf, growTree, type Peaks, peaksAfter } from "../../src/zk/fold.js";
+import { edgeOf, appendToTree, type Peaks, peaksAfter } from "../../src/zk/fold.js";
 import { appendLeaves, maxLeaves } from "../../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../../src/zk/tree-store.js";
 import { fieldOrder, toHex, treeDepth } from "../../src/zk/poseidon.js";
@@ -239,7 +239,7 @@ async function applyFullBlock(
     return create(TransactionSchema, { body, signature: key.sign(transactionMessage(body)) });
   });
   const after = leafCount + fullBlock;
-  const runs = await growTree(leafCount, added, peaks, workerPool.foldAll);
+  const runs = await appendToTree(leafCount, added, peaks, workerPool.foldAll);
   const { header } = await consensus.dryRunBlock({ timestampMs: BigInt(Date.now()), transactions: signed });
   const block = signBlock(
     {

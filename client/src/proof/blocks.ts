@@ -42,17 +42,17 @@ function hashOfTransaction({ body, withheldHash }: Transaction): string {
 }
 
 /** Requests and verifies a block by number, from 1. The node may return hashes in place of withheld transactions. */
-export async function askForBlock(number: bigint, source: ProofSource): Promise<CheckedBlock> {
-  return checkBlock(await ask(number, source), await source.network());
+export async function requestBlock(number: bigint, source: ProofSource): Promise<CheckedBlock> {
+  return checkBlock(await request(number, source), await source.network());
 }
 
 /** Requests a block and verifies its header only. */
-export async function askForHeader(number: bigint, source: ProofSource): Promise<CheckedHeader> {
-  const { header, signature } = await ask(number, source);
+export async function requestHeader(number: bigint, source: ProofSource): Promise<CheckedHeader> {
+  const { header, signature } = await request(number, source);
   return checkHeader(header, signature, await source.network());
 }
 
-async function ask(number: bigint, source: ProofSource): Promise<Block> {
+async function request(number: bigint, source: ProofSource): Promise<Block> {
   const { block } = await source.ask(ChainService.method.getBlock, { number });
   if (block === undefined || readHeader(block.header).number !== number) {
     throw new ProofError("missing", `The response does not have block ${number}.`);

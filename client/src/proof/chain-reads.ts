@@ -5,7 +5,7 @@ import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
 import { toBareHash, toPublicKey } from "../../../src/base/crypto/parse-hash.js";
 import { GatehouseError } from "../gatehouse-error.js";
-import { askForBlock } from "./blocks.js";
+import { requestBlock } from "./blocks.js";
 import { hashOf } from "./hashing.js";
 import { ProofError } from "./proof-error.js";
 import { provedRead } from "./proved-read.js";
@@ -36,7 +36,7 @@ export const chainReads = [
     if (number === 0n) {
       throw unprovable("Block 0, which is the genesis,");
     }
-    const { hash, fields: header, transactionHashes, block } = await askForBlock(number, source);
+    const { hash, fields: header, transactionHashes, block } = await requestBlock(number, source);
     return { hash, header, transactionHashes: [...transactionHashes], block };
   }),
 
@@ -46,11 +46,11 @@ export const chainReads = [
     if (hash === undefined) {
       throw wrongForm("hash", "64 hex digits, with or without 0x before them", request.hash);
     }
-    const blockNumber = await askForBlockOf(hash, source);
+    const blockNumber = await requestBlockOf(hash, source);
     if (blockNumber === undefined) {
       throw unprovable("The absence of a transaction from all blocks");
     }
-    const { transactionHashes, block } = await askForBlock(blockNumber, source);
+    const { transactionHashes, block } = await requestBlock(blockNumber, source);
     const place = transactionHashes.indexOf(hash);
     if (place === -1) {
       throw new ProofError("missing", `The transaction is not in block ${blockNumber}, contrary to the response.`);
@@ -76,7 +76,7 @@ export const chainReads = [
 ];
 
 /** Returns the block that the node names; undefined if it names none. */
-async function askForBlockOf(hash: string, { ask }: ProofSource): Promise<bigint | undefined> {
+async function requestBlockOf(hash: string, { ask }: ProofSource): Promise<bigint | undefined> {
   try {
     const { status, blockNumber } = await ask(method.getTransaction, { hash });
     return status === TransactionStatus.INCLUDED ? blockNumber : undefined;

@@ -11,9 +11,9 @@ import {
 import { toHash, toPublicKey } from "../../../src/base/crypto/parse-hash.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { bytesOf, need32, stateHashes } from "./hashing.js";
-import { checkMoment, type ProofTrust, type ProvedBlock } from "./moment.js";
+import { checkResponseBlock, type ProofTrust, type ProvedBlock } from "./moment.js";
 import { checkPath } from "./paths.js";
-import { checkProgram, needPast, type ProvedProgram } from "./program.js";
+import { checkProgram, requirePast, type ProvedProgram } from "./program.js";
 import { ProofError } from "./proof-error.js";
 
 /** Proof request, as an object literal. */
@@ -58,25 +58,27 @@ export type ProvedCommitments =
  * @param question the proof request; a response to another request proves nothing.
  * @throws ProofError with the first flaw found.
  */
-export function checkProof(question: ProofQuestion, answer: GetProofResponse, trust: ProofTrust): ProvedState {
-  const asked = create(GetProofRequestSchema, question);
-  const block = checkMoment(asked, answer, trust);
-  return { block, ...checkState(asked, answer, block.stateRoot) };
+export function checkProof(question: ProofQuestion, response: GetProofResponse, trust: ProofTrust): ProvedState {
+  const request = create(GetProofRequestSchema, question);
+  const block = checkResponseBlock(request, response, trust);
+  return { block, ...checkState(request, response, block.stateRoot) };
 }
 
 /** Verifies paths and values under a root. Throws ProofError path, value, missing, malformed. */
 export function checkState(
-  asked: GetProofRequest,
-  answer: GetProofResponse,
+  request: GetProofRequest,
+  response: GetProofResponse,
   root: Uint8Array,
 ): Omit<ProvedState, "block"> {
   return {
-    program: checkProgram(asked, answer.program, root),
-    nullifiers: inPairs(asked.nullifiers, answer.nullifiers, "nullifiers", (text, proof) =>
+    program: checkProgram(request, response.program, root),
+    nullifiers: inPairs(request.nullifiers, response.nullifiers, "nullifiers", (text, proof) =>
       checkNullifier(text, proof, root),
     ),
-    senders: inPairs(asked.senders, answer.senders, "senders", (text, proof) => checkSender(asked, text, proof, root)),
-    commitments: asked.withCommitments ? checkCommitments(asked, answer.commitments, root) : undefined,
+    senders: inPairs(request.senders, response.senders, "senders", (text, proof) =>
+      checkSender(request, text, proof, root),
+    ),
+    commitments: request.withCommitments ? checkCommitments(request, response.commitments, root) : undefined,
   };
 }
 
@@ -95,15 +97,18 @@ export function questionOf({ program, nullifiers, senders, commitments }: GetPro
 }
 
 function inPairs<Proof, Proved>(
-  asked: readonly string[],
+  requested: readonly string[],
   proofs: readonly Proof[],
   what: string,
   check: (text: string, proof: Proof) => Proved,
 ): Proved[] {
-  if (asked.length !== proofs.length) {
-    throw new ProofError("missing", `The response proves ${proofs.length} ${what}, not the requested ${asked.length}.`);
+  if (requested.length !== proofs.length) {
+    throw new ProofError(
+      "missing",
+      `The response proves ${proofs.length} ${what}, not the requested ${requested.length}.`,
+    );
   }
-  return asked.map((text, i) => check(text, proofs[i]!));
+  return requested.map((text, i) => check(text, proofs[i]!));
 }
 
 function checkNullifier(text: string, proof: NullifierProof, root: Uint8Array): ProvedNullifier {
@@ -123,7 +128,7 @@ function checkNullifier(text: string, proof: NullifierProof, root: Uint8Array): 
   return { nullifierHash, use };
 }
 
-function checkSender(asked: GetProofRequest, text: string, proof: SenderProof, root: Uint8Array): ProvedSender {
+function checkSender(request: GetProofRequest, text: string, proof: SenderProof, root: Uint8Array): ProvedSender {
   const address = toPublicKey(text);
   if (address === undefined || proof.address !== address) {
     throw new ProofError("missing", `The response does not prove the sender ${text}, which the request names.`);
@@ -134,14 +139,14 @@ function checkSender(asked: GetProofRequest, text: string, proof: SenderProof, r
   const what = `the nonce of the sender ${address}`;
   checkPath(path, { root, key: stateHashes.senderKey(bytesOf(address)), valueHash }, what);
   if (state.case === "valueHash") {
-    needPast(asked, what);
+    requirePast(request, what);
     return { address, nonce: undefined };
   }
   return { address, nonce: state.value ?? 0n };
 }
 
 function checkCommitments(
-  asked: GetProofRequest,
+  request: GetProofRequest,
   proof: CommitmentsProof | undefined,
   root: Uint8Array,
 ): ProvedCommitments {
@@ -161,7 +166,7 @@ function checkCommitments(
     case "tree":
       return { kind: "tree", root: state.value.root, leafCount: state.value.leafCount };
     case "valueHash":
-      needPast(asked, what);
+      requirePast(request, what);
       return { kind: "changed", valueHash: state.value };
     default:
       return { kind: "empty" };

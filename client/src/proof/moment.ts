@@ -34,21 +34,21 @@ export interface ProvedBlock {
   readonly signed: SignedHeader | undefined;
 }
 
-type Moment = Pick<GetProofResponse, "header" | "signature" | "head">;
+type BlockResponse = Pick<GetProofResponse, "header" | "signature" | "head">;
 
 /**
  * Verifies everything before the paths: signature, network, number, age.
  *
  * @throws ProofError malformed, signature, network, rollback, fork, age, missing
  */
-export function checkMoment(asked: GetProofRequest, answer: Moment, trust: ProofTrust): ProvedBlock {
-  const block = answer.header.length > 0 ? readBlock(answer, trust.network) : blockZero(answer, trust.network);
-  checkNumber(asked, block, trust);
+export function checkResponseBlock(request: GetProofRequest, response: BlockResponse, trust: ProofTrust): ProvedBlock {
+  const block = response.header.length > 0 ? readBlock(response, trust.network) : blockZero(response, trust.network);
+  checkNumber(request, block, trust);
   // The age matters only if the latest block was requested, not a block by its number.
-  return asked.block === undefined ? checkAge(block, answer, trust) : block;
+  return request.block === undefined ? checkAge(block, response, trust) : block;
 }
 
-function readBlock({ header, signature }: Moment, network: ProofNetwork): ProvedBlock {
+function readBlock({ header, signature }: BlockResponse, network: ProofNetwork): ProvedBlock {
   const signed = checkHeader(header, signature, network);
   const { number, hash, fields } = signed;
   if (!hex32.test(fields.stateRoot) || number === 0n) {
@@ -63,7 +63,7 @@ function withoutFields({ number, hash, header, signature }: CheckedHeader): Sign
   return { number, hash, header, signature };
 }
 
-function blockZero({ signature }: Moment, { genesisHash, timestampMs }: ProofNetwork): ProvedBlock {
+function blockZero({ signature }: BlockResponse, { genesisHash, timestampMs }: ProofNetwork): ProvedBlock {
   if (signature.length > 0) {
     throw new ProofError("malformed", "The response has a signature, but no header.");
   }
@@ -72,24 +72,24 @@ function blockZero({ signature }: Moment, { genesisHash, timestampMs }: ProofNet
   return { number: 0n, hash: genesisHash, timestampMs, saidMs: timestampMs, stateRoot, ...nothing };
 }
 
-function checkNumber(asked: GetProofRequest, { number, signed }: ProvedBlock, { seen }: ProofTrust): void {
-  if (asked.block !== undefined && number !== asked.block) {
-    throw new ProofError("missing", `The response is for block ${number}, not for block ${asked.block}.`);
+function checkNumber(request: GetProofRequest, { number, signed }: ProvedBlock, { seen }: ProofTrust): void {
+  if (request.block !== undefined && number !== request.block) {
+    throw new ProofError("missing", `The response is for block ${number}, not for block ${request.block}.`);
   }
   if (seen === undefined) {
     return;
   }
-  if (asked.block === undefined && number < seen.number) {
+  if (request.block === undefined && number < seen.number) {
     throw new ProofError(
       "rollback",
       `The node responds with the state of block ${number}, but this client has seen block ${seen.number}.`,
     );
   }
-  needOneChain(signed, seen);
+  requireOneChain(signed, seen);
 }
 
 /** Throws ProofError fork, with both headers as evidence, if two headers have one number and different hashes. */
-export function needOneChain(header: SignedHeader | undefined, seen: SignedHeader | undefined): void {
+export function requireOneChain(header: SignedHeader | undefined, seen: SignedHeader | undefined): void {
   if (header !== undefined && header.number === seen?.number && header.hash !== seen.hash) {
     const { number, hash } = header;
     throw new ProofError("fork", `There are two blocks ${number}, both signed: ${seen.hash} and ${hash}.`, {
@@ -98,19 +98,22 @@ export function needOneChain(header: SignedHeader | undefined, seen: SignedHeade
   }
 }
 
-function checkAge(block: ProvedBlock, { head }: Moment, { network, nowMs, maxAgeS }: ProofTrust): ProvedBlock {
+function checkAge(block: ProvedBlock, { head }: BlockResponse, { network, nowMs, maxAgeS }: ProofTrust): ProvedBlock {
   if (head === undefined && block.signed === undefined) {
     throw new ProofError(
       "missing",
       "Block 0 has no signature, and the response has no statement that it is the latest.",
     );
   }
-  const said = head && checkSignedHead(head, network);
-  if (said !== undefined && (said.number !== block.number || said.hash !== block.hash)) {
-    throw new ProofError("missing", `The authority's statement is about block ${said.number}, not about this block.`);
+  const signedHead = head && checkSignedHead(head, network);
+  if (signedHead !== undefined && (signedHead.number !== block.number || signedHead.hash !== block.hash)) {
+    throw new ProofError(
+      "missing",
+      `The authority's statement is about block ${signedHead.number}, not about this block.`,
+    );
   }
-  const isLater = said !== undefined && (said.timestampMs > block.saidMs || block.signed === undefined);
-  const saidMs = isLater ? said.timestampMs : block.saidMs;
+  const isLater = signedHead !== undefined && (signedHead.timestampMs > block.saidMs || block.signed === undefined);
+  const saidMs = isLater ? signedHead.timestampMs : block.saidMs;
   const ageMs = nowMs - Number(saidMs);
   if (Math.abs(ageMs) > maxAgeS * 1000) {
     const seconds = Math.round(Math.abs(ageMs) / 1000);

@@ -5,7 +5,7 @@ import { treeHashes } from "./hashing.js";
 import { ProofError } from "./proof-error.js";
 
 /** Claim that a path proves. */
-export interface Claim {
+export interface LeafClaim {
   readonly root: Uint8Array;
   readonly key: Uint8Array;
   /** Hash of the value; undefined if the claim is that the key has none. */
@@ -18,7 +18,7 @@ export interface Claim {
  * @param what name of the value, for the error message.
  * @throws ProofError path, missing
  */
-export function checkPath(path: Path | undefined, { root, key, valueHash }: Claim, what: string): void {
+export function checkPath(path: Path | undefined, { root, key, valueHash }: LeafClaim, what: string): void {
   if (path === undefined) {
     throw new ProofError("missing", `The response has no path for ${what}.`);
   }

@@ -41,16 +41,16 @@ export interface ProvedProgramState {
 /**
  * Verifies the proof of a program.
  *
- * @param asked proof request, which selects the required parts.
+ * @param request proof request, which selects the required parts.
  * @param root of the state.
  * @throws ProofError path, value, missing, malformed
  */
 export function checkProgram(
-  asked: GetProofRequest,
+  request: GetProofRequest,
   proof: ProgramProof | undefined,
   root: Uint8Array,
 ): ProvedProgram | undefined {
-  const { storageAddress } = asked;
+  const { storageAddress } = request;
   if (storageAddress === undefined) {
     return undefined;
   }
@@ -62,21 +62,21 @@ export function checkProgram(
   }
   const { path, state } = proof;
   const valueHash = state.case === undefined ? undefined : state.case === "program" ? hashOf(state.value) : state.value;
-  const claim = { root, key: stateHashes.programKey(storageAddress), valueHash };
-  checkPath(path, claim, `the program ${storageAddress}`);
+  const leaf = { root, key: stateHashes.programKey(storageAddress), valueHash };
+  checkPath(path, leaf, `the program ${storageAddress}`);
   switch (state.case) {
     case undefined:
       return { kind: "absent" };
     case "valueHash":
-      needPast(asked, `the program ${storageAddress}`);
+      requirePast(request, `the program ${storageAddress}`);
       return { kind: "changed" };
     case "program":
-      return readState(asked, state.value, storageAddress);
+      return readState(request, state.value, storageAddress);
   }
 }
 
 /** Rejects a bare hash unless the request names a block. For the latest block, a node has the full value. */
-export function needPast({ block }: GetProofRequest, what: string): void {
+export function requirePast({ block }: GetProofRequest, what: string): void {
   if (block === undefined) {
     throw new ProofError("missing", `The response has only a hash of ${what}.`);
   }
@@ -104,7 +104,7 @@ function hashOfObject({ fieldsRoot, lastKey, tailHash }: ObjectState): Uint8Arra
   });
 }
 
-function readState(asked: GetProofRequest, state: ProgramState, address: string): ProvedProgramState {
+function readState(request: GetProofRequest, state: ProgramState, address: string): ProvedProgramState {
   const record = decode(ProgramRecordSchema, state.record, "The record of the program");
   if (record.storageAddress !== address) {
     throw new ProofError("value", `The record of the program ${address} is that of another program.`);
@@ -115,10 +115,10 @@ function readState(asked: GetProofRequest, state: ProgramState, address: string)
     kind: "present",
     record,
     hasMetadata,
-    metadata: asked.withMetadata && hasMetadata ? readMetadata(state) : undefined,
+    metadata: request.withMetadata && hasMetadata ? readMetadata(state) : undefined,
     document: document.case === undefined ? "none" : document.case === "object" ? "object" : "plain",
-    data: asked.withDocument && document.case !== undefined ? readData(state) : undefined,
-    fields: document.case === "object" ? readFields(asked.fields, document.value) : new Map(),
+    data: request.withDocument && document.case !== undefined ? readData(state) : undefined,
+    fields: document.case === "object" ? readFields(request.fields, document.value) : new Map(),
   };
 }
 

@@ -15,16 +15,16 @@ export interface ProvedRead {
    * Returns the verified response. Rejects with ProofError, or with GatehouseError for a proven error: the reason and
    * message that the node itself returns.
    */
-  answer(request: MessageShape<DescMessage>, source: ProofSource): Promise<MessageShape<DescMessage>>;
+  read(request: MessageShape<DescMessage>, source: ProofSource): Promise<MessageShape<DescMessage>>;
 }
 
 /** Creates an entry; the types of request and response are those of the rpc. */
 export function provedRead<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
-  answer: (request: MessageShape<I>, source: ProofSource) => Promise<MessageInitShape<O>>,
+  read: (request: MessageShape<I>, source: ProofSource) => Promise<MessageInitShape<O>>,
 ): ProvedRead {
   return {
     method,
-    answer: async (request, source) => create(method.output, await answer(request as MessageShape<I>, source)),
+    read: async (request, source) => create(method.output, await read(request as MessageShape<I>, source)),
   };
 }

@@ -45,5 +45,5 @@ export async function answerProved<I extends DescMessage, O extends DescMessage>
   if (read === undefined) {
     throw unprovable(`A response of ${method.parent.typeName}.${method.name}`);
   }
-  return (await read.answer(create(method.input, request), source)) as MessageShape<O>;
+  return (await read.read(create(method.input, request), source)) as MessageShape<O>;
 }

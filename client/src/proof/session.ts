@@ -4,7 +4,7 @@ import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { type FailureReason, GatehouseError } from "../gatehouse-error.js";
 import { checkProof, type ProofQuestion, type ProvedState } from "./check.js";
-import { needOneChain } from "./moment.js";
+import { requireOneChain } from "./moment.js";
 import { type ProofNetwork, readProofNetwork } from "./network.js";
 import { ProofError, type SignedHeader } from "./proof-error.js";
 import type { AskNode, HashPair, ProofSource } from "./source.js";
@@ -64,7 +64,7 @@ export function createProofSession(options: VerifyOptions): ProofSession {
   }
   let { seen } = options;
 
-  async function needNetwork(ask: AskNode): Promise<ProofNetwork> {
+  async function requireNetwork(ask: AskNode): Promise<ProofNetwork> {
     network ??= readProofNetwork((await ask(InfoService.method.getGenesis, {})).genesis, genesisHash);
     return network;
   }
@@ -77,13 +77,13 @@ export function createProofSession(options: VerifyOptions): ProofSession {
   }
 
   async function prove(ask: AskNode, question: ProofQuestion): Promise<ProvedState> {
-    const trusted = await needNetwork(ask);
+    const trusted = await requireNetwork(ask);
     // Of two concurrent responses, the older one may arrive last, so compare with the state before the request.
     const seenBefore = seen;
-    const answer = await askForProof(ask, question);
-    const state = checkProof(question, answer, { network: trusted, nowMs: Date.now(), maxAgeS, seen: seenBefore });
+    const response = await requestProof(ask, question);
+    const state = checkProof(question, response, { network: trusted, nowMs: Date.now(), maxAgeS, seen: seenBefore });
     // The block must also be on one chain with blocks that were proven meanwhile.
-    needOneChain(state.block.signed, seen);
+    requireOneChain(state.block.signed, seen);
     remember(state.block.signed);
     return state;
   }
@@ -93,7 +93,7 @@ export function createProofSession(options: VerifyOptions): ProofSession {
     sourceOf: (ask) => ({
       ask,
       hashPair,
-      network: () => needNetwork(ask),
+      network: () => requireNetwork(ask),
       prove: (question) => prove(ask, question),
     }),
     get seen() {
@@ -110,7 +110,7 @@ export const provedReasons: ReadonlySet<FailureReason> = new Set<FailureReason>(
   "INDEX_OUT_OF_BOUNDS",
 ]);
 
-async function askForProof(ask: AskNode, question: ProofQuestion) {
+async function requestProof(ask: AskNode, question: ProofQuestion) {
   try {
     return await ask(StateService.method.getProof, question);
   } catch (error) {

@@ -13,7 +13,7 @@ import { provedRead } from "./proved-read.js";
 import { type ProofSource, refusal, unprovable, wrongForm } from "./source.js";
 
 /** Returns an existing program with the requested parts. Rejects with NOT_FOUND, which is proven. */
-async function needProgram(
+async function requireProgram(
   { prove }: ProofSource,
   storageAddress: string,
   parts: ProofQuestion,
@@ -32,12 +32,12 @@ async function needProgram(
 }
 
 /** Returns a program with an object as its document. Rejects with INVALID_FIELD_TYPE, which is proven too. */
-async function needObject(source: ProofSource, address: string, parts: ProofQuestion): Promise<ProvedProgramState> {
-  const found = await needProgram(source, address, parts);
+async function requireObject(source: ProofSource, address: string, parts: ProofQuestion): Promise<ProvedProgramState> {
+  const found = await requireProgram(source, address, parts);
   const isBinary = found.record.encoding === ProgramEncoding.BINARY;
   // The type of a document that is not an object is known only from its text.
   const isUnread = found.document === "plain" && !isBinary && found.data === undefined;
-  const program = isUnread ? await needProgram(source, address, { ...parts, withDocument: true }) : found;
+  const program = isUnread ? await requireProgram(source, address, { ...parts, withDocument: true }) : found;
   if (program.document !== "object") {
     throw refusal(noFields(isBinary ? "binary" : typeOfJson(program.data ?? "null")));
   }
@@ -46,11 +46,11 @@ async function needObject(source: ProofSource, address: string, parts: ProofQues
 
 /** Returns the JSON text of a field; undefined if the object has no field of this name. */
 async function findField(source: ProofSource, address: string, name: string): Promise<string | undefined> {
-  return (await needObject(source, address, { fields: [name] })).fields.get(name);
+  return (await requireObject(source, address, { fields: [name] })).fields.get(name);
 }
 
 /** Returns the JSON text of a field. Rejects with FIELD_NOT_FOUND, which is proven. */
-async function needField(source: ProofSource, address: string, name: string): Promise<string> {
+async function requireField(source: ProofSource, address: string, name: string): Promise<string> {
   const value = await findField(source, address, name);
   if (value === undefined) {
     throw refusal(noField(name));
@@ -62,7 +62,7 @@ const { method } = StorageService;
 
 export const storageReads = [
   provedRead(method.getProgram, async ({ storageAddress }, source) => {
-    const program = await needProgram(source, storageAddress, { withDocument: true, withMetadata: true });
+    const program = await requireProgram(source, storageAddress, { withDocument: true, withMetadata: true });
     const { record, data, metadata } = program;
     const { owner, programName, encoding, sizeBytes } = record;
     return {
@@ -76,23 +76,23 @@ export const storageReads = [
   }),
 
   provedRead(method.getProgramData, async ({ storageAddress }, source) => {
-    const { data } = await needProgram(source, storageAddress, { withDocument: true });
+    const { data } = await requireProgram(source, storageAddress, { withDocument: true });
     return { success: true, storageAddress, data };
   }),
 
   // Only the full document proves that no field is missing, and their order.
   provedRead(method.listFields, async ({ storageAddress }, source) => {
-    const { data = "" } = await needObject(source, storageAddress, { withDocument: true });
+    const { data = "" } = await requireObject(source, storageAddress, { withDocument: true });
     return { success: true, storageAddress, fields: namesOf(data) };
   }),
 
   provedRead(method.getField, async ({ storageAddress, field }, source) => {
-    const value = await needField(source, storageAddress, field);
+    const value = await requireField(source, storageAddress, field);
     return { success: true, storageAddress, field, value, type: valueTypes[typeOfJson(value)] };
   }),
 
   provedRead(method.getFieldItem, async ({ storageAddress, field, index: asked, fromEnd, withLength }, source) => {
-    const array = await needField(source, storageAddress, field);
+    const array = await requireField(source, storageAddress, field);
     const type = typeOfJson(array);
     if (type !== "array") {
       throw refusal(noArray(type));
@@ -112,7 +112,7 @@ export const storageReads = [
   }),
 
   provedRead(method.getFieldType, async ({ storageAddress, field }, source) => {
-    const value = await needField(source, storageAddress, field);
+    const value = await requireField(source, storageAddress, field);
     return { success: true, storageAddress, field, type: valueTypes[typeOfJson(value)] };
   }),
 ];

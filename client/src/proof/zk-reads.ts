@@ -6,7 +6,7 @@ import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { toHash } from "../../../src/base/crypto/parse-hash.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { isSame } from "../../../src/tree/hashes.js";
-import { askForHeader } from "./blocks.js";
+import { requestHeader } from "./blocks.js";
 import type { ProvedBlock } from "./moment.js";
 import type { ProvedState } from "./check.js";
 import { bytesOf, stateHashes } from "./hashing.js";
@@ -28,7 +28,7 @@ const { method } = ZkService;
 
 export const zkReads = [
   provedRead(method.getNullifier, async (request, { prove }) => {
-    const asked = needHash("nullifier_hash", request.nullifierHash);
+    const asked = requireHash("nullifier_hash", request.nullifierHash);
     const { nullifiers } = await prove({ nullifiers: [asked] });
     const { nullifierHash, use } = nullifiers[0]!;
     return { used: use !== undefined, nullifierHash, ...use };
@@ -37,19 +37,19 @@ export const zkReads = [
   provedRead(method.getMerkleRoot, async ({ block }, source) => {
     const state = await source.prove({ withCommitments: true, block });
     const root = await rootOf(state, source);
-    return { ...root, blockNumber: await blockThatMade(root, state.block, source) };
+    return { ...root, blockNumber: await creatingBlock(root, state.block, source) };
   }),
 
   provedRead(method.getMerkleProof, async (request, source) => {
-    const commitment = needHash("commitment", request.commitment);
-    const wanted = request.root === undefined ? undefined : needHash("root", request.root);
+    const commitment = requireHash("commitment", request.commitment);
+    const requested = request.root === undefined ? undefined : requireHash("root", request.root);
     const { hashPair } = source;
     if (hashPair === undefined) {
       throw unprovable("A path in the commitment tree, without the option verify.hashPair,");
     }
     const state = await source.prove({ withCommitments: true });
     const { rootHash, leafCount } = await rootOf(state, source);
-    const root = wanted ?? rootHash;
+    const root = requested ?? rootHash;
     const { proof, blockNumber } = await source.ask(method.getMerkleProof, { commitment, root });
     if (proof?.leaf !== commitment || proof.root !== root || rootOfProof(proof, hashPair) !== root) {
       throw new ProofError("path", "The path of the commitment does not lead to its root.");
@@ -58,12 +58,12 @@ export const zkReads = [
       throw new ProofError("path", "The position of the commitment is outside the tree.");
     }
     // The header of the block that created an older root proves it.
-    await needMaker(root, blockNumber, state.block, source);
+    await checkCreator(root, blockNumber, state.block, source);
     return { commitment, proof, blockNumber };
   }),
 ];
 
-function needHash(name: string, text: string): string {
+function requireHash(name: string, text: string): string {
   const hash = toHash(text);
   if (hash === undefined) {
     throw wrongForm(name, "0x and 64 hex digits", text);
@@ -91,7 +91,7 @@ async function rootOf({ block, commitments }: ProvedState, { ask }: ProofSource)
 }
 
 /** Returns the block that created a root. Only the header of that block names it, because the tree only grows. */
-async function blockThatMade({ rootHash, leafCount }: Root, proved: ProvedBlock, source: ProofSource): Promise<bigint> {
+async function creatingBlock({ rootHash, leafCount }: Root, proved: ProvedBlock, source: ProofSource): Promise<bigint> {
   if (leafCount === 0) {
     return 0n;
   }
@@ -100,12 +100,17 @@ async function blockThatMade({ rootHash, leafCount }: Root, proved: ProvedBlock,
   }
   // The node names the block, and the header of that block proves it.
   const { blockNumber } = await source.ask(method.getMerkleRoot, { block: proved.number });
-  await needMaker(rootHash, blockNumber, proved, source);
+  await checkCreator(rootHash, blockNumber, proved, source);
   return blockNumber;
 }
 
-async function needMaker(root: string, blockNumber: bigint, proved: ProvedBlock, source: ProofSource): Promise<void> {
-  const fields = blockNumber === proved.number ? proved : (await askForHeader(blockNumber, source)).fields;
+async function checkCreator(
+  root: string,
+  blockNumber: bigint,
+  proved: ProvedBlock,
+  source: ProofSource,
+): Promise<void> {
+  const fields = blockNumber === proved.number ? proved : (await requestHeader(blockNumber, source)).fields;
   if (fields.commitmentRoot !== root || blockNumber > proved.number) {
     throw new ProofError("value", `The header of block ${blockNumber} does not have this commitment root.`);
   }

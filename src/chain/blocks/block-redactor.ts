@@ -54,11 +54,11 @@ export const revealAll: BlockRedactor = {
 /**
  * Creates a redactor that applies the access rules.
  *
- * @param maxKeptBytes approximate limit on the cache of block subjects. Cached subjects stay valid, because they never
+ * @param maxCacheBytes approximate limit on the cache of block subjects. Cached subjects stay valid, because they never
  * change.
  */
-export function createBlockRedactor(readership: Readership, maxKeptBytes: number): BlockRedactor {
-  const subjectsOf = createSubjects(readership, maxKeptBytes);
+export function createBlockRedactor(readership: Readership, maxCacheBytes: number): BlockRedactor {
+  const subjectsOf = createSubjects(readership, maxCacheBytes);
 
   async function areReadable(subjects: readonly (string | undefined)[], identity: string | undefined) {
     const named = new Set(subjects.filter((subject) => subject !== undefined));
@@ -106,19 +106,19 @@ interface Subjects {
 const blockBytes = 500;
 const subjectBytes = 80;
 
-function createSubjects(readership: Readership, maxKeptBytes: number): (stored: StoredBlock) => Promise<Subjects> {
-  const kept = new LRUCache<string, Subjects>({
-    maxSize: maxKeptBytes,
+function createSubjects(readership: Readership, maxCacheBytes: number): (stored: StoredBlock) => Promise<Subjects> {
+  const cache = new LRUCache<string, Subjects>({
+    maxSize: maxCacheBytes,
     sizeCalculation: ({ each }) => blockBytes + subjectBytes * each.length,
   });
   return async ({ hash, block }) => {
-    const known = kept.get(hash);
+    const known = cache.get(hash);
     if (known !== undefined) {
       return known;
     }
     const each = await mapYielding(block.transactions, ({ body }) => readership.subjectOf(body));
     const subjects = { each, all: [...new Set(each.filter((subject) => subject !== undefined))] };
-    kept.set(hash, subjects);
+    cache.set(hash, subjects);
     return subjects;
   };
 }

@@ -6,7 +6,7 @@ import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../..
 import { tryWrite } from "../../db/rows/write-probe.js";
 import { FencedError } from "./fenced-error.js";
 import { listingColumns } from "./listing-store.js";
-import type { BlockName, Blocks, BlockWeight, ChainHead } from "./store.js";
+import type { BlockId, Blocks, BlockSize, ChainHead } from "./store.js";
 import {
   type BlockRow,
   checkBlockRow,
@@ -25,7 +25,7 @@ export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
    * Returns the highest block number, without verifying the row. Limited to the number of rows, so a corrupt number
    * cannot make a scan endless.
    */
-  newestNumber(): Promise<bigint>;
+  latestNumber(): Promise<bigint>;
   /** Returns the hash of block 0, even during a snapshot sync. */
   genesisHash(): Promise<string | undefined>;
 }
@@ -34,7 +34,7 @@ export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
 export interface BlockChanges extends Pick<Blocks, "insertGenesis" | "included"> {
   insertBlock(block: VerifiedBlock): Promise<void>;
   /** Throws a FencedError unless this is the latest block in the database. */
-  checkNewest(block: Pick<ChainHead, "number" | "hash">): Promise<void>;
+  checkLatest(block: Pick<ChainHead, "number" | "hash">): Promise<void>;
   /** Inserts the transactions of a block, in order. */
   insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
 }
@@ -56,7 +56,7 @@ const insertedColumns = {
 };
 const transactionColumns = ["hash", "block_number", "position", "body", "signature", "row_hash"] as const;
 
-interface WeightRow {
+interface SizeRow {
   readonly number: number;
   readonly count: number;
   readonly bytes: number;
@@ -75,34 +75,34 @@ export function createBlockStore(db: Queries): BlockStore {
     },
 
     async block(number) {
-      const wanted = Number(number);
-      const row = await db.first<AnyBlockRow>((sql) => sql("blocks").where("number", wanted).select(blockColumns));
+      const blockNumber = Number(number);
+      const row = await db.first<AnyBlockRow>((sql) => sql("blocks").where("number", blockNumber).select(blockColumns));
       if (row === undefined || !isSigned(row)) {
         return undefined;
       }
       const transactions = await db.rows<TransactionRow>((sql) =>
-        sql("transactions").where("block_number", wanted).orderBy("position").select(transactionColumns),
+        sql("transactions").where("block_number", blockNumber).orderBy("position").select(transactionColumns),
       );
       if (transactions.length === 0 && number < (await findLowest(db))) {
         return undefined;
       }
-      return checkStoredBlock(wanted, row, transactions);
+      return checkStoredBlock(blockNumber, row, transactions);
     },
 
     lowestBlock: () => findLowest(db),
 
     async header(number) {
-      const wanted = Number(number);
-      const row = await db.first<AnyBlockRow>((sql) => sql("blocks").where("number", wanted).select(blockColumns));
+      const blockNumber = Number(number);
+      const row = await db.first<AnyBlockRow>((sql) => sql("blocks").where("number", blockNumber).select(blockColumns));
       if (row === undefined || !isSigned(row)) {
         return undefined;
       }
-      checkBlockRow(wanted, row);
+      checkBlockRow(blockNumber, row);
       const { hash, header, signature } = row;
       return { hash, header, signature };
     },
 
-    weighBlock: (by) => findWeight(db, by),
+    blockSize: (by) => findSize(db, by),
 
     async blockOf(hash) {
       const row = await db.first<Omit<TransactionRow, "body">>((sql) =>
@@ -125,7 +125,7 @@ export function createBlockStore(db: Queries): BlockStore {
 
     included: (hashes) => findIncluded(db, hashes),
 
-    async newestNumber() {
+    async latestNumber() {
       const row = await db.first<{ last: number | null; count: number }>((sql) =>
         sql("blocks").max({ last: "number" }).count({ count: "number" }),
       );
@@ -194,8 +194,8 @@ async function findHead(db: Queries): Promise<ChainHead | undefined> {
   };
 }
 
-async function findWeight(db: Queries, by: BlockName): Promise<BlockWeight | undefined> {
-  const row = await db.first<WeightRow>((sql) =>
+async function findSize(db: Queries, by: BlockId): Promise<BlockSize | undefined> {
+  const row = await db.first<SizeRow>((sql) =>
     sql("blocks as b")
       .leftJoin("transactions as t", "t.block_number", "b.number")
       .where("hash" in by ? { "b.hash": by.hash } : { "b.number": Number(by.number) })
@@ -228,7 +228,7 @@ export async function tryBlockWrite({ transaction }: Pick<DatabasePart, "transac
 
 /** Creates the changes. */
 export function createBlockChanges(db: Queries): BlockChanges {
-  const findNewest = db.prepare<{ number: number; hash: string }>(
+  const findLatest = db.prepare<{ number: number; hash: string }>(
     "SELECT number, hash FROM blocks ORDER BY number DESC LIMIT 1",
   );
   return {
@@ -255,10 +255,10 @@ export function createBlockChanges(db: Queries): BlockChanges {
       ]);
     },
 
-    async checkNewest({ number, hash }) {
-      const newest = (await findNewest())[0];
-      if (newest?.hash !== hash) {
-        throw new FencedError("newest", describeNewest(newest, { number, hash }));
+    async checkLatest({ number, hash }) {
+      const latest = (await findLatest())[0];
+      if (latest?.hash !== hash) {
+        throw new FencedError("newest", describeLatest(latest, { number, hash }));
       }
     },
 
@@ -285,13 +285,13 @@ function toHex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 }
 
-function describeNewest(
-  newest: { readonly number: number; readonly hash: string } | undefined,
+function describeLatest(
+  latest: { readonly number: number; readonly hash: string } | undefined,
   known: Pick<ChainHead, "number" | "hash">,
 ): string {
   const found =
-    newest === undefined ? "The database has no block" : `The latest block in the database is ${newest.number}`;
-  const hashes = newest === undefined ? known.hash : `${newest.hash}, ${known.hash}`;
+    latest === undefined ? "The database has no block" : `The latest block in the database is ${latest.number}`;
+  const hashes = latest === undefined ? known.hash : `${latest.hash}, ${known.hash}`;
   return (
     `${found}, but this node has created or applied ${known.number} (${hashes}): something else removed blocks from the ` +
     "database, or added them. Nothing is written; stop the node and restore the database."

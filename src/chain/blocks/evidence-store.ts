@@ -43,11 +43,11 @@ function fromRow(row: EvidenceRow): Evidence {
       { header: row.other_header, signature: row.other_signature },
     ],
     seenMs: row.seen_ms,
-    isSettled: Boolean(row.settled),
+    isResolved: Boolean(row.settled),
   };
 }
 
-function toRow({ identity, number, headers: [one, other], seenMs, isSettled }: Evidence): EvidenceRow {
+function toRow({ identity, number, headers: [one, other], seenMs, isResolved }: Evidence): EvidenceRow {
   return {
     identity,
     block_number: Number(number),
@@ -56,6 +56,6 @@ function toRow({ identity, number, headers: [one, other], seenMs, isSettled }: E
     other_header: Buffer.from(other.header),
     other_signature: Buffer.from(other.signature),
     seen_ms: seenMs,
-    settled: isSettled,
+    settled: isResolved,
   };
 }

@@ -16,7 +16,7 @@ export interface Evidence {
   /** Time when this node first had both headers, in milliseconds since the epoch. */
   readonly seenMs: number;
   /** True once the operator resolved the evidence. */
-  readonly isSettled: boolean;
+  readonly isResolved: boolean;
 }
 
 /** Persistent store of fork evidence. */
@@ -40,7 +40,7 @@ export interface EvidenceBook {
   /** Returns unresolved evidence, sorted by key and number. Returns the same array until the evidence changes. */
   open(): readonly Evidence[];
   /** Marks all evidence as resolved. */
-  settle(): void;
+  resolve(): void;
   /** Saves unsaved evidence. On failure, the evidence stays unsaved and the next call saves it again. */
   store(save: (evidence: readonly Evidence[]) => Promise<void>): Promise<void>;
 }
@@ -48,7 +48,7 @@ export interface EvidenceBook {
 /**
  * Limit on unresolved evidence for each key. A fork shows in every later block, so more evidence adds no information.
  */
-const mostOfOneKey = 10;
+const maxPerKey = 10;
 
 export function createEvidenceBook({ stored, nowMs, onFound }: EvidenceBookDeps): EvidenceBook {
   const all = new Map(stored.map((evidence) => [nameOf(evidence), evidence]));
@@ -56,7 +56,7 @@ export function createEvidenceBook({ stored, nowMs, onFound }: EvidenceBookDeps)
   let open = listOpen();
 
   function listOpen(): readonly Evidence[] {
-    return [...all.values()].filter(({ isSettled }) => !isSettled).sort(byKeyAndNumber);
+    return [...all.values()].filter(({ isResolved }) => !isResolved).sort(byKeyAndNumber);
   }
 
   function put(evidence: Evidence): void {
@@ -71,27 +71,27 @@ export function createEvidenceBook({ stored, nowMs, onFound }: EvidenceBookDeps)
     add(one, other) {
       const { proposer: identity, number } = one;
       const known = ofKey(identity);
-      const openCount = known.filter((evidence) => !evidence.isSettled).length;
-      if (openCount >= mostOfOneKey || known.some((evidence) => evidence.number === number)) {
+      const openCount = known.filter((evidence) => !evidence.isResolved).length;
+      if (openCount >= maxPerKey || known.some((evidence) => evidence.number === number)) {
         return;
       }
       // A number up to one that was resolved belongs to the same fork: peers report different numbers of a fork.
-      const isSettled = known.some((evidence) => evidence.isSettled && evidence.number >= number);
+      const isResolved = known.some((evidence) => evidence.isResolved && evidence.number >= number);
       const evidence: Evidence = {
         identity,
         number,
         headers: [bytesOf(one), bytesOf(other)],
         seenMs: nowMs(),
-        isSettled,
+        isResolved,
       };
       put(evidence);
-      if (!isSettled) {
+      if (!isResolved) {
         onFound(evidence);
       }
     },
     open: () => open,
-    settle() {
-      open.forEach((evidence) => put({ ...evidence, isSettled: true }));
+    resolve() {
+      open.forEach((evidence) => put({ ...evidence, isResolved: true }));
     },
     async store(save) {
       const names = [...unsaved];

@@ -72,9 +72,9 @@ export function createListings(db: Queries): Listings {
       return rows.map(toEntry);
     },
 
-    async listedTransactions(places) {
-      const keys = JSON.stringify(places.map(({ blockNumber, position }) => [Number(blockNumber), position]));
-      return places.length === 0 ? [] : (await listed(keys)).map(toListed);
+    async listedTransactions(positions) {
+      const keys = JSON.stringify(positions.map(({ blockNumber, position }) => [Number(blockNumber), position]));
+      return positions.length === 0 ? [] : (await listed(keys)).map(toListed);
     },
 
     async checkListed(number, transactions) {

@@ -14,14 +14,14 @@ export interface ListedBlock {
 }
 
 /** Position of a transaction in the chain. */
-export interface TransactionPlace {
+export interface TransactionPosition {
   readonly blockNumber: bigint;
   /** Index within the block, from 0. */
   readonly position: number;
 }
 
 /** Index entry of a transaction, before its body is read. */
-export interface TransactionEntry extends TransactionPlace {
+export interface TransactionEntry extends TransactionPosition {
   /** Size of the body in bytes. */
   readonly bytes: number;
   /** Address of the program that the transaction changes; undefined if it changes none. */
@@ -29,7 +29,7 @@ export interface TransactionEntry extends TransactionPlace {
 }
 
 /** Transaction with its body. */
-export interface ListedTransaction extends TransactionPlace {
+export interface ListedTransaction extends TransactionPosition {
   readonly hash: string;
   readonly blockHash: string;
   /** Timestamp of the block. */
@@ -51,9 +51,9 @@ export interface Listings {
   /** Returns blocks with numbers below the given one, without block 0. */
   recentBlocks(below: bigint, limit: number): Promise<ListedBlock[]>;
   /** Returns entries before a position, latest first. */
-  transactionEntries(of: TransactionsOf, before: TransactionPlace, limit: number): Promise<TransactionEntry[]>;
+  transactionEntries(of: TransactionsOf, before: TransactionPosition, limit: number): Promise<TransactionEntry[]>;
   /** Returns the transactions at these positions, latest first. Omits those that were pruned meanwhile. */
-  listedTransactions(places: readonly TransactionPlace[]): Promise<ListedTransaction[]>;
+  listedTransactions(positions: readonly TransactionPosition[]): Promise<ListedTransaction[]>;
   /** Checks that the index columns of a block's transactions match their bodies. Throws CorruptionError. */
   checkListed(number: bigint, transactions: readonly Pick<ReadTransaction, "body">[]): Promise<void>;
   /** Returns the first block whose transactions are indexed by sender and program. */
@@ -61,23 +61,23 @@ export interface Listings {
 }
 
 /** Position after the last transaction of the latest block. */
-export const newestPlace: TransactionPlace = { blockNumber: BigInt(Number.MAX_SAFE_INTEGER), position: 0 };
+export const latestPosition: TransactionPosition = { blockNumber: BigInt(Number.MAX_SAFE_INTEGER), position: 0 };
 
 /** Page of transactions. */
 export interface TransactionPage {
   readonly transactions: readonly ListedTransaction[];
   /** Position after which the next page starts; undefined on the last page. */
-  readonly next: TransactionPlace | undefined;
+  readonly next: TransactionPosition | undefined;
 }
 
 /** Parameters of a page. */
-export interface PageParts {
+export interface PageParams {
   readonly store: Pick<Listings, "transactionEntries" | "listedTransactions">;
   readonly of: TransactionsOf;
-  readonly before: TransactionPlace;
+  readonly before: TransactionPosition;
   readonly pageSize: number;
   /** Limit on the total bytes of bodies on a page; a single larger body still forms a page. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /** Returns the entries to list; if omitted, all are listed. */
   readonly filter?: ((entries: readonly TransactionEntry[]) => Promise<readonly TransactionEntry[]>) | undefined;
   readonly signal: AbortSignal;
@@ -85,16 +85,16 @@ export interface PageParts {
 
 /** Filtered pages: entries read at once, and limit on entries scanned for one page. */
 const portion = 500;
-const mostLookedAt = 10_000;
+const maxScanned = 10_000;
 
 /** Reads a page. Its `next` is always a listed transaction, so it reveals no positions of unreadable transactions. */
-export async function readTransactionPage(deps: PageParts): Promise<TransactionPage> {
-  const { store, pageSize, mostBytes } = deps;
+export async function readTransactionPage(deps: PageParams): Promise<TransactionPage> {
+  const { store, pageSize, maxBytes } = deps;
   const { entries, areMore } = await findEntries(deps, pageSize + 1);
   let bytes = 0;
   const fitting = entries.slice(0, pageSize).filter((entry, i) => {
     bytes += entry.bytes;
-    return i === 0 || bytes <= mostBytes;
+    return i === 0 || bytes <= maxBytes;
   });
   const transactions = await store.listedTransactions(fitting);
   return { transactions, next: areMore || entries.length > fitting.length ? fitting.at(-1) : undefined };
@@ -111,13 +111,13 @@ interface FoundEntries {
  *
  * @throws RpcError ANSWER_TOO_LARGE if the scan limit is reached before the first listed entry.
  */
-async function findEntries({ store, of, before, filter, signal }: PageParts, wanted: number): Promise<FoundEntries> {
+async function findEntries({ store, of, before, filter, signal }: PageParams, limit: number): Promise<FoundEntries> {
   if (filter === undefined) {
-    return { entries: await store.transactionEntries(of, before, wanted), areMore: false };
+    return { entries: await store.transactionEntries(of, before, limit), areMore: false };
   }
   const found: TransactionEntry[] = [];
-  let next: TransactionPlace | undefined = before;
-  for (let looked = 0; next !== undefined && found.length < wanted && looked < mostLookedAt; looked += portion) {
+  let next: TransactionPosition | undefined = before;
+  for (let scanned = 0; next !== undefined && found.length < limit && scanned < maxScanned; scanned += portion) {
     signal.throwIfAborted();
     const entries: TransactionEntry[] = await store.transactionEntries(of, next, portion);
     found.push(...(await filter(entries)));
@@ -126,10 +126,10 @@ async function findEntries({ store, of, before, filter, signal }: PageParts, wan
   if (next !== undefined && found.length === 0) {
     throw new RpcError(
       "ANSWER_TOO_LARGE",
-      `More than ${mostLookedAt} transactions that you may not read precede the next one that you may; add a block_number.`,
+      `More than ${maxScanned} transactions that you may not read precede the next one that you may; add a block_number.`,
     );
   }
-  return { entries: found.slice(0, wanted), areMore: next !== undefined };
+  return { entries: found.slice(0, limit), areMore: next !== undefined };
 }
 
 /** Throws CorruptionError if a query returned a transaction that does not match its filter. */

@@ -12,9 +12,9 @@ import {
   type ListedBlock,
   type ListedTransaction,
   type Listings,
-  newestPlace,
+  latestPosition,
   readTransactionPage,
-  type TransactionPlace,
+  type TransactionPosition,
   type TransactionsOf,
 } from "./listings.js";
 import { blockZero, checkRetained, noBlockYet } from "./retained-blocks.js";
@@ -24,7 +24,7 @@ import type { ChainHead } from "./store.js";
  * Limit on the total bytes of bodies on a page with more than one transaction. A page at this limit plus one body of
  * maximum size fits a response.
  */
-const mostBodyBytes = 1024 * 1024;
+const maxBodyBytes = 1024 * 1024;
 
 /** Returns the summary of a block for lists. */
 export function toBlockSummary({ hash, header: { number, timestampMs, proposer }, transactionCount }: ListedBlock) {
@@ -33,17 +33,17 @@ export function toBlockSummary({ hash, header: { number, timestampMs, proposer }
 
 /** Creates the list methods. */
 export function createListReads(head: () => ChainHead | undefined, store: Listings, disclose: BlockRedactor) {
-  const newest = (): bigint => head()?.number ?? 0n;
+  const latestNumber = (): bigint => head()?.number ?? 0n;
   const lowest = (): bigint => head()?.lowestBlock ?? 1n;
 
   /** Returns the requested filter. Throws RpcError INVALID_REQUEST, NOT_FOUND, PRUNED. */
-  function readQuestion({ blockNumber: asked, sender }: ListTransactionsRequest): TransactionsOf {
+  function readFilter({ blockNumber: requested, sender }: ListTransactionsRequest): TransactionsOf {
     const ofSender = sender === undefined ? {} : { sender };
-    if (asked === undefined) {
+    if (requested === undefined) {
       return ofSender;
     }
-    const block = asked === latestBlock ? newest() : asked;
-    if (block === 0n || block > newest()) {
+    const block = requested === latestBlock ? latestNumber() : requested;
+    if (block === 0n || block > latestNumber()) {
       throw new RpcError("NOT_FOUND", block === 0n ? blockZero : noBlockYet);
     }
     checkRetained(block, lowest());
@@ -66,7 +66,7 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
   return {
     async blocks({ pageSize = defaultPageSize, pageToken }: ListRecentBlocksRequest) {
       const [before] = readPageToken("blocks", [pageNumber], pageToken) ?? [];
-      const end = newest() + 1n;
+      const end = latestNumber() + 1n;
       const below = before === undefined || BigInt(before) > end ? end : BigInt(before);
       const found = (await store.recentBlocks(below, pageSize + 1)).map(toBlockSummary);
       const blocks = found.slice(0, pageSize);
@@ -76,11 +76,11 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
 
     async transactions(request: ListTransactionsRequest, { caller: { identity }, signal }: Call) {
       const { pageSize = defaultPageSize } = request;
-      const before = readPlace("transactions", request.pageToken) ?? newestPlace;
-      const of = readQuestion(request);
+      const before = readPosition("transactions", request.pageToken) ?? latestPosition;
+      const of = readFilter(request);
       const { sender } = of;
       const page = await readTransactionPage({
-        ...{ store, of, before, pageSize, mostBytes: mostBodyBytes, signal },
+        ...{ store, of, before, pageSize, maxBytes: maxBodyBytes, signal },
         filter:
           sender === undefined
             ? undefined
@@ -100,7 +100,7 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
       const indexedFrom = sender === undefined ? 1n : await store.indexedFrom();
       return {
         transactions,
-        ...(page.next !== undefined && { nextPageToken: placeToken("transactions", page.next) }),
+        ...(page.next !== undefined && { nextPageToken: positionToken("transactions", page.next) }),
         fromBlock: indexedFrom > lowest() ? indexedFrom : lowest(),
       };
     },
@@ -108,12 +108,12 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
 }
 
 /** Returns the position after which the page starts; undefined for the first page. Throws RpcError INVALID_REQUEST. */
-export function readPlace(list: string, token: string | undefined): TransactionPlace | undefined {
+export function readPosition(list: string, token: string | undefined): TransactionPosition | undefined {
   const [blockNumber, position] = readPageToken(list, [pageNumber, pagePosition], token) ?? [];
   return blockNumber === undefined ? undefined : { blockNumber: BigInt(blockNumber), position: Number(position) };
 }
 
 /** Returns the token of a page that starts after a transaction. */
-export function placeToken(list: string, { blockNumber, position }: TransactionPlace): string {
+export function positionToken(list: string, { blockNumber, position }: TransactionPosition): string {
   return createPageToken(list, blockNumber, position);
 }

@@ -37,10 +37,10 @@ export interface StoredHeader {
 }
 
 /** Identifier of a block. */
-export type BlockName = { readonly number: bigint } | { readonly hash: string };
+export type BlockId = { readonly number: bigint } | { readonly hash: string };
 
 /** Size of a block, known before its transactions are read. */
-export interface BlockWeight {
+export interface BlockSize {
   readonly number: bigint;
   readonly transactionCount: number;
   /** Bytes of the header, and of the bodies and signatures of all transactions. */
@@ -61,7 +61,7 @@ export interface Blocks {
   lowestBlock(): Promise<bigint>;
   header(number: bigint): Promise<StoredHeader | undefined>;
   /** Returns the size of a block, by number or by hash. Excludes block 0. A hash is 0x and 64 lower-case hex digits. */
-  weighBlock(by: BlockName): Promise<BlockWeight | undefined>;
+  blockSize(by: BlockId): Promise<BlockSize | undefined>;
   /** Returns the number of the block that includes a transaction. */
   blockOf(transactionHash: string): Promise<bigint | undefined>;
   /** Returns a transaction that is in a block. */
@@ -91,7 +91,7 @@ export interface PendingEntry extends PendingSummary {
   /** Encoded size in bytes, including the signature. */
   readonly sizeBytes: number;
   /** IPv4 address or IPv6 /64 prefix of the source; undefined for transactions of this node. */
-  readonly origin: string | undefined;
+  readonly source: string | undefined;
   readonly receivedMs: number;
   readonly expiresMs: number;
   /** Nonce of the preceding transaction of the same sender, as stated by the relaying peer; undefined if not stated. */
@@ -129,7 +129,7 @@ export interface Rejection {
 }
 
 /** Transactions that leave the mempool. */
-export interface Settled {
+export interface Removals {
   /** Hashes of transactions that are in a block. */
   readonly included: readonly string[];
   readonly rejected: readonly Rejection[];
@@ -138,7 +138,7 @@ export interface Settled {
 /** Reads of pending transactions and of transaction status. */
 export interface MempoolView {
   /** Returns the status of a transaction; undefined if it is unknown. */
-  fate(hash: string): Promise<TransactionStatusInfo | undefined>;
+  transactionStatus(hash: string): Promise<TransactionStatusInfo | undefined>;
   /** Returns the oldest pending transactions. */
   oldestPending(limit: number): Promise<readonly PendingSummary[]>;
   /** Returns a pending transaction. */
@@ -160,7 +160,7 @@ export interface MempoolStore {
    */
   readPending(hashes: readonly string[]): Promise<Map<string, Transaction | undefined>>;
   /** Removes transactions and records rejections, atomically. */
-  settle(settled: Settled): Promise<void>;
+  remove(removals: Removals): Promise<void>;
   /** Deletes rejections of transactions that expired before a time, and the oldest above the limit. */
   forgetRejected(expiredBeforeMs: number): Promise<void>;
   /**
@@ -188,10 +188,10 @@ export interface ChainStore<State = unknown> extends Blocks, Listings, MempoolVi
   /**
    * Runs `work` in one transaction: all changes of chain and state are stored, or none if it throws.
    *
-   * @param newest expected latest block; undefined skips the check.
+   * @param latest expected latest block; undefined skips the check.
    * @throws FencedError if the latest block differs, or if this node may not write.
    */
-  write<T>(newest: ChainHead | undefined, work: (changes: ChainChanges, state: State) => Promise<T>): Promise<T>;
+  write<T>(latest: ChainHead | undefined, work: (changes: ChainChanges, state: State) => Promise<T>): Promise<T>;
   /**
    * Writes a row as large as that of a large block, then rolls back. Rejects with the error that such a block would
    * cause.

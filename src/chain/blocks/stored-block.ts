@@ -37,21 +37,21 @@ export interface TransactionRow extends TransactionColumns {
 /**
  * Checks the row of a block and returns its decoded header.
  *
- * @param wanted expected block number.
+ * @param expected expected block number.
  * @throws CorruptionError
  */
-export function checkBlockRow(wanted: number, row: BlockRow): BlockHeader {
+export function checkBlockRow(expected: number, row: BlockRow): BlockHeader {
   const header = readHeader(row.header);
   const isSigned =
     header !== undefined &&
     row.row_hash === hashBlockRow(row) &&
     row.hash === sha256(row.header) &&
-    row.number === wanted &&
-    header.number === BigInt(wanted) &&
+    row.number === expected &&
+    header.number === BigInt(expected) &&
     header.previousHash === (row.previous_hash ?? "") &&
     header.timestampMs === BigInt(row.timestamp_ms);
   if (!isSigned) {
-    throw notSigned(wanted);
+    throw notSigned(expected);
   }
   return header;
 }
@@ -59,23 +59,23 @@ export function checkBlockRow(wanted: number, row: BlockRow): BlockHeader {
 /**
  * Checks all rows of a block and returns the block.
  *
- * @param wanted expected block number.
+ * @param expected expected block number.
  * @param rows the transactions, in order.
  * @throws CorruptionError
  */
-export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly TransactionRow[]): StoredBlock {
-  const header = checkBlockRow(wanted, row);
+export function checkStoredBlock(expected: number, row: BlockRow, rows: readonly TransactionRow[]): StoredBlock {
+  const header = checkBlockRow(expected, row);
   const transactionHashes = rows.map(({ body }) => sha256(body));
   const fit = rows.every(
     (one, i) =>
       one.hash === transactionHashes[i] &&
-      one.block_number === wanted &&
+      one.block_number === expected &&
       one.position === i &&
       one.row_hash === hashTransactionRow(one),
   );
   if (!fit || header.transactionsHash !== hashOfHashes(transactionHashes)) {
     throw new CorruptionError(
-      `Block ${wanted} in the database does not hold the transactions that its header names; restore the database from a backup, or sync the node again.`,
+      `Block ${expected} in the database does not hold the transactions that its header names; restore the database from a backup, or sync the node again.`,
     );
   }
   const transactions = rows.map(({ body, signature }) => ({ body, signature }));

@@ -11,15 +11,15 @@ import { type VerifiedBlock, verifyBlock, readHeader } from "../transactions/tra
 export interface VerifyBlocksDeps {
   readonly store: Pick<
     ChainStore,
-    "head" | "block" | "header" | "lowestBlock" | "weighBlock" | "included" | "lastNonce" | "checkListed"
+    "head" | "block" | "header" | "lowestBlock" | "blockSize" | "included" | "lastNonce" | "checkListed"
   > & {
     /** Returns the highest block number, without verifying its row, and at most the number of rows. */
-    newestNumber(): Promise<bigint>;
+    latestNumber(): Promise<bigint>;
     genesisHash(): Promise<string | undefined>;
   };
   readonly genesis: Genesis;
   /** Checks the effects of a block on the state. Throws CorruptionError. */
-  readonly checkEffects: (block: VerifiedBlock) => Promise<void>;
+  readonly checkExecution: (block: VerifiedBlock) => Promise<void>;
 }
 
 /**
@@ -33,10 +33,10 @@ export async function* verifyBlocks(deps: VerifyBlocksDeps, from = 1n): Verifica
   const { found, head } = await findHead(deps);
   yield { kind: "blocks", done: 0, total: Number(head), findings: found };
   for (let number = from; number <= head; number++) {
-    let { findings, hash } = await lookAtBlock(deps, number, before);
+    let { findings, hash } = await inspectBlock(deps, number, before);
     if (findings.length > 0 && number < (await deps.store.lowestBlock())) {
       // The block was pruned during the check; check its header instead.
-      ({ findings, hash } = await lookAtBlock(deps, number, before));
+      ({ findings, hash } = await inspectBlock(deps, number, before));
     }
     before = hash;
     yield { kind: "blocks", done: Number(number - from) + 1, total: Number(head - from) + 1, findings };
@@ -44,7 +44,7 @@ export async function* verifyBlocks(deps: VerifyBlocksDeps, from = 1n): Verifica
 }
 
 /** Checks one block, or only its header if its transactions are not retained. Returns the hash of an intact block. */
-async function lookAtBlock(deps: VerifyBlocksDeps, number: bigint, previous: string | undefined) {
+async function inspectBlock(deps: VerifyBlocksDeps, number: bigint, previous: string | undefined) {
   let block: VerifiedBlock | undefined;
   let hash: string | undefined;
   const findings = await runCheck(`block ${number}`, async () => {
@@ -56,13 +56,13 @@ async function lookAtBlock(deps: VerifyBlocksDeps, number: bigint, previous: str
     hash = block.hash;
   });
   // Reported under a separate name, because a successful read of the block by number does not cover these checks.
-  const beside =
-    block === undefined ? [] : await runCheck(`what block ${number} leads to`, () => verifyBeside(deps, block!));
-  return { findings: [...findings, ...beside], hash };
+  const related =
+    block === undefined ? [] : await runCheck(`what block ${number} leads to`, () => verifyRelated(deps, block!));
+  return { findings: [...findings, ...related], hash };
 }
 
 async function findHead({ store, genesis }: VerifyBlocksDeps): Promise<{ found: Finding[]; head: bigint }> {
-  const head = await store.newestNumber();
+  const head = await store.latestNumber();
   const found = await runCheck("the newest block", async () => {
     await store.head();
     if ((await store.genesisHash()) !== genesis.hash) {
@@ -86,7 +86,7 @@ async function verifyStored(
   const block = await readSigned(number, () =>
     verifyBlock(stored.block, { network: genesis.hash, checkOperation: () => undefined }),
   );
-  checkPlace(genesis, block.header, previousHash);
+  checkSuccession(genesis, block.header, previousHash);
   return block;
 }
 
@@ -100,7 +100,7 @@ async function verifyHeader(
   const header = await readSigned(number, () =>
     Promise.resolve().then(() => readHeader(stored, { network: genesis.hash })),
   );
-  checkPlace(genesis, header, previousHash);
+  checkSuccession(genesis, header, previousHash);
   return stored.hash;
 }
 
@@ -111,7 +111,11 @@ function foundBlock<T>(number: bigint, stored: T | undefined): T {
   return stored;
 }
 
-function checkPlace(genesis: Genesis, { number, proposer, previousHash: named }: BlockHeader, previousHash?: string) {
+function checkSuccession(
+  genesis: Genesis,
+  { number, proposer, previousHash: named }: BlockHeader,
+  previousHash?: string,
+) {
   if (!genesis.authorities.includes(proposer)) {
     throw notSigned(number);
   }
@@ -121,10 +125,10 @@ function checkPlace(genesis: Genesis, { number, proposer, previousHash: named }:
 }
 
 /** Checks that the block and its transactions can be found by each index, and that their effects are stored. */
-async function verifyBeside({ store, checkEffects }: VerifyBlocksDeps, block: VerifiedBlock): Promise<void> {
+async function verifyRelated({ store, checkExecution }: VerifyBlocksDeps, block: VerifiedBlock): Promise<void> {
   const { transactions } = block;
   const { number } = block.header;
-  if ((await store.weighBlock({ hash: block.hash }))?.number !== number) {
+  if ((await store.blockSize({ hash: block.hash }))?.number !== number) {
     throw new CorruptionError(`Block ${number} in the database is not found by its hash.`);
   }
   const hashes = transactions.map(({ hash }) => hash);
@@ -138,7 +142,7 @@ async function verifyBeside({ store, checkEffects }: VerifyBlocksDeps, block: Ve
     }
   }
   await store.checkListed(number, transactions);
-  await checkEffects(block);
+  await checkExecution(block);
 }
 
 async function readSigned<T>(number: bigint, read: () => Promise<T>): Promise<T> {

@@ -18,8 +18,8 @@ export interface StartTag {
    * Source of the sender's flow. A sender with pending transactions stays with its first source, so that all its
    * transactions form one queue.
    */
-  readonly lane: string | undefined;
-  readonly origin: number;
+  readonly sourceKey: string | undefined;
+  readonly sourceTime: number;
   readonly sender: number;
 }
 
@@ -28,46 +28,46 @@ export interface Waiting {
   readonly sender: string;
   readonly nonce: bigint;
   readonly sizeBytes: number;
-  readonly stamp: StartTag;
+  readonly startTag: StartTag;
 }
 
 /** Virtual time up to which a source, or a sender of that source, was served; 0 for unknown flows. */
 export interface Dequeued {
-  of(origin: string | undefined, sender?: string): number;
+  of(source: string | undefined, sender?: string): number;
 }
 
 /** Limits on one selection. The first transaction is selected even if it exceeds `bytes`. */
-export interface Bounds {
+export interface SelectionLimits {
   readonly count: number;
   readonly bytes: number;
 }
 
 /** Bytes that cost as much as one slot: a block of 3 MiB holds 1,000 transactions. */
-const bytesOfPlace = 3 * 1024;
+const slotBytes = 3 * 1024;
 
 /** Returns the cost of a transaction in block slots, at least 1. */
-export function placesOf({ sizeBytes }: Pick<Waiting, "sizeBytes">): number {
-  return Math.max(1, Math.ceil(sizeBytes / bytesOfPlace));
+export function slotsOf({ sizeBytes }: Pick<Waiting, "sizeBytes">): number {
+  return Math.max(1, Math.ceil(sizeBytes / slotBytes));
 }
 
 /** Pending transactions of one sender, sorted by nonce. */
-interface SenderTurns<E> {
+interface SenderQueue<E> {
   served: number;
   readonly entries: E[];
   next: number;
 }
 
-interface OriginTurns<E> {
+interface SourceQueue<E> {
   served: number;
-  readonly senders: PriorityQueue<SenderTurns<E>>;
+  readonly senders: PriorityQueue<SenderQueue<E>>;
 }
 
 /** Next transaction of a source, as an entry in the queue of sources. */
-interface Turn<E> {
-  readonly origin: OriginTurns<E>;
-  readonly sender: SenderTurns<E>;
+interface QueuedSource<E> {
+  readonly source: SourceQueue<E>;
+  readonly sender: SenderQueue<E>;
   /** Virtual time among the senders of the source once the transaction is served. */
-  readonly senderLine: number;
+  readonly senderTime: number;
 }
 
 /**
@@ -75,52 +75,52 @@ interface Turn<E> {
  *
  * @param waiting pending transactions in order of arrival, which breaks ties.
  */
-export function selectFair<E extends Waiting>(waiting: Iterable<E>, served: Dequeued, bounds: Bounds): E[] {
-  const turns = createPriorityQueue<Turn<E>>();
-  for (const origin of groupByOrigin(waiting, served)) {
-    pushTurn(turns, origin);
+export function selectFair<E extends Waiting>(waiting: Iterable<E>, served: Dequeued, limits: SelectionLimits): E[] {
+  const queue = createPriorityQueue<QueuedSource<E>>();
+  for (const source of groupBySource(waiting, served)) {
+    pushSource(queue, source);
   }
   const selected: E[] = [];
   let bytes = 0;
-  for (let turn = turns.pop(); turn !== undefined; turn = turns.pop()) {
-    const { origin, sender, senderLine } = turn.item;
+  for (let top = queue.pop(); top !== undefined; top = queue.pop()) {
+    const { source, sender, senderTime } = top.item;
     const entry = sender.entries[sender.next]!;
     bytes += entry.sizeBytes;
-    if (selected.length >= bounds.count || (selected.length > 0 && bytes > bounds.bytes)) {
+    if (selected.length >= limits.count || (selected.length > 0 && bytes > limits.bytes)) {
       break;
     }
     selected.push(entry);
     sender.next++;
-    sender.served = senderLine;
-    origin.served = turn.key;
-    pushSender(origin.senders, sender);
-    pushTurn(turns, origin);
+    sender.served = senderTime;
+    source.served = top.key;
+    pushSender(source.senders, sender);
+    pushSource(queue, source);
   }
   return selected;
 }
 
-function groupByOrigin<E extends Waiting>(waiting: Iterable<E>, served: Dequeued): Iterable<OriginTurns<E>> {
-  const origins = new Map<string | undefined, Map<string, SenderTurns<E>>>();
+function groupBySource<E extends Waiting>(waiting: Iterable<E>, served: Dequeued): Iterable<SourceQueue<E>> {
+  const sources = new Map<string | undefined, Map<string, SenderQueue<E>>>();
   for (const entry of waiting) {
-    const { stamp, sender } = entry;
-    const senders = getOrMake(origins, stamp.lane, () => new Map<string, SenderTurns<E>>());
-    const makeTurns = (): SenderTurns<E> => ({ served: served.of(stamp.lane, sender), entries: [], next: 0 });
-    getOrMake(senders, sender, makeTurns).entries.push(entry);
+    const { startTag, sender } = entry;
+    const senders = getOrCreate(sources, startTag.sourceKey, () => new Map<string, SenderQueue<E>>());
+    const createQueue = (): SenderQueue<E> => ({ served: served.of(startTag.sourceKey, sender), entries: [], next: 0 });
+    getOrCreate(senders, sender, createQueue).entries.push(entry);
   }
-  return [...origins].map(([lane, bySender]) => {
-    const senders = createPriorityQueue<SenderTurns<E>>();
-    for (const turns of bySender.values()) {
-      turns.entries.sort(byNonce);
-      pushSender(senders, turns);
+  return [...sources].map(([sourceKey, bySender]) => {
+    const senders = createPriorityQueue<SenderQueue<E>>();
+    for (const queue of bySender.values()) {
+      queue.entries.sort(byNonce);
+      pushSender(senders, queue);
     }
-    return { served: served.of(lane), senders };
+    return { served: served.of(sourceKey), senders };
   });
 }
 
-function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+function getOrCreate<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   let value = map.get(key);
   if (value === undefined) {
-    value = make();
+    value = create();
     map.set(key, value);
   }
   return value;
@@ -132,32 +132,32 @@ export function byNonce(a: Pick<Waiting, "nonce">, b: Pick<Waiting, "nonce">): n
 }
 
 /** Queues a sender at its source, keyed by the virtual time after its next transaction. */
-function pushSender<E extends Waiting>(senders: PriorityQueue<SenderTurns<E>>, sender: SenderTurns<E>): void {
+function pushSender<E extends Waiting>(senders: PriorityQueue<SenderQueue<E>>, sender: SenderQueue<E>): void {
   const next = sender.entries[sender.next];
   if (next !== undefined) {
-    senders.push(Math.max(sender.served, next.stamp.sender) + placesOf(next), sender);
+    senders.push(Math.max(sender.served, next.startTag.sender) + slotsOf(next), sender);
   }
 }
 
 /** Queues a source, keyed by the virtual time after the next transaction of its first sender. */
-function pushTurn<E extends Waiting>(turns: PriorityQueue<Turn<E>>, origin: OriginTurns<E>): void {
-  const first = origin.senders.pop();
+function pushSource<E extends Waiting>(queue: PriorityQueue<QueuedSource<E>>, source: SourceQueue<E>): void {
+  const first = source.senders.pop();
   if (first !== undefined) {
-    const { key: senderLine, item: sender } = first;
+    const { key: senderTime, item: sender } = first;
     const next = sender.entries[sender.next]!;
-    turns.push(Math.max(origin.served, next.stamp.origin) + placesOf(next), { origin, sender, senderLine });
+    queue.push(Math.max(source.served, next.startTag.sourceTime) + slotsOf(next), { source, sender, senderTime });
   }
 }
 
 /** Tracker of the virtual time of all flows. */
 export interface VirtualTime extends Dequeued {
   /** Records the arrival of a transaction and returns its start tag. */
-  arrive(origin: string | undefined, sender: string): StartTag;
+  arrive(source: string | undefined, sender: string): StartTag;
   /**
    * Records the removal of a transaction. `isServed` is true if it entered a block or was rejected, false if it
    * expired.
    */
-  leave(left: Waiting, isServed: boolean): void;
+  remove(removed: Waiting, isServed: boolean): void;
 }
 
 interface Flow {
@@ -165,9 +165,9 @@ interface Flow {
   served: number;
 }
 
-interface OriginFlow extends Flow {
+interface SourceFlow extends Flow {
   /** Virtual time among the senders of the source. */
-  line: number;
+  time: number;
   readonly senders: Map<string, Flow>;
 }
 
@@ -176,45 +176,45 @@ interface OriginFlow extends Flow {
  * was served.
  */
 export function createVirtualTime(): VirtualTime {
-  const origins = new Map<string | undefined, OriginFlow>();
-  const lanes = new Map<string, string | undefined>();
-  let line = 0;
+  const sources = new Map<string | undefined, SourceFlow>();
+  const sourceKeys = new Map<string, string | undefined>();
+  let time = 0;
 
   return {
-    of(origin, sender) {
-      const flow = origins.get(origin);
+    of(source, sender) {
+      const flow = sources.get(source);
       return (sender === undefined ? flow : flow?.senders.get(sender))?.served ?? 0;
     },
-    arrive(origin, sender) {
-      const lane = lanes.has(sender) ? lanes.get(sender) : origin;
-      lanes.set(sender, lane);
-      const makeOrigin = (): OriginFlow => ({ waiting: 0, served: 0, line: 0, senders: new Map<string, Flow>() });
-      const flow = getOrMake(origins, lane, makeOrigin);
+    arrive(source, sender) {
+      const sourceKey = sourceKeys.has(sender) ? sourceKeys.get(sender) : source;
+      sourceKeys.set(sender, sourceKey);
+      const createFlow = (): SourceFlow => ({ waiting: 0, served: 0, time: 0, senders: new Map<string, Flow>() });
+      const flow = getOrCreate(sources, sourceKey, createFlow);
       flow.waiting++;
-      getOrMake(flow.senders, sender, () => ({ waiting: 0, served: 0 })).waiting++;
-      return { lane, origin: line, sender: flow.line };
+      getOrCreate(flow.senders, sender, () => ({ waiting: 0, served: 0 })).waiting++;
+      return { sourceKey, sourceTime: time, sender: flow.time };
     },
-    leave(left, isServed) {
-      const { stamp } = left;
-      const flow = origins.get(stamp.lane)!;
-      const sender = flow.senders.get(left.sender)!;
+    remove(removed, isServed) {
+      const { startTag } = removed;
+      const flow = sources.get(startTag.sourceKey)!;
+      const sender = flow.senders.get(removed.sender)!;
       if (isServed) {
-        const places = placesOf(left);
-        sender.served = Math.max(sender.served, stamp.sender) + places;
-        flow.line = Math.max(flow.line, sender.served);
-        flow.served = Math.max(flow.served, stamp.origin) + places;
-        line = Math.max(line, flow.served);
+        const slots = slotsOf(removed);
+        sender.served = Math.max(sender.served, startTag.sender) + slots;
+        flow.time = Math.max(flow.time, sender.served);
+        flow.served = Math.max(flow.served, startTag.sourceTime) + slots;
+        time = Math.max(time, flow.served);
       } else {
         // An expired transaction forfeits its wait. Otherwise, those queued behind it would be selected in a burst.
-        sender.served = Math.max(sender.served, flow.line);
-        flow.served = Math.max(flow.served, line);
+        sender.served = Math.max(sender.served, flow.time);
+        flow.served = Math.max(flow.served, time);
       }
       if (--sender.waiting === 0) {
-        flow.senders.delete(left.sender);
-        lanes.delete(left.sender);
+        flow.senders.delete(removed.sender);
+        sourceKeys.delete(removed.sender);
       }
       if (--flow.waiting === 0) {
-        origins.delete(stamp.lane);
+        sources.delete(startTag.sourceKey);
       }
     },
   };
@@ -223,12 +223,12 @@ export function createVirtualTime(): VirtualTime {
 /** Yields the entries in order, in groups that fit the limits. An entry above the limits forms its own group. */
 export function* inPortions<E extends { readonly sizeBytes: number }>(
   entries: readonly E[],
-  bounds: Bounds,
+  limits: SelectionLimits,
 ): Generator<E[]> {
   let portion: E[] = [];
   let bytes = 0;
   for (const entry of entries) {
-    if (portion.length > 0 && (portion.length >= bounds.count || bytes + entry.sizeBytes > bounds.bytes)) {
+    if (portion.length > 0 && (portion.length >= limits.count || bytes + entry.sizeBytes > limits.bytes)) {
       yield portion;
       portion = [];
       bytes = 0;

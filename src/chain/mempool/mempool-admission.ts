@@ -9,7 +9,7 @@ import type { MempoolSize, PendingEntry } from "../blocks/store.js";
 import type { ReadTransaction } from "../transactions/transaction.js";
 
 /** Source of a transaction. */
-export interface Origin {
+export interface TransactionSource {
   /** IPv4 address or IPv6 /64 prefix. */
   readonly address: string;
   /** Exempt from quotas and rates. */
@@ -20,7 +20,7 @@ export interface Origin {
 export type Refusal = "share" | "rate" | "writers";
 
 export interface AdmissionDeps {
-  readonly index: Pick<MempoolIndex, "size" | "heldByOrigin" | "heldBySender" | "takeRoom">;
+  readonly index: Pick<MempoolIndex, "size" | "usageOfSource" | "usageOfSender" | "reserve">;
   readonly rates: SenderRates;
   /** Returns true if the sender's key may write to this node. */
   readonly mayWrite: (sender: string) => boolean;
@@ -34,26 +34,26 @@ export interface Admission {
    *
    * @throws RpcError OVERLOADED if the quota of the source is used up, RATE_LIMITED
    */
-  announce(bytes: number, origin: Origin | undefined): void;
+  announce(bytes: number, source: TransactionSource | undefined): void;
   /**
    * Counts the bytes of a transaction against the rate of its source, before the transaction is decoded.
    *
    * @throws RpcError OVERLOADED if the quota of the source is used up, RATE_LIMITED
    */
-  arrive(bytes: number, origin: Origin | undefined): void;
+  arrive(bytes: number, source: TransactionSource | undefined): void;
   /**
    * Checks whether a transaction may be admitted now.
    *
    * @throws RpcError PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
    */
-  check(transaction: ReadTransaction, entry: PendingEntry, origin: Origin | undefined): void;
+  check(transaction: ReadTransaction, entry: PendingEntry, source: TransactionSource | undefined): void;
   /** Repeats the check, counts the transaction against its rates and reserves capacity. */
-  take(transaction: ReadTransaction, entry: PendingEntry, origin: Origin | undefined): void;
+  accept(transaction: ReadTransaction, entry: PendingEntry, source: TransactionSource | undefined): void;
 }
 
 const maxPool: MempoolSize = { count: 10_000, bytes: 64 * 1024 * 1024 };
 /** Quota of a source: the bytes of one block, and half the number of its transactions. */
-const maxOfOrigin: MempoolSize = { count: 500, bytes: 3 * 1024 * 1024 };
+const maxOfSource: MempoolSize = { count: 500, bytes: 3 * 1024 * 1024 };
 const maxOfSender: MempoolSize = { count: maxPool.count / 10, bytes: maxPool.bytes / 10 };
 
 /** Returns the fraction of the mempool that this size takes, from 0 to 1: the larger one of count and bytes. */
@@ -74,13 +74,13 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
     }
   }
 
-  function freeRoom(): MempoolSize {
+  function freeCapacity(): MempoolSize {
     const { count, bytes } = index.size();
     return { count: maxPool.count - count, bytes: maxPool.bytes - bytes };
   }
 
-  function checkShareOfOrigin(origin: string | undefined, sizeBytes: number): void {
-    if (!fits(index.heldByOrigin(origin), sizeBytes, least(maxOfOrigin, freeRoom()))) {
+  function checkSourceQuota(source: string | undefined, sizeBytes: number): void {
+    if (!fits(index.usageOfSource(source), sizeBytes, minOf(maxOfSource, freeCapacity()))) {
       throw new RpcError(
         "OVERLOADED",
         "The quota of pending transactions for this address is used up; try again in 1 s.",
@@ -89,14 +89,14 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
     }
   }
 
-  function checkShares({ origin, sender, sizeBytes }: PendingEntry, isExempt: boolean): void {
-    if (!fits(nothing, sizeBytes, freeRoom())) {
+  function checkQuotas({ source, sender, sizeBytes }: PendingEntry, isExempt: boolean): void {
+    if (!fits(nothing, sizeBytes, freeCapacity())) {
       throw new RpcError("OVERLOADED", "The mempool is full; try again in 5 s.", 5);
     }
     if (!isExempt) {
-      checkShareOfOrigin(origin, sizeBytes);
+      checkSourceQuota(source, sizeBytes);
     }
-    if (!isExempt && !fits(index.heldBySender(sender), sizeBytes, maxOfSender)) {
+    if (!isExempt && !fits(index.usageOfSender(sender), sizeBytes, maxOfSender)) {
       throw new RpcError(
         "OVERLOADED",
         "The quota of pending transactions for this sender is used up; try again in 1 s.",
@@ -108,10 +108,10 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
   function apply(
     { body }: ReadTransaction,
     entry: PendingEntry,
-    origin: Origin | undefined,
+    source: TransactionSource | undefined,
     rate: SenderRates["check"],
   ): void {
-    const isExempt = origin === undefined || origin.isExempt;
+    const isExempt = source === undefined || source.isExempt;
     counted("writers", () => {
       if (!mayWrite(entry.sender)) {
         throw new RpcError(
@@ -120,39 +120,39 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
         );
       }
     });
-    counted("share", () => checkShares(entry, isExempt));
+    counted("share", () => checkQuotas(entry, isExempt));
     if (!isExempt) {
       counted("rate", () => rate(entry, costsOf(body, entry.sizeBytes)));
     }
   }
 
-  function weigh(bytes: number, origin: Origin | undefined, how: "announce" | "arrive"): void {
-    if (origin !== undefined && !origin.isExempt) {
-      counted("share", () => checkShareOfOrigin(origin.address, bytes));
-      counted("rate", () => rates[how](origin.address, bytes));
+  function checkSource(bytes: number, source: TransactionSource | undefined, how: "announce" | "arrive"): void {
+    if (source !== undefined && !source.isExempt) {
+      counted("share", () => checkSourceQuota(source.address, bytes));
+      counted("rate", () => rates[how](source.address, bytes));
     }
   }
 
   return {
     refused,
-    announce: (bytes, origin) => weigh(bytes, origin, "announce"),
-    arrive: (bytes, origin) => weigh(bytes, origin, "arrive"),
-    check(transaction, entry, origin) {
-      apply(transaction, entry, origin, (...given) => rates.check(...given));
+    announce: (bytes, source) => checkSource(bytes, source, "announce"),
+    arrive: (bytes, source) => checkSource(bytes, source, "arrive"),
+    check(transaction, entry, source) {
+      apply(transaction, entry, source, (...given) => rates.check(...given));
     },
-    take(transaction, entry, origin) {
-      apply(transaction, entry, origin, (...given) => rates.take(...given));
-      index.takeRoom(entry);
+    accept(transaction, entry, source) {
+      apply(transaction, entry, source, (...given) => rates.count(...given));
+      index.reserve(entry);
     },
   };
 }
 
 const nothing: MempoolSize = { count: 0, bytes: 0 };
 
-function fits(held: MempoolSize, sizeBytes: number, most: MempoolSize): boolean {
-  return held.count + 1 <= most.count && held.bytes + sizeBytes <= most.bytes;
+function fits(usage: MempoolSize, sizeBytes: number, limit: MempoolSize): boolean {
+  return usage.count + 1 <= limit.count && usage.bytes + sizeBytes <= limit.bytes;
 }
 
-function least(a: MempoolSize, b: MempoolSize): MempoolSize {
+function minOf(a: MempoolSize, b: MempoolSize): MempoolSize {
   return { count: Math.min(a.count, b.count), bytes: Math.min(a.bytes, b.bytes) };
 }

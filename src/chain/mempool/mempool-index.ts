@@ -1,5 +1,5 @@
 /** Index in memory of pending transactions without their bytes: usage by source and sender, and the fair order. */
-import { createVirtualTime, selectFair, type Bounds, type Waiting } from "./fair-queue.js";
+import { createVirtualTime, selectFair, type SelectionLimits, type Waiting } from "./fair-queue.js";
 import { createSenderOrder, type Ordered } from "./sender-order.js";
 import type { MempoolSize, PendingEntry, RelayTarget } from "../blocks/store.js";
 
@@ -17,14 +17,14 @@ export interface MempoolIndex {
   /** Returns the total size, including reserved capacity. */
   size(): MempoolSize;
   /** Returns the usage of a source, including reserved capacity. */
-  heldByOrigin(origin: string | undefined): MempoolSize;
-  heldBySender(sender: string): MempoolSize;
+  usageOfSource(source: string | undefined): MempoolSize;
+  usageOfSender(sender: string): MempoolSize;
   /** Returns the largest count and the largest bytes of any source; each may belong to a different source. */
-  largestOrigin(): MempoolSize;
+  largestSource(): MempoolSize;
   /** Reserves capacity for a transaction that is being stored. */
-  takeRoom(entry: PendingEntry): void;
+  reserve(entry: PendingEntry): void;
   /** Releases reserved capacity if the transaction could not be stored. */
-  giveRoom(entry: PendingEntry): void;
+  release(entry: PendingEntry): void;
   /** Adds a stored transaction, for which capacity was reserved. `arrivedMs` is a monotonic time. */
   add(entry: PendingEntry, arrivedMs: number): void;
   get(hash: string): IndexEntry | undefined;
@@ -35,13 +35,13 @@ export interface MempoolIndex {
   /** Returns all transactions in order of arrival. */
   entries(): Iterable<IndexEntry>;
   /** Selects the next wanted transactions in fair order. */
-  select(bounds: Bounds, isWanted: (entry: IndexEntry) => boolean): IndexEntry[];
+  select(limits: SelectionLimits, isEligible: (entry: IndexEntry) => boolean): IndexEntry[];
   /**
    * Selects the next transactions in fair order. Skips those that wait for an earlier transaction of their sender.
    *
-   * @param heldFrom nonce by sender, from which on its transactions are skipped.
+   * @param deferredFrom nonce by sender, from which on its transactions are skipped.
    */
-  selectInOrder(bounds: Bounds, monotonicMs: number, heldFrom: ReadonlyMap<string, bigint>): IndexEntry[];
+  selectInOrder(limits: SelectionLimits, monotonicMs: number, deferredFrom: ReadonlyMap<string, bigint>): IndexEntry[];
   /** Returns true if the sender may have a pending transaction with a higher nonce. False is always exact. */
   hasLater(transaction: Pick<PendingEntry, "sender" | "nonce">): boolean;
 }
@@ -49,7 +49,7 @@ export interface MempoolIndex {
 /** Way in which a transaction leaves the mempool. An expired transaction was not served. */
 export type End = "included" | "rejected" | "expired";
 
-interface Held {
+interface Usage {
   count: number;
   bytes: number;
 }
@@ -60,18 +60,18 @@ const never: Readonly<Record<RelayTarget, number>> = { authority: -Infinity, pee
 /** Creates an empty index. */
 export function createMempoolIndex(): MempoolIndex {
   const entries = new Map<string, IndexEntry>();
-  const total: Held = { count: 0, bytes: 0 };
-  const origins = new Map<string | undefined, Held>();
-  const senders = new Map<string, Held>();
+  const total: Usage = { count: 0, bytes: 0 };
+  const sources = new Map<string | undefined, Usage>();
+  const senders = new Map<string, Usage>();
   /** Highest nonce of each sender, retained as long as any of its transactions is pending. */
   const latest = new Map<string, bigint>();
-  const line = createVirtualTime();
+  const virtualTime = createVirtualTime();
   const order = createSenderOrder<IndexEntry>();
 
-  function count({ origin, sender, sizeBytes }: PendingEntry, sign: 1 | -1): void {
+  function count({ source, sender, sizeBytes }: PendingEntry, sign: 1 | -1): void {
     total.count += sign;
     total.bytes += sign * sizeBytes;
-    change(origins, origin, sign, sizeBytes);
+    change(sources, source, sign, sizeBytes);
     change(senders, sender, sign, sizeBytes);
     if (!senders.has(sender)) {
       latest.delete(sender);
@@ -80,21 +80,21 @@ export function createMempoolIndex(): MempoolIndex {
 
   return {
     size: () => total,
-    heldByOrigin: (origin) => origins.get(origin) ?? nothing,
-    heldBySender: (sender) => senders.get(sender) ?? nothing,
-    largestOrigin() {
-      const all = [...origins.values()];
+    usageOfSource: (source) => sources.get(source) ?? nothing,
+    usageOfSender: (sender) => senders.get(sender) ?? nothing,
+    largestSource() {
+      const all = [...sources.values()];
       return {
-        count: all.reduce((most, held) => Math.max(most, held.count), 0),
-        bytes: all.reduce((most, held) => Math.max(most, held.bytes), 0),
+        count: all.reduce((max, usage) => Math.max(max, usage.count), 0),
+        bytes: all.reduce((max, usage) => Math.max(max, usage.bytes), 0),
       };
     },
-    takeRoom: (entry) => count(entry, 1),
-    giveRoom: (entry) => count(entry, -1),
+    reserve: (entry) => count(entry, 1),
+    release: (entry) => count(entry, -1),
     add(entry, arrivedMs) {
-      const stamp = line.arrive(entry.origin, entry.sender);
+      const startTag = virtualTime.arrive(entry.source, entry.sender);
       const [relayedMs, deferredUntilMs] = [{ ...never }, { ...never }];
-      const added: IndexEntry = { ...entry, arrivedMs, stamp, relayedMs, deferredUntilMs, refusals: 0 };
+      const added: IndexEntry = { ...entry, arrivedMs, startTag, relayedMs, deferredUntilMs, refusals: 0 };
       entries.set(entry.hash, added);
       latest.set(entry.sender, maxOf(entry.nonce, latest.get(entry.sender)));
       order.add(added);
@@ -105,7 +105,7 @@ export function createMempoolIndex(): MempoolIndex {
       if (entry !== undefined) {
         entries.delete(hash);
         count(entry, -1);
-        line.leave(entry, end !== "expired");
+        virtualTime.remove(entry, end !== "expired");
         order.remove(entry, end === "included");
       }
       return entry;
@@ -117,16 +117,16 @@ export function createMempoolIndex(): MempoolIndex {
       }
     },
     entries: () => entries.values(),
-    select: (bounds, isWanted) => selectFair([...entries.values()].filter(isWanted), line, bounds),
-    selectInOrder(bounds, monotonicMs, heldFrom) {
+    select: (limits, isEligible) => selectFair([...entries.values()].filter(isEligible), virtualTime, limits),
+    selectInOrder(limits, monotonicMs, deferredFrom) {
       const early = order.findEarly(entries.values(), monotonicMs);
-      const isHeld = ({ hash, sender, nonce }: IndexEntry): boolean => {
-        const from = heldFrom.get(sender);
+      const isDeferred = ({ hash, sender, nonce }: IndexEntry): boolean => {
+        const from = deferredFrom.get(sender);
         return early.has(hash) || (from !== undefined && nonce >= from);
       };
       const waiting = entries.values();
-      const isFree = early.size === 0 && heldFrom.size === 0;
-      return selectFair(isFree ? waiting : [...waiting].filter((entry) => !isHeld(entry)), line, bounds);
+      const isFree = early.size === 0 && deferredFrom.size === 0;
+      return selectFair(isFree ? waiting : [...waiting].filter((entry) => !isDeferred(entry)), virtualTime, limits);
     },
     hasLater: ({ sender, nonce }) => (latest.get(sender) ?? nonce) > nonce,
   };
@@ -136,13 +136,13 @@ function maxOf(nonce: bigint, other: bigint | undefined): bigint {
   return other !== undefined && other > nonce ? other : nonce;
 }
 
-function change<K>(all: Map<K, Held>, key: K, sign: 1 | -1, bytes: number): void {
-  const held = all.get(key) ?? { count: 0, bytes: 0 };
-  held.count += sign;
-  held.bytes += sign * bytes;
-  if (held.count === 0) {
+function change<K>(all: Map<K, Usage>, key: K, sign: 1 | -1, bytes: number): void {
+  const usage = all.get(key) ?? { count: 0, bytes: 0 };
+  usage.count += sign;
+  usage.bytes += sign * bytes;
+  if (usage.count === 0) {
     all.delete(key);
   } else {
-    all.set(key, held);
+    all.set(key, usage);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Selection of pending transactions to relay, in fair order. Transactions that were rejected temporarily are deferred.
  */
-import type { Bounds } from "./fair-queue.js";
+import type { SelectionLimits } from "./fair-queue.js";
 import type { IndexEntry, MempoolIndex } from "./mempool-index.js";
 import type { SenderArrivals } from "./sender-arrivals.js";
 import { findEarlier } from "./sender-order.js";
@@ -17,7 +17,7 @@ export interface RelayQueueDeps {
 
 export interface RelayQueue {
   /** Returns the next transactions to relay to a kind of node; skips those relayed at or after `relayedBeforeMs`. */
-  toRelay(to: RelayTarget, relayedBeforeMs: number, bounds: Bounds): Promise<readonly RelayedTransaction[]>;
+  toRelay(to: RelayTarget, relayedBeforeMs: number, limits: SelectionLimits): Promise<readonly RelayedTransaction[]>;
   /** Records that transactions were relayed. */
   markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
   /** Defers transactions, and later ones of the same senders, with exponential backoff. */
@@ -33,20 +33,20 @@ export function createRelayQueue({ index, arrivals, read, monotonicMs }: RelayQu
     hashes.flatMap((hash) => index.get(hash) ?? []).forEach(change);
 
   return {
-    async toRelay(to, relayedBeforeMs, bounds) {
+    async toRelay(to, relayedBeforeMs, limits) {
       const now = monotonicMs();
-      const heldFrom = arrivals.earliest();
+      const deferredFrom = arrivals.earliest();
       for (const { sender, nonce, deferredUntilMs } of index.entries()) {
-        const from = heldFrom.get(sender);
+        const from = deferredFrom.get(sender);
         if (deferredUntilMs[to] > now && (from === undefined || nonce < from)) {
-          heldFrom.set(sender, nonce);
+          deferredFrom.set(sender, nonce);
         }
       }
-      const isWanted = ({ sender, nonce, relayedMs }: IndexEntry): boolean => {
-        const from = heldFrom.get(sender);
+      const isEligible = ({ sender, nonce, relayedMs }: IndexEntry): boolean => {
+        const from = deferredFrom.get(sender);
         return relayedMs[to] < relayedBeforeMs && (from === undefined || nonce < from);
       };
-      const selected = index.select(bounds, isWanted);
+      const selected = index.select(limits, isEligible);
       const earlier = findEarlier(selected, index.entries());
       return (await read(selected)).map((one) => ({ ...one, afterNonce: earlier.get(one.hash) }));
     },

@@ -1,7 +1,7 @@
 /** Transactions that left the mempool and are not yet removed from its database. */
 import type { ChainStore, Rejection } from "../blocks/store.js";
 
-export interface LeavingDeps {
+export interface RemovalsDeps {
   readonly store: Pick<ChainStore, "mempool">;
   readonly onError: (error: unknown) => void;
 }
@@ -19,7 +19,7 @@ export interface MempoolRemovals {
 }
 
 /** Creates an empty list of removals. */
-export function createMempoolRemovals({ store: { mempool }, onError }: LeavingDeps): MempoolRemovals {
+export function createMempoolRemovals({ store: { mempool }, onError }: RemovalsDeps): MempoolRemovals {
   const included = new Set<string>();
   const rejected = new Map<string, Rejection>();
   return {
@@ -27,18 +27,18 @@ export function createMempoolRemovals({ store: { mempool }, onError }: LeavingDe
     reject: (rejection) => void rejected.set(rejection.hash, rejection),
     rejectionOf: (hash) => rejected.get(hash)?.reason,
     async store() {
-      const settled = { included: [...included], rejected: [...rejected.values()] };
-      if (settled.included.length + settled.rejected.length === 0) {
+      const removed = { included: [...included], rejected: [...rejected.values()] };
+      if (removed.included.length + removed.rejected.length === 0) {
         return;
       }
       try {
-        await mempool.settle(settled);
+        await mempool.remove(removed);
       } catch (error) {
         onError(error);
         return;
       }
-      settled.included.forEach((hash) => included.delete(hash));
-      settled.rejected.forEach(({ hash }) => rejected.delete(hash));
+      removed.included.forEach((hash) => included.delete(hash));
+      removed.rejected.forEach(({ hash }) => rejected.delete(hash));
     },
   };
 }

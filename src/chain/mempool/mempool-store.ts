@@ -38,9 +38,9 @@ const columns = [
 ] as const;
 
 export function createMempoolStore({ read, transaction }: DatabasePart): MempoolStore {
-  const inTurn = createSerialQueue();
+  const enqueue = createSerialQueue();
   const insert = batch<Row & { readonly bytes: Buffer }, true>(async (rows) => {
-    await inTurn(() =>
+    await enqueue(() =>
       transaction((db) =>
         db.runAll((sql) =>
           inChunks(rows, rowsOfStatement).map((some) =>
@@ -91,12 +91,12 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
       return found;
     },
 
-    async settle({ included, rejected }) {
+    async remove({ included, rejected }) {
       const gone = [...included, ...rejected.map(({ hash }) => hash)];
       const rows = rejected.map(({ hash, reason, rejectedMs, expiresMs }) => ({
         ...{ hash, reason, rejected_ms: rejectedMs, expires_ms: expiresMs },
       }));
-      await inTurn(() =>
+      await enqueue(() =>
         transaction((db) =>
           db.runAll((sql) => [
             ...inChunks(gone).map((some) => sql("pending_transactions").whereIn("hash", some).delete()),
@@ -107,7 +107,7 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
     },
 
     async forgetRejected(expiredBeforeMs) {
-      await inTurn(() =>
+      await enqueue(() =>
         transaction(async (db) => {
           await db.run((sql) => sql("rejected_transactions").where("expires_ms", "<", expiredBeforeMs).delete());
           const row = await db.first<{ count: number }>((sql) => sql("rejected_transactions").count({ count: "*" }));
@@ -123,7 +123,7 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
     },
 
     async tryWrite() {
-      await inTurn(() => tryWrite(transaction, "pending_transactions", (bytes) => ({ ...emptyRow, bytes })));
+      await enqueue(() => tryWrite(transaction, "pending_transactions", (bytes) => ({ ...emptyRow, bytes })));
     },
   };
 }
@@ -135,9 +135,9 @@ const emptyRow: Row = {
 };
 
 function rowOf(entry: PendingEntry): Row {
-  const { hash, sender, nonce, timestampMs, origin, sizeBytes, receivedMs, expiresMs, afterNonce } = entry;
+  const { hash, sender, nonce, timestampMs, source, sizeBytes, receivedMs, expiresMs, afterNonce } = entry;
   return {
-    ...{ hash, sender, nonce: Number(nonce), timestamp_ms: String(timestampMs), origin: origin ?? null },
+    ...{ hash, sender, nonce: Number(nonce), timestamp_ms: String(timestampMs), origin: source ?? null },
     ...{ size_bytes: sizeBytes, received_ms: receivedMs, expires_ms: expiresMs },
     after_nonce: afterNonce === undefined ? null : Number(afterNonce),
   };
@@ -146,7 +146,7 @@ function rowOf(entry: PendingEntry): Row {
 function entryOf(row: Row): PendingEntry {
   const { hash, sender, nonce, timestamp_ms, origin, size_bytes, received_ms, expires_ms, after_nonce } = row;
   return {
-    ...{ hash, sender, nonce: BigInt(nonce), timestampMs: BigInt(timestamp_ms), origin: origin ?? undefined },
+    ...{ hash, sender, nonce: BigInt(nonce), timestampMs: BigInt(timestamp_ms), source: origin ?? undefined },
     ...{ sizeBytes: size_bytes, receivedMs: received_ms, expiresMs: expires_ms },
     afterNonce: after_nonce === null ? undefined : BigInt(after_nonce),
   };

@@ -3,9 +3,9 @@
  * this process writes to the mempool.
  */
 import { findTransactionStatus } from "./transaction-status.js";
-import { type Bounds, inPortions } from "./fair-queue.js";
+import { type SelectionLimits, inPortions } from "./fair-queue.js";
 import { type Admission, createAdmission, partOfPool, type Refusal } from "./mempool-admission.js";
-import { createIntake, type Fit, type Handed } from "./mempool-intake.js";
+import { createIntake, type Fit, type SubmissionSource } from "./mempool-intake.js";
 import { createMempoolRemovals, type MempoolRemovals } from "./mempool-removals.js";
 import { createMempoolIndex, type IndexEntry, type MempoolIndex } from "./mempool-index.js";
 import { createRelayQueue, type RelayQueue } from "./mempool-relay.js";
@@ -33,7 +33,7 @@ export interface MempoolStats {
   readonly count: number;
   readonly bytes: number;
   /** Fraction of the mempool that the largest source takes, from 0 to 1. */
-  readonly largestOrigin: number;
+  readonly largestSource: number;
   readonly refused: Readonly<Record<Refusal, number>>;
 }
 
@@ -43,26 +43,26 @@ export interface Mempool extends MempoolView, RelayQueue, Pick<Admission, "annou
    *
    * @throws RpcError INVALID_REQUEST if it was rejected before; PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
    */
-  admit(transaction: ReadTransaction, from: Handed, fit: Fit): Promise<void>;
+  admit(transaction: ReadTransaction, from: SubmissionSource, fit: Fit): Promise<void>;
   /** Lowers the nonce that a pending transaction waits for, after another submission states a lower one. */
   loosen(hash: string, afterNonce: bigint | undefined): void;
   /** Returns true if nothing is pending. */
   isEmpty(): boolean;
   /** Yields the next transactions in fair order, in small groups. Skips those that left meanwhile. */
-  candidates(bounds: Bounds): AsyncIterable<readonly PendingTransaction[]>;
+  candidates(limits: SelectionLimits): AsyncIterable<readonly PendingTransaction[]>;
   /**
    * Removes included transactions, and rejected ones with their reasons. Never rejects: failed removals are retried.
    */
-  settle(included: readonly string[], rejected: ReadonlyMap<string, string>): Promise<void>;
+  remove(included: readonly string[], rejected: ReadonlyMap<string, string>): Promise<void>;
   /** Rejects expired transactions, retries failed removals, and deletes old rejections. */
   sweep(): Promise<void>;
   stats(): MempoolStats;
 }
 
 /** Limits on transactions whose bytes are read at once. */
-const portionBounds: Bounds = { count: 100, bytes: 1024 * 1024 };
+const portionLimits: SelectionLimits = { count: 100, bytes: 1024 * 1024 };
 /** Time for which a rejection is retained after its transaction expires. */
-const tellRejectedMs = 3_600_000;
+const retainRejectedMs = 3_600_000;
 /** Interval between deletions of old rejections. */
 const forgetEveryMs = 60_000;
 
@@ -76,12 +76,12 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
   const index = createMempoolIndex();
   const arrivals = createSenderArrivals();
   const admission = createAdmission({ index, rates: createSenderRates(deps.rates), mayWrite: deps.mayWrite });
-  const leaving = createMempoolRemovals(deps);
+  const removals = createMempoolRemovals(deps);
   let forgottenAtMs = 0;
 
   const isPending = (hash: string): boolean => index.get(hash) !== undefined;
 
-  async function settle(
+  async function remove(
     included: readonly string[],
     rejected: ReadonlyMap<string, string>,
     end: "rejected" | "expired" = "rejected",
@@ -89,17 +89,17 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
     for (const hash of included) {
       intake.include(hash);
       if (index.remove(hash, "included") !== undefined) {
-        leaving.include(hash);
+        removals.include(hash);
       }
     }
     for (const [hash, reason] of rejected) {
       const entry = index.remove(hash, end);
       if (entry !== undefined) {
-        leaving.reject({ hash, reason, rejectedMs: nowMs(), expiresMs: entry.expiresMs });
+        removals.reject({ hash, reason, rejectedMs: nowMs(), expiresMs: entry.expiresMs });
         deps.onRejected?.({ hash, reason });
       }
     }
-    await leaving.store();
+    await removals.store();
   }
 
   /** Reads the bytes of transactions. Rejects those whose stored bytes were changed by another process. */
@@ -115,85 +115,89 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
         unreadable.set(hash, "The transaction could not be read again from the database.");
       }
     }
-    await settle([], unreadable);
+    await remove([], unreadable);
     return read;
   }
 
   const view: MempoolView = {
-    fate: (hash) =>
+    transactionStatus: (hash) =>
       findTransactionStatus(hash, {
         isPending,
         blockOf: (asked) => blocks.blockOf(asked),
-        rejectionOf: (asked) => leaving.rejectionOf(asked) ?? store.rejectionOf(asked),
+        rejectionOf: (asked) => removals.rejectionOf(asked) ?? store.rejectionOf(asked),
       }),
     oldestPending: (limit) => Promise.resolve([...index.entries()].slice(0, limit)),
     pending: async (hash) => (isPending(hash) ? (await store.readPending([hash])).get(hash) : undefined),
   };
 
-  const newestMs = await load(deps, index, leaving);
+  const latestMs = await load(deps, index, removals);
   const intake = createIntake({
-    ...{ index, arrivals, admission, store, newestMs, nowMs, monotonicMs },
-    fate: (hash) => view.fate(hash),
-    onIncluded: (hash) => settle([hash], new Map()),
+    ...{ index, arrivals, admission, store, latestMs, nowMs, monotonicMs },
+    statusOf: (hash) => view.transactionStatus(hash),
+    onIncluded: (hash) => remove([hash], new Map()),
   });
 
   return {
     ...view,
     ...createRelayQueue({ index, arrivals, read, monotonicMs }),
-    announce: (bytes, origin) => admission.announce(bytes, origin),
-    arrive: (bytes, origin) => admission.arrive(bytes, origin),
+    announce: (bytes, source) => admission.announce(bytes, source),
+    arrive: (bytes, source) => admission.arrive(bytes, source),
     admit: (transaction, from, fit) => intake.admit(transaction, from, fit),
     loosen: (hash, afterNonce) => index.loosen(hash, afterNonce),
     isEmpty: () => index.size().count === 0,
 
-    async *candidates(bounds) {
-      const selected = index.selectInOrder(bounds, monotonicMs(), arrivals.earliest());
-      for (const portion of inPortions(selected, portionBounds)) {
+    async *candidates(limits) {
+      const selected = index.selectInOrder(limits, monotonicMs(), arrivals.earliest());
+      for (const portion of inPortions(selected, portionLimits)) {
         yield await read(portion);
       }
     },
 
-    settle: (included, rejected) => settle(included, rejected),
+    remove: (included, rejected) => remove(included, rejected),
 
     async sweep() {
       const now = nowMs();
       const expired = [...index.entries()].filter(({ expiresMs }) => expiresMs < now);
       const reasons = expired.map(({ hash, expiresMs }) => [hash, whyExpired(expiresMs)] as const);
-      await settle([], new Map(reasons), "expired");
+      await remove([], new Map(reasons), "expired");
       if (now - forgottenAtMs >= forgetEveryMs) {
         forgottenAtMs = now;
-        await store.forgetRejected(now - tellRejectedMs);
+        await store.forgetRejected(now - retainRejectedMs);
       }
     },
 
     stats() {
       const { count, bytes } = index.size();
-      return { count, bytes, largestOrigin: partOfPool(index.largestOrigin()), refused: admission.refused };
+      return { count, bytes, largestSource: partOfPool(index.largestSource()), refused: admission.refused };
     },
   };
 }
 
 /** Loads stored transactions into the index; returns the receive time of the latest one, 0 if there is none. */
-async function load({ store, ...clocks }: MempoolDeps, index: MempoolIndex, leaving: MempoolRemovals): Promise<number> {
+async function load(
+  { store, ...clocks }: MempoolDeps,
+  index: MempoolIndex,
+  removals: MempoolRemovals,
+): Promise<number> {
   const [now, monotonic] = [clocks.nowMs(), clocks.monotonicMs()];
-  let newestMs = 0;
+  let latestMs = 0;
   const stored = await store.mempool.oldestPending(Number.MAX_SAFE_INTEGER);
   const inBlocks = await store.included(stored.map(({ hash }) => hash));
   for (const row of stored) {
     if (inBlocks.has(row.hash)) {
-      leaving.include(row.hash);
+      removals.include(row.hash);
     } else {
       // The predecessor may have entered a block since the transaction was stored.
       const lastNonce = row.afterNonce === undefined ? undefined : await store.lastNonce(row.sender);
       const entry = { ...row, afterNonce: unlessIncluded(row.afterNonce, lastNonce) };
-      index.takeRoom(entry);
+      index.reserve(entry);
       // Converts the stored time to the monotonic clock. Implausible waiting times are clamped to 0 to 30 s.
       index.add(entry, monotonic - Math.min(waitsForEarlierMs, Math.max(0, now - entry.receivedMs)));
-      newestMs = Math.max(newestMs, entry.receivedMs);
+      latestMs = Math.max(latestMs, entry.receivedMs);
     }
   }
-  await leaving.store();
-  return newestMs;
+  await removals.store();
+  return latestMs;
 }
 
 function whyExpired(expiresMs: number): string {

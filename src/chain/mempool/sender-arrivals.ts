@@ -10,7 +10,7 @@ type OfSender = Pick<PendingEntry, "sender" | "nonce">;
 /** Transaction that is being admitted. */
 export interface Arriving {
   /** Resolves once each earlier transaction of the sender was passed to the database or left admission. */
-  turn(): Promise<void>;
+  untilEarlier(): Promise<void>;
   /** Marks the transaction as passed to the database, which stores transactions in that order. */
   handOver(): void;
   /** Ends the admission: the transaction is in the mempool, or was rejected. */
@@ -19,7 +19,7 @@ export interface Arriving {
 
 /** Tracker of the transactions that are being admitted. */
 export interface SenderArrivals {
-  begin(transaction: OfSender): Arriving;
+  start(transaction: OfSender): Arriving;
   /** Returns the lowest nonce being admitted for each sender; higher pending nonces of that sender must wait. */
   earliest(): Map<string, bigint>;
 }
@@ -35,7 +35,7 @@ interface OnItsWay {
 export function createSenderArrivals(): SenderArrivals {
   const bySender = new Map<string, Set<OnItsWay>>();
   return {
-    begin({ sender, nonce }) {
+    start({ sender, nonce }) {
       let resolve = (): void => undefined;
       const handedOver = new Promise<void>((done) => (resolve = done));
       const own: OnItsWay = { nonce, handedOver, isHandedOver: false };
@@ -50,7 +50,7 @@ export function createSenderArrivals(): SenderArrivals {
       }
 
       return {
-        async turn() {
+        async untilEarlier() {
           for (let other = findEarlier(); other !== undefined; other = findEarlier()) {
             await other.handedOver;
           }
@@ -71,7 +71,7 @@ export function createSenderArrivals(): SenderArrivals {
       for (const [sender, ofSender] of bySender) {
         earliest.set(
           sender,
-          [...ofSender].map(({ nonce }) => nonce).reduce((least, nonce) => (nonce < least ? nonce : least)),
+          [...ofSender].map(({ nonce }) => nonce).reduce((lowest, nonce) => (nonce < lowest ? nonce : lowest)),
         );
       }
       return earliest;

@@ -119,10 +119,10 @@ export function findEarlier<E extends Ordered>(
 }
 
 /** Groups the pending transactions of the requested senders, sorted by nonce. */
-function bySender<E extends Ordered>(waiting: Iterable<E>, isAsked: (sender: string) => boolean): Map<string, E[]> {
+function bySender<E extends Ordered>(waiting: Iterable<E>, isRequested: (sender: string) => boolean): Map<string, E[]> {
   const found = new Map<string, E[]>();
   for (const entry of waiting) {
-    if (isAsked(entry.sender)) {
+    if (isRequested(entry.sender)) {
       const entries = found.get(entry.sender);
       if (entries === undefined) {
         found.set(entry.sender, [entry]);

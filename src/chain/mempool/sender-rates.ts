@@ -18,7 +18,7 @@ export type RatesPerMinute = Readonly<Record<Counted, number>>;
 export interface Writer {
   readonly sender: string;
   /** Undefined for transactions without a source. */
-  readonly origin: string | undefined;
+  readonly source: string | undefined;
 }
 
 export interface SenderRates {
@@ -27,13 +27,13 @@ export interface SenderRates {
    *
    * @throws RpcError RATE_LIMITED with the seconds to wait.
    */
-  announce(origin: string, bytes: number): void;
+  announce(source: string, bytes: number): void;
   /**
    * Counts bytes of a source before they are decoded, so invalid transactions cost as much as valid ones.
    *
    * @throws RpcError RATE_LIMITED with the seconds to wait.
    */
-  arrive(origin: string, bytes: number): void;
+  arrive(source: string, bytes: number): void;
   /**
    * Checks that a transaction is within all rates.
    *
@@ -41,20 +41,24 @@ export interface SenderRates {
    */
   check(writer: Writer, costs: RatesPerMinute): void;
   /** Checks the rates and counts the transaction. */
-  take(writer: Writer, costs: RatesPerMinute): void;
+  count(writer: Writer, costs: RatesPerMinute): void;
 }
 
 const minuteMs = 60_000;
 const maxBuckets = 100_000;
 const kinds = ["bytes", "programs", "leaves"] as const;
-const words = { bytes: "bytes", programs: "new programs", leaves: "new commitments" } as const;
+const labels = { bytes: "bytes", programs: "new programs", leaves: "new commitments" } as const;
 /** Minimum burst of each bucket: a full bucket admits the largest possible transaction, even at a lower rate. */
 const largest: RatesPerMinute = { bytes: maxTransactionBytes + 1_024, programs: 1, leaves: 1 };
 
 /** Returns the quantities that a transaction counts as. */
 export function costsOf({ operation }: TransactionBody, sizeBytes: number): RatesPerMinute {
-  const made = operation.case === undefined ? undefined : operation.value.operation.case;
-  return { bytes: sizeBytes, programs: Number(made === "createProgram"), leaves: Number(made === "addCommitment") };
+  const operationCase = operation.case === undefined ? undefined : operation.value.operation.case;
+  return {
+    bytes: sizeBytes,
+    programs: Number(operationCase === "createProgram"),
+    leaves: Number(operationCase === "addCommitment"),
+  };
 }
 
 interface Count {
@@ -74,13 +78,13 @@ export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
   }
 
   /** Yields the token buckets that a transaction is counted in. */
-  function* counted({ sender, origin }: Writer, costs: RatesPerMinute): Generator<Count> {
+  function* counted({ sender, source }: Writer, costs: RatesPerMinute): Generator<Count> {
     for (const kind of kinds) {
       if (perMinute[kind] > 0 && costs[kind] > 0) {
         yield { kind, whose: "sender", cost: costs[kind], bucket: bucketOf(kind, sender) };
         // Bytes of a source are already counted on arrival.
-        if (origin !== undefined && kind !== "bytes") {
-          yield { kind, whose: "address", cost: costs[kind], bucket: bucketOf(kind, origin) };
+        if (source !== undefined && kind !== "bytes") {
+          yield { kind, whose: "address", cost: costs[kind], bucket: bucketOf(kind, source) };
         }
       }
     }
@@ -90,7 +94,7 @@ export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
     const waitMs = bucket.getWaitTime(cost);
     if (waitMs > 0) {
       const retryAfterS = Math.ceil(waitMs / 1000);
-      const message = `Too many ${words[kind]} of this ${whose} in a minute; try again in ${retryAfterS} s.`;
+      const message = `Too many ${labels[kind]} of this ${whose} in a minute; try again in ${retryAfterS} s.`;
       throw new RpcError("RATE_LIMITED", message, retryAfterS);
     }
   }
@@ -101,22 +105,22 @@ export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
     }
   }
 
-  function announce(origin: string, bytes: number): void {
+  function announce(source: string, bytes: number): void {
     if (perMinute.bytes > 0) {
-      checkOne({ kind: "bytes", whose: "address", cost: bytes, bucket: bucketOf("bytes", origin) });
+      checkOne({ kind: "bytes", whose: "address", cost: bytes, bucket: bucketOf("bytes", source) });
     }
   }
 
   return {
     announce,
-    arrive(origin, bytes) {
-      announce(origin, bytes);
+    arrive(source, bytes) {
+      announce(source, bytes);
       if (perMinute.bytes > 0) {
-        bucketOf("bytes", origin).tryRemoveTokens(bytes);
+        bucketOf("bytes", source).tryRemoveTokens(bytes);
       }
     },
     check,
-    take(writer, costs) {
+    count(writer, costs) {
       check(writer, costs);
       for (const { cost, bucket } of counted(writer, costs)) {
         bucket.tryRemoveTokens(cost);

@@ -16,7 +16,7 @@ import {
 /** Chain rules, and the means to verify transactions off-thread. */
 export interface Reading extends ChainRules {
   /** Verifies a large transaction on another thread; throws the same errors as {@link readTransaction}. */
-  readonly checkAside?: CheckOffThread | undefined;
+  readonly checkOffThread?: CheckOffThread | undefined;
 }
 
 export type CheckOffThread = (signed: Transaction, network: string) => Promise<void>;
@@ -24,7 +24,7 @@ export type CheckOffThread = (signed: Transaction, network: string) => Promise<v
 /** Number of cached transactions; above the mempool limit of 10,000. */
 const maxKnown = 20_000;
 /** Size above which a body is verified off-thread. Parsing 1 MiB of JSON takes up to 0.1 s. */
-const asideBytes = 64 * 1024;
+const offThreadBytes = 64 * 1024;
 const signatureBytes = 64;
 
 /**
@@ -45,12 +45,12 @@ export function createKnownTransactions(): KnownTransactions {
  * @throws RpcError as {@link readTransaction}; OVERLOADED if too many transactions are being verified.
  */
 export async function verifyOffThread(signed: Transaction, reading: Reading): Promise<ReadTransaction> {
-  const { network, known, checkAside } = reading;
+  const { network, known, checkOffThread } = reading;
   const { body } = signed;
-  if (checkAside !== undefined && body.length > asideBytes && body.length <= maxTransactionBytes) {
+  if (checkOffThread !== undefined && body.length > offThreadBytes && body.length <= maxTransactionBytes) {
     const hash = sha256(body);
     if (known?.has(signed, hash) !== true) {
-      await checkAside(signed, network);
+      await checkOffThread(signed, network);
       known?.add(signed, hash);
     }
   }

@@ -47,9 +47,9 @@ export function monitorWrites<State>(deps: WriteWatchDeps<State>): MonitoredStor
       mempool: {
         ...store.mempool,
         insertPending: (...given) => watchMempool(() => store.mempool.insertPending(...given)),
-        settle: (settled) => watchMempool(() => store.mempool.settle(settled)),
+        remove: (settled) => watchMempool(() => store.mempool.remove(settled)),
       },
-      write: (newest, work) => watchBlocks(() => store.write(newest, work)),
+      write: (latest, work) => watchBlocks(() => store.write(latest, work)),
     },
     stop,
   };

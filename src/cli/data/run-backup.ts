@@ -1,6 +1,6 @@
 /** Implementation of `gatehouse backup`. */
 import { rmSync } from "node:fs";
-import { type BackupDeps, makeBackup } from "../../node/data/backup.js";
+import { type BackupDeps, createBackup } from "../../node/data/backup.js";
 import type { BackupManifest } from "../../node/data/backup-manifest.js";
 import type { NodeFiles } from "../usage/node-flags.js";
 import { describeWarnings, print } from "../terminal/output.js";
@@ -24,7 +24,7 @@ export async function runBackup(
   };
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   try {
-    const manifest = await makeBackup({
+    const manifest = await createBackup({
       ...deps,
       onSaved(unit, done, total) {
         bar ??= startProgress(unit, total);

@@ -4,7 +4,7 @@ import { GatehouseError } from "../../../client/src/gatehouse-error.js";
 import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-error.js";
 import type { HashPair } from "../../../client/src/proof/source.js";
 import { createProvedReader, type ProvedReader } from "../../light/proved-reader.js";
-import { askOver, isNodesWord } from "../../light/upstream.js";
+import { createStartRead, isFromNode } from "../../light/upstream.js";
 import { ago, paint } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { NetworkFlags, NodeFlags, VerifyFlags } from "../usage/flags.js";
@@ -34,7 +34,7 @@ export async function readProved<I extends DescMessage, O extends DescMessage>(
   const headers =
     flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), { ...flags, network: genesisHash });
   const { maxAge: maxAgeS } = flags;
-  const reader = createProvedReader(askOver(needUrl("--node", flags.node), headers)(), {
+  const reader = createProvedReader(createStartRead(needUrl("--node", flags.node), headers)(), {
     genesisHash,
     maxAgeS,
     hashPair,
@@ -97,6 +97,6 @@ function toExitError(error: unknown, node: string): unknown {
   if (reason === "UNREACHABLE") {
     return new ExitError(`No node responds at ${node}: ${message}.`, exitCodes.unreachable);
   }
-  const who = isNodesWord(error) ? "The node rejected the request" : "Proved";
+  const who = isFromNode(error) ? "The node rejected the request" : "Proved";
   return new ExitError(`${who}: ${message} (${reason})`, exitCodes.failed, reason);
 }

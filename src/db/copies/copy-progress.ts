@@ -20,7 +20,7 @@ export interface CopyState {
   readonly isComplete: boolean;
 }
 
-const atBegin: CopyState = { after: null, rows: 0, digest: "0".repeat(64), isComplete: false };
+const initialState: CopyState = { after: null, rows: 0, digest: "0".repeat(64), isComplete: false };
 
 /**
  * Rejects a database that is an unfinished copy, in progress or interrupted.
@@ -42,7 +42,7 @@ export async function refuseUnfinishedCopy(read: Queries): Promise<void> {
  * @param source identity of the source and its state.
  * @returns false if the database is the copy of another source.
  */
-export async function beginCopy(target: Database, source: string): Promise<boolean> {
+export async function startCopy(target: Database, source: string): Promise<boolean> {
   return await target.transaction(async (db) => {
     await createTable(db);
     const row = await db.first<{ state: string }>((sql) => sql(table).where("step", sourceStep).select("state"));
@@ -72,8 +72,8 @@ export async function readStates(part: DatabasePart, steps: readonly string[]): 
     const states = new Map(rows.map(({ step, state }) => [step, JSON.parse(state) as CopyState]));
     for (const step of steps) {
       if (!states.has(step)) {
-        states.set(step, atBegin);
-        await db.run((sql) => sql(table).insert({ step, state: JSON.stringify(atBegin) }));
+        states.set(step, initialState);
+        await db.run((sql) => sql(table).insert({ step, state: JSON.stringify(initialState) }));
       }
     }
     return states;

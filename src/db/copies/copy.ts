@@ -7,7 +7,7 @@ import { inChunks } from "../rows/chunks.js";
 import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
 import { isPrepared, migrate } from "../migrations/migrate.js";
 import { createRowsDigest, keyOf, normalize, type Row, scanRows } from "./row-scan.js";
-import { beginCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";
+import { startCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";
 
 /** Inputs and callbacks of a copy. */
 export interface CopyDeps {
@@ -42,14 +42,14 @@ export async function copyDatabase(deps: CopyDeps): Promise<CopyOutcome> {
   if (!resumed && (await isPrepared(target))) {
     throw new DatabaseError("The target is not empty; give an empty database.");
   }
-  if (!(await beginCopy(target, sourceState))) {
+  if (!(await startCopy(target, sourceState))) {
     throw new DatabaseError(
       "The target is the incomplete copy of another database, or of an earlier state of this one; empty the target, " +
         "and start again.",
     );
   }
   await migrate(target);
-  const tables = await copyOneMoment(deps);
+  const tables = await copySnapshot(deps);
   await confirm();
   await compare(deps, tables);
   for (const { name, numbered } of chainTables) {
@@ -70,7 +70,7 @@ const namesOf = (tables: readonly CopiedTable[]): string[] => tables.map(({ name
  * Copies each part from one snapshot, the mempool first. A block is stored before its transactions leave the mempool,
  * so this order loses no transaction between the parts.
  */
-async function copyOneMoment({ source, target, onProgress }: CopyDeps): Promise<States> {
+async function copySnapshot({ source, target, onProgress }: CopyDeps): Promise<States> {
   const reached = new Map<string, CopyState>();
   const pairs = [
     [source.mempool, target.mempool, mempoolTables],
@@ -83,9 +83,9 @@ async function copyOneMoment({ source, target, onProgress }: CopyDeps): Promise<
   }
   for (const [from, to, tables] of pairs) {
     await from.transaction(async (db) => {
-      const { readOneMoment } = db.dialect;
-      if (readOneMoment !== undefined) {
-        await db.run((sql) => sql.raw(readOneMoment));
+      const { startSnapshotReads } = db.dialect;
+      if (startSnapshotReads !== undefined) {
+        await db.run((sql) => sql.raw(startSnapshotReads));
       }
       for (const table of tables) {
         await copyTable(db, to, table, reached.get(table.name)!, (state) => {
@@ -116,10 +116,10 @@ async function copyTable(
   from: Queries,
   to: DatabasePart,
   table: CopiedTable,
-  begin: CopyState,
+  initial: CopyState,
   onState: (state: CopyState) => void,
 ): Promise<void> {
-  let state = begin;
+  let state = initial;
   if (state.isComplete) {
     return;
   }

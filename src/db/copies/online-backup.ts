@@ -23,15 +23,15 @@ const mebibyte = 1024 * 1024;
 export async function backupDatabase(url: string, path: string, onSaved: OnSaved): Promise<void> {
   const file = fileOf(url);
   if (file === undefined) {
-    await saveServer(url, path, onSaved);
+    await backupServer(url, path, onSaved);
     return;
   }
   for (const suffix of [mempoolSuffix, ""]) {
-    await saveFile(`${file}${suffix}`, `${path}${suffix}`, onSaved);
+    await backupFile(`${file}${suffix}`, `${path}${suffix}`, onSaved);
   }
 }
 
-async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<void> {
+async function backupFile(from: string, to: string, onSaved: OnSaved): Promise<void> {
   const source = await openSqliteForReading(from);
   try {
     // VACUUM INTO accepts an empty file, and would otherwise create one that other users can read.
@@ -40,7 +40,7 @@ async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<voi
       sql.raw("SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()"),
     );
     const toMib = (bytes: number): number => Math.round(bytes / mebibyte);
-    const looks = startPeriodicTask(
+    const polls = startPeriodicTask(
       async () => onSaved("MiB", toMib((await stat(to)).size), toMib(total)),
       pollIntervalMs,
       () => undefined,
@@ -51,7 +51,7 @@ async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<voi
       // The source is only read, so it is the other disk that is full.
       throw (error as NodeJS.ErrnoException).code === "SQLITE_FULL" ? explainSqlite(to, error) : error;
     } finally {
-      await looks.stop();
+      await polls.stop();
     }
   } finally {
     await source.close();
@@ -60,7 +60,7 @@ async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<voi
 }
 
 /** Copies a server database row by row into SQLite files, which can be restored to any engine. */
-async function saveServer(url: string, path: string, onSaved: OnSaved): Promise<void> {
+async function backupServer(url: string, path: string, onSaved: OnSaved): Promise<void> {
   await withDatabase(url, (source) =>
     withDatabase(`sqlite:${path}`, (target) =>
       copyDatabase({

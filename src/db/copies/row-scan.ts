@@ -11,7 +11,7 @@ export type EncodedKey = readonly (string | number | { readonly hex: string })[]
 
 /** Target size of a page in bytes. Rows range from fifty bytes to a mebibyte. */
 const pageBytes = 2 * 1024 * 1024;
-const [firstRows, mostRows] = [16, 2_000];
+const [firstRows, maxRows] = [16, 2_000];
 
 /** Yields the rows after a key, page by page. */
 export async function* scanRows(
@@ -28,8 +28,8 @@ export async function* scanRows(
     }
     yield rows;
     last = keyOf(table, rows.at(-1)!);
-    const weight = rows.reduce((sum, row) => sum + weigh(row), 0);
-    limit = Math.max(1, Math.min(mostRows, 2 * limit, Math.floor((pageBytes * rows.length) / Math.max(weight, 1))));
+    const totalBytes = rows.reduce((sum, row) => sum + estimateBytes(row), 0);
+    limit = Math.max(1, Math.min(maxRows, 2 * limit, Math.floor((pageBytes * rows.length) / Math.max(totalBytes, 1))));
   }
 }
 
@@ -57,7 +57,7 @@ function decode(value: EncodedKey[number]): string | number | Buffer {
   return typeof value === "object" ? Buffer.from(value.hex, "hex") : value;
 }
 
-function weigh(row: Row): number {
+function estimateBytes(row: Row): number {
   return Object.values(row).reduce<number>(
     (sum, value) => sum + (typeof value === "string" || Buffer.isBuffer(value) ? value.length : 8),
     0,

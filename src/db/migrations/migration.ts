@@ -1,10 +1,10 @@
 /** Steps of the schema. */
 import type { Query, QueryBuilder } from "../queries/database.js";
-import type { SchemaWords } from "../queries/dialects.js";
+import type { SchemaDialect } from "../queries/dialects.js";
 
 /** A step of the schema. */
 export interface Migration {
   readonly name: string;
   /** Queries of the step, in their order. */
-  readonly queries: (sql: QueryBuilder, words: SchemaWords) => readonly Query[];
+  readonly queries: (sql: QueryBuilder, schema: SchemaDialect) => readonly Query[];
 }

@@ -44,11 +44,11 @@ export interface Servers {
    */
   watch<T>(work: () => Promise<T>): Promise<T>;
   /** Drops all connections if the error means that the server is lost. */
-  onTrouble(error: unknown): void;
+  onDatabaseError(error: unknown): void;
 }
 
 /** Role of a server, as the server reports it. */
-interface Seen {
+interface Reachable {
   readonly url: string;
   readonly isStandby: boolean;
   /** Number that increases with each promotion of a standby; 0 for a standby. */
@@ -56,7 +56,7 @@ interface Seen {
 }
 
 /** Server that could not be queried. */
-interface Unseen {
+interface Unreachable {
   readonly url: string;
   readonly error: unknown;
 }
@@ -68,7 +68,7 @@ export type Connect = (url: string, withinMs: number) => Promise<ServerConnectio
  * Time limit in milliseconds for each of several servers to report its role. A query waits at most 2 s for a
  * connection, including this.
  */
-const lookWithinMs = 1_000;
+const probeWithinMs = 1_000;
 /**
  * Time limit in milliseconds for a probe. It is longer, because a busy server accepts a connection late and still
  * serves others.
@@ -110,7 +110,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
   const choose = createChoice(access);
 
   async function findAmong(): Promise<string> {
-    current = choose(await Promise.all(urls.map((url) => look(url, connect))));
+    current = choose(await Promise.all(urls.map((url) => probe(url, connect))));
     return current;
   }
 
@@ -120,7 +120,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
    */
   async function check(): Promise<void> {
     const waiting = [...connections];
-    const one = await look(current!, connect, checkWithinMs);
+    const one = await probe(current!, connect, checkWithinMs);
     const isLost = "error" in one ? isLoss(one.error) : access === "write" && one.isStandby;
     if (isLost) {
       generation++;
@@ -129,7 +129,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
   }
 
   /** Drops all connections if the error means that the server is lost. */
-  function onTrouble(error: unknown): void {
+  function onDatabaseError(error: unknown): void {
     if (isLoss(error)) {
       generation++;
     }
@@ -149,7 +149,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
     async admit(connection) {
       const mine = generation;
       // The server may close an idle connection.
-      connection.on("error", onTrouble);
+      connection.on("error", onDatabaseError);
       connections.add(connection);
       connection.once("end", () => connections.delete(connection));
       if (access === "write") {
@@ -157,8 +157,8 @@ export function createServers(urls: readonly string[], access: Access, connect: 
         if ((rows[0] as { readonly standby: boolean }).standby) {
           // With several servers, another one may be promoted soon, so the error is temporary.
           throw urls.length === 1
-            ? new DatabaseError(takesNoWrites(nameServer(urls[0]!)), readOnly)
-            : passing(takesNoWrites("the server"), "unavailable", readOnly);
+            ? new DatabaseError(describeReadOnly(nameServer(urls[0]!)), readOnly)
+            : passing(describeReadOnly("the server"), "unavailable", readOnly);
         }
         await waitForDisk(connection);
       }
@@ -175,17 +175,17 @@ export function createServers(urls: readonly string[], access: Access, connect: 
         clearInterval(doubt);
       }
     },
-    onTrouble,
+    onDatabaseError,
   };
 }
 
 /** Queries a server for its role. */
-async function look(url: string, connect: Connect, withinMs = lookWithinMs): Promise<Seen | Unseen> {
+async function probe(url: string, connect: Connect, withinMs = probeWithinMs): Promise<Reachable | Unreachable> {
   try {
     const client = await connect(url, withinMs);
     try {
       const { rows } = await client.query(whatItIs);
-      return { url, ...(rows[0] as Omit<Seen, "url">) };
+      return { url, ...(rows[0] as Omit<Reachable, "url">) };
     } finally {
       void client.end();
     }
@@ -195,20 +195,20 @@ async function look(url: string, connect: Connect, withinMs = lookWithinMs): Pro
 }
 
 /** Creates a function that returns the URL of the server to use. It throws a DatabaseError if no server is usable. */
-function createChoice(access: Access): (all: readonly (Seen | Unseen)[]) => string {
+function createChoice(access: Access): (all: readonly (Reachable | Unreachable)[]) => string {
   /** Latest timeline of a primary seen so far. A primary with an older timeline has been replaced. */
-  let newestTimeline = 0;
+  let latestTimeline = 0;
   return (all) => {
-    const seen = all.filter((one): one is Seen => "isStandby" in one);
-    const [standby] = seen.filter(({ isStandby }) => isStandby);
-    const [primary] = seen
-      .filter(({ isStandby, timeline }) => !isStandby && timeline >= newestTimeline)
+    const reachable = all.filter((one): one is Reachable => "isStandby" in one);
+    const [standby] = reachable.filter(({ isStandby }) => isStandby);
+    const [primary] = reachable
+      .filter(({ isStandby, timeline }) => !isStandby && timeline >= latestTimeline)
       .toSorted((a, b) => b.timeline - a.timeline);
     const found = access === "write" ? primary : (standby ?? primary);
     if (found === undefined) {
       throw whyNone(all);
     }
-    newestTimeline = Math.max(newestTimeline, primary?.timeline ?? 0);
+    latestTimeline = Math.max(latestTimeline, primary?.timeline ?? 0);
     return found.url;
   };
 }
@@ -227,21 +227,27 @@ const readOnly = "25006";
 /** SQLSTATE of a connection that could not be established. */
 const unreachable = "08001";
 
-function takesNoWrites(name: string): string {
+function describeReadOnly(name: string): string {
   return `The database ${name} is a standby, which accepts no writes; give the primary, or all servers, in --database.`;
 }
 
-function whyNone(all: readonly (Seen | Unseen)[]): DatabaseError {
-  const told = all.map((one) => `${nameServer(one.url)} (${"error" in one ? whyUnseen(one.error) : whatIs(one)})`);
+function whyNone(all: readonly (Reachable | Unreachable)[]): DatabaseError {
+  const descriptions = all.map(
+    (one) => `${nameServer(one.url)} (${"error" in one ? whyUnseen(one.error) : whatIs(one)})`,
+  );
   return all.every((one) => "error" in one)
-    ? passing(`None of the databases is reachable: ${told.join(", ")}.`, "unavailable", unreachable)
-    : passing(`None of the databases is a primary that accepts writes: ${told.join(", ")}.`, "unavailable", readOnly);
+    ? passing(`None of the databases is reachable: ${descriptions.join(", ")}.`, "unavailable", unreachable)
+    : passing(
+        `None of the databases is a primary that accepts writes: ${descriptions.join(", ")}.`,
+        "unavailable",
+        readOnly,
+      );
 }
 
 function whyUnseen(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? errorMessage(error);
 }
 
-function whatIs({ isStandby }: Seen): string {
+function whatIs({ isStandby }: Reachable): string {
   return isStandby ? "a standby" : "a primary that another server has replaced";
 }

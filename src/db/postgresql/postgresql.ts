@@ -66,9 +66,9 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
   let tried = "";
   let withinMs = openWithinMs;
   const connections = await openConnectionPools({
-    words: {
+    adapter: {
       dialect: dialects.postgresql,
-      ask: async (connection: Client, text, values) =>
+      send: async (connection: Client, text, values) =>
         (await connection.query<object>(numberMarks(text), [...values])).rows,
       errorKindOf(code) {
         // data_corrupted, index_corrupted.
@@ -83,7 +83,7 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
         return code === undefined || /^(08|25006|53|57|58|E[A-Z])/.test(code) ? "unavailable" : undefined;
       },
       watch: (work) => servers.watch(work),
-      onTrouble: (error) => servers.onTrouble(error),
+      onDatabaseError: (error) => servers.onDatabaseError(error),
     },
     settings: {
       client: "pg",
@@ -168,8 +168,8 @@ export function explainPostgresql(urls: string, error: unknown): DatabaseError {
     case "3D000":
       return new DatabaseError(`${what} does not exist; create it with: createdb ${pathname.slice(1)}`);
     default: {
-      const sentence = `${what} cannot be opened: ${code ?? message}.`;
-      return code?.startsWith("53") === true ? passing(sentence, "unavailable") : new DatabaseError(sentence);
+      const text = `${what} cannot be opened: ${code ?? message}.`;
+      return code?.startsWith("53") === true ? passing(text, "unavailable") : new DatabaseError(text);
     }
   }
 }

@@ -3,10 +3,10 @@ import knex, { type Knex } from "knex";
 import { explainBy, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
 import { createLivenessMonitor, type LivenessMonitor } from "./liveness.js";
-import { type ConnectionWords, createQueries, createUses, type EngineWords, runTransaction } from "./queries.js";
+import { type ConnectionAdapter, createQueries, createUses, type EngineAdapter, runTransaction } from "./queries.js";
 
 export interface ConnectionsDeps {
-  readonly words: EngineWords;
+  readonly adapter: EngineAdapter;
   /** Liveness monitor; left out if all queries run over these pools. */
   readonly liveness?: LivenessMonitor;
   /** Settings of knex, without the size of the pool. */
@@ -38,7 +38,7 @@ const silent = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore }
 
 /** Hook of a pool that prepares a new connection before its first use. */
 type AfterCreate = (connection: never, done: (error: Error | null, connection: never) => void) => void;
-const justMade: AfterCreate = (connection, done) => done(null, connection);
+const noSetup: AfterCreate = (connection, done) => done(null, connection);
 
 /** Connections to a part of a database. */
 export interface ConnectionPools extends DatabasePart {
@@ -52,7 +52,7 @@ export interface ConnectionPools extends DatabasePart {
  */
 export async function openConnectionPools(deps: ConnectionsDeps): Promise<ConnectionPools> {
   const {
-    words: engine,
+    adapter: engine,
     liveness = createLivenessMonitor(),
     settings,
     readers,
@@ -61,8 +61,8 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
     prepare,
     inspect = findNothing,
   } = deps;
-  const { afterCreate = justMade } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
-  const open = (connections: number, onMade: (connection: never) => void): Knex =>
+  const { afterCreate = noSetup } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
+  const open = (connections: number, onCreated: (connection: never) => void): Knex =>
     knex({
       ...settings,
       log: silent,
@@ -72,39 +72,39 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
         min: 0,
         max: connections,
         afterCreate: (connection: never, done: Parameters<AfterCreate>[1]) => {
-          onMade(connection);
+          onCreated(connection);
           afterCreate(connection, done);
         },
       },
     });
-  const words: EngineWords = {
+  const adapter: EngineAdapter = {
     ...engine,
-    onTrouble(error) {
-      engine.onTrouble?.(error);
+    onDatabaseError(error) {
+      engine.onDatabaseError?.(error);
       if (!isDatabaseCorruption(error)) {
         explainBy(error as object, () => explain(error));
       }
     },
   };
   let writing: never;
-  const [reader, writer] = [open(readers, ignore), open(1, (made) => (writing = made))];
+  const [reader, writer] = [open(readers, ignore), open(1, (created) => (writing = created))];
   const close = async (): Promise<void> => {
     await reader.destroy();
     await writer.destroy();
   };
   try {
     // Connect both pools now, so that a slow connection delays the start and not the first read.
-    await askFirst(writer, question);
-    await askFirst(reader, question);
+    await connect(writer, question);
+    await connect(reader, question);
   } catch (error) {
     await close();
     throw explain(error);
   }
   // If every reader waits and no query completes, the wait is for the database, not for this process.
-  const ofPool = (answersWithinMs: number): ConnectionWords => {
+  const ofPool = (respondsWithinMs: number): ConnectionAdapter => {
     const uses = createUses();
-    const isBusy = (sinceMs: number): boolean => uses.anySince(sinceMs) && liveness.stalledMs() < answersWithinMs;
-    return { ...words, liveness, uses, isBusy, connection: () => writing };
+    const isBusy = (sinceMs: number): boolean => uses.anySince(sinceMs) && liveness.stalledMs() < respondsWithinMs;
+    return { ...adapter, liveness, uses, isBusy, connection: () => writing };
   };
   const read = ofPool(acquireWithinMs);
   const written = ofPool(Infinity);
@@ -121,8 +121,8 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
 /**
  * Runs the query until the pool has a connection. A timeout leaves the connection attempt in progress to the next try.
  */
-async function askFirst(pool: Knex, question: string): Promise<void> {
-  const began = performance.now();
+async function connect(pool: Knex, question: string): Promise<void> {
+  const startedMs = performance.now();
   for (;;) {
     try {
       await pool.raw(question);
@@ -131,7 +131,7 @@ async function askFirst(pool: Knex, question: string): Promise<void> {
       if (!(error instanceof knex.KnexTimeoutError)) {
         throw error;
       }
-      if (performance.now() - began > openWithinMs) {
+      if (performance.now() - startedMs > openWithinMs) {
         throw new Error(`no connection within ${openWithinMs / 1000} s`, { cause: error });
       }
     }

@@ -34,11 +34,11 @@ export interface Queries {
    * Prepares a query for frequent use. The engine compiles it once, if it can, and the query builder is bypassed.
    * Default lane: `point`.
    */
-  readonly prepare: <Row>(text: string, lane?: Lane) => PreparedQuery<Row>;
+  readonly prepare: <Row>(text: string, queue?: QueryQueue) => PreparedQuery<Row>;
 }
 
 /** Queue of a query: `point` for a few rows by key, `list` for queries that may scan many rows. */
-export type Lane = "point" | "list";
+export type QueryQueue = "point" | "list";
 
 /** Value of a placeholder. */
 export type QueryValue = string | number;
@@ -120,8 +120,8 @@ export class DatabaseError extends Error {
 }
 
 /** Creates an error that may be temporary, so that the start of a node may wait and retry. */
-export function passing(message: string, trouble: DatabaseErrorKind, code?: string): DatabaseError {
+export function passing(message: string, kind: DatabaseErrorKind, code?: string): DatabaseError {
   const error = new DatabaseError(message, code);
-  markDatabaseError(error, trouble);
+  markDatabaseError(error, kind);
   return error;
 }

@@ -9,7 +9,7 @@ export type Engine = "sqlite" | "postgresql";
 export interface Dialect {
   readonly list: ListTable;
   readonly nameSearch: NameSearch;
-  readonly schema: SchemaWords;
+  readonly schema: SchemaDialect;
   /** Decodes hex digits to bytes. */
   readonly bytesOf: (hex: string) => string;
   /** Encodes bytes as lower-case hex digits. */
@@ -26,7 +26,7 @@ export interface Dialect {
    * First statement of a transaction with snapshot reads; the snapshot starts at the next query. Undefined if every
    * transaction of the engine reads one snapshot.
    */
-  readonly readOneMoment: string | undefined;
+  readonly startSnapshotReads: string | undefined;
   /**
    * Returns the statement that sets the sequence of a column after its largest value; undefined if the engine needs
    * none.
@@ -75,7 +75,7 @@ export interface NameSearch {
 }
 
 /** SQL for migrations. Released migrations use it, so its results must not change. */
-export interface SchemaWords {
+export interface SchemaDialect {
   /** Statement that blocks concurrent migrations; undefined if a writing transaction does so itself. */
   readonly migrationLock: string | undefined;
   /** Type of a column of bytes. */
@@ -129,7 +129,7 @@ const sqlite: Dialect = {
   joinTexts: (text) => `group_concat(${text})`,
   nowMs: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
   limitIdleTime: undefined,
-  readOneMoment: undefined,
+  startSnapshotReads: undefined,
   goOnNumbering: undefined,
   forgetNames: "INSERT INTO program_names (program_names) VALUES ('delete-all')",
   lockFree: "",
@@ -168,7 +168,7 @@ const postgresql: Dialect = {
   joinTexts: (text) => `string_agg(${text}, ',')`,
   nowMs: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
   limitIdleTime: "SET LOCAL idle_in_transaction_session_timeout = 10000",
-  readOneMoment: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+  startSnapshotReads: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
   goOnNumbering: (table, column) =>
     `SELECT setval(pg_get_serial_sequence('${table}', '${column}'), coalesce(max(${column}), 1), max(${column}) IS NOT NULL)
       FROM ${table}`,

@@ -2,19 +2,19 @@
 
 export interface LivenessMonitor {
   /**
-   * Counts a query from the start of its wait. Its end counts as a response, unless `isAnswer` returns false for its
+   * Counts a query from the start of its wait. Its end counts as a response, unless `isResponse` returns false for its
    * error.
    */
-  count<T>(query: Promise<T>, isAnswer: (error: unknown) => boolean): Promise<T>;
+  count<T>(query: Promise<T>, isResponse: (error: unknown) => boolean): Promise<T>;
   /** Returns how long queries have waited while none completed, in milliseconds; 0 if none waits. */
   stalledMs(): number;
 }
 
 /** Creates a monitor that also counts its queries in another monitor. */
-export function livenessWithin(whole: LivenessMonitor): LivenessMonitor {
+export function livenessWithin(overall: LivenessMonitor): LivenessMonitor {
   const own = createLivenessMonitor();
   return {
-    count: (query, isAnswer) => own.count(whole.count(query, isAnswer), isAnswer),
+    count: (query, isResponse) => own.count(overall.count(query, isResponse), isResponse),
     stalledMs: () => own.stalledMs(),
   };
 }
@@ -25,19 +25,19 @@ export function createLivenessMonitor(nowMs: () => number = () => performance.no
   /** Time of the last response, or of the first query after an idle period. */
   let sinceMs = 0;
   return {
-    async count(query, isAnswer) {
+    async count(query, isResponse) {
       if (waiting++ === 0) {
         sinceMs = nowMs();
       }
-      let answered = true;
+      let responded = true;
       try {
         return await query;
       } catch (error) {
-        answered = isAnswer(error);
+        responded = isResponse(error);
         throw error;
       } finally {
         waiting--;
-        if (answered) {
+        if (responded) {
           sinceMs = nowMs();
         }
       }

@@ -5,12 +5,12 @@
 import type { Knex } from "knex";
 import type { EventEmitter } from "node:events";
 import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
-import type { DatabaseTransaction, Lane, PreparedQuery, Queries, Query, QueryValue } from "./database.js";
+import type { DatabaseTransaction, QueryQueue, PreparedQuery, Queries, Query, QueryValue } from "./database.js";
 import type { Dialect } from "./dialects.js";
 import { type LivenessMonitor, livenessWithin } from "./liveness.js";
 
 /** Behavior that differs between engines. */
-export interface EngineWords {
+export interface EngineAdapter {
   readonly dialect: Dialect;
   /** Classifies an error code; undefined means that the query itself is wrong. */
   readonly errorKindOf: (code: string | undefined) => DatabaseErrorKind | undefined;
@@ -18,15 +18,15 @@ export interface EngineWords {
    * Sends a query directly to a connection. The query builder takes longer to pass on a query of a few rows than the
    * engine takes to run it.
    */
-  readonly ask: (connection: never, text: string, values: readonly QueryValue[]) => Promise<unknown[]>;
+  readonly send: (connection: never, text: string, values: readonly QueryValue[]) => Promise<unknown[]>;
   /** Monitors a query or a transaction while it is in flight; without it, nothing monitors them. */
   readonly watch?: <T>(work: () => Promise<T>) => Promise<T>;
   /** Called with a database error, after the query or transaction that met it has ended. */
-  readonly onTrouble?: (error: unknown) => void;
+  readonly onDatabaseError?: (error: unknown) => void;
 }
 
 /** Connections that queries run over. */
-export interface ConnectionWords extends EngineWords {
+export interface ConnectionAdapter extends EngineAdapter {
   /**
    * Returns true if a query that has waited for a connection since `sinceMs` waits for other queries of this process.
    */
@@ -39,7 +39,7 @@ export interface ConnectionWords extends EngineWords {
 
 /** Tracker of queries and transactions that have, or had, a connection of a pool. */
 export interface Uses {
-  begin(): void;
+  start(): void;
   end(): void;
   /** Returns true if any of them had a connection at or after this time of the monotonic clock. */
   anySince(ms: number): boolean;
@@ -49,7 +49,7 @@ export interface Uses {
 export function createUses(): Uses {
   let [count, endedMs] = [0, -Infinity];
   return {
-    begin: () => void count++,
+    start: () => void count++,
     end() {
       count--;
       endedMs = performance.now();
@@ -63,37 +63,39 @@ export function createUses(): Uses {
  *
  * @param prepare prepares queries in the engine; without it, prepared queries run like any other.
  */
-export function createQueries(knex: Knex, words: ConnectionWords, prepare?: Queries["prepare"]): Queries {
+export function createQueries(knex: Knex, adapter: ConnectionAdapter, prepare?: Queries["prepare"]): Queries {
   // An error inside a transaction is reported when the transaction has ended.
-  const settle = (query: Query): Promise<unknown> =>
-    knex.isTransaction === true ? settleQuery(query, words) : telling(words, () => settleQuery(query, words));
-  const rows = async <Row>(query: Query): Promise<Row[]> => rowsOf<Row>(await settle(query));
+  const execute = (query: Query): Promise<unknown> =>
+    knex.isTransaction === true
+      ? executeQuery(query, adapter)
+      : reportErrors(adapter, () => executeQuery(query, adapter));
+  const rows = async <Row>(query: Query): Promise<Row[]> => rowsOf<Row>(await execute(query));
   return {
-    dialect: words.dialect,
-    run: (build) => settle(build(knex)),
+    dialect: adapter.dialect,
+    run: (build) => execute(build(knex)),
     async runAll(build) {
       for (const query of build(knex)) {
-        await settle(query);
+        await execute(query);
       }
     },
     rows: (build) => rows(build(knex)),
     first: async <Row>(build: (sql: Knex) => Knex.QueryBuilder) =>
-      (await settle(build(knex).first())) as Row | undefined,
+      (await execute(build(knex).first())) as Row | undefined,
     prepare:
       prepare ??
-      (<Row>(text: string, _?: Lane): PreparedQuery<Row> =>
+      (<Row>(text: string, _?: QueryQueue): PreparedQuery<Row> =>
         (...values) =>
           rows<Row>(knex.raw(text, [...values]))),
   };
 }
 
 /** Lets the engine monitor the work, and reports a database error to it. */
-async function telling<T>({ watch, onTrouble }: EngineWords, work: () => Promise<T>): Promise<T> {
+async function reportErrors<T>({ watch, onDatabaseError }: EngineAdapter, work: () => Promise<T>): Promise<T> {
   try {
     return await (watch === undefined ? work() : watch(work));
   } catch (error) {
     if (isDatabaseError(error)) {
-      onTrouble?.(error);
+      onDatabaseError?.(error);
     }
     throw error;
   }
@@ -102,15 +104,15 @@ async function telling<T>({ watch, onTrouble }: EngineWords, work: () => Promise
 /** Runs work in one transaction. Commits, or rolls back if the work throws. */
 export async function runTransaction<T>(
   knex: Knex,
-  words: ConnectionWords,
+  adapter: ConnectionAdapter,
   work: (db: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
-  return await telling(words, () => runStages(knex, words, work));
+  return await reportErrors(adapter, () => runStages(knex, adapter, work));
 }
 
 async function runStages<T>(
   knex: Knex,
-  words: ConnectionWords,
+  adapter: ConnectionAdapter,
   work: (db: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
   const progress: { stage: Stage; thrown?: unknown } = { stage: "waiting" };
@@ -118,11 +120,11 @@ async function runStages<T>(
   try {
     return await knex.transaction(async (transaction) => {
       progress.stage = "sent";
-      words.uses.begin();
+      adapter.uses.start();
       try {
-        const liveness = livenessWithin(words.liveness);
+        const liveness = livenessWithin(adapter.liveness);
         return await work({
-          ...createQueries(transaction, { ...words, liveness }, prepareWithin(transaction, { ...words, liveness })),
+          ...createQueries(transaction, { ...adapter, liveness }, prepareWithin(transaction, { ...adapter, liveness })),
           stalledMs: () => liveness.stalledMs(),
         });
       } catch (error) {
@@ -136,12 +138,12 @@ async function runStages<T>(
       throw progress.thrown;
     }
     // Errors of the work are handled above. This error comes from BEGIN or COMMIT.
-    explain(error as Error, progress.stage, sinceMs, words);
+    explain(error as Error, progress.stage, sinceMs, adapter);
     throw error;
   } finally {
     // Release after COMMIT, which may take longer than the work.
     if (progress.stage !== "waiting") {
-      words.uses.end();
+      adapter.uses.end();
     }
   }
 }
@@ -150,52 +152,55 @@ async function runStages<T>(
  * Prepares queries for the connection of a transaction. They run one after the other, because some engines reject
  * concurrency.
  */
-function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Queries["prepare"] {
+function prepareWithin(transaction: Knex.Transaction, adapter: ConnectionAdapter): Queries["prepare"] {
   let last: Promise<unknown> = Promise.resolve();
-  const ask = async (text: string, values: readonly QueryValue[]): Promise<unknown[]> => {
+  const send = async (text: string, values: readonly QueryValue[]): Promise<unknown[]> => {
     if (transaction.isCompleted()) {
       throw new Error("The transaction of this query has ended.");
     }
-    return await words.ask(words.connection(), text, values);
+    return await adapter.send(adapter.connection(), text, values);
   };
   return <Row>(text: string): PreparedQuery<Row> =>
     async (...values) => {
-      const asked = last.then(() => ask(text, values));
-      last = asked.catch(() => undefined);
+      const response = last.then(() => send(text, values));
+      last = response.catch(() => undefined);
       try {
-        return (await words.liveness.count(asked, isAnswer(words))) as Row[];
+        return (await adapter.liveness.count(response, isResponse(adapter))) as Row[];
       } catch (error) {
-        explain(error as Error, "sent", 0, words);
+        explain(error as Error, "sent", 0, adapter);
         throw error;
       }
     };
 }
 
 /** Returns a function that returns true if the error of a query that reached the engine counts as a response. */
-function isAnswer({ errorKindOf }: EngineWords): (error: unknown) => boolean {
+function isResponse({ errorKindOf }: EngineAdapter): (error: unknown) => boolean {
   return (error) => errorKindOf(codeOf(error)) !== "unavailable";
 }
 
 /** Stage of a query: waiting for a connection, being built, or sent to the engine. */
 type Stage = "waiting" | "building" | "sent";
 
-async function settleQuery(query: Query, words: ConnectionWords): Promise<unknown> {
+async function executeQuery(query: Query, adapter: ConnectionAdapter): Promise<unknown> {
   let stage: Stage = "waiting";
   const sinceMs = performance.now();
   const events = query as unknown as EventEmitter;
   events.once("start", () => {
     stage = "building";
-    words.uses.begin();
+    adapter.uses.start();
   });
   events.once("query", () => (stage = "sent"));
   try {
-    return await words.liveness.count(Promise.resolve(query), (error) => stage === "sent" && isAnswer(words)(error));
+    return await adapter.liveness.count(
+      Promise.resolve(query),
+      (error) => stage === "sent" && isResponse(adapter)(error),
+    );
   } catch (error) {
-    explain(error as Error, stage, sinceMs, words);
+    explain(error as Error, stage, sinceMs, adapter);
     throw error;
   } finally {
     if ((stage as Stage) !== "waiting") {
-      words.uses.end();
+      adapter.uses.end();
     }
   }
 }
@@ -213,14 +218,14 @@ function explain(
   error: NodeJS.ErrnoException,
   stage: Stage,
   sinceMs: number,
-  { errorKindOf, isBusy }: ConnectionWords,
+  { errorKindOf, isBusy }: ConnectionAdapter,
 ): void {
   const known = errorKindOf(error.code);
   const whileWaiting = known === "damaged" ? known : isBusy(sinceMs) ? "busy" : "unavailable";
   // An error while the query is built comes from the driver, not from the database.
-  const trouble = stage === "waiting" ? whileWaiting : stage === "sent" ? known : undefined;
-  if (trouble !== undefined) {
-    markDatabaseError(error, trouble);
+  const kind = stage === "waiting" ? whileWaiting : stage === "sent" ? known : undefined;
+  if (kind !== undefined) {
+    markDatabaseError(error, kind);
   }
   withoutQuery(error);
 }

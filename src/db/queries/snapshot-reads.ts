@@ -5,9 +5,9 @@ import type { DatabasePart, Queries } from "./database.js";
 export function withSnapshotReads(transaction: DatabasePart["transaction"]) {
   return <T>(work: (db: Queries) => Promise<T>): Promise<T> =>
     transaction(async (db) => {
-      const { readOneMoment } = db.dialect;
-      if (readOneMoment !== undefined) {
-        await db.run((sql) => sql.raw(readOneMoment));
+      const { startSnapshotReads } = db.dialect;
+      if (startSnapshotReads !== undefined) {
+        await db.run((sql) => sql.raw(startSnapshotReads));
       }
       return await work(db);
     });

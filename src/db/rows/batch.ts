@@ -4,7 +4,7 @@
  */
 
 import { yieldToEventLoop } from "../../base/async/yielding.js";
-import type { Lane, Queries } from "../queries/database.js";
+import type { QueryQueue, Queries } from "../queries/database.js";
 import type { ListTable } from "../queries/dialects.js";
 
 /** Reads the rows of keys. Returns them in the order of the keys, with undefined for a missing row. */
@@ -56,7 +56,7 @@ export function batch<Key, Found>(
 }
 
 export interface BatchOptions {
-  readonly lane?: Lane | undefined;
+  readonly queue?: QueryQueue | undefined;
   /** Limit on keys in one query. Default: 32. */
   readonly maxKeys?: number;
 }
@@ -69,9 +69,9 @@ export interface BatchOptions {
 export function prepareBatch<Row extends { readonly slot: number }>(
   { dialect, prepare }: Queries,
   text: (keys: ListTable) => string,
-  { lane, maxKeys = 32 }: BatchOptions = {},
+  { queue, maxKeys = 32 }: BatchOptions = {},
 ): (key: readonly string[]) => Promise<Row | undefined> {
-  const query = prepare<Row>(text(dialect.list), lane);
+  const query = prepare<Row>(text(dialect.list), queue);
   return batch(async (keys) => {
     const found = new Array<Row | undefined>(keys.length);
     for (const row of await query(JSON.stringify(keys))) {

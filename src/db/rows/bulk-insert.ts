@@ -8,8 +8,8 @@ export type ColumnKind = "text" | "integer" | "boolean" | "bytes";
 export type BulkValue = string | number | boolean | null;
 
 /** Limits of one statement. Building its text blocks the event loop. */
-const mostRows = 500;
-const mostCharacters = 256 * 1024;
+const maxRows = 500;
+const maxCharacters = 256 * 1024;
 
 /**
  * Inserts rows and returns the number inserted. Skips rows with an existing key.
@@ -56,7 +56,7 @@ export function* bulkPortions(rows: Iterable<readonly BulkValue[]>): Generator<s
     const text = JSON.stringify(row);
     portion.push(text);
     characters += text.length;
-    if (portion.length >= mostRows || characters >= mostCharacters) {
+    if (portion.length >= maxRows || characters >= maxCharacters) {
       yield portion;
       [portion, characters] = [[], 0];
     }

@@ -66,14 +66,14 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
     count: async (name: string): Promise<number> =>
       (await rows<{ count: number }>(`SELECT count(*) AS count FROM ${table} AS t WHERE ${where([group])}`, [name]))[0]!
         .count,
-    async edge(asked: {
+    async edge(range: {
       readonly name: string;
       readonly prefix: readonly number[];
       readonly side: Side;
       readonly beyond: number | undefined;
       readonly limit: number;
     }): Promise<number[]> {
-      const { name, prefix, side, beyond, limit } = asked;
+      const { name, prefix, side, beyond, limit } = range;
       const column = within[prefix.length]!;
       const [sign, order] = side === "first" ? [">", "ASC"] : ["<", "DESC"];
       const bound = beyond === undefined ? "" : ` AND t.${column} ${sign} ?`;

@@ -63,7 +63,7 @@ export interface WriteBuffer {
  */
 type InDatabase = "none" | "this" | "older" | "another";
 
-interface Held<Row> {
+interface BufferedRow<Row> {
   readonly row: Row | undefined;
   readonly inDatabase: InDatabase;
   /** Order of creation, in which new rows are stored. */
@@ -73,21 +73,21 @@ interface Held<Row> {
 }
 
 interface Group<Row> {
-  readonly held: Map<string, Held<Row>>;
+  readonly buffered: Map<string, BufferedRow<Row>>;
   /** Keys of buffered rows that may have changed. */
   readonly changed: Set<string>;
   /** True if every row is buffered, so that any other key has no row. */
-  isWhole: boolean;
+  isComplete: boolean;
   /** True if the rows in the database are to be deleted. */
   readonly isCleared: boolean;
   /** Savepoint that reset the group. Its rollback restores the previous group, so single rows need no undo step. */
-  readonly begunBy: object | undefined;
+  readonly resetBy: object | undefined;
 }
 
 /** Limit on rows of a group that stay buffered between transactions. Larger groups are stored, and read again. */
-const mostHeld = 1_000;
+const maxBuffered = 1_000;
 /** Limit on changed rows of a partly buffered group. A search for a neighbor has to skip the removed ones. */
-const mostChanged = 64;
+const maxChanged = 64;
 /** Number of rows to collect between two yields to the event loop. */
 const collectedAtOnce = 5_000;
 
@@ -96,7 +96,7 @@ export function createWriteBuffer(db: Queries): WriteBuffer {
   const tables: { store(): Promise<void>; isFull(): boolean }[] = [];
   let undo: (() => void)[] | undefined;
   const onRollback = (step: () => void): void => void undo?.push(step);
-  const attempts: Attempts = { onRollback, current: () => undo };
+  const savepoints: Savepoints = { onRollback, current: () => undo };
 
   async function store(): Promise<void> {
     for (const table of tables) {
@@ -109,7 +109,7 @@ export function createWriteBuffer(db: Queries): WriteBuffer {
     onRollback,
     store,
     table(shape) {
-      const { table, ...stored } = createStagedTable(db, shape, attempts);
+      const { table, ...stored } = createBufferedTable(db, shape, savepoints);
       tables.push(stored);
       return table;
     },
@@ -135,12 +135,16 @@ export function createWriteBuffer(db: Queries): WriteBuffer {
 }
 
 /** Access of a table to savepoints. */
-interface Attempts extends Pick<WriteBuffer, "onRollback"> {
+interface Savepoints extends Pick<WriteBuffer, "onRollback"> {
   /** Returns the identity of the current savepoint; undefined outside of one. */
   readonly current: () => object | undefined;
 }
 
-function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Row>, { onRollback, current }: Attempts) {
+function createBufferedTable<Row extends object>(
+  db: Queries,
+  shape: TableShape<Row>,
+  { onRollback, current }: Savepoints,
+) {
   const groups = new Map<string, Group<Row>>();
   /** Names of groups that may have changed. */
   const changedGroups = new Set<string>();
@@ -152,109 +156,126 @@ function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Ro
       ? ""
       : others.reduce((key, name) => `${key}:${String(values(row)[name])}`, String(values(row)[first]));
   const groupName = (row: Row): string => values(row)[shape.group] as string;
-  let made = 0;
+  let created = 0;
 
   function groupOf(name: string): Group<Row> {
     const known = groups.get(name);
     if (known !== undefined) {
       return known;
     }
-    const group = { held: new Map(), changed: new Set<string>(), isWhole: false, isCleared: false, begunBy: undefined };
+    const group = {
+      buffered: new Map(),
+      changed: new Set<string>(),
+      isComplete: false,
+      isCleared: false,
+      resetBy: undefined,
+    };
     groups.set(name, group);
     return group;
   }
 
   /** Resets a group to the known state of no rows. */
-  function begin(name: string, isCleared: boolean): void {
+  function reset(name: string, isCleared: boolean): void {
     const before = groups.get(name);
-    groups.set(name, { held: new Map(), changed: new Set(), isWhole: true, isCleared, begunBy: current() });
+    groups.set(name, { buffered: new Map(), changed: new Set(), isComplete: true, isCleared, resetBy: current() });
     onRollback(() => (before === undefined ? groups.delete(name) : groups.set(name, before)));
   }
 
   /** Buffers a row from the database, unless the key is buffered already. */
-  function hold(group: Group<Row>, key: string, row: Row | undefined): Held<Row> {
-    const known = group.held.get(key);
+  function buffer(group: Group<Row>, key: string, row: Row | undefined): BufferedRow<Row> {
+    const known = group.buffered.get(key);
     if (known !== undefined) {
       return known;
     }
-    const held: Held<Row> = { row, inDatabase: row === undefined ? "none" : "this", order: 0, isTrusted: false };
-    group.held.set(key, held);
-    return held;
+    const buffered: BufferedRow<Row> = {
+      row,
+      inDatabase: row === undefined ? "none" : "this",
+      order: 0,
+      isTrusted: false,
+    };
+    group.buffered.set(key, buffered);
+    return buffered;
   }
 
   /** Returns a row after checking it against its checksum. Checks each row once. */
-  function trust(held: Held<Row> | undefined): Row | undefined {
-    if (held?.row !== undefined && !held.isTrusted) {
-      shape.check(held.row);
-      held.isTrusted = true;
+  function trust(buffered: BufferedRow<Row> | undefined): Row | undefined {
+    if (buffered?.row !== undefined && !buffered.isTrusted) {
+      shape.check(buffered.row);
+      buffered.isTrusted = true;
     }
-    return held?.row;
+    return buffered?.row;
   }
 
   /** Changes the state of a key from `before` to `after`. */
-  function change(name: string, group: Group<Row>, key: string, before: Held<Row> | undefined, after: Held<Row>): void {
-    const { held, changed, begunBy } = group;
-    held.set(key, after);
+  function change(
+    name: string,
+    group: Group<Row>,
+    key: string,
+    before: BufferedRow<Row> | undefined,
+    after: BufferedRow<Row>,
+  ): void {
+    const { buffered, changed, resetBy } = group;
+    buffered.set(key, after);
     changed.add(key);
     changedGroups.add(name);
-    if (begunBy !== undefined && begunBy === current()) {
+    if (resetBy !== undefined && resetBy === current()) {
       return;
     }
-    const { isWhole } = group;
+    const { isComplete } = group;
     onRollback(() => {
       if (before === undefined) {
-        held.delete(key);
+        buffered.delete(key);
         // The state in the database is not buffered, so the group is incomplete again, even if it was read in full
         // since.
-        group.isWhole = isWhole;
+        group.isComplete = isComplete;
       } else {
-        held.set(key, before);
+        buffered.set(key, before);
       }
     });
   }
 
   /** Counts rows that exist in the database and are removed in the buffer. */
-  const hidden = ({ held, changed }: Group<Row>): number =>
-    [...changed].filter((key) => held.get(key)?.row === undefined).length;
+  const hidden = ({ buffered, changed }: Group<Row>): number =>
+    [...changed].filter((key) => buffered.get(key)?.row === undefined).length;
 
   const startsWith = (row: Row, prefix: readonly number[]): boolean =>
     prefix.every((part, i) => values(row)[shape.within[i]!] === part);
 
   const table: BufferedTable<Row> = {
     async prefetch(names) {
-      const wanted = [...new Set(names)].filter((name) => groups.get(name)?.isWhole !== true);
-      if (wanted.length === 0) {
+      const incomplete = [...new Set(names)].filter((name) => groups.get(name)?.isComplete !== true);
+      if (incomplete.length === 0) {
         return;
       }
-      const rows = await queries.ofGroups(wanted);
-      rows.forEach((row) => hold(groupOf(groupName(row)), keyOf(row), row));
-      wanted.forEach((name) => (groupOf(name).isWhole = true));
+      const rows = await queries.ofGroups(incomplete);
+      rows.forEach((row) => buffer(groupOf(groupName(row)), keyOf(row), row));
+      incomplete.forEach((name) => (groupOf(name).isComplete = true));
     },
 
-    isNew: (name) => begin(name, false),
+    isNew: (name) => reset(name, false),
 
     async get(name, ...within) {
       const group = groupOf(name);
       const key = within.join(":");
-      const known = group.held.get(key);
-      if (known !== undefined || group.isWhole) {
+      const known = group.buffered.get(key);
+      if (known !== undefined || group.isComplete) {
         return trust(known);
       }
-      return trust(hold(group, key, await queries.one(name, within)));
+      return trust(buffer(group, key, await queries.one(name, within)));
     },
 
-    peek: (name, ...within) => groups.get(name)?.held.get(within.join(":"))?.row,
+    peek: (name, ...within) => groups.get(name)?.buffered.get(within.join(":"))?.row,
 
     async find(name, column, text) {
       const group = groupOf(name);
-      for (const held of group.held.values()) {
-        if (held.row !== undefined && values(held.row)[column] === text) {
-          return trust(held);
+      for (const buffered of group.buffered.values()) {
+        if (buffered.row !== undefined && values(buffered.row)[column] === text) {
+          return trust(buffered);
         }
       }
-      const row = group.isWhole ? undefined : await queries.by(column, name, text);
+      const row = group.isComplete ? undefined : await queries.by(column, name, text);
       // If the key is buffered, the row found in the database was replaced or removed.
-      return row === undefined || group.held.has(keyOf(row)) ? undefined : trust(hold(group, keyOf(row), row));
+      return row === undefined || group.buffered.has(keyOf(row)) ? undefined : trust(buffer(group, keyOf(row), row));
     },
 
     async edge(name, prefix, side, beyond) {
@@ -262,16 +283,16 @@ function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Ro
       const column = shape.within[prefix.length]!;
       const isBeyond = (at: number): boolean => beyond === undefined || (side === "first" ? at > beyond : at < beyond);
       const candidates: number[] = [];
-      for (const { row } of group.held.values()) {
+      for (const { row } of group.buffered.values()) {
         const at = row !== undefined && startsWith(row, prefix) ? (values(row)[column] as number) : undefined;
         if (at !== undefined && isBeyond(at)) {
           candidates.push(at);
         }
       }
-      if (!group.isWhole) {
+      if (!group.isComplete) {
         const stored = await queries.edge({ name, prefix, side, beyond, limit: 1 + hidden(group) });
         const isThere = (at: number): boolean => {
-          const known = group.held.get([...prefix, at].join(":"));
+          const known = group.buffered.get([...prefix, at].join(":"));
           return known === undefined || known.row !== undefined;
         };
         candidates.push(...stored.filter(isThere));
@@ -283,19 +304,19 @@ function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Ro
     async list(name, prefix = [], columns) {
       const group = groupOf(name);
       const rows = new Map<string, Row>();
-      if (!group.isWhole) {
+      if (!group.isComplete) {
         (await queries.list(name, prefix, columns)).forEach((row) => rows.set(keyOf(row), row));
       }
-      for (const [key, held] of group.held) {
-        if (held.row === undefined || startsWith(held.row, prefix)) {
+      for (const [key, buffered] of group.buffered) {
+        if (buffered.row === undefined || startsWith(buffered.row, prefix)) {
           rows.delete(key);
         }
       }
       if (columns === undefined) {
         rows.forEach(shape.check);
       }
-      const held = [...group.held.values()].filter(({ row }) => row !== undefined && startsWith(row, prefix));
-      return [...rows.values(), ...held.map((each) => trust(each)!)].sort((a, b) =>
+      const buffered = [...group.buffered.values()].filter(({ row }) => row !== undefined && startsWith(row, prefix));
+      return [...rows.values(), ...buffered.map((each) => trust(each)!)].sort((a, b) =>
         compareKeys(shape.within, values(a), values(b)),
       );
     },
@@ -303,18 +324,18 @@ function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Ro
     insert(row) {
       const [name, key] = [groupName(row), keyOf(row)];
       const group = groupOf(name);
-      const before = group.held.get(key);
+      const before = group.buffered.get(key);
       if (before?.row !== undefined) {
         throw new Error(`A row of ${shape.name} was created twice.`);
       }
       const inDatabase = before === undefined || before.inDatabase === "none" ? "none" : "another";
-      change(name, group, key, before, { row, inDatabase, order: ++made, isTrusted: true });
+      change(name, group, key, before, { row, inDatabase, order: ++created, isTrusted: true });
     },
 
     put(row) {
       const [name, key] = [groupName(row), keyOf(row)];
       const group = groupOf(name);
-      const before = group.held.get(key);
+      const before = group.buffered.get(key);
       const { inDatabase, order } = before ?? { inDatabase: "this", order: 0 };
       const after = inDatabase === "this" ? "older" : inDatabase;
       change(name, group, key, before, { row, inDatabase: after, order, isTrusted: true });
@@ -323,22 +344,22 @@ function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Ro
     remove(name, ...within) {
       const key = within.join(":");
       const group = groupOf(name);
-      const before = group.held.get(key);
+      const before = group.buffered.get(key);
       const inDatabase = before?.inDatabase === "none" ? "none" : "older";
       change(name, group, key, before, { row: undefined, inDatabase, order: 0, isTrusted: true });
     },
 
     async clear(name) {
       const group = groupOf(name);
-      const held = [...group.held.values()];
-      const inDatabase = group.isWhole
-        ? held.filter((each) => each.inDatabase !== "none").length
+      const buffered = [...group.buffered.values()];
+      const inDatabase = group.isComplete
+        ? buffered.filter((each) => each.inDatabase !== "none").length
         : await queries.count(name);
-      const made = held.filter(({ row, inDatabase: has }) => row !== undefined && has === "none").length;
-      const gone = held.filter(({ row, inDatabase: has }) => row === undefined && has !== "none").length;
-      begin(name, group.isCleared || inDatabase > 0);
+      const created = buffered.filter(({ row, inDatabase: has }) => row !== undefined && has === "none").length;
+      const gone = buffered.filter(({ row, inDatabase: has }) => row === undefined && has !== "none").length;
+      reset(name, group.isCleared || inDatabase > 0);
       changedGroups.add(name);
-      return inDatabase + made - gone;
+      return inDatabase + created - gone;
     },
   };
 
@@ -347,21 +368,21 @@ function createStagedTable<Row extends object>(db: Queries, shape: TableShape<Ro
     /** Returns true if changes should be stored before the next transaction. */
     isFull: () =>
       [...changedGroups].some((name) => {
-        const { held, changed, isWhole } = groupOf(name);
-        return held.size > mostHeld || (!isWhole && changed.size > mostChanged);
+        const { buffered, changed, isComplete } = groupOf(name);
+        return buffered.size > maxBuffered || (!isComplete && changed.size > maxChanged);
       }),
     async store(): Promise<void> {
       await queries.store(await runYielding(collectChanges(changedGroups, groupOf)));
       for (const name of changedGroups) {
-        const { held, isWhole } = groupOf(name);
-        if (held.size > mostHeld) {
+        const { buffered, isComplete } = groupOf(name);
+        if (buffered.size > maxBuffered) {
           groups.delete(name);
           continue;
         }
-        held.forEach(({ row, isTrusted }, key) =>
-          held.set(key, { row, inDatabase: row === undefined ? "none" : "this", order: 0, isTrusted }),
+        buffered.forEach(({ row, isTrusted }, key) =>
+          buffered.set(key, { row, inDatabase: row === undefined ? "none" : "this", order: 0, isTrusted }),
         );
-        groups.set(name, { held, changed: new Set(), isWhole, isCleared: false, begunBy: undefined });
+        groups.set(name, { buffered, changed: new Set(), isComplete, isCleared: false, resetBy: undefined });
       }
       changedGroups.clear();
     },
@@ -376,10 +397,10 @@ function* collectChanges<Row>(
   let looked = 0;
   const cleared: string[] = [];
   const removed: (readonly [string, string])[] = [];
-  const inserted: Held<Row>[] = [];
+  const inserted: BufferedRow<Row>[] = [];
   const updated: Row[] = [];
   for (const name of names) {
-    const { held, changed, isCleared } = groupOf(name);
+    const { buffered, changed, isCleared } = groupOf(name);
     if (isCleared) {
       cleared.push(name);
     }
@@ -387,7 +408,7 @@ function* collectChanges<Row>(
       if (++looked % collectedAtOnce === 0) {
         yield;
       }
-      const known = held.get(key);
+      const known = buffered.get(key);
       if (known === undefined) {
         continue;
       }

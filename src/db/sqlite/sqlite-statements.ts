@@ -3,12 +3,12 @@ import { LRUCache } from "lru-cache";
 import type { Database as SqliteConnection, Statement } from "sqlite3";
 
 type Callback = (this: unknown, error: Error | null, rows?: unknown[]) => void;
-type Ask = (text: string, values: readonly unknown[], callback: Callback) => unknown;
+type QueryMethod = (text: string, values: readonly unknown[], callback: Callback) => unknown;
 
 /** Methods of a connection that are replaced, in the only forms that the query builder uses. */
-interface Asked {
-  all: Ask;
-  run: Ask;
+interface QueryMethods {
+  all: QueryMethod;
+  run: QueryMethod;
   close(callback: (error: Error | null) => void): void;
 }
 
@@ -19,8 +19,8 @@ const maxStatements = 256;
 const isRepeated = /^(select|insert|update|delete|with)\b/i;
 
 /** Caches the compiled queries of a connection until it is closed. */
-export function keepStatements(connection: SqliteConnection): void {
-  const asked = connection as unknown as Asked;
+export function cacheStatements(connection: SqliteConnection): void {
+  const methods = connection as unknown as QueryMethods;
   const statements = new LRUCache<string, Promise<Statement>>({
     max: maxStatements,
     // The driver finalizes a statement only after its queued calls.
@@ -32,22 +32,22 @@ export function keepStatements(connection: SqliteConnection): void {
     if (known !== undefined) {
       return known;
     }
-    const made = new Promise<Statement>((resolve, reject) => {
+    const prepared = new Promise<Statement>((resolve, reject) => {
       const statement: Statement = connection.prepare(text, (error: Error | null) =>
         error === null ? resolve(statement) : reject(error),
       );
     });
-    statements.set(text, made);
+    statements.set(text, prepared);
     // The next call compiles the query again.
-    made.catch(() => statements.delete(text));
-    return made;
+    prepared.catch(() => statements.delete(text));
+    return prepared;
   }
 
   for (const how of ["all", "run"] as const) {
-    const ask = asked[how].bind(connection);
-    asked[how] = (text, values, callback) => {
+    const original = methods[how].bind(connection);
+    methods[how] = (text, values, callback) => {
       if (!isRepeated.test(text)) {
-        return ask(text, values, callback);
+        return original(text, values, callback);
       }
       return void compile(text)
         .then((statement) => {
@@ -65,9 +65,9 @@ export function keepStatements(connection: SqliteConnection): void {
     };
   }
 
-  const close = asked.close.bind(connection);
+  const close = methods.close.bind(connection);
   // SQLite cannot close a connection that has compiled queries.
-  asked.close = (callback) =>
+  methods.close = (callback) =>
     void Promise.allSettled(statements.values())
       .then(() => statements.clear())
       .then(() => close(callback));

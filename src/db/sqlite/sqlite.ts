@@ -10,10 +10,10 @@ import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../.
 import { lazyRequire } from "../../base/async/lazy-require.js";
 import { claimFile, closeFile, createPrivateDirectory } from "../../base/files/private-files.js";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
-import { DatabaseError, type Lane, passing, type PreparedQuery, type QueryValue } from "../queries/database.js";
+import { DatabaseError, type QueryQueue, passing, type PreparedQuery, type QueryValue } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
 import { createLivenessMonitor, type LivenessMonitor } from "../queries/liveness.js";
-import { keepStatements } from "./sqlite-statements.js";
+import { cacheStatements } from "./sqlite-statements.js";
 
 const load = lazyRequire<typeof Sqlite3>("sqlite3");
 
@@ -58,12 +58,12 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
   await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
   await checkUnlocked(path);
   const liveness = createLivenessMonitor();
-  const lanes: Record<Lane, Statements> = {
+  const queues: Record<QueryQueue, Statements> = {
     point: createStatements({ path, mmapBytes: mappedBytes, liveness }, 1),
     list: createStatements({ path, mmapBytes: 0, liveness }, listReaders),
   };
   const connections = await openConnectionPools({
-    words: { dialect: dialects.sqlite, errorKindOf, ask },
+    adapter: { dialect: dialects.sqlite, errorKindOf, send },
     liveness,
     settings: {
       client: "sqlite3",
@@ -75,7 +75,7 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
           connection: SqliteConnection,
           done: (error: Error | null, connection: SqliteConnection) => void,
         ) => {
-          keepStatements(connection);
+          cacheStatements(connection);
           connection.exec(pragmas.join(";"), (error) => done(error, connection));
         },
       },
@@ -83,7 +83,7 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
     readers,
     question: "SELECT 1 FROM sqlite_master LIMIT 1",
     explain: (error) => explainSqlite(path, error),
-    prepare: (text, lane = "point") => lanes[lane].prepare(text),
+    prepare: (text, queue = "point") => queues[queue].prepare(text),
     inspect: (how) => inspect(path, how),
   });
   return {
@@ -91,7 +91,7 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
     async close() {
       // Close read-only connections first: the last connection checkpoints the write-ahead log, which needs write
       // access.
-      await Promise.all([lanes.point.close(), lanes.list.close()]);
+      await Promise.all([queues.point.close(), queues.list.close()]);
       await connections.close();
     },
   };
@@ -106,7 +106,7 @@ async function checkUnlocked(path: string): Promise<void> {
   const { Database } = driver();
   try {
     const connection = await settled<SqliteConnection>((done) => {
-      const made: SqliteConnection = new Database(path, (error) => done(error, made));
+      const created: SqliteConnection = new Database(path, (error) => done(error, created));
     });
     try {
       await settled((done) => connection.exec(`${busyTimeout}; BEGIN IMMEDIATE; ROLLBACK`, done));
@@ -132,7 +132,7 @@ export async function lockFile(path: string): Promise<(() => Promise<void>) | un
   const close = (): Promise<void> => settled((done) => connection!.close(done));
   try {
     connection = await settled<SqliteConnection>((done) => {
-      const made: SqliteConnection = new Database(path, (error) => done(error, made));
+      const created: SqliteConnection = new Database(path, (error) => done(error, created));
     });
     await settled((done) => connection!.exec(`${busyTimeout}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`, done));
     return close;
@@ -160,7 +160,7 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
   const liveness = createLivenessMonitor();
   const statements = createStatements({ path, mmapBytes: 0, liveness }, 1);
   const connections = await openConnectionPools({
-    words: { dialect: dialects.sqlite, errorKindOf, ask },
+    adapter: { dialect: dialects.sqlite, errorKindOf, send },
     liveness,
     settings: {
       client: "sqlite3",
@@ -201,7 +201,7 @@ async function inspect(path: string, how: "whole" | "quick" = "whole"): Promise<
   }
 }
 
-function ask(connection: SqliteConnection, text: string, values: readonly QueryValue[]): Promise<unknown[]> {
+function send(connection: SqliteConnection, text: string, values: readonly QueryValue[]): Promise<unknown[]> {
   return new Promise((resolve, reject) => {
     connection.all(text, values, (error, rows) => (error === null ? resolve(rows) : reject(error)));
   });
@@ -256,7 +256,7 @@ function createReader({ path, mmapBytes, liveness }: ReaderDeps) {
   async function open(): Promise<SqliteConnection> {
     const { Database, OPEN_READONLY } = driver();
     const opened = await settled<SqliteConnection>((done) => {
-      const made: SqliteConnection = new Database(path, OPEN_READONLY, (error) => done(error, made));
+      const created: SqliteConnection = new Database(path, OPEN_READONLY, (error) => done(error, created));
     });
     await settled((done) => opened.exec(`${busyTimeout}; PRAGMA mmap_size = ${mmapBytes}`, done));
     return opened;
@@ -270,7 +270,7 @@ function createReader({ path, mmapBytes, liveness }: ReaderDeps) {
     });
     const opened = await connection;
     return await settled<Statement>((done) => {
-      const made: Statement = opened.prepare(text, (error) => done(error, made));
+      const created: Statement = opened.prepare(text, (error) => done(error, created));
     });
   }
 
@@ -317,9 +317,9 @@ function settled<T = void>(
         resolve(value as T);
         return;
       }
-      const trouble = errorKindOf(error.code);
-      if (trouble !== undefined) {
-        markDatabaseError(error, trouble);
+      const kind = errorKindOf(error.code);
+      if (kind !== undefined) {
+        markDatabaseError(error, kind);
       }
       reject(error);
     });

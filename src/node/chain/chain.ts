@@ -12,7 +12,7 @@ import { monitorWrites } from "../../chain/writer/write-monitor.js";
 import { readWritersFile } from "../../config/writers-file.js";
 import type { Database } from "../../db/queries/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../../health/shared-subsystem.js";
-import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
+import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { watchNullifiers, watchPrograms, watchReadable, watchTree } from "./damage.js";
 import { type SnapshotSyncStatus, whenSynced } from "./snapshot-sync-status.js";
@@ -21,7 +21,7 @@ import type { Snapshots } from "./snapshots.js";
 import { createCheckThreads } from "./check-threads.js";
 import { createDocumentThread } from "./document-thread.js";
 import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
-import { createTransactionExecutor, newestIn, type State } from "./transaction-executor.js";
+import { createTransactionExecutor, latestIn, type State } from "./transaction-executor.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
@@ -151,7 +151,7 @@ async function createWriterChain(
   const workerPool = createZkThreads(memory.proofThreads);
   onShutdown("the proof threads", () => workerPool.stop());
   const zk = createZkChanges({
-    newest: newestIn(database.read),
+    latest: latestIn(database.read),
     workerPool,
     verificationKey: genesis && readVerificationKey(genesis.text),
     authorities: genesis?.authorities ?? [],
@@ -162,12 +162,12 @@ async function createWriterChain(
   const documents = createDocumentThread(memory.documentHeapMib);
   onShutdown("the document thread", () => documents.stop());
   const chain = createChain({
-    checkAside: checks.check,
+    checkOffThread: checks.check,
     store: watched.store,
     mempool,
     genesis,
     head,
-    executor: createTransactionExecutor(zk, memory.documentHeapMib === 0 ? undefined : documents.grow),
+    executor: createTransactionExecutor(zk, memory.documentHeapMib === 0 ? undefined : documents.build),
     onRefused: (signed) => headers.receive(signed),
     onApplied: (block) => {
       headers.applied(headerOf(block));
@@ -201,14 +201,14 @@ async function openNodeMempool(
     over: "The mempool is stored again",
   });
   const onError = (error: unknown): void => throttle.failed(error);
-  const settle: MempoolStore["settle"] = async (settled) => {
-    await store.mempool.settle(settled);
+  const remove: MempoolStore["remove"] = async (settled) => {
+    await store.mempool.remove(settled);
     throttle.well();
   };
   const mayWrite = await readWriters(config, genesis);
   const open = (): Promise<Mempool> =>
     openMempool({
-      store: { ...store, mempool: { ...store.mempool, settle } },
+      store: { ...store, mempool: { ...store.mempool, remove } },
       rates: {
         bytes: config.senderBytesPerMinute,
         programs: config.senderProgramsPerMinute,
@@ -220,7 +220,7 @@ async function openNodeMempool(
       onRejected: (rejection) => bus.emit("transactionRejected", rejection),
       onError,
     });
-  const mempool = await untilDatabaseAnswers(core, open);
+  const mempool = await untilDatabaseResponds(core, open);
   // With a clock that is ahead, transactions would expire too early.
   const sweep = async (): Promise<void> => (clock.whyAhead() === undefined ? mempool.sweep() : undefined);
   const sweeps = startPeriodicTask(sweep, sweepEveryMs, onError);
@@ -271,7 +271,7 @@ function createReaderChain(
     onMoved: (isLeap) => bus.emit("headFound", { isLeap }),
     onError: (error) => throttle.failed(error),
   });
-  bus.on("blockTold", () => reader.now());
+  bus.on("blockReported", () => reader.now());
   onShutdown("polling for new blocks", () => reader.stop());
   return reader;
 }

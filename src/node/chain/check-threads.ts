@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { createThreadPool, type ThreadPool } from "../../base/async/thread-pool.js";
 import type { CheckOffThread } from "../../chain/transactions/off-thread-checks.js";
 import { RpcError } from "../../rpc/errors.js";
-import type { MemoryBounds } from "../lifecycle/memory-budget.js";
+import type { MemoryLimits } from "../lifecycle/memory-budget.js";
 import type { CheckTask, Finding } from "./check-worker.js";
 
 export interface CheckThreads {
@@ -16,7 +16,7 @@ const idleMs = 30_000;
 const maxWaiting = 32;
 
 /** Creates the thread pool. Threads start on demand and end after 30 s without work. */
-export function createCheckThreads({ threads, heapMib }: MemoryBounds["checks"]): CheckThreads {
+export function createCheckThreads({ threads, heapMib }: MemoryLimits["checks"]): CheckThreads {
   let pool: ThreadPool | undefined;
   return {
     async check({ body, signature }, network) {

@@ -47,17 +47,17 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
     block: (number) => damage.read(`block ${number}`, () => needed(number, () => store.block(number)), lacks),
     header: (number) =>
       damage.read(`the header of block ${number}`, () => needed(number, () => store.header(number)), lacks),
-    weighBlock: (by) =>
+    blockSize: (by) =>
       "hash" in by
-        ? damage.read(`the number of block ${by.hash}`, () => store.weighBlock(by))
-        : damage.read(`the size of block ${by.number}`, () => needed(by.number, () => store.weighBlock(by)), lacks),
+        ? damage.read(`the number of block ${by.hash}`, () => store.blockSize(by))
+        : damage.read(`the size of block ${by.number}`, () => needed(by.number, () => store.blockSize(by)), lacks),
     recentBlocks: (...given) => damage.read("a list of blocks", () => store.recentBlocks(...given), always),
     transactionEntries: (...given) =>
       damage.read("a list of transactions", () => store.transactionEntries(...given), always),
     listedTransactions: (places) =>
       damage.read("transactions of a list", () => store.listedTransactions(places), always),
     blockOf: (hash) => damage.read(`transaction ${hash}`, () => store.blockOf(hash)),
-    fate: (hash) => damage.read(`the status of transaction ${hash}`, () => store.fate(hash)),
+    transactionStatus: (hash) => damage.read(`the status of transaction ${hash}`, () => store.transactionStatus(hash)),
     lastNonce: (sender) => damage.read(`the last nonce of ${sender}`, () => store.lastNonce(sender), lacks),
     write: (newest, work) => damage.run("the rows that a block changes", () => store.write(newest, work)),
   };

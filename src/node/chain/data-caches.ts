@@ -47,12 +47,12 @@ export function createCachedData(stored: NodeData, programsBytes: number): Cache
         }
       }
       if (header.commitmentRoot !== undefined) {
-        tree.grown();
+        tree.invalidatePaths();
       }
     },
     forgetAll() {
       programs.invalidate();
-      tree.grown();
+      tree.invalidatePaths();
       nullifiers.spent();
     },
   };

@@ -1,11 +1,11 @@
 /** Thread that hashes large documents of blocks while the database stores their rows. */
 import { fileURLToPath } from "node:url";
 import { createThreadPool, type ThreadPool } from "../../base/async/thread-pool.js";
-import type { GrowDocument, GrownDocument } from "../../storage/programs/programs.js";
+import type { BuildDocument, BuiltDocument } from "../../storage/programs/programs.js";
 import type { DocumentTask } from "./document-worker.js";
 
 export interface DocumentThread {
-  readonly grow: GrowDocument;
+  readonly build: BuildDocument;
   stop(): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ const idleMs = 5_000;
 export function createDocumentThread(heapMib: number): DocumentThread {
   let pool: ThreadPool | undefined;
   return {
-    async grow(address, text) {
+    async build(address, text) {
       pool ??= createThreadPool({
         filename: fileURLToPath(new URL("document-worker.js", import.meta.url)),
         minThreads: 0,
@@ -25,7 +25,7 @@ export function createDocumentThread(heapMib: number): DocumentThread {
         // If the thread dies, the call for its document rejects, and the caller continues without the thread.
       }).on("error", () => undefined);
       const task: DocumentTask = { address, text };
-      return (await pool.run(task, { name: "grow" })) as GrownDocument;
+      return (await pool.run(task, { name: "build" })) as BuiltDocument;
     },
     async stop() {
       await pool?.destroy();

@@ -1,7 +1,7 @@
 /** Worker thread for large documents: hashes one document for the block that writes it. */
 import { lowerThreadPriority } from "../../base/async/lower-thread-priority.js";
 import { buildFieldsHere } from "../../storage/changes/field-tree-builder.js";
-import type { GrownDocument } from "../../storage/programs/programs.js";
+import type { BuiltDocument } from "../../storage/programs/programs.js";
 
 lowerThreadPriority();
 
@@ -11,4 +11,4 @@ export interface DocumentTask {
   readonly text: string;
 }
 
-export const grow = ({ address, text }: DocumentTask): Promise<GrownDocument> => buildFieldsHere(address, text);
+export const build = ({ address, text }: DocumentTask): Promise<BuiltDocument> => buildFieldsHere(address, text);

@@ -8,7 +8,7 @@ import { createWriterLeaseStore, type HeldLease, leaseMs } from "../../chain/wri
 import { migrate } from "../../db/migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
-import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
+import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Interval in milliseconds at which a lease is renewed. */
@@ -48,7 +48,7 @@ export async function openLease(
   const store = createWriterLeaseStore(database);
   const held =
     deps.acquiredLease ??
-    (await untilDatabaseAnswers(core, () =>
+    (await untilDatabaseResponds(core, () =>
       acquireLease({
         store,
         identity: key.publicKey,
@@ -70,12 +70,12 @@ export async function openLease(
   });
   const renew = (): Promise<void> => database.transaction((db) => lease.fence.blocks(db, () => Promise.resolve()));
   try {
-    await untilDatabaseAnswers(core, renew);
+    await untilDatabaseResponds(core, renew);
   } catch (error) {
     throw error instanceof FencedError ? new StartError(error.message, { cause: error }) : error;
   }
   lease.renewBy(renew);
-  await untilDatabaseAnswers(core, () => migrate(database));
+  await untilDatabaseResponds(core, () => migrate(database));
   return lease;
 }
 

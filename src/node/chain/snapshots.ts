@@ -20,7 +20,7 @@ import { encodeEntry, type Entry } from "../../snapshot/format.js";
 import { makeSnapshot, type SnapshotBuildDeps } from "../../snapshot/make.js";
 import { createSnapshotService, type SnapshotServiceDeps } from "../../snapshot/service.js";
 import { openSnapshotStore, type SnapshotStore } from "../../snapshot/store.js";
-import { exportPrograms, weighPrograms } from "../../storage/stores/program-snapshot-store.js";
+import { exportPrograms, estimateProgramBytes } from "../../storage/stores/program-snapshot-store.js";
 import { commitmentsLeaf } from "../../tree/state-leaves.js";
 import { exportCommitmentTree, exportNullifiers, listLeaves } from "../../zk/snapshot-store.js";
 import type { NodeCore } from "../lifecycle/core.js";
@@ -152,7 +152,7 @@ export async function writeSnapshot(
   }
   const { header, signature } = head;
   return await makeSnapshot({
-    ...{ folder, signal, entries: entries(), stateBytes: await weighPrograms(db) },
+    ...{ folder, signal, entries: entries(), stateBytes: await estimateProgramBytes(db) },
     ...(chunkBytes !== undefined && { chunkBytes }),
     stateRoot: fromHex32(describeHeader(header).stateRoot),
     rest: () => ({ header, signature, programCount, commitmentTree }),

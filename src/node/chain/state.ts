@@ -29,9 +29,9 @@ export function createNodeState(
   const reads = createStateReads(read);
   return createStateService({
     ...reads,
-    program: (address, wanted) =>
-      damage.run(`the proof of the storage program ${address}`, () => reads.program(address, wanted)),
-    newest() {
+    program: (address, requested) =>
+      damage.run(`the proof of the storage program ${address}`, () => reads.program(address, requested)),
+    latest() {
       const head = chain.head();
       return head && { ...toProven(head.number, head), head: heads.latestSignedHead(head.hash) };
     },
@@ -52,7 +52,7 @@ export function createStateReads(read: Queries): StateReads {
   const findProgram = createProgramProofs(read);
   return {
     tree: createStateTreeStore(read),
-    program: async (address, wanted) => await findProgram(address, wanted),
+    program: async (address, requested) => await findProgram(address, requested),
     nullifier: async (hash) => (await nullifiers.find(hash)).use,
     lastNonce: (sender) => senders.lastNonce(sender),
     async commitments() {

@@ -11,7 +11,7 @@ import { createStateTreeChanges } from "../../state/state-tree-store.js";
 import { checkOperation as checkStorageOperation } from "../../storage/changes/check-operation.js";
 import { createFieldTreeBuilder } from "../../storage/changes/field-tree-builder.js";
 import { createProgramChanges } from "../../storage/stores/program-change-store.js";
-import type { GrowDocument, ProgramChanges } from "../../storage/programs/programs.js";
+import type { BuildDocument, ProgramChanges } from "../../storage/programs/programs.js";
 import { executeOperation } from "../../storage/changes/write.js";
 import type { Leaf } from "../../tree/path.js";
 import { commitmentsLeaf, nullifierLeaf, senderLeaf } from "../../tree/state-leaves.js";
@@ -29,7 +29,7 @@ export interface State {
 }
 
 /** Creates reads of the state after the latest block. Checks of transactions that are not in a block yet use them. */
-export function newestIn(read: Queries): ZkReads {
+export function latestIn(read: Queries): ZkReads {
   return { tree: createTreeChanges(read), nullifiers: createNullifierStore(read) };
 }
 
@@ -75,19 +75,19 @@ export function checkOperation(operation: TransactionBody["operation"]): void {
 /**
  * Creates the executor of all features.
  *
- * @param growAside builds the field trees of large documents on another thread. Default: on the calling thread.
+ * @param buildOffThread builds the field trees of large documents on another thread. Default: on the calling thread.
  */
-export function createTransactionExecutor(zk: ZkChanges, growAside?: GrowDocument): Executor<State> {
+export function createTransactionExecutor(zk: ZkChanges, buildOffThread?: BuildDocument): Executor<State> {
   return {
     checkOperation,
     async check({ body: { operation, sender } }, block) {
       if (operation.case === "zk") {
-        await zk.check(operation.value, { sender, block, askedBy: sender });
+        await zk.check(operation.value, { sender, block, requester: sender });
       }
     },
     start(block, state): BlockExecutor {
-      const zkBlock = zk.begin(block, state.zk);
-      const growing = createFieldTreeBuilder(growAside);
+      const zkBlock = zk.start(block, state.zk);
+      const fieldTreeBuilder = createFieldTreeBuilder(buildOffThread);
       const applyOne = async ({ body, hash, signed }: ReadTransaction): Promise<number> => {
         const { operation, sender, nonce } = body;
         switch (operation.case) {
@@ -107,15 +107,17 @@ export function createTransactionExecutor(zk: ZkChanges, growAside?: GrowDocumen
           const onPrograms = operations.flatMap(({ by, operation }) =>
             operation.case === "storage" ? { by, operation: operation.value } : [],
           );
-          growing.expect(onPrograms);
-          await state.programs.expect(onPrograms);
-          await zkBlock.expect(operations.flatMap(({ operation }) => (operation.case === "zk" ? operation.value : [])));
+          fieldTreeBuilder.prepare(onPrograms);
+          await state.programs.prefetch(onPrograms);
+          await zkBlock.prefetch(
+            operations.flatMap(({ operation }) => (operation.case === "zk" ? operation.value : [])),
+          );
         },
         apply: (transaction) => state.rows.savepoint(() => applyOne(transaction)),
         async finish(transactions) {
           // Hashes are computed here while the database stores rows.
           const stored = state.rows.store();
-          const ofPrograms = state.programs.leaves({ stored, grow: growing.grow });
+          const ofPrograms = state.programs.leaves({ stored, build: fieldTreeBuilder.build });
           const [, changed, commitments] = await settleAll([stored, ofPrograms, zkBlock.finish()]);
           const leaves = [...changed, ...leavesOf(transactions, block.number)];
           if (commitments !== undefined) {

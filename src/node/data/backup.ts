@@ -33,7 +33,7 @@ export interface BackupDeps {
  *
  * @throws StartError, DatabaseError with a message that says why there is no backup.
  */
-export async function makeBackup(deps: BackupDeps): Promise<BackupManifest> {
+export async function createBackup(deps: BackupDeps): Promise<BackupManifest> {
   const { config, folder, withKey, onDraft } = deps;
   if (existsSync(folder)) {
     throw new StartError(`${folder} already exists; give a new folder.`);
@@ -51,11 +51,11 @@ export async function makeBackup(deps: BackupDeps): Promise<BackupManifest> {
   onDraft(draft);
   try {
     await createPrivateDirectory(draft);
-    const made = await fill(draft, deps, keyPath);
+    const manifest = await fill(draft, deps, keyPath);
     await syncDirectory(draft);
     await rename(draft, folder);
     await syncDirectory(parent);
-    return made;
+    return manifest;
   } finally {
     await rm(draft, { recursive: true, force: true });
   }

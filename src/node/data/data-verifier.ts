@@ -6,23 +6,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Finding, Verification, VerifiedPortion } from "../../base/errors/verification.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { SnapshotSyncStatus } from "../chain/snapshot-sync-status.js";
-import { verifyAll, type VerifyDataDeps, verifyNewest } from "./verify-data.js";
+import { verifyAll, type VerifyDataDeps, verifyLatest } from "./verify-data.js";
 
 /** Number of latest blocks that are verified right after the start. */
-const newestBlocks = 100n;
+const latestBlocks = 100n;
 /** Ratio of a pause to the duration of the portion before. With 19, verification runs for a twentieth of the time. */
 const pauseRatio = 19;
 /** Ratio of pauses while the latest blocks are verified: at most half of the time is used. */
-const newestPauseRatio = 1;
+const latestPauseRatio = 1;
 const minPauseMs = 1;
-const nextWalkAfterMs = 24 * 3_600_000;
+const nextScanAfterMs = 24 * 3_600_000;
 /** Delay in milliseconds after a verification that failed, because the database is unavailable or busy. */
 const nextTryAfterMs = 60_000;
 /**
  * Delay in milliseconds before the next verification while any corruption is known. A repair is thus noticed, whichever
  * read found the corruption and under whichever name.
  */
-const nextLookAfterMs = 10_000;
+const nextCheckAfterMs = 10_000;
 
 /** Progress of the verification. */
 export interface VerifierState {
@@ -49,23 +49,23 @@ export function startDataVerifier(
   const wait = (ms: number): Promise<void> => sleep(ms, undefined, { signal, ref: false });
   let [blocksDone, blocksTotal] = [0, 0];
   let completedMs: number | undefined;
-  let toldFindings: number | undefined;
+  let reportedFindings: number | undefined;
 
-  function tell(findings: readonly Finding[]): void {
+  function report(findings: readonly Finding[]): void {
     for (const { what, sentence } of findings) {
       damage.found(what, sentence);
     }
   }
 
   /** Runs a verification with pauses. Returns the names of the corrupt items. */
-  async function walk(verification: Verification, ratio: number): Promise<Set<string>> {
+  async function scan(verification: Verification, ratio: number): Promise<Set<string>> {
     const found = new Set<string>();
     let before = performance.now();
     for await (const portion of verification) {
       if (joining.isRunning()) {
         throw new Error("A snapshot is being loaded.");
       }
-      tell(portion.findings);
+      report(portion.findings);
       portion.findings.forEach(({ what }) => found.add(what));
       count(portion);
       await wait(Math.max(minPauseMs, ratio * (performance.now() - before)));
@@ -80,9 +80,9 @@ export function startDataVerifier(
     }
   }
 
-  async function walkOverAll(): Promise<void> {
+  async function scanAll(): Promise<void> {
     const known = new Set(damage.known().keys());
-    const found = await walk(verifyAll(deps), pauseRatio);
+    const found = await scan(verifyAll(deps), pauseRatio);
     completedMs = Date.now();
     for (const what of known) {
       if (!found.has(what)) {
@@ -90,31 +90,31 @@ export function startDataVerifier(
       }
     }
     const level = found.size > 0 ? "error" : "info";
-    log[found.size === toldFindings ? "debug" : level](
+    log[found.size === reportedFindings ? "debug" : level](
       { subsystem: "chain", findings: found.size },
       "All stored data was verified",
     );
-    toldFindings = found.size;
+    reportedFindings = found.size;
   }
 
   async function go(): Promise<void> {
     let isFirst = true;
     for (;;) {
       await waitWhile(() => joining.isRunning(), wait);
-      let pauseMs = nextWalkAfterMs;
+      let pauseMs = nextScanAfterMs;
       try {
         if (isFirst) {
-          await walk(verifyNewest(deps, newestBlocks), newestPauseRatio);
+          await scan(verifyLatest(deps, latestBlocks), latestPauseRatio);
         }
         isFirst = false;
-        await walkOverAll();
+        await scanAll();
       } catch (error) {
         signal.throwIfAborted();
         log.warn({ subsystem: "chain", err: error }, "The stored data could not be verified; retrying");
         pauseMs = nextTryAfterMs;
       }
       const untilMs = performance.now() + pauseMs;
-      await wait(nextLookAfterMs);
+      await wait(nextCheckAfterMs);
       await waitWhile(() => damage.known().size === 0 && performance.now() < untilMs, wait);
     }
   }
@@ -131,6 +131,6 @@ export function startDataVerifier(
 
 async function waitWhile(isSo: () => boolean, wait: (ms: number) => Promise<void>): Promise<void> {
   while (isSo()) {
-    await wait(nextLookAfterMs);
+    await wait(nextCheckAfterMs);
   }
 }

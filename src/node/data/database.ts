@@ -10,7 +10,7 @@ import type { Database } from "../../db/queries/database.js";
 import { openDatabase } from "../../db/open.js";
 import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
 import type { Config } from "../../config/config.js";
-import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
+import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /**
@@ -30,7 +30,7 @@ export async function openNodeDatabase(
     );
   }
   let warnings: readonly string[] = [];
-  const database = await untilDatabaseAnswers(core, async () => {
+  const database = await untilDatabaseResponds(core, async () => {
     const opened = await openDatabase(config.databaseUrl, config.role === "reader" ? "read" : "write");
     try {
       await prepare(config, opened);

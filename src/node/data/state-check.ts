@@ -2,7 +2,7 @@
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Queries } from "../../db/queries/database.js";
-import { findProofs, type Wanted } from "../../state/service.js";
+import { findProofs, type RequestedItems } from "../../state/service.js";
 import { createStateReads, toProven } from "../chain/state.js";
 
 /**
@@ -10,24 +10,24 @@ import { createStateReads, toProven } from "../chain/state.js";
  *
  * @throws CorruptionError if the item is missing in the state, or differs there.
  */
-export type CheckState = (what: string, named: Partial<Wanted>) => Promise<void>;
+export type CheckState = (what: string, named: Partial<RequestedItems>) => Promise<void>;
 
-const nothing: Wanted = {
+const nothing: RequestedItems = {
   ...{ address: undefined, fields: [], withDocument: false, withMetadata: false },
   ...{ nullifiers: [], senders: [], withCommitments: false },
 };
 
 /** Limit on findings. With more, the tree or a table is corrupt, and further findings add no information. */
-const mostFindings = 100;
+const maxFindings = 100;
 
 /** Creates the check for one verification. */
 export function createStateCheck(read: Queries): CheckState {
   let found = 0;
   const blocks = createBlockStore(read);
   const reads = createStateReads(read);
-  const rules = { isNewest: () => true, mayRead: () => undefined };
+  const rules = { isLatest: () => true, mayRead: () => undefined };
   return async (what, named) => {
-    if (found > mostFindings) {
+    if (found > maxFindings) {
       return;
     }
     // A block that is stored during the read changes the state, so the read is repeated.

@@ -12,7 +12,7 @@ import type { DatabasePart, Queries } from "../../db/queries/database.js";
 import { verifyPrograms } from "../../storage/stores/verify-store.js";
 import { targetAddress } from "../../base/program-address.js";
 import { verifyZk } from "../../zk/verify-store.js";
-import { wasMade } from "../../storage/stores/program-state-store.js";
+import { wasCreated } from "../../storage/stores/program-state-store.js";
 import { createNullifierStore } from "../../zk/nullifier-store.js";
 import { createTreeChanges } from "../../zk/tree-store.js";
 import { createStateCheck } from "./state-check.js";
@@ -23,9 +23,9 @@ export interface VerifyDataDeps {
 }
 
 /** Verifies only the latest blocks: clients request them most, and a power loss may have corrupted them. */
-export async function* verifyNewest({ database: { read }, genesis }: VerifyDataDeps, count: bigint): Verification {
-  const parts = blocksParts(read, genesis);
-  const head = await parts.store.newestNumber();
+export async function* verifyLatest({ database: { read }, genesis }: VerifyDataDeps, count: bigint): Verification {
+  const parts = createBlocksDeps(read, genesis);
+  const head = await parts.store.latestNumber();
   yield* toItsEnd("blocks", verifyBlocks(parts, head > count ? head - count + 1n : 1n));
 }
 
@@ -33,7 +33,7 @@ export async function* verifyNewest({ database: { read }, genesis }: VerifyDataD
 export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verification {
   const { read } = database;
   yield { kind: "blocks", done: 0, total: 0, findings: await verifyFile(database) };
-  const parts = blocksParts(read, genesis);
+  const parts = createBlocksDeps(read, genesis);
   const checkState = createStateCheck(read);
   const findings = await runCheck("the transactions", () => parts.store.checkEnds());
   yield { kind: "blocks", done: 0, total: 0, findings };
@@ -70,33 +70,33 @@ async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
   });
 }
 
-function blocksParts(read: Queries, genesis: Genesis) {
+function createBlocksDeps(read: Queries, genesis: Genesis) {
   const senders = createSenderStore(read);
   const store = { ...createBlockStore(read), lastNonce: (sender: string) => senders.lastNonce(sender) };
-  const checkEffects = async ({ header, transactions }: VerifiedBlock): Promise<void> => {
+  const checkExecution = async ({ header, transactions }: VerifiedBlock): Promise<void> => {
     for (const { hash, body } of transactions) {
-      if (!(await isMade(read, body, { hash, number: header.number }))) {
+      if (!(await isDerived(read, body, { hash, number: header.number }))) {
         throw new CorruptionError(
           `The result of transaction ${hash} of block ${header.number} is missing in the database, or differs.`,
         );
       }
     }
   };
-  return { store: { ...store, ...createListings(read) }, genesis, checkEffects } satisfies VerifyBlocksDeps;
+  return { store: { ...store, ...createListings(read) }, genesis, checkExecution } satisfies VerifyBlocksDeps;
 }
 
 /**
  * Returns true if the results of a transaction are stored. Does not check data that later transactions may have
  * changed.
  */
-async function isMade(
+async function isDerived(
   read: Queries,
   body: VerifiedBlock["transactions"][number]["body"],
   { hash, number }: { readonly hash: string; readonly number: bigint },
 ): Promise<boolean> {
   if (body.operation.case === "storage") {
     const address = targetAddress(body.operation.value, body);
-    return address === undefined || (await wasMade(read, address));
+    return address === undefined || (await wasCreated(read, address));
   }
   const operation = body.operation.case === "zk" ? body.operation.value.operation : undefined;
   switch (operation?.case) {

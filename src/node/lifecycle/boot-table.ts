@@ -151,7 +151,7 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
   }
 
   /** Runs or skips a row, and returns the values that the row provides. */
-  async function take(row: RunnableRow): Promise<unknown> {
+  async function runRow(row: RunnableRow): Promise<unknown> {
     if (row.kind === "part") {
       return await row.run(needsOf(row));
     }
@@ -160,8 +160,8 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
       subsystems.set(row.name, { enabled: false });
     }
     const reason = notEnabled ?? row.notPossible?.(needsOf(row));
-    const isWanted = row.kind === "elsewhere" || reason === undefined;
-    if (row.whenDormant === "wait" && isDormant() && isWanted) {
+    const isEnabled = row.kind === "elsewhere" || reason === undefined;
+    if (row.whenDormant === "wait" && isDormant() && isEnabled) {
       waiting = [...waiting, row];
       return leaveOut(row, "The node is dormant: it has no peers.");
     }
@@ -184,7 +184,7 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
       context = { ...given };
       for (const row of rows) {
         signal.throwIfAborted();
-        const provided = await unlessAborted(signal, take(row));
+        const provided = await unlessAborted(signal, runRow(row));
         for (const name of row.provides) {
           context = { ...context, [name]: (provided as Readonly<Record<string, unknown>>)[name] };
         }

@@ -15,7 +15,7 @@ import { createNodeClock, type NodeClock } from "./clock.js";
 import type { NodeBus, NodeEvents } from "./events.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { createLifecycle, type Lifecycle } from "./lifecycle.js";
-import { divideMemory, findMemory, type MemoryBounds } from "./memory-budget.js";
+import { divideMemory, findMemory, type MemoryLimits } from "./memory-budget.js";
 import { countWorkers } from "./worker-count.js";
 import { createShutdownHooks, type OnShutdown, type ShutdownHooks } from "./shutdown-hooks.js";
 
@@ -37,7 +37,7 @@ export interface NodeCore {
    */
   readonly stateHeadEveryMs: number;
   /** Limits on memory use of this process. */
-  readonly memory: MemoryBounds;
+  readonly memory: MemoryLimits;
   readonly bus: NodeBus;
   /** Monitor of corruption: records of the database that differ from what was stored. */
   readonly damage: CorruptionMonitor;

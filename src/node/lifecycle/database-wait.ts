@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { databaseErrorKindOf } from "../../base/errors/database-error-kind.js";
 import { StartError } from "../../base/errors/start-error.js";
-import { explainTrouble } from "../../db/open.js";
+import { explainError } from "../../db/open.js";
 import type { NodeCore } from "./core.js";
 
 /** Error for a database that was still unavailable at the limit. */
-export class DatabaseAwayError extends StartError {}
+export class DatabaseUnavailableError extends StartError {}
 
 /** Limit in milliseconds on the wait of a start for its database. */
 export const waitForDatabaseMs = 120_000;
@@ -15,8 +15,8 @@ const pausesMs = { first: 250, longest: 5_000 };
 
 /** Returns true if the error may pass without intervention: a database error other than corruption. */
 function isPassing(error: unknown): boolean {
-  const trouble = databaseErrorKindOf(error);
-  return trouble !== undefined && trouble !== "damaged";
+  const kind = databaseErrorKindOf(error);
+  return kind !== undefined && kind !== "damaged";
 }
 
 /**
@@ -24,20 +24,20 @@ function isPassing(error: unknown): boolean {
  *
  * @param work leaves nothing behind when it rejects.
  * @param withinMs time in milliseconds for all attempts, from the start of the first one.
- * @throws DatabaseAwayError after that time; the signal's reason when the node stops; any other error of `work`
+ * @throws DatabaseUnavailableError after that time; the signal's reason when the node stops; any other error of `work`
  *   immediately.
  */
-export async function untilDatabaseAnswers<T>(
+export async function untilDatabaseResponds<T>(
   { config, log, lifecycle: { signal }, subsystems }: Pick<NodeCore, "config" | "lifecycle" | "log" | "subsystems">,
   work: () => Promise<T>,
   withinMs = waitForDatabaseMs,
 ): Promise<T> {
   const startMs = performance.now();
-  let told: string | undefined;
+  let logged: string | undefined;
   for (let pauseMs = pausesMs.first; ; pauseMs = Math.min(2 * pauseMs, pausesMs.longest)) {
     try {
       const result = await work();
-      if (told !== undefined) {
+      if (logged !== undefined) {
         log.info({ subsystem: "chain" }, "The database responds; the start continues");
       }
       return result;
@@ -45,14 +45,16 @@ export async function untilDatabaseAnswers<T>(
       if (!isPassing(error)) {
         throw error;
       }
-      const { message } = explainTrouble(config.databaseUrl, error);
+      const { message } = explainError(config.databaseUrl, error);
       const leftMs = startMs + withinMs - performance.now();
       if (leftMs <= 0) {
         const waitedS = Math.round(withinMs / 1_000);
-        throw new DatabaseAwayError(`${message} The start has waited ${waitedS} s for the database.`, { cause: error });
+        throw new DatabaseUnavailableError(`${message} The start has waited ${waitedS} s for the database.`, {
+          cause: error,
+        });
       }
-      if (message !== told) {
-        told = message;
+      if (message !== logged) {
+        logged = message;
         const forS = Math.ceil(leftMs / 1_000);
         log.warn({ subsystem: "chain" }, `${message} The start waits for it, for up to ${forS} s`);
         // `/health` is public, so only the log says where the database is.

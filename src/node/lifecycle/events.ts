@@ -12,7 +12,7 @@ export interface NodeEvents {
    */
   readonly headFound: { readonly isLeap: boolean };
   /** Change of the latest block in the parent process. Published by the link to that process. */
-  readonly blockTold: undefined;
+  readonly blockReported: undefined;
   /** Permanent rejection of a transaction, with its reason. Published by the mempool. */
   readonly transactionRejected: { readonly hash: string; readonly reason: string };
   /**
@@ -34,7 +34,7 @@ export interface NodeEvents {
   /** New point in the history of the last day. Published by the history. */
   readonly historyTaken: HistoryPoint;
   /** Request of the operator to reload files that may have changed. Published by the code that started the node. */
-  readonly reloadAsked: undefined;
+  readonly reloadRequested: undefined;
 }
 
 export type NodeBus = Bus<NodeEvents>;

@@ -8,13 +8,13 @@ import { getHeapStatistics } from "node:v8";
 import { type ByteLimits, defaultBytes } from "../../edge/byte-budget.js";
 
 /** Limits on memory use. */
-export interface MemoryBounds {
+export interface MemoryLimits {
   /** Limits on requests and responses in flight. */
   readonly exchanges: ByteLimits;
   /** Limit on cached storage programs, in bytes of text; at most a fifth of the JavaScript heap. */
   readonly programsBytes: number;
   /** Limit on responses that are cached until the next block, for each protocol that caches them. */
-  readonly answerBytes: number;
+  readonly responseBytes: number;
   /** Limit on cached block data that decides which clients may read a block. */
   readonly readershipBytes: number;
   /** Limit on block events that are cached for subscribers. */
@@ -42,17 +42,17 @@ export interface Memory {
 /**
  * Finds the available memory: the operator's setting, or else the memory of the container or machine.
  *
- * @param saidMib setting of the operator in MiB; 0 detects the memory.
+ * @param configuredMib setting of the operator in MiB; 0 detects the memory.
  * @param processes number of processes that share the memory.
  */
-export function findMemory(saidMib: number, processes = 1): Memory {
+export function findMemory(configuredMib: number, processes = 1): Memory {
   const { heap_size_limit: heapBytes } = getHeapStatistics();
-  return { bytes: Math.floor(findBytes(saidMib) / processes), heapBytes };
+  return { bytes: Math.floor(findBytes(configuredMib) / processes), heapBytes };
 }
 
-function findBytes(saidMib: number): number {
-  if (saidMib > 0) {
-    return saidMib * mib;
+function findBytes(configuredMib: number): number {
+  if (configuredMib > 0) {
+    return configuredMib * mib;
   }
   // Without a constraint the result is 0 or exceeds the machine's memory. Some systems do not report it.
   const constrained = (process.constrainedMemory as (() => number | undefined) | undefined)?.() ?? 0;
@@ -60,9 +60,9 @@ function findBytes(saidMib: number): number {
 }
 
 /** Divides the memory among requests, caches and threads. */
-export function divideMemory({ bytes, heapBytes }: Memory, processors = availableParallelism()): MemoryBounds {
+export function divideMemory({ bytes, heapBytes }: Memory, processors = availableParallelism()): MemoryLimits {
   const part = Math.min(1, bytes / enoughBytes);
-  const shrink = (most: number, least: number): number => Math.max(least, Math.floor(most * part));
+  const shrink = (max: number, min: number): number => Math.max(min, Math.floor(max * part));
   const threads = Math.max(1, Math.floor(bytes / bytesOfThread));
   return {
     exchanges: {
@@ -74,7 +74,7 @@ export function divideMemory({ bytes, heapBytes }: Memory, processors = availabl
       perConnectionBytes: shrink(defaultBytes.perConnectionBytes, 8 * mib),
     },
     programsBytes: Math.min(shrink(48 * mib, 4 * mib), Math.floor(heapBytes / 5)),
-    answerBytes: shrink(4 * mib, 1 * mib),
+    responseBytes: shrink(4 * mib, 1 * mib),
     readershipBytes: shrink(16 * mib, 1 * mib),
     // Below 8 MiB the cache cannot hold the largest block twice, given how block-log.ts divides it.
     eventBytes: shrink(16 * mib, 8 * mib),

@@ -11,7 +11,7 @@ import type { ChainStore } from "../../chain/blocks/store.js";
 import { describeHeader } from "../../chain/transactions/transaction.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
-import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
+import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Dependencies of the fork detection besides the core. */
@@ -46,7 +46,7 @@ export async function watchForks(
   const { database, store, genesis, key, chainHealth } = deps;
   const evidenceStore = createEvidenceStore(database);
   const book = createEvidenceBook({
-    stored: await untilDatabaseAnswers(core, () => evidenceStore.load()),
+    stored: await untilDatabaseResponds(core, () => evidenceStore.load()),
     nowMs: Date.now,
     onFound(evidence) {
       log.error({ subsystem: "chain" }, describeFork(evidence));
@@ -74,8 +74,8 @@ export async function watchForks(
 
   if (config.recover && book.open().length > 0) {
     log.warn({ subsystem: "chain" }, "Evidence of forks is marked as resolved, because of --recover");
-    book.settle();
-    await untilDatabaseAnswers(core, save);
+    book.resolve();
+    await untilDatabaseResponds(core, save);
   }
   show();
 

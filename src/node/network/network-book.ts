@@ -12,7 +12,7 @@ import { checkHost, type EndpointPolicy, parseEndpoint } from "../../peers/addre
 import { createPeerBook, type PeerBook } from "../../peers/address-book/peer-book.js";
 import { createBookSaver, createPeerStore } from "../../peers/address-book/peer-store.js";
 import { RpcError } from "../../rpc/errors.js";
-import { untilDatabaseAnswers } from "../lifecycle/database-wait.js";
+import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Number of peers that one peer is queried for at a time. */
@@ -40,7 +40,7 @@ export async function openBook(
   const policy: EndpointPolicy = { tls: config.omniTls, allowPrivate: config.allowPrivatePeers };
   const store = createPeerStore(database);
   const isHidden = config.role === "standby";
-  const stored = isHidden ? [] : await untilDatabaseAnswers(core, () => store.load());
+  const stored = isHidden ? [] : await untilDatabaseResponds(core, () => store.load());
   const file = isHidden ? undefined : findFile(config.dataDir, config.peersFile, "peers");
   const named = file === undefined ? [] : await readPeersFile(file);
   const book = createPeerBook({

@@ -17,11 +17,11 @@ import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { Followers, MayFollow } from "./followers.js";
 import type { TaskErrors } from "./network-loop.js";
-import type { OriginOf } from "./origins.js";
+import type { SourceOf } from "./origins.js";
 
 /** Dependencies of the relay besides the core. */
 export interface NodeRelayDeps {
-  readonly statusOf: MempoolView["fate"];
+  readonly statusOf: MempoolView["transactionStatus"];
   /**
    * Returns the reason to reject all transactions, for example because no node could put them into a block; undefined
    * if there is none.
@@ -31,7 +31,7 @@ export interface NodeRelayDeps {
   readonly mempool: Mempool | undefined;
   readonly chain: Chain;
   /** Returns the source of a transaction, by which the mempool applies quotas and rates. */
-  readonly sourceOf: OriginOf;
+  readonly sourceOf: SourceOf;
   readonly book: PeerBook;
   readonly client: PeerClient;
   readonly authorities: readonly string[];
@@ -77,7 +77,7 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
       toRelay: (...given) => mempool!.toRelay(...given),
       markRelayed: (...given) => mempool!.markRelayed(...given),
       defer: (...given) => mempool!.defer(...given),
-      reject: (rejected) => mempool!.settle([], rejected),
+      reject: (rejected) => mempool!.remove([], rejected),
     },
     book,
     authorities,
@@ -113,7 +113,7 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
     if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus()) {
       throw new RpcError("RELAY_UNAVAILABLE", `${noTarget} Submit the transaction to another node.`, 5);
     }
-    const hash = await chain.submit(transaction, { origin: sourceOf(address), afterNonce });
+    const hash = await chain.submit(transaction, { source: sourceOf(address), afterNonce });
     if (isRelaying) {
       relay.kick();
     }
@@ -121,7 +121,7 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
   }
 
   return {
-    announce: (bytes, address) => chain.announce(bytes, { origin: sourceOf(address) }),
+    announce: (bytes, address) => chain.announce(bytes, { source: sourceOf(address) }),
     submit: (transaction, address) => submit(transaction, address),
     async acceptTransaction(transaction, address, afterNonce) {
       const hash = sha256(transaction.body);

@@ -36,7 +36,7 @@ import { createNodeLoop, createTaskErrors, reportProgress, type TaskErrors } fro
 import { createReadiness, type Readiness } from "./network-readiness.js";
 import { createNodeRelay, type NodeRelay } from "./network-relay.js";
 import { readMarkers, createProductionGuard } from "./production-guard.js";
-import { createOriginOf } from "./origins.js";
+import { createSourceOf } from "./origins.js";
 import { watchClock, watchKeys } from "./network-watches.js";
 import { describeNoConsensus } from "../chain/block-production.js";
 import { connectPeers, createNodeSync, peerDeadlineMs } from "./network-sync.js";
@@ -117,9 +117,9 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
   const relay = createNodeRelay(core, {
     ...{ mempool: pool.mempool, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
     followers: followersOf(core.config, genesis),
-    statusOf: (hash) => pool.view.fate(hash),
+    statusOf: (hash) => pool.view.transactionStatus(hash),
     whyRefused: () => forks.whyStopped() ?? core.clock.whyAhead() ?? whyNoTarget(),
-    sourceOf: createOriginOf(core.config),
+    sourceOf: createSourceOf(core.config),
   });
   const mainLoop = createNodeLoop(core, {
     tasks: [

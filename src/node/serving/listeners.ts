@@ -72,7 +72,7 @@ export function createPublicServer(
   const server = createRpcServer(
     {
       ...{ services, gate: edge, onInternalError: core.onInternalError, connectionAgeMs },
-      ...{ stateTags: createStateTags(facts), maxCacheBytes: core.memory.answerBytes },
+      ...{ stateTags: createStateTags(facts), maxCacheBytes: core.memory.responseBytes },
       ...{ nodeCall: handleNodeCall, info, pages },
     },
     { tls: tls.credentials(), edge: core.config.edge, buildApplication: loadApplication },

@@ -2,7 +2,12 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { targetAddress } from "../../base/program-address.js";
-import { checkFound, type ListedTransaction, newestPlace, readTransactionPage } from "../../chain/blocks/listings.js";
+import {
+  checkFound,
+  type ListedTransaction,
+  latestPosition,
+  readTransactionPage,
+} from "../../chain/blocks/listings.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import type { ProgramChange, ReadProgramHistory } from "../../storage/programs/history.js";
 
@@ -18,8 +23,8 @@ export function createProgramHistory(
       readTransactionPage({
         ...{ store, pageSize, signal },
         of: { program: address },
-        before: before ?? newestPlace,
-        mostBytes: maxBodyBytes,
+        before: before ?? latestPosition,
+        maxBytes: maxBodyBytes,
       }),
       store.indexedFrom(),
       store.lowestBlock(),

@@ -11,7 +11,7 @@ import type { NodeData } from "../chain/data-caches.js";
 /** Dependencies of the lookups. */
 export interface SearchDeps extends NodeData {
   readonly chain: Pick<Chain, "head">;
-  readonly store: Pick<ChainStore, "recentBlocks" | "weighBlock" | "lastNonce"> & Pick<MempoolView, "fate">;
+  readonly store: Pick<ChainStore, "recentBlocks" | "blockSize" | "lastNonce"> & Pick<MempoolView, "transactionStatus">;
 }
 
 /** Creates the lookups. */
@@ -30,12 +30,12 @@ export function createFinders({ chain, store, programs, tree, nullifiers }: Sear
     block: (number) => findBlock(number ?? chain.head()?.number ?? 0n),
 
     async blockByHash(hash) {
-      const estimate = await store.weighBlock({ hash });
-      return estimate && (await findBlock(estimate.number));
+      const size = await store.blockSize({ hash });
+      return size && (await findBlock(size.number));
     },
 
     async transaction(hash) {
-      const status = await store.fate(hash);
+      const status = await store.transactionStatus(hash);
       return (
         status && {
           ...{ hash, status: statuses[status.status] },

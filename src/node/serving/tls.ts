@@ -44,7 +44,7 @@ export async function openTls(
   const { config, log, bus, warn, onShutdown } = core;
   const paths = tlsPaths(config);
   if (paths === undefined) {
-    bus.on("reloadAsked", () => log.info({}, "There is no certificate to reload: no --tls-cert is given"));
+    bus.on("reloadRequested", () => log.info({}, "There is no certificate to reload: no --tls-cert is given"));
     return { credentials: () => undefined, notAfterMs: () => undefined, onRenewed: () => undefined };
   }
   const first = await readTlsFiles(paths).catch((error: unknown) => {
@@ -58,7 +58,7 @@ export async function openTls(
     warn(subsystem, expiry);
   }
   if (!(await canBeReadAgain(paths))) {
-    bus.on("reloadAsked", () =>
+    bus.on("reloadRequested", () =>
       log.warn({ subsystem }, "--tls-cert and --tls-key are not regular files, so they cannot be reloaded"),
     );
     return {
@@ -73,7 +73,7 @@ export async function openTls(
     readEveryMs,
     () => undefined,
   );
-  bus.on("reloadAsked", () => void followed.check("requested"));
+  bus.on("reloadRequested", () => void followed.check("requested"));
   onShutdown("the certificate monitor", () => {
     followed.stop();
     // Not awaited: a file system that hangs must not delay the shutdown.

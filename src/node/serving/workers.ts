@@ -203,7 +203,7 @@ function notifyWorkers(
   });
   bus.on("transactionRejected", (rejection) => notifyAll((channel) => channel.notify("rejected", rejection)));
   bus.on("historyTaken", (point) => notifyAll((channel) => channel.notify("historyTaken", point)));
-  bus.on("reloadAsked", () => notifyAll((channel) => channel.notify("reload", undefined)));
+  bus.on("reloadRequested", () => notifyAll((channel) => channel.notify("reload", undefined)));
 }
 
 /**

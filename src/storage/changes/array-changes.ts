@@ -17,32 +17,32 @@ type ArrayRow = FieldRow & { readonly items: number };
 /**
  * Changes an array.
  *
- * @param grow called with the growth of the array in bytes, before any change; may throw to reject the change.
+ * @param addBytes called with the growth of the array in bytes, before any change; may throw to reject the change.
  * @returns the new columns of the field's row.
  */
 export async function changeChunks(
   rows: DocumentRows,
   field: ArrayRow,
   change: ItemChange,
-  grow: (bytes: number) => void,
+  addBytes: (bytes: number) => void,
 ): Promise<FieldColumns> {
   if (change.kind === "append") {
-    return await append(rows, field, change.value, grow);
+    return await append(rows, field, change.value, addBytes);
   }
   const found = await findItem(rows, field.position, change.index);
-  return await (change.kind === "set" ? set(rows, field, found, change.value, grow) : remove(rows, field, found));
+  return await (change.kind === "set" ? set(rows, field, found, change.value, addBytes) : remove(rows, field, found));
 }
 
 async function append(
   rows: DocumentRows,
   field: ArrayRow,
   value: string,
-  grow: (bytes: number) => void,
+  addBytes: (bytes: number) => void,
 ): Promise<FieldColumns> {
   const { lead, core, trail } = trimmed(value);
   const chunk = { text: `,${lead}${core}`, items: 1 };
   const more = 1 + Buffer.byteLength(value);
-  grow(more);
+  addBytes(more);
   const last = await rows.lastChunk(field.position);
   await (last.sizeBytes + more <= chunkLength
     ? rows.extendChunk(field.position, last, { after: chunk })
@@ -79,11 +79,11 @@ async function set(
   field: ArrayRow,
   { chunks, at, text, items, index }: FoundItem,
   value: string,
-  grow: (bytes: number) => void,
+  addBytes: (bytes: number) => void,
 ): Promise<FieldColumns> {
   const { start, end } = items[index]!;
   const more = Buffer.byteLength(value) - Buffer.byteLength(text.slice(start, end));
-  grow(more);
+  addBytes(more);
   // A chunk ends with its last item, so white space after that item moves to the next chunk or to the field's row.
   const { lead, core, trail } = trimmed(value);
   const isLast = index === items.length - 1;

@@ -7,7 +7,7 @@ import type { DocumentRows } from "../programs/programs.js";
 /** Parts of a program that changed. */
 export interface DirtyProgram {
   /** True if the full document was written. */
-  isWhole: boolean;
+  isComplete: boolean;
   /** True if the previous document was stored in parts, and therefore had a field tree. */
   hadTree: boolean;
   /** Text of the document if it is stored in parts and unchanged since it was written in full; otherwise undefined. */
@@ -16,12 +16,12 @@ export interface DirtyProgram {
   readonly fields: Set<string>;
 }
 
-/** @param onTakenBack registers a function that runs if the current transaction is rolled back. */
-export function createDirtyPrograms(onTakenBack: (undo: () => void) => void) {
+/** @param onRollback registers a function that runs if the current transaction is rolled back. */
+export function createDirtyPrograms(onRollback: (undo: () => void) => void) {
   const all = new Map<string, DirtyProgram>();
 
   function program(address: string): DirtyProgram {
-    const known = all.get(address) ?? { isWhole: false, hadTree: false, text: undefined, fields: new Set() };
+    const known = all.get(address) ?? { isComplete: false, hadTree: false, text: undefined, fields: new Set() };
     all.set(address, known);
     return known;
   }
@@ -34,7 +34,7 @@ export function createDirtyPrograms(onTakenBack: (undo: () => void) => void) {
       const touched = program(address);
       const touch = ({ name }: { readonly name: string }): void => {
         touched.text = undefined;
-        if (!touched.isWhole) {
+        if (!touched.isComplete) {
           touched.fields.add(name);
         }
       };
@@ -65,7 +65,7 @@ export function createDirtyPrograms(onTakenBack: (undo: () => void) => void) {
           Object.assign(touched, { isWhole: true, text });
           touched.fields.clear();
           // After a rollback the rows are not those of this text, so the text must not be used.
-          onTakenBack(() => (touched.text = undefined));
+          onRollback(() => (touched.text = undefined));
         },
       };
     },

@@ -70,10 +70,10 @@ export async function changeItem(
   }
   if (field.items !== undefined) {
     checkIndex(change, field.items);
-    const grow = (bytes: number): void => void grown(state, bytes);
-    const changed = await changeChunks(rows, { ...field, items: field.items }, change, grow);
+    const addBytes = (bytes: number): void => void withBytes(state, bytes);
+    const changed = await changeChunks(rows, { ...field, items: field.items }, change, addBytes);
     await rows.saveField({ ...field, ...changed });
-    return await settle(rows, grown(state, changed.sizeBytes - field.sizeBytes));
+    return await joinIfSmall(rows, withBytes(state, changed.sizeBytes - field.sizeBytes));
   }
   const value = changeArray(field.value, change);
   if (state.inParts) {
@@ -111,7 +111,7 @@ function noField(): RpcError {
  *
  * @throws RpcError INVALID_REQUEST if the document would be too large.
  */
-function grown({ sizeBytes, inParts }: DocumentState, bytes: number): DocumentState {
+function withBytes({ sizeBytes, inParts }: DocumentState, bytes: number): DocumentState {
   if (sizeBytes + bytes > maxDocumentBytes) {
     throw new RpcError("INVALID_REQUEST", `The document would be larger than ${maxDocumentBytes} bytes.`);
   }
@@ -129,7 +129,7 @@ async function saveText(
   text: string,
   saveField: () => Promise<void>,
 ): Promise<DocumentState> {
-  const after = grown(before, Buffer.byteLength(text) - before.sizeBytes);
+  const after = withBytes(before, Buffer.byteLength(text) - before.sizeBytes);
   if (after.sizeBytes > maxTextBytes) {
     return await rewrite(rows, before, text);
   }
@@ -147,8 +147,8 @@ async function saveInText(rows: DocumentRows, name: string, field: FieldRow | un
 }
 
 /** Converts a document in parts to one text if it has shrunk to {@link minPartsBytes}. */
-async function settle(rows: DocumentRows, state: DocumentState): Promise<DocumentState> {
-  return state.sizeBytes > minPartsBytes ? state : await rewrite(rows, state, (await rows.whole(state))!);
+async function joinIfSmall(rows: DocumentRows, state: DocumentState): Promise<DocumentState> {
+  return state.sizeBytes > minPartsBytes ? state : await rewrite(rows, state, (await rows.fullText(state))!);
 }
 
 async function addToParts(
@@ -165,13 +165,13 @@ async function addToParts(
   const opened = last === undefined ? skipSpace(text, 0) + 1 : 0;
   const before = last === undefined ? text.slice(0, opened) + named : `,${named}`;
   const rest = trail + (last === undefined ? text.slice(skipSpace(text, opened)) : text);
-  const after = grown(state, Buffer.byteLength(before) + Buffer.byteLength(core) + rest.length - text.length);
+  const after = withBytes(state, Buffer.byteLength(before) + Buffer.byteLength(core) + rest.length - text.length);
   if (text !== "") {
     await rows.saveText(rest);
   }
   const position = (last ?? -1) + 1;
   await rows.insertFields(position, [{ name, before, ...(await writeValue(rows, position, core)) }]);
-  return await settle(rows, after);
+  return await joinIfSmall(rows, after);
 }
 
 async function replaceInParts(
@@ -182,7 +182,7 @@ async function replaceInParts(
 ): Promise<DocumentState> {
   const { lead, core, trail } = trimmed(value);
   const { position } = field;
-  const after = grown(state, Buffer.byteLength(value) - field.sizeBytes);
+  const after = withBytes(state, Buffer.byteLength(value) - field.sizeBytes);
   await deleteChunks(rows, field);
   await rows.saveField({ ...field, before: field.before + lead, ...(await writeValue(rows, position, core)) });
   if (trail !== "") {
@@ -191,7 +191,7 @@ async function replaceInParts(
       ? rows.saveText(trail + (await rows.text()))
       : rows.saveField({ ...next, before: trail + next.before }));
   }
-  return await settle(rows, after);
+  return await joinIfSmall(rows, after);
 }
 
 async function deleteFromParts(rows: DocumentRows, state: DocumentState, field: FieldRow): Promise<DocumentState> {
@@ -209,7 +209,7 @@ async function deleteFromParts(rows: DocumentRows, state: DocumentState, field: 
   }
   await deleteChunks(rows, field);
   await rows.deleteField(field);
-  return await settle(rows, grown(state, bytes));
+  return await joinIfSmall(rows, withBytes(state, bytes));
 }
 
 async function deleteChunks(rows: DocumentRows, field: FieldRow): Promise<void> {

@@ -18,14 +18,14 @@ const portionRows = 500;
 const portionLength = 128 * 1024;
 
 /** Returns true if this content is stored in parts. */
-export function isKeptInParts(content: ProgramContent): boolean {
+export function isStoredInParts(content: ProgramContent): boolean {
   return content?.type === "object" && content.sizeBytes > maxTextBytes;
 }
 
 /** Stores the contents of a program that has no document rows. */
 export async function writeContent(rows: DocumentRows, content: NonNullable<ProgramContent>): Promise<void> {
   const { text, type } = content;
-  if (isKeptInParts(content)) {
+  if (isStoredInParts(content)) {
     await writeParts(rows, text);
     rows.wrote(text);
     return;
@@ -52,7 +52,7 @@ export async function rewrite(rows: DocumentRows, before: DocumentState, text: s
   const content = { encoding: "json", type: "object", text, sizeBytes: Buffer.byteLength(text) } as const;
   await rows.clear(before);
   await writeContent(rows, content);
-  return { sizeBytes: content.sizeBytes, inParts: isKeptInParts(content) };
+  return { sizeBytes: content.sizeBytes, inParts: isStoredInParts(content) };
 }
 
 async function writeParts(rows: DocumentRows, text: string): Promise<void> {

@@ -9,13 +9,13 @@ import { pageTexts } from "../../tree/page-store.js";
 import type { ObjectParts } from "../../tree/state-format.js";
 import { typeOfJson } from "../documents/json-text.js";
 import { fieldsOfObject } from "../programs/program-state.js";
-import type { ExpectedOperation, GrowDocument, GrownDocument } from "../programs/programs.js";
+import type { ExpectedOperation, BuildDocument, BuiltDocument } from "../programs/programs.js";
 
 /**
  * Minimum length of documents that are built off-thread, in UTF-16 code units. For shorter ones the transfer to the
  * thread takes longer than the work.
  */
-const asideLength = 64 * 1024;
+const offThreadLength = 64 * 1024;
 
 /** Builds the field tree of an object of any size, yielding to the event loop between portions. */
 export async function buildFields(text: string): Promise<ObjectParts & Pick<ChangedTree, "pages">> {
@@ -25,7 +25,7 @@ export async function buildFields(text: string): Promise<ObjectParts & Pick<Chan
 }
 
 /** Builds the field tree on the calling thread, yielding to the event loop between portions. */
-export const buildFieldsHere: GrowDocument = async (address, text) => {
+export const buildFieldsHere: BuildDocument = async (address, text) => {
   const { pages, ...object } = await buildFields(text);
   return { ...object, pages: [...pageTexts(address, pages)] };
 };
@@ -33,35 +33,35 @@ export const buildFieldsHere: GrowDocument = async (address, text) => {
 /** Field tree builder for the documents of one block. */
 export interface FieldTreeBuilder {
   /** Starts to build the trees of the large documents that these operations will write. */
-  expect(operations: readonly ExpectedOperation[]): void;
-  readonly grow: GrowDocument;
+  prepare(operations: readonly ExpectedOperation[]): void;
+  readonly build: BuildDocument;
 }
 
 /**
  * Creates a field tree builder.
  *
- * @param aside builds a tree on another thread. If it is absent or fails, the calling thread builds the tree.
+ * @param buildOffThread builds a tree on another thread. If it is absent or fails, the calling thread builds the tree.
  */
-export function createFieldTreeBuilder(aside: GrowDocument | undefined): FieldTreeBuilder {
-  const begun = new Map<string, { readonly text: string; readonly grown: Promise<GrownDocument> }>();
+export function createFieldTreeBuilder(buildOffThread: BuildDocument | undefined): FieldTreeBuilder {
+  const running = new Map<string, { readonly text: string; readonly built: Promise<BuiltDocument> }>();
   return {
-    expect(operations) {
-      for (const { operation, by } of aside === undefined ? [] : operations) {
+    prepare(operations) {
+      for (const { operation, by } of buildOffThread === undefined ? [] : operations) {
         const text = writtenObject(operation);
-        if (text !== undefined && text.length > asideLength) {
+        if (text !== undefined && text.length > offThreadLength) {
           const address = targetAddress(operation, by)!;
-          const grown = aside!(address, text);
-          // Prevents an unhandled rejection; `grow` handles the error.
-          grown.catch(() => undefined);
-          begun.set(address, { text, grown });
+          const built = buildOffThread!(address, text);
+          // Prevents an unhandled rejection; `build` handles the error.
+          built.catch(() => undefined);
+          running.set(address, { text, built });
         }
       }
     },
-    async grow(address, text) {
-      const known = begun.get(address);
+    async build(address, text) {
+      const known = running.get(address);
       // A later operation may have rewritten or changed the document.
-      const grown = known?.text === text ? await known.grown.catch(() => undefined) : undefined;
-      return grown ?? (await buildFieldsHere(address, text));
+      const built = known?.text === text ? await known.built.catch(() => undefined) : undefined;
+      return built ?? (await buildFieldsHere(address, text));
     },
   };
 }

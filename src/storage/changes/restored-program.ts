@@ -20,7 +20,7 @@ export class WrongProgram extends Error {
 /** Program decoded for storage. */
 export interface RestoredProgram {
   /** Position in the order in which programs were created, from 1. */
-  readonly place: number;
+  readonly index: number;
   /** Row of the program, with empty checksums. */
   readonly row: ProgramRow;
   /** Access rule; undefined if the program was deleted. */
@@ -49,8 +49,8 @@ const accessText = z.strictObject({
  * @throws WrongProgram
  */
 export function readProgram(given: SnapshotProgram): RestoredProgram {
-  const { storageAddress: address, place, updatedMs, deleted } = given;
-  if (!/^stor-[0-9a-f]{40}$/.test(address) || place < 1 || place > 2 ** 31 - 1) {
+  const { storageAddress: address, place: index, updatedMs, deleted } = given;
+  if (!/^stor-[0-9a-f]{40}$/.test(address) || index < 1 || index > 2 ** 31 - 1) {
     throw new WrongProgram("A program of the snapshot has no address, or no place.");
   }
   const common = { address, updated_ms: Number(updatedMs), deleted, ...noHashes };
@@ -61,7 +61,7 @@ export function readProgram(given: SnapshotProgram): RestoredProgram {
       ...{ owner: "", name: "", encoding: "json", mode: "owner", size_bytes: 0, created_ms: 0 },
       ...{ type: "null", access: noAccess, metadata: null, in_parts: false, blinding: "" },
     };
-    return { place, row, access: undefined, text: undefined, data: undefined, fields: [], chunks: [] };
+    return { index, row, access: undefined, text: undefined, data: undefined, fields: [], chunks: [] };
   }
   const { owner, name, data: text, metadata = null, layout } = given;
   const access = readAccess(given);
@@ -79,12 +79,12 @@ export function readProgram(given: SnapshotProgram): RestoredProgram {
     if (!mayBeText) {
       throw new WrongProgram("A large document has no layout.");
     }
-    return { place, row, access, text, data: text, fields: plainFields(address, type, text), chunks: [] };
+    return { index, row, access, text, data: text, fields: plainFields(address, type, text), chunks: [] };
   }
   if (type !== "object" || bytes <= minPartsBytes) {
     throw new WrongProgram("A document that is stored as one text has a layout.");
   }
-  return { place, row, access, text, ...cut(address, text!, layout.fields) };
+  return { index, row, access, text, ...chunkField(address, text!, layout.fields) };
 }
 
 function readAccess({ owner, mode, access }: SnapshotProgram): AccessRule {
@@ -119,7 +119,7 @@ function plainFields(address: string, type: string, text: string | undefined): F
 }
 
 /** Splits a document into fields and chunks, as its layout describes. */
-function cut(
+function chunkField(
   address: string,
   text: string,
   layout: readonly SnapshotField[],
@@ -135,11 +135,11 @@ function cut(
     }
     last = position;
     const { name, before, value } = next.value;
-    const made = cutValue({ address, field: position }, value, pieces);
-    chunks.push(...made.chunks);
+    const chunked = chunkValue({ address, field: position }, value, pieces);
+    chunks.push(...chunked.chunks);
     fields.push({
       ...{ address, position, name_json: JSON.stringify(name), type: typeOfJson(value), text_before: before },
-      ...{ size_bytes: Buffer.byteLength(value), value: made.rest, items: made.items },
+      ...{ size_bytes: Buffer.byteLength(value), value: chunked.rest, items: chunked.items },
     });
     next = parts.next();
   }
@@ -149,7 +149,7 @@ function cut(
   return { data: next.value, fields, chunks };
 }
 
-function cutValue(
+function chunkValue(
   key: Pick<ChunkColumns, "address" | "field">,
   value: string,
   pieces: SnapshotField["pieces"],

@@ -18,7 +18,7 @@ import type {
   ProgramChanges,
   ProgramContent,
 } from "../programs/programs.js";
-import { createWork, type Work } from "../programs/work.js";
+import { createCostCounter, type CostCounter } from "../programs/work.js";
 
 export { programAddress };
 
@@ -45,16 +45,16 @@ export async function executeOperation(
   { operation }: StorageOperation,
   context: OperationContext,
 ): Promise<number> {
-  const work = createWork();
+  const cost = createCostCounter();
   const { sender, timeMs, signature } = context;
   switch (operation.case) {
     case "createProgram":
-      await create(programs, operation.value, context, work);
+      await create(programs, operation.value, context, cost);
       break;
     case "writeProgram": {
       const { storageAddress, data } = operation.value;
-      const program = await findWritable(programs, storageAddress, sender, work);
-      await programs.replaceContent(program, readContent(data), timeMs, work);
+      const program = await findWritable(programs, storageAddress, sender, cost);
+      await programs.replaceContent(program, readContent(data), timeMs, cost);
       break;
     }
     case "setField":
@@ -62,27 +62,27 @@ export async function executeOperation(
     case "setItem":
     case "appendItem":
     case "deleteItem": {
-      const program = await findWritable(programs, operation.value.storageAddress, sender, work);
-      needObject(program);
-      await programs.changeDocument(program.address, (rows) => changeDocument(rows, program, operation), timeMs, work);
+      const program = await findWritable(programs, operation.value.storageAddress, sender, cost);
+      requireObject(program);
+      await programs.changeDocument(program.address, (rows) => changeDocument(rows, program, operation), timeMs, cost);
       break;
     }
     case "updateAccess": {
       const { storageAddress, access } = operation.value;
-      const { address } = await findOwned(programs, storageAddress, sender, work);
+      const { address } = await findOwned(programs, storageAddress, sender, cost);
       const rule = { access: readAccessControl(sender, access), blinding: blindingOf(signature) };
-      await programs.setAccess(address, rule, timeMs, work);
+      await programs.setAccess(address, rule, timeMs, cost);
       break;
     }
     case "deleteProgram": {
-      const program = await findOwned(programs, operation.value.storageAddress, sender, work);
-      await programs.delete(program, timeMs, work);
+      const program = await findOwned(programs, operation.value.storageAddress, sender, cost);
+      await programs.delete(program, timeMs, cost);
       break;
     }
     case undefined:
       throw new Error("An empty operation passed the check of its transaction.");
   }
-  return work.bytes;
+  return cost.bytes;
 }
 
 type DocumentOperation = Extract<
@@ -116,17 +116,17 @@ async function create(
   programs: ProgramChanges,
   operation: CreateProgram,
   { sender, nonce, timeMs, signature }: OperationContext,
-  work: Work,
+  cost: CostCounter,
 ): Promise<void> {
   const { programName: name, salt, metadata } = operation;
   const address = programAddress(sender, name, nonce, salt);
-  if (await programs.wasMade(address)) {
+  if (await programs.wasCreated(address)) {
     throw new RpcError("ALREADY_EXISTS", "There is or was a storage program at this address.");
   }
   const access = readAccessControl(sender, operation.access);
   const content = readContent(operation.data);
   const blinding = blindingOf(signature);
-  await programs.insert({ address, name, access, content, metadata, blinding }, timeMs, work);
+  await programs.insert({ address, name, access, content, metadata, blinding }, timeMs, cost);
 }
 
 const beforeBlinding = Buffer.from("gatehouse blinding v1\0", "latin1");
@@ -157,8 +157,8 @@ function readContent(given: ProgramData | undefined): ProgramContent {
   }
 }
 
-async function find(programs: ProgramChanges, address: string, work: Work): Promise<ChangeableProgram> {
-  const program = await programs.find(address, work);
+async function find(programs: ProgramChanges, address: string, cost: CostCounter): Promise<ChangeableProgram> {
+  const program = await programs.find(address, cost);
   if (program === undefined) {
     throw new RpcError(...noProgram);
   }
@@ -169,9 +169,9 @@ async function findWritable(
   programs: ProgramChanges,
   address: string,
   sender: string,
-  work: Work,
+  cost: CostCounter,
 ): Promise<ChangeableProgram> {
-  const program = await find(programs, address, work);
+  const program = await find(programs, address, cost);
   if (!canWrite(program.access, sender)) {
     throw refusalOf(program, sender, "The sender may not change this storage program.");
   }
@@ -182,9 +182,9 @@ async function findOwned(
   programs: ProgramChanges,
   address: string,
   sender: string,
-  work: Work,
+  cost: CostCounter,
 ): Promise<ChangeableProgram> {
-  const program = await find(programs, address, work);
+  const program = await find(programs, address, cost);
   if (program.access.owner !== sender) {
     throw refusalOf(program, sender, "Only the owner of a storage program may do this.");
   }
@@ -205,7 +205,7 @@ function refusalOf({ access }: ChangeableProgram, sender: string, message: strin
  *
  * @throws RpcError INVALID_FIELD_TYPE
  */
-function needObject({ encoding, type, sizeBytes }: ChangeableProgram): void {
+function requireObject({ encoding, type, sizeBytes }: ChangeableProgram): void {
   if (encoding !== "json" || (type !== "object" && sizeBytes > 0)) {
     throw new RpcError("INVALID_FIELD_TYPE", "The document is not an object; only objects have fields.");
   }

@@ -8,7 +8,7 @@ import { noArray } from "./refusals.js";
 
 /** Array, or the chunk of a large array that holds an item. */
 export interface ArrayPart {
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
   /** Returns the length of the full array. */
   length(): number;
   /** Returns the text of an item by its index in the full array; undefined if this part does not hold the item. */
@@ -37,7 +37,7 @@ export function createArrayReads(programs: Pick<Programs, "findWithItem">) {
   async function readFromEnd(address: string, name: string, index: number, call: Call): Promise<ArrayPart> {
     for (let length = 0; ;) {
       const array = await read(address, name, Math.max(0, length - 1 - index), call);
-      if (array.isWhole || array.length() === length) {
+      if (array.isComplete || array.length() === length) {
         return array;
       }
       length = array.length();
@@ -49,7 +49,7 @@ export function createArrayReads(programs: Pick<Programs, "findWithItem">) {
 
 function toArrayPart({ value, chunk }: FieldPortion): ArrayPart {
   return {
-    isWhole: chunk === undefined,
+    isComplete: chunk === undefined,
     length: () => chunk?.arrayItems ?? countItems(value),
     itemAt: (index) => sliceItem(value, index - (chunk?.firstItem ?? 0)),
   };

@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { createAdmissionPolicy } from "../../base/caches/read-cache.js";
 import { maxTextBytes } from "../documents/document-parts.js";
-import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js";
+import type { Field, ProgramRecord, Programs, FullProgram } from "./programs.js";
 
 /** Programs with a cache in front of the reads. */
 export interface CachedPrograms extends Programs {
@@ -18,7 +18,7 @@ export interface CachedPrograms extends Programs {
 /** Cached contents of one program. A part is undefined until a caller requests it. */
 interface Known {
   readonly record: ProgramRecord;
-  readonly whole?: WholeProgram;
+  readonly full?: FullProgram;
   readonly names?: string[];
   readonly fields: ReadonlyMap<string, Field | undefined>;
 }
@@ -37,13 +37,13 @@ export function createProgramCache(programs: Programs, maxBytes: number): Cached
   return {
     async findWithData(address) {
       const known = cache.get(address);
-      if (known?.whole !== undefined) {
-        return known.whole;
+      if (known?.full !== undefined) {
+        return known.full;
       }
       return await read(
         address,
         () => programs.findWithData(address),
-        (whole) => ({ whole: makeImmutable(whole), fields: fieldsOf(address) }),
+        (full) => ({ full: makeImmutable(full), fields: fieldsOf(address) }),
         "data",
       );
     },
@@ -149,8 +149,8 @@ function createMemory(maxBytes: number) {
  * Estimates the size of an entry: its texts, at two bytes for each UTF-16 code unit. A full document counts three
  * times, because the responses built from it are cached as well.
  */
-function sizeOf({ record, whole, names = [], fields }: Known): number {
-  let units = (record.metadata?.length ?? 0) + 3 * (whole?.data?.length ?? 0);
+function sizeOf({ record, full, names = [], fields }: Known): number {
+  let units = (record.metadata?.length ?? 0) + 3 * (full?.data?.length ?? 0);
   for (const name of names) {
     units += name.length + 20;
   }

@@ -80,9 +80,9 @@ export function fieldKey(name: string): Uint8Array {
 }
 
 /** Limit on the cached keys of field names, of a few hundred bytes each. */
-const keptNames = 2_000;
-const longestKeptName = 64;
-const keysOfNames = createLruCache<Uint8Array>(keptNames);
+const maxCachedNames = 2_000;
+const maxCachedNameLength = 64;
+const keysOfNames = createLruCache<Uint8Array>(maxCachedNames);
 
 /** Returns the key of a field in a small document, from a cache. Small documents often share field names. */
 function keyOfCommonName(name: string): Uint8Array {
@@ -90,7 +90,7 @@ function keyOfCommonName(name: string): Uint8Array {
   if (key === undefined) {
     // A copy, because the hash is a view of a larger pooled buffer, which the cache would otherwise retain.
     key = new Uint8Array(fieldKey(name));
-    if (name.length <= longestKeptName) {
+    if (name.length <= maxCachedNameLength) {
       keysOfNames.set(name, key);
     }
   }

@@ -7,7 +7,7 @@ import type { LeafChange } from "../../tree/change.js";
 import type { ObjectParts } from "../../tree/state-format.js";
 import type { JsonType } from "../documents/json-text.js";
 import type { ListPage } from "../documents/paging.js";
-import type { Work } from "./work.js";
+import type { CostCounter } from "./work.js";
 
 /** Program without its document. */
 export interface ProgramRecord {
@@ -25,7 +25,7 @@ export interface ProgramRecord {
 }
 
 /** Program with its document's JSON text. */
-export interface WholeProgram {
+export interface FullProgram {
   readonly record: ProgramRecord;
   readonly data: string | undefined;
 }
@@ -54,7 +54,7 @@ export interface FieldPortion extends Field {
 /** Reads of stored programs. The result is undefined if the program does not exist or was deleted. */
 export interface Programs {
   /** Finds a program with the JSON text of its document. */
-  findWithData(address: string): Promise<WholeProgram | undefined>;
+  findWithData(address: string): Promise<FullProgram | undefined>;
   /** Finds a program with the names of its top-level fields, in the document's order. */
   findWithFieldNames(address: string): Promise<{ record: ProgramRecord; names: string[] } | undefined>;
   /** Finds a program with one top-level field. */
@@ -130,13 +130,13 @@ export interface ExpectedOperation {
  * Hashed parts of an object, and the pages of the tree of its fields. Pages are texts, so that threads can pass them on
  * unchanged.
  */
-export interface GrownDocument extends ObjectParts {
+export interface BuiltDocument extends ObjectParts {
   /** Texts for `saveTexts` of the tree's page store. */
   readonly pages: readonly string[];
 }
 
 /** Builds the field tree of a program's document, which is the JSON text of an object. */
-export type GrowDocument = (address: string, text: string) => Promise<GrownDocument>;
+export type BuildDocument = (address: string, text: string) => Promise<BuiltDocument>;
 
 /** Options for computing the leaves. */
 export interface LeavesToRead {
@@ -146,28 +146,28 @@ export interface LeavesToRead {
    */
   readonly stored?: Promise<void>;
   /** Builds the field trees of documents; by default on the calling thread. */
-  readonly grow?: GrowDocument;
+  readonly build?: BuildDocument;
 }
 
 /** Changes of stored programs, in the transaction of a block. Times are block times. */
 export interface ProgramChanges {
   /** Prefetches rows that the operations will read. Other rows are read on demand. */
-  expect(operations: readonly ExpectedOperation[]): Promise<void>;
+  prefetch(operations: readonly ExpectedOperation[]): Promise<void>;
   /** Finds a program; undefined if it does not exist or was deleted. */
-  find(address: string, work: Work): Promise<ChangeableProgram | undefined>;
+  find(address: string, cost: CostCounter): Promise<ChangeableProgram | undefined>;
   /** Returns true if a program exists or existed at this address. */
-  wasMade(address: string): Promise<boolean>;
-  insert(program: NewProgram, timeMs: number, work: Work): Promise<void>;
-  replaceContent(program: ChangeableProgram, content: ProgramContent, timeMs: number, work: Work): Promise<void>;
+  wasCreated(address: string): Promise<boolean>;
+  insert(program: NewProgram, timeMs: number, cost: CostCounter): Promise<void>;
+  replaceContent(program: ChangeableProgram, content: ProgramContent, timeMs: number, cost: CostCounter): Promise<void>;
   /** Changes the rows of a document, and stores the resulting state in its program's row. */
   changeDocument(
     address: string,
     change: (rows: DocumentRows) => Promise<DocumentState>,
     timeMs: number,
-    work: Work,
+    cost: CostCounter,
   ): Promise<void>;
-  setAccess(address: string, access: NewAccess, timeMs: number, work: Work): Promise<void>;
-  delete(program: ChangeableProgram, timeMs: number, work: Work): Promise<void>;
+  setAccess(address: string, access: NewAccess, timeMs: number, cost: CostCounter): Promise<void>;
+  delete(program: ChangeableProgram, timeMs: number, cost: CostCounter): Promise<void>;
   /** Returns the state tree leaves of all programs that the block changed. Call it after all changes. */
   leaves(how?: LeavesToRead): Promise<LeafChange[]>;
 }
@@ -202,7 +202,7 @@ export interface ChunkEntry {
 /** Rows of one document. Each access is counted as work. */
 export interface DocumentRows {
   /** Returns the full document, from one text or from its parts; undefined if there is no document. */
-  whole(state: DocumentState): Promise<string | undefined>;
+  fullText(state: DocumentState): Promise<string | undefined>;
   /** Returns the document that is stored as one text; for a document in parts, the text after the last value. */
   text(): Promise<string>;
   /** Stores the text that {@link DocumentRows.text} returns. */

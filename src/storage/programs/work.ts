@@ -13,7 +13,7 @@
 export const rowBytes = 128;
 
 /** Counter for the cost of one operation. */
-export interface Work {
+export interface CostCounter {
   /** Cost counted until now, in bytes. */
   readonly bytes: number;
   /** Counts a text that was touched, given as the text or as its size in bytes. */
@@ -22,7 +22,7 @@ export interface Work {
   touchRows(count: number): void;
 }
 
-export function createWork(): Work {
+export function createCostCounter(): CostCounter {
   let bytes = 0;
   return {
     get bytes() {

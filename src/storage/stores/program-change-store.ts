@@ -3,14 +3,14 @@ import { targetAddress } from "../../base/program-address.js";
 import { hashProgramEntry, hashProgramRest } from "../../db/rows/row-hashes.js";
 import type { WriteBuffer } from "../../db/rows/write-buffer.js";
 import { type AccessRule, namedReaders } from "../programs/access.js";
-import { isKeptInParts, writeContent } from "../changes/document-writing.js";
+import { isStoredInParts, writeContent } from "../changes/document-writing.js";
 import { createDocumentRows } from "./program-document-store.js";
 import { type ProgramTableRow, type ProgramTables, stageProgramTables } from "./program-tables-store.js";
 import { type DocumentRows, foldName, type ProgramChanges, type ProgramContent } from "../programs/programs.js";
 import { toRecord } from "../programs/stored-program.js";
 import { readLeaves } from "./program-state-store.js";
 import { createDirtyPrograms } from "../changes/dirty-programs.js";
-import type { Work } from "../programs/work.js";
+import type { CostCounter } from "../programs/work.js";
 
 /** Size limit in bytes of documents whose fields are prefetched. */
 const maxBytesAhead = 2 * 1024;
@@ -19,33 +19,33 @@ const maxBytesAhead = 2 * 1024;
 export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
   const tables = stageProgramTables(staged);
   const rows = createOwnRows(tables);
-  const touched = createDirtyPrograms(staged.onRollback);
-  const documentRows = (address: string, work: Work): DocumentRows =>
-    touched.track(address, createDocumentRows({ tables, address, work }));
-  const deleteReaders = async (address: string, work: Work): Promise<void> =>
-    work.touchRows(await tables.readers.clear(address));
+  const dirty = createDirtyPrograms(staged.onRollback);
+  const documentRows = (address: string, cost: CostCounter): DocumentRows =>
+    dirty.track(address, createDocumentRows({ tables, address, cost }));
+  const deleteReaders = async (address: string, cost: CostCounter): Promise<void> =>
+    cost.touchRows(await tables.readers.clear(address));
 
   return {
-    expect: (operations) => expectRows(tables, operations),
+    prefetch: (operations) => prefetchRows(tables, operations),
 
-    async find(address, work) {
+    async find(address, cost) {
       const row = await rows.find(address);
-      work.touchRows(1);
+      cost.touchRows(1);
       if (row === undefined) {
         return undefined;
       }
-      work.touch(row.access);
+      cost.touch(row.access);
       const { encoding, type, access, sizeBytes } = toRecord(row);
       return { address, encoding, type, access, sizeBytes, inParts: Boolean(row.in_parts) };
     },
 
-    wasMade: async (address) => (await tables.programs.get(address)) !== undefined,
+    wasCreated: async (address) => (await tables.programs.get(address)) !== undefined,
 
-    insert({ address, name, access, content, metadata, blinding }, timeMs, work) {
-      touched.program(address).isWhole = isKeptInParts(content);
+    insert({ address, name, access, content, metadata, blinding }, timeMs, cost) {
+      dirty.program(address).isComplete = isStoredInParts(content);
       const columns = accessColumns(access);
-      work.touchRows(1);
-      [name, columns.access, metadata ?? ""].forEach((text) => work.touch(text));
+      cost.touchRows(1);
+      [name, columns.access, metadata ?? ""].forEach((text) => cost.touch(text));
       const row = {
         address,
         owner: access.owner,
@@ -61,47 +61,47 @@ export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
       tables.programs.insert({ ...row, name_folded: foldName(name), ...hashesOf(row) });
       // These tables have no rows for the address of a new program, so they need not be read.
       [tables.readers, tables.documents, tables.fields, tables.chunks].forEach((table) => table.isNew(address));
-      insertReaders(tables, address, access, work);
-      return content === undefined ? Promise.resolve() : writeContent(documentRows(address, work), content);
+      insertReaders(tables, address, access, cost);
+      return content === undefined ? Promise.resolve() : writeContent(documentRows(address, cost), content);
     },
 
-    async replaceContent(program, content, timeMs, work) {
-      const document = documentRows(program.address, work);
+    async replaceContent(program, content, timeMs, cost) {
+      const document = documentRows(program.address, cost);
       await document.clear(program);
-      await rows.update(program.address, contentColumns(content), timeMs, work);
+      await rows.update(program.address, contentColumns(content), timeMs, cost);
       if (content !== undefined) {
         await writeContent(document, content);
       }
     },
 
-    async changeDocument(address, change, timeMs, work) {
-      const { sizeBytes, inParts } = await change(documentRows(address, work));
-      await rows.update(address, { type: "object", size_bytes: sizeBytes, in_parts: inParts }, timeMs, work);
+    async changeDocument(address, change, timeMs, cost) {
+      const { sizeBytes, inParts } = await change(documentRows(address, cost));
+      await rows.update(address, { type: "object", size_bytes: sizeBytes, in_parts: inParts }, timeMs, cost);
     },
 
-    async setAccess(address, { access, blinding }, timeMs, work) {
-      touched.program(address);
+    async setAccess(address, { access, blinding }, timeMs, cost) {
+      dirty.program(address);
       const columns = accessColumns(access);
-      work.touch(columns.access);
-      await rows.update(address, { ...columns, blinding }, timeMs, work);
-      await deleteReaders(address, work);
-      insertReaders(tables, address, access, work);
+      cost.touch(columns.access);
+      await rows.update(address, { ...columns, blinding }, timeMs, cost);
+      await deleteReaders(address, cost);
+      insertReaders(tables, address, access, cost);
     },
 
-    async delete(program, timeMs, work) {
-      await documentRows(program.address, work).clear(program);
-      await deleteReaders(program.address, work);
-      await rows.update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, work);
+    async delete(program, timeMs, cost) {
+      await documentRows(program.address, cost).clear(program);
+      await deleteReaders(program.address, cost);
+      await rows.update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, cost);
     },
 
-    leaves: (how) => readLeaves(staged.db, tables, touched.all, how),
+    leaves: (how) => readLeaves(staged.db, tables, dirty.all, how),
   };
 }
 
 /** Prefetches the rows that operations will read, as far as they are small. */
-async function expectRows(
+async function prefetchRows(
   { programs, readers, documents, fields }: ProgramTables,
-  expected: Parameters<ProgramChanges["expect"]>[0],
+  expected: Parameters<ProgramChanges["prefetch"]>[0],
 ): Promise<void> {
   const named = expected.map(({ operation, by }) => ({
     what: operation.operation.case,
@@ -139,8 +139,8 @@ function createOwnRows({ programs }: ProgramTables) {
     },
 
     /** Updates columns, the time and the checksums of a program's own row. */
-    async update(address: string, columns: Partial<ProgramTableRow>, timeMs: number, work: Work): Promise<void> {
-      work.touchRows(1);
+    async update(address: string, columns: Partial<ProgramTableRow>, timeMs: number, cost: CostCounter): Promise<void> {
+      cost.touchRows(1);
       const row = { ...(await programs.get(address))!, ...columns, updated_ms: timeMs };
       programs.put({ ...row, ...hashesOf(row) });
     },
@@ -151,16 +151,16 @@ function hashesOf(row: Omit<ProgramTableRow, "name_folded" | "entry_hash" | "res
   return { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
 }
 
-function insertReaders({ readers }: ProgramTables, address: string, rule: AccessRule, work: Work): void {
+function insertReaders({ readers }: ProgramTables, address: string, rule: AccessRule, cost: CostCounter): void {
   const named = namedReaders(rule);
-  work.touchRows(named.size);
+  cost.touchRows(named.size);
   named.forEach((allowed, identity) => readers.insert({ address, identity, allowed }));
 }
 
 /** Returns the columns of a program's own row that describe its contents. */
 function contentColumns(content: ProgramContent) {
   const { encoding = "json", type = "null", sizeBytes = 0 } = content ?? {};
-  return { encoding, type, size_bytes: sizeBytes, in_parts: isKeptInParts(content) };
+  return { encoding, type, size_bytes: sizeBytes, in_parts: isStoredInParts(content) };
 }
 
 /** Returns the columns of a program's own row that describe its access rule. */

@@ -1,85 +1,85 @@
 /** Chunks of the large fields of one document, one row for each chunk. */
 import { hashChunkRow } from "../../db/rows/row-hashes.js";
 import type { Chunk } from "../documents/document-parts.js";
-import type { DocumentPlace } from "./program-tables-store.js";
+import type { DocumentContext } from "./program-tables-store.js";
 import type { ChunkEntry, DocumentRows } from "../programs/programs.js";
 import type { ChunkRecord } from "../programs/stored-program.js";
 
 type ChunkReads = Pick<DocumentRows, "chunks" | "lastChunk" | "chunkText" | "chunkTexts">;
 type ChunkChanges = Pick<DocumentRows, "insertChunks" | "saveChunk" | "extendChunk" | "deleteChunk" | "deleteChunks">;
 
-export function createChunkRows(place: DocumentPlace): ChunkReads & ChunkChanges {
-  return { ...createChunkReads(place), ...createChunkChanges(place) };
+export function createChunkRows(context: DocumentContext): ChunkReads & ChunkChanges {
+  return { ...createChunkReads(context), ...createChunkChanges(context) };
 }
 
-function createChunkReads(place: DocumentPlace): ChunkReads {
-  const { address, work } = place;
-  const { chunks } = place.tables;
+function createChunkReads(context: DocumentContext): ChunkReads {
+  const { address, cost } = context;
+  const { chunks } = context.tables;
   return {
     async chunks(field) {
       const entries = await chunks.list(address, [field], ["field", "position", "items", "size_bytes"]);
-      work.touchRows(entries.length);
+      cost.touchRows(entries.length);
       return entries.map(toEntry);
     },
 
     async lastChunk(field) {
       const position = await chunks.edge(address, [field], "last");
-      work.touchRows(1);
-      return toEntry(await readChunk(place, field, position!));
+      cost.touchRows(1);
+      return toEntry(await readChunk(context, field, position!));
     },
 
     async chunkText(field, position) {
-      const { text } = await readChunk(place, field, position);
-      work.touchRows(1);
-      work.touch(text);
+      const { text } = await readChunk(context, field, position);
+      cost.touchRows(1);
+      cost.touch(text);
       return text;
     },
 
     async chunkTexts(field) {
       const text = (await chunks.list(address, [field])).map((chunk) => chunk.text).join("");
-      work.touch(text);
+      cost.touch(text);
       return text;
     },
   };
 }
 
-function createChunkChanges(place: DocumentPlace): ChunkChanges {
-  const { address, work } = place;
-  const { chunks } = place.tables;
+function createChunkChanges(context: DocumentContext): ChunkChanges {
+  const { address, cost } = context;
+  const { chunks } = context.tables;
   const toRow = (field: number, position: number, { text, items }: Chunk): ChunkRecord => {
     const row = { address, field, position, items, size_bytes: Buffer.byteLength(text), text };
     return { ...row, row_hash: hashChunkRow(row) };
   };
   const saveChunk = (field: number, position: number, chunk: Chunk): void => {
-    work.touchRows(1);
+    cost.touchRows(1);
     chunks.put(toRow(field, position, chunk));
   };
   const deleteChunk = (field: number, position: number): void => {
-    work.touchRows(1);
+    cost.touchRows(1);
     chunks.remove(address, field, position);
   };
 
   return {
     insertChunks(field, added) {
-      work.touchRows(added.length);
+      cost.touchRows(added.length);
       for (const { position, ...chunk } of added) {
-        work.touch(chunk.text);
+        cost.touch(chunk.text);
         chunks.insert(toRow(field, position, chunk));
       }
       return Promise.resolve();
     },
 
     saveChunk(field, position, chunk) {
-      work.touch(chunk.text);
+      cost.touch(chunk.text);
       saveChunk(field, position, chunk);
       return Promise.resolve();
     },
 
     async extendChunk(field, { position, sizeBytes }, { before, after }) {
       const bytesOf = (chunk: Chunk | undefined): number => Buffer.byteLength(chunk?.text ?? "");
-      work.touch(sizeBytes + bytesOf(before) + bytesOf(after));
+      cost.touch(sizeBytes + bytesOf(before) + bytesOf(after));
       // The checksum covers the full text of the chunk, so the text must be read.
-      const { text, items } = await readChunk(place, field, position);
+      const { text, items } = await readChunk(context, field, position);
       saveChunk(field, position, {
         text: (before?.text ?? "") + text + (after?.text ?? ""),
         items: (before?.items ?? 0) + items + (after?.items ?? 0),
@@ -92,7 +92,7 @@ function createChunkChanges(place: DocumentPlace): ChunkChanges {
     },
 
     async deleteChunks(field, sizeBytes) {
-      work.touch(sizeBytes);
+      cost.touch(sizeBytes);
       for (const { position } of await chunks.list(address, [field], ["field", "position"])) {
         deleteChunk(field, position);
       }
@@ -104,6 +104,6 @@ function toEntry({ position, items, size_bytes: sizeBytes }: ChunkRecord): Chunk
   return { position, items, sizeBytes };
 }
 
-async function readChunk({ address, tables }: DocumentPlace, field: number, position: number): Promise<ChunkRecord> {
+async function readChunk({ address, tables }: DocumentContext, field: number, position: number): Promise<ChunkRecord> {
   return (await tables.chunks.get(address, field, position))!;
 }

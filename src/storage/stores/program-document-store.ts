@@ -2,29 +2,29 @@
 import { hashDocumentRow } from "../../db/rows/row-hashes.js";
 import { createChunkRows } from "./program-chunk-store.js";
 import { createFieldRows } from "./program-field-store.js";
-import type { DocumentPlace } from "./program-tables-store.js";
+import type { DocumentContext } from "./program-tables-store.js";
 import type { DocumentRows } from "../programs/programs.js";
 import { joinRows } from "../programs/stored-program.js";
 
-export function createDocumentRows(place: DocumentPlace): DocumentRows {
-  return { ...createTextRows(place), ...createFieldRows(place), ...createChunkRows(place) };
+export function createDocumentRows(context: DocumentContext): DocumentRows {
+  return { ...createTextRows(context), ...createFieldRows(context), ...createChunkRows(context) };
 }
 
 function createTextRows({
   tables,
   address,
-  work,
-}: DocumentPlace): Pick<DocumentRows, "whole" | "text" | "saveText" | "clear" | "wrote"> {
+  cost,
+}: DocumentContext): Pick<DocumentRows, "fullText" | "text" | "saveText" | "clear" | "wrote"> {
   const { documents, fields, chunks } = tables;
 
   async function readText(): Promise<string | undefined> {
     const text = (await documents.get(address))?.data;
-    work.touch(text ?? 0);
+    cost.touch(text ?? 0);
     return text;
   }
 
   return {
-    async whole({ sizeBytes, inParts }) {
+    async fullText({ sizeBytes, inParts }) {
       if (!inParts) {
         return await readText();
       }
@@ -34,18 +34,18 @@ function createTextRows({
         tail: (await documents.get(address))?.data,
       };
       const { text } = await joinRows(address, parts, sizeBytes);
-      work.touch(text);
+      cost.touch(text);
       return text;
     },
 
     async text() {
-      work.touchRows(1);
+      cost.touchRows(1);
       return (await readText())!;
     },
 
     async saveText(data) {
-      work.touchRows(1);
-      work.touch(data);
+      cost.touchRows(1);
+      cost.touch(data);
       const row = { address, data, row_hash: hashDocumentRow({ address, data }) };
       if ((await documents.get(address)) === undefined) {
         documents.insert(row);
@@ -58,9 +58,9 @@ function createTextRows({
     wrote: () => undefined,
 
     async clear({ sizeBytes, inParts }) {
-      work.touch(sizeBytes);
+      cost.touch(sizeBytes);
       for (const table of inParts ? [documents, fields, chunks] : [documents, fields]) {
-        work.touchRows(await table.clear(address));
+        cost.touchRows(await table.clear(address));
       }
     },
   };

@@ -1,22 +1,22 @@
 /** Fields of one document, one row for each field. */
 import { hashFieldRow } from "../../db/rows/row-hashes.js";
-import type { DocumentPlace } from "./program-tables-store.js";
+import type { DocumentContext } from "./program-tables-store.js";
 import type { DocumentRows, FieldColumns, FieldRow } from "../programs/programs.js";
 import type { FieldRecord } from "../programs/stored-program.js";
 
 type FieldReads = Pick<DocumentRows, "field" | "fieldAfter" | "lastPosition">;
 type FieldChanges = Pick<DocumentRows, "insertFields" | "saveField" | "deleteField">;
 
-export function createFieldRows(place: DocumentPlace): FieldReads & FieldChanges {
-  return { ...createFieldReads(place), ...createFieldChanges(place) };
+export function createFieldRows(context: DocumentContext): FieldReads & FieldChanges {
+  return { ...createFieldReads(context), ...createFieldChanges(context) };
 }
 
-function createFieldReads({ address, work, tables: { fields } }: DocumentPlace): FieldReads {
+function createFieldReads({ address, cost, tables: { fields } }: DocumentContext): FieldReads {
   const toField = (row: FieldRecord): FieldRow => {
     const { position, text_before: before, value, size_bytes: sizeBytes, items } = row;
-    work.touchRows(1);
-    work.touch(before);
-    work.touch(value);
+    cost.touchRows(1);
+    cost.touch(before);
+    cost.touch(value);
     const name = JSON.parse(row.name_json) as string;
     return { position, name, type: row.type as FieldRow["type"], before, value, sizeBytes, items: items ?? undefined };
   };
@@ -34,13 +34,13 @@ function createFieldReads({ address, work, tables: { fields } }: DocumentPlace):
 
     async lastPosition(below) {
       const position = await fields.edge(address, [], "last", below);
-      work.touchRows(position === undefined ? 0 : 1);
+      cost.touchRows(position === undefined ? 0 : 1);
       return position;
     },
   };
 }
 
-function createFieldChanges({ address, work, tables: { fields } }: DocumentPlace): FieldChanges {
+function createFieldChanges({ address, cost, tables: { fields } }: DocumentContext): FieldChanges {
   const toRow = (position: number, name: string, field: FieldColumns): FieldRecord => {
     const { type, before, value, sizeBytes: size_bytes, items = null } = field;
     const name_json = JSON.stringify(name);
@@ -49,9 +49,9 @@ function createFieldChanges({ address, work, tables: { fields } }: DocumentPlace
     return row;
   };
   const touch = ({ before, value }: FieldColumns): void => {
-    work.touchRows(1);
-    work.touch(before);
-    work.touch(value);
+    cost.touchRows(1);
+    cost.touch(before);
+    cost.touch(value);
   };
 
   return {
@@ -68,14 +68,14 @@ function createFieldChanges({ address, work, tables: { fields } }: DocumentPlace
       if (field.items !== undefined) {
         // The field's chunks are read and hashed for the state tree, once in a block. That costs an eighth of writing
         // them.
-        work.touch(Math.ceil(field.sizeBytes / 8));
+        cost.touch(Math.ceil(field.sizeBytes / 8));
       }
       fields.put(toRow(position, name, field));
       return Promise.resolve();
     },
 
     deleteField({ position }) {
-      work.touchRows(1);
+      cost.touchRows(1);
       fields.remove(address, position);
       return Promise.resolve();
     },

@@ -14,10 +14,10 @@ const shortQueryPrograms = 50_000;
 
 /**
  * Limit on the cached list entries, of about 2 kB each with their texts. Entries with a name longer than
- * `keptNameUnits` UTF-16 code units are not cached.
+ * `maxNameUnits` UTF-16 code units are not cached.
  */
-const keptEntries = 2_000;
-const keptNameUnits = 256;
+const maxEntries = 2_000;
+const maxNameUnits = 256;
 
 export function createProgramLists({
   dialect: { nameSearch },
@@ -124,14 +124,14 @@ export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${
  * same entry object.
  */
 function createEntryReader(): (row: EntryRow) => ProgramEntry {
-  const known = createLruCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(keptEntries);
+  const known = createLruCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(maxEntries);
   return (row) => {
     const kept = known.get(row.address);
     if (kept !== undefined && isSameRow(kept.row, row)) {
       return kept.entry;
     }
     const entry = makeImmutable(toEntry(checkEntry(row)));
-    if (row.name.length <= keptNameUnits) {
+    if (row.name.length <= maxNameUnits) {
       known.set(row.address, { row, entry });
     }
     return entry;

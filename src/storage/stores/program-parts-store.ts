@@ -23,7 +23,7 @@ export function partsColumns(dialect: Dialect, address: string): string {
  * @param sizeBytes expected size of the document.
  * @throws CorruptionError
  */
-export async function readWhole(db: Queries, address: string, sizeBytes: number): Promise<string> {
+export async function readFull(db: Queries, address: string, sizeBytes: number): Promise<string> {
   return (await joinParts(address, await readParts(db, address), sizeBytes)).text;
 }
 

@@ -13,7 +13,7 @@ import type { FieldParts } from "../../tree/state-format.js";
 import { type Proof, proveAmong, provePaths } from "../../tree/prove.js";
 import { readRoot } from "../../tree/read-root.js";
 import { checkReadable } from "../programs/read-guards.js";
-import { readWhole } from "./program-parts-store.js";
+import { readFull } from "./program-parts-store.js";
 import { prepareAnyProgram } from "./program-query-store.js";
 import { documentOfText, readEnd, readFieldParts } from "./program-state-store.js";
 import {
@@ -34,7 +34,7 @@ import {
 } from "../programs/stored-program.js";
 
 /** Parts of a program to prove in addition to its record. */
-export interface WantedParts {
+export interface RequestedParts {
   /** Names of top-level fields. */
   readonly fields: readonly string[];
   readonly withDocument: boolean;
@@ -46,7 +46,7 @@ type ObjectState = MessageInitShape<typeof ObjectStateSchema>;
 /** Document as read for a proof: its hashed parts, the parts that the response contains, and its text if requested. */
 interface DocumentReading {
   readonly parts: DocumentParts;
-  readonly told: MessageInitShape<typeof ProgramStateSchema>["document"];
+  readonly shown: MessageInitShape<typeof ProgramStateSchema>["document"];
   readonly text: string | undefined;
 }
 
@@ -56,66 +56,70 @@ interface DocumentReading {
  */
 export function createProgramProofs(db: Queries) {
   const findProgram = prepareAnyProgram(db);
-  return async (address: string, wanted: WantedParts) => {
+  return async (address: string, requested: RequestedParts) => {
     const found = await findProgram([address]);
     if (found === undefined) {
       return undefined;
     }
     const { record, data, row_hash } = found;
     const program = checkProgram(address, parse(address, record, "row") as ProgramRow);
-    return await toReading(db, { ...program, data, row_hash }, wanted);
+    return await toReading(db, { ...program, data, row_hash }, requested);
   };
 }
 
-async function toReading(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts) {
+async function toReading(db: Queries, row: ProgramRow & TextRow, requested: RequestedParts) {
   const parts = partsOf(row);
   const { access } = toRecord(row);
-  const document = await readDocument(db, row, wanted);
+  const document = await readDocument(db, row, requested);
   return {
     // The proof of a deleted program reveals nothing, so every caller may read it.
     checkReadable: (identity: string | undefined): void => (row.deleted ? undefined : checkReadable(access, identity)),
     valueHash: hashProgram(parts, document.parts),
     state: {
       ...parts,
-      metadata: wanted.withMetadata && !row.deleted ? (row.metadata ?? undefined) : undefined,
-      document: document.told,
+      metadata: requested.withMetadata && !row.deleted ? (row.metadata ?? undefined) : undefined,
+      document: document.shown,
       data: document.text,
     },
   };
 }
 
-async function readDocument(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts): Promise<DocumentReading> {
+async function readDocument(
+  db: Queries,
+  row: ProgramRow & TextRow,
+  requested: RequestedParts,
+): Promise<DocumentReading> {
   if (row.deleted) {
-    return { parts: { kind: "nothing" }, told: { case: undefined }, text: undefined };
+    return { parts: { kind: "nothing" }, shown: { case: undefined }, text: undefined };
   }
   if (row.in_parts) {
-    return await readParts(db, row, wanted);
+    return await readParts(db, row, requested);
   }
   const text = checkDocument(row, row);
-  const given = wanted.withDocument ? text : undefined;
+  const given = requested.withDocument ? text : undefined;
   if (text === undefined || row.type !== "object") {
     const parts = documentOfText(row, text);
     const textHash = { case: "textHash" as const, value: hashDocument(parts) };
-    return { parts, told: parts.kind === "nothing" ? { case: undefined } : textHash, text: given };
+    return { parts, shown: parts.kind === "nothing" ? { case: undefined } : textHash, text: given };
   }
-  const { leaves, fields, lastKey, tailHash } = atOnce(fieldsOfObject(text, wanted.fields));
+  const { leaves, fields, lastKey, tailHash } = atOnce(fieldsOfObject(text, requested.fields));
   const object = { fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
   const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
-  const proofs = wanted.fields.map((name) => toProof(name, proveAmong(sorted, fieldKey(name)), fields.get(name)));
+  const proofs = requested.fields.map((name) => toProof(name, proveAmong(sorted, fieldKey(name)), fields.get(name)));
   return objectReading(object, proofs, given);
 }
 
 /** Reads a document that is stored in parts, with the proofs of its requested fields. */
-async function readParts(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts): Promise<DocumentReading> {
+async function readParts(db: Queries, row: ProgramRow & TextRow, requested: RequestedParts): Promise<DocumentReading> {
   const { address, size_bytes: sizeBytes } = row;
   const { load } = createPageStore(db, address);
   const object = { fieldsRoot: await readRoot(load), ...(await readEnd(db, row)) };
-  const proofs = await provePaths(load, wanted.fields.map(fieldKey));
+  const proofs = await provePaths(load, requested.fields.map(fieldKey));
   const fields: MessageInitShape<typeof FieldProofSchema>[] = [];
-  for (const [i, name] of wanted.fields.entries()) {
+  for (const [i, name] of requested.fields.entries()) {
     fields.push(toProof(name, proofs[i]!, await readFieldParts(db, address, name)));
   }
-  const text = wanted.withDocument ? await readWhole(db, address, sizeBytes) : undefined;
+  const text = requested.withDocument ? await readFull(db, address, sizeBytes) : undefined;
   return objectReading(object, fields, text);
 }
 
@@ -124,7 +128,7 @@ function objectReading(
   fields: ObjectState["fields"],
   text: string | undefined,
 ): DocumentReading {
-  return { parts: { kind: "object", ...object }, told: { case: "object", value: { ...object, fields } }, text };
+  return { parts: { kind: "object", ...object }, shown: { case: "object", value: { ...object, fields } }, text };
 }
 
 function toProof(

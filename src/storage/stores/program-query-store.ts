@@ -46,7 +46,7 @@ interface RecordQuery {
  * Batch options for results of many rows, which take longer and can have 1 MiB. A lane of their own keeps them from
  * delaying reads of small documents.
  */
-const large: BatchOptions = { lane: "list", maxKeys: 16 };
+const large: BatchOptions = { queue: "list", maxKeys: 16 };
 
 /** Prepares a query for a program and additional columns. The key is a list whose first item is the address. */
 function prepareRecord<Extra>(db: Queries, { columns, join, withDeleted = false, batch }: RecordQuery) {

@@ -70,7 +70,7 @@ export async function* exportPrograms(db: Queries): AsyncGenerator<readonly Prog
 }
 
 /** Estimates the size of all programs in a snapshot, in bytes. */
-export async function weighPrograms(db: Queries): Promise<number> {
+export async function estimateProgramBytes(db: Queries): Promise<number> {
   const [row] = await db.rows<{ bytes: number | null; programs: number }>((sql) =>
     sql("programs").sum({ bytes: "size_bytes" }).count({ programs: "*" }),
   );
@@ -217,9 +217,9 @@ const programKinds = {
   ...({ blinding: "text", entry_hash: "text", rest_hash: "text" } as const),
 };
 
-function programValues({ place, row }: RestoredProgram): BulkValue[] {
+function programValues({ index, row }: RestoredProgram): BulkValue[] {
   return [
-    ...[place, row.address, row.owner, row.name, foldName(row.name), row.encoding],
+    ...[index, row.address, row.owner, row.name, foldName(row.name), row.encoding],
     ...[row.type, row.mode, row.access, row.metadata, row.size_bytes],
     ...[row.created_ms, row.updated_ms, Boolean(row.deleted), Boolean(row.in_parts)],
     ...[row.blinding, hashProgramEntry(row), hashProgramRest(row)],

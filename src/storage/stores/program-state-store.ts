@@ -8,8 +8,8 @@ import { clearTrees, createPageStore } from "../../tree/page-store.js";
 import { type FieldParts, nothing, type ObjectParts } from "../../tree/state-format.js";
 import { buildFieldsHere } from "../changes/field-tree-builder.js";
 import { type DocumentParts, fieldKey, fieldsOfObject, programLeaf } from "../programs/program-state.js";
-import { chunksOf, readWhole } from "./program-parts-store.js";
-import type { GrowDocument, LeavesToRead } from "../programs/programs.js";
+import { chunksOf, readFull } from "./program-parts-store.js";
+import type { BuildDocument, LeavesToRead } from "../programs/programs.js";
 import type { ProgramTables } from "./program-tables-store.js";
 import {
   checkDocument,
@@ -32,12 +32,12 @@ const portionRows = 50;
 export async function readLeaves(
   db: Queries,
   { programs, documents }: Pick<ProgramTables, "programs" | "documents">,
-  touched: ReadonlyMap<string, DirtyProgram>,
-  { stored = Promise.resolve(), grow = buildFieldsHere }: LeavesToRead = {},
+  dirty: ReadonlyMap<string, DirtyProgram>,
+  { stored = Promise.resolve(), build = buildFieldsHere }: LeavesToRead = {},
 ): Promise<LeafChange[]> {
   const leaves: LeafChange[] = [];
   const inParts: (ProgramRow & TextRow)[] = [];
-  for (const addresses of inChunks([...touched.keys()], portionRows)) {
+  for (const addresses of inChunks([...dirty.keys()], portionRows)) {
     await programs.prefetch(addresses);
     await documents.prefetch(addresses);
     for (const address of addresses) {
@@ -55,18 +55,18 @@ export async function readLeaves(
   await stored;
   await clearTrees(
     db,
-    [...touched].filter(([, { hadTree }]) => hadTree).map(([address]) => address),
+    [...dirty].filter(([, { hadTree }]) => hadTree).map(([address]) => address),
   );
   for (const row of inParts) {
-    const { isWhole, text, fields } = touched.get(row.address)!;
-    const object = await (isWhole ? writeFields(db, row, text, grow) : changeFields(db, row, fields));
+    const { isComplete, text, fields } = dirty.get(row.address)!;
+    const object = await (isComplete ? writeFields(db, row, text, build) : changeFields(db, row, fields));
     leaves.push(programLeaf(row, { kind: "object", ...object }));
   }
   return leaves;
 }
 
 /** Returns true if a program exists or existed at this address. */
-export async function wasMade(db: Queries, address: string): Promise<boolean> {
+export async function wasCreated(db: Queries, address: string): Promise<boolean> {
   return (await db.first((sql) => sql("programs").where({ address }).select("id"))) !== undefined;
 }
 
@@ -94,10 +94,10 @@ async function writeFields(
   db: Queries,
   { address, size_bytes: sizeBytes }: ProgramRow,
   known: string | undefined,
-  grow: GrowDocument,
+  build: BuildDocument,
 ): Promise<ObjectParts> {
-  const text = known ?? (await readWhole(db, address, sizeBytes));
-  const { pages, ...object } = await grow(address, text);
+  const text = known ?? (await readFull(db, address, sizeBytes));
+  const { pages, ...object } = await build(address, text);
   await createPageStore(db, address).saveTexts(pages);
   return object;
 }

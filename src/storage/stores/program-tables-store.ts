@@ -9,7 +9,7 @@ import {
   type FieldRecord,
   type ProgramRow,
 } from "../programs/stored-program.js";
-import type { Work } from "../programs/work.js";
+import type { CostCounter } from "../programs/work.js";
 
 /** Program's own row, with the folded name for searches. */
 export type ProgramTableRow = ProgramRow & { readonly name_folded: string };
@@ -38,10 +38,10 @@ export interface ProgramTables {
 }
 
 /** Context of one document: the tables, the program's address, and the counter of the operation's cost. */
-export interface DocumentPlace {
+export interface DocumentContext {
   readonly tables: ProgramTables;
   readonly address: string;
-  readonly work: Work;
+  readonly cost: CostCounter;
 }
 
 /** Registers the tables with the write buffer of a block. */

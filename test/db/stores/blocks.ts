@@ -45,8 +45,8 @@ export const testBlocks: StoreSuite = (engine, open) => {
       lowestBlock: 1n,
     });
     t.is(await blocks.block(0n), undefined, "it is a text, and no signed block");
-    t.is(await blocks.weighBlock({ number: 0n }), undefined);
-    t.is(await blocks.weighBlock({ hash: genesis.hash }), undefined);
+    t.is(await blocks.blockSize({ number: 0n }), undefined);
+    t.is(await blocks.blockSize({ hash: genesis.hash }), undefined);
     await t.throwsAsync(changes.insertGenesis({ ...genesis, hash: sha256("another") }));
     t.is(await blocks.genesisText(), genesis.text);
   });
@@ -73,9 +73,9 @@ export const testBlocks: StoreSuite = (engine, open) => {
     const { header, transactions: signed } = block.signed;
     const bytes = signed.reduce((sum, { body, signature }) => sum + body.length + signature.length, header.length);
     for (const by of [{ number: 1n }, { hash: block.hash }]) {
-      t.deepEqual(await blocks.weighBlock(by), { number: 1n, transactionCount: 900, bytes });
+      t.deepEqual(await blocks.blockSize(by), { number: 1n, transactionCount: 900, bytes });
     }
-    t.is(await blocks.weighBlock({ number: 2n }), undefined);
+    t.is(await blocks.blockSize({ number: 2n }), undefined);
     t.like(await blocks.head(), { number: 1n, hash: block.hash, genesisHash: genesis.hash });
     t.deepEqual(Buffer.from((await blocks.head())!.header), Buffer.from(block.signed.header));
     t.is(await blocks.block(2n), undefined);

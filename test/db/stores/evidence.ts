@@ -3,7 +3,7 @@ import { createEvidenceBook, type Evidence } from "../../../src/chain/blocks/evi
 import { createEvidenceStore } from "../../../src/chain/blocks/evidence-store.js";
 import type { StoreSuite } from "./suite.js";
 
-const evidenceOf = (identity: string, number: bigint, isSettled = false): Evidence => ({
+const evidenceOf = (identity: string, number: bigint, isResolved = false): Evidence => ({
   identity,
   number,
   headers: [
@@ -11,7 +11,7 @@ const evidenceOf = (identity: string, number: bigint, isSettled = false): Eviden
     { header: Uint8Array.of(3), signature: Uint8Array.of(4) },
   ],
   seenMs: 1_763_000_000_000,
-  isSettled,
+  isResolved,
 });
 
 const plain = (evidence: readonly Evidence[]): unknown[] =>
@@ -46,7 +46,7 @@ export const testEvidence: StoreSuite = (engine, open) => {
     );
     t.deepEqual(await store.load(), []);
     await book.store((evidence) => store.save(evidence));
-    t.like((await store.load())[0], { identity: "0xa", number: 4n, seenMs: 5, isSettled: false });
+    t.like((await store.load())[0], { identity: "0xa", number: 4n, seenMs: 5, isResolved: false });
     await book.store(() => Promise.reject(new Error("there is nothing more to store")));
   });
 };

@@ -3,7 +3,7 @@ import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { programAddress } from "../../../src/base/program-address.js";
 import { createChainStore } from "../../../src/chain/chain-store.js";
 import { pruneBlocks } from "../../../src/chain/blocks/header-store.js";
-import { newestPlace, readTransactionPage, type TransactionsOf } from "../../../src/chain/blocks/listings.js";
+import { latestPosition, readTransactionPage, type TransactionsOf } from "../../../src/chain/blocks/listings.js";
 import { verifyBlock } from "../../../src/chain/transactions/transaction.js";
 import { stateIn } from "../../../src/node/chain/transaction-executor.js";
 import { createProgramHistory } from "../../../src/node/serving/program-history.js";
@@ -58,13 +58,13 @@ export const testListings: StoreSuite = (engine, open) => {
 
   test(`${engine}: listings: transactions come newest first, by block, sender and program, each once over all pages`, async (t) => {
     const store = await fill(await open(t));
-    const walk = async (of: TransactionsOf, pageSize: number, mostBytes = 1e6): Promise<string[]> => {
+    const walk = async (of: TransactionsOf, pageSize: number, maxBytes = 1e6): Promise<string[]> => {
       const seen: string[] = [];
-      for (let before: typeof newestPlace | undefined = newestPlace; before !== undefined;) {
-        const page = await readTransactionPage({ store, of, before, pageSize, mostBytes, signal });
+      for (let before: typeof latestPosition | undefined = latestPosition; before !== undefined;) {
+        const page = await readTransactionPage({ store, of, before, pageSize, maxBytes, signal });
         t.true(page.transactions.length > 0 && page.transactions.length <= pageSize);
         seen.push(...page.transactions.map(({ blockNumber, position }) => `${blockNumber}.${position}`));
-        before = page.next as typeof newestPlace | undefined;
+        before = page.next as typeof latestPosition | undefined;
       }
       return seen;
     };
@@ -87,7 +87,7 @@ export const testListings: StoreSuite = (engine, open) => {
     t.is((await walk({ sender: bob.publicKey }, 3)).length, 8);
     t.is((await walk({ sender: bob.publicKey, block: 2n }, 1)).length, 2);
     t.is((await walk({ program: small }, 3)).length, 4);
-    t.deepEqual(await store.transactionEntries({ sender: authority.publicKey }, newestPlace, 5), []);
+    t.deepEqual(await store.transactionEntries({ sender: authority.publicKey }, latestPosition, 5), []);
   });
 
   test(`${engine}: listings: what changed a program is known as far as its blocks are kept`, async (t) => {

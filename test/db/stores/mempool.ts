@@ -20,7 +20,7 @@ const entries: readonly PendingEntry[] = transactions.map(({ hash, body }, i) =>
   ...{ hash, sender: body.sender, nonce: body.nonce, sizeBytes: bytesOf(i).length },
   // The first as no clock says it, the second from this node itself.
   timestampMs: i === 0 ? -(2n ** 63n) : body.timestampMs,
-  origin: i === 1 ? undefined : `2001:db8:${i}:0::/64`,
+  source: i === 1 ? undefined : `2001:db8:${i}:0::/64`,
   receivedMs: 5_000 + i,
   expiresMs: 9_000 + i,
   afterNonce: i === 2 ? 7n : undefined,
@@ -59,7 +59,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     t.is(await mempool.pendingCount(), 0);
     t.deepEqual(await mempool.oldestPending(10), []);
     t.is((await mempool.readPending([])).size, 0);
-    await mempool.settle({ included: [], rejected: [] });
+    await mempool.remove({ included: [], rejected: [] });
   });
 
   test(`${engine}: mempool: bytes that are none of a transaction are told apart from none at all`, async (t) => {
@@ -76,12 +76,12 @@ export const testMempool: StoreSuite = (engine, open) => {
 
   test(`${engine}: mempool: what leaves it is gone, and why it was turned away is remembered until it expired`, async (t) => {
     const mempool = await fill(await open(t));
-    await mempool.settle({ included: hashes.slice(0, 2), rejected: [rejection(hashes[2]!, "It is late.", 1)] });
+    await mempool.remove({ included: hashes.slice(0, 2), rejected: [rejection(hashes[2]!, "It is late.", 1)] });
     t.is(await mempool.pendingCount(), 2);
     t.false(await mempool.isPending(hashes[2]!));
     t.is(await mempool.rejectionOf(hashes[2]!), "It is late.");
     t.is(await mempool.rejectionOf(hashes[3]!), undefined);
-    await mempool.settle({ included: [], rejected: [rejection(hashes[2]!, "It is too late.", 2)] });
+    await mempool.remove({ included: [], rejected: [rejection(hashes[2]!, "It is too late.", 2)] });
     t.is(await mempool.rejectionOf(hashes[2]!), "It is too late.");
     await mempool.forgetRejected(9_000);
     t.is(await mempool.rejectionOf(hashes[2]!), "It is too late.");
@@ -103,7 +103,7 @@ export const testMempool: StoreSuite = (engine, open) => {
               (SELECT 0 AS d UNION ALL SELECT 1) f`,
       ),
     );
-    await mempool.settle({ included: [], rejected: [rejection("newest", "It is the newest.", 1_000_000, 1_000_000)] });
+    await mempool.remove({ included: [], rejected: [rejection("newest", "It is the newest.", 1_000_000, 1_000_000)] });
     t.is(await mempool.rejectionOf("n0"), "");
     await mempool.forgetRejected(0);
     t.is(await mempool.rejectionOf("n0"), undefined);

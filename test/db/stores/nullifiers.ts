@@ -13,7 +13,7 @@ export const testNullifiers: StoreSuite = (engine, open) => {
     await transaction(async (db) => {
       const rows = createWriteBuffer(db);
       const inside = createNullifierChanges(rows);
-      await inside.expect(["0x1"]);
+      await inside.prefetch(["0x1"]);
       t.is((await inside.find("0x1")).use, undefined);
       inside.insert("0x1", use);
       t.deepEqual((await inside.find("0x1")).use, use);

@@ -9,7 +9,7 @@ import type {
   ProgramChanges,
   ProgramContent,
 } from "../../../src/storage/programs/programs.js";
-import { createWork, rowBytes } from "../../../src/storage/programs/work.js";
+import { createCostCounter, rowBytes } from "../../../src/storage/programs/work.js";
 import type { StoreSuite } from "./suite.js";
 
 const [alice, bob] = ["0xa", "0xb"];
@@ -42,7 +42,7 @@ async function withProgram(database: Database) {
       await work(createProgramChanges(rows));
       await rows.store();
     });
-  await change((changes) => changes.insert(program, 1_800_000_000_000, createWork()));
+  await change((changes) => changes.insert(program, 1_800_000_000_000, createCostCounter()));
   return { programs, change };
 }
 
@@ -72,7 +72,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.like((await programs.listByOwner(alice, undefined, page))[0], entry);
     t.is(await programs.createdCount(), 1);
     await change(async (changes) => {
-      t.deepEqual(await changes.find(address, createWork()), {
+      t.deepEqual(await changes.find(address, createCostCounter()), {
         address,
         encoding: "json",
         type: "object",
@@ -80,9 +80,9 @@ export const testPrograms: StoreSuite = (engine, open) => {
         sizeBytes: Buffer.byteLength(text),
         inParts: false,
       });
-      t.true(await changes.wasMade(address));
-      t.is(await changes.find(`stor-${"2".repeat(40)}`, createWork()), undefined);
-      t.false(await changes.wasMade(`stor-${"2".repeat(40)}`));
+      t.true(await changes.wasCreated(address));
+      t.is(await changes.find(`stor-${"2".repeat(40)}`, createCostCounter()), undefined);
+      t.false(await changes.wasCreated(`stor-${"2".repeat(40)}`));
     });
     t.is(await programs.findWithData(`stor-${"2".repeat(40)}`), undefined);
   });
@@ -92,7 +92,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     const addresses = Array.from({ length: 50 }, (_, i) => `stor-${String(i).padStart(40, "0")}`);
     await change(async (changes) => {
       for (const [i, one] of addresses.entries()) {
-        await changes.insert({ ...program, address: one, content: json(`[${i}]`, "array") }, i, createWork());
+        await changes.insert({ ...program, address: one, content: json(`[${i}]`, "array") }, i, createCostCounter());
       }
     });
     const asked = [...addresses, "stor-none", address, addresses[0]!];
@@ -105,7 +105,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
 
   test(`${engine}: programs: the rows of a document are read and changed one by one, and counted`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
-    const work = createWork();
+    const work = createCostCounter();
     const withRows = (use: (rows: DocumentRows) => Promise<number>, timeMs: number) =>
       change((changes) =>
         changes.changeDocument(
@@ -121,7 +121,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     const odd = { type: "number", before: '{"a\\u0000":', value: "1", sizeBytes: 1, items: undefined } as const;
     const data = '{"a\\u0000":1,"n":[1,2,3 ]}\n';
     await withRows(async (rows) => {
-      t.is(await rows.whole({ sizeBytes: Buffer.byteLength(text), inParts: false }), text);
+      t.is(await rows.fullText({ sizeBytes: Buffer.byteLength(text), inParts: false }), text);
       t.is(await rows.text(), text);
       t.like(await rows.field("a"), { position: 1, type: "array", value: "[ 1 ]" });
       await rows.clear({ sizeBytes: text.length, inParts: false });
@@ -150,7 +150,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     });
     const before = work.bytes;
     await withRows(async (rows) => {
-      t.is(await rows.whole({ sizeBytes: data.length, inParts: true }), data);
+      t.is(await rows.fullText({ sizeBytes: data.length, inParts: true }), data);
       t.is(await rows.lastPosition(), 5);
       t.is(await rows.lastPosition(5), 4);
       t.is(await rows.lastPosition(4), undefined);
@@ -184,8 +184,8 @@ export const testPrograms: StoreSuite = (engine, open) => {
     const { programs, change } = await withProgram(await open(t));
     const replace = (content: ProgramContent) =>
       change(async (changes) => {
-        const before = (await changes.find(address, createWork()))!;
-        await changes.replaceContent(before, content, 9, createWork());
+        const before = (await changes.find(address, createCostCounter()))!;
+        await changes.replaceContent(before, content, 9, createCostCounter());
       });
     await replace({ encoding: "binary", type: "binary", text: '"AP8="', sizeBytes: 2 });
     t.like(await programs.findWithData(address), {
@@ -209,7 +209,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     const database = await open(t);
     const { programs, change } = await withProgram(database);
     const insert = (digit: string): Promise<void> =>
-      change((changes) => changes.insert({ ...program, address: `stor-${digit.repeat(40)}` }, 1, createWork()));
+      change((changes) => changes.insert({ ...program, address: `stor-${digit.repeat(40)}` }, 1, createCostCounter()));
     t.is(await programs.createdCount(), 1);
     // As a server leaves them out that was not stopped in order.
     await insert("2");
@@ -228,19 +228,21 @@ export const testPrograms: StoreSuite = (engine, open) => {
       (await programs.search("größe", false, identity, page)).length;
     t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [1, 1, 0]);
     const access = { ...program.access, mode: "restricted", allowed: [bob], blacklisted: [] } as const;
-    await change((changes) => changes.setAccess(address, { access, blinding: "1".repeat(64) }, 11, createWork()));
+    await change((changes) =>
+      changes.setAccess(address, { access, blinding: "1".repeat(64) }, 11, createCostCounter()),
+    );
     t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [0, 1, 1]);
     t.like((await programs.findWithData(address))!.record, { access, updatedMs: 11 });
     await change(async (changes) => {
-      const before = (await changes.find(address, createWork()))!;
-      await changes.delete(before, 12, createWork());
+      const before = (await changes.find(address, createCostCounter()))!;
+      await changes.delete(before, 12, createCostCounter());
     });
     t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [0, 0, 0]);
     t.is(await programs.findWithData(address), undefined);
     t.is(await programs.createdCount(), 1, "it was made all the same");
     await change(async (changes) => {
-      t.is(await changes.find(address, createWork()), undefined);
-      t.true(await changes.wasMade(address));
+      t.is(await changes.find(address, createCostCounter()), undefined);
+      t.true(await changes.wasCreated(address));
     });
   });
 };

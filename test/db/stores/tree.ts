@@ -27,7 +27,7 @@ export const testTree: StoreSuite = (engine, open) => {
           { level: 3, position: 124, hashes: [77n] },
         ]);
         await inside.insertRoot(root);
-        t.is((await inside.newest()).leafCount, 1_000);
+        t.is((await inside.latest()).leafCount, 1_000);
         t.true(await inside.has(toHex(1_000n)));
       });
     await t.throwsAsync(
@@ -43,7 +43,7 @@ export const testTree: StoreSuite = (engine, open) => {
     await store();
     t.true(await changes.has(toHex(1n)));
     t.false(await changes.has(toHex(1_001n)));
-    t.is((await changes.newest()).leafCount, 1_000);
+    t.is((await changes.latest()).leafCount, 1_000);
     t.deepEqual(await tree.root(), { root: root.root, blockNumber: 1n, leafCount: 1_000 });
     t.deepEqual(await tree.rootAfter(0n), empty);
     t.is(await tree.rootAfter(2n), undefined);

@@ -6,7 +6,7 @@ import { type Mempool, type MempoolDeps, openMempool } from "../../../src/chain/
 import type { Database, Queries } from "../../../src/db/queries/database.js";
 import {
   createTransactionExecutor,
-  newestIn,
+  latestIn,
   type State,
   stateIn,
 } from "../../../src/node/chain/transaction-executor.js";
@@ -69,8 +69,8 @@ export function effectsOn(
   authorities: readonly string[],
   verificationKey?: VerificationKey,
 ): Executor<State> {
-  const newest = newestIn(database.read);
-  return createTransactionExecutor(createZkChanges({ newest, workerPool: inlinePool, verificationKey, authorities }));
+  const latest = latestIn(database.read);
+  return createTransactionExecutor(createZkChanges({ latest, workerPool: inlinePool, verificationKey, authorities }));
 }
 
 /** The long arithmetic without threads. */

@@ -182,7 +182,7 @@ export async function insertProgramLeaves(database: Database): Promise<void> {
 
 /** The leaves of programs that were not in the state tree before. */
 async function programLeaves(db: Queries, addresses: readonly string[]): Promise<LeafChange[]> {
-  const whole = { isWhole: true, hadTree: false, text: undefined, fields: new Set<string>() };
+  const whole = { isComplete: true, hadTree: false, text: undefined, fields: new Set<string>() };
   const touched = new Map(addresses.map((address) => [address, whole]));
   return await readLeaves(db, stageProgramTables(createWriteBuffer(db)), touched);
 }
