@@ -204,7 +204,7 @@ test("a saved proof with anything changed does not hold, and a node's own answer
     ["what was asked", text.replace('"fields":["n"]', '"fields":["m"]'), 1, /does not prove the field "m"/],
     ["the genesis", text.replace(JSON.stringify(genesis), '"{}"'), 1, /of the network 0x.*, not of/],
     ["nothing", "{}", 1, /not a proof in the JSON form/],
-    ["no JSON", "}", 1, /no JSON/],
+    ["no JSON", "}", 1, /is not JSON/],
   ] as const) {
     t.not(changed, text, name);
     await writeFile(saved, changed);
