@@ -40,7 +40,7 @@ test("after two minutes the start ends, with the file and what to do", async (t)
   const { file } = await lock(t);
   await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
     instanceOf: StartError,
-    message: `The file ${file} is locked by another process, such as a backup or a sqlite3 shell; stop that process (\`fuser ${file}\` shows its id), then start again. The start has waited 120 s for it.`,
+    message: `The file ${file} is locked by another process, such as a backup or a sqlite3 shell; stop that process (\`fuser ${file}\` shows its id), then start again. The start has waited 120 s for the database.`,
   });
 });
 
