@@ -57,12 +57,15 @@ export function createDirtyPrograms(onRollback: (undo: () => void) => void) {
           await rows.deleteField(field);
         },
         async clear(state) {
-          Object.assign(touched, { isWhole: true, hadTree: touched.hadTree || state.inParts, text: undefined });
+          touched.isComplete = true;
+          touched.hadTree ||= state.inParts;
+          touched.text = undefined;
           touched.fields.clear();
           await rows.clear(state);
         },
         wrote(text) {
-          Object.assign(touched, { isWhole: true, text });
+          touched.isComplete = true;
+          touched.text = text;
           touched.fields.clear();
           // After a rollback the rows are not those of this text, so the text must not be used.
           onRollback(() => (touched.text = undefined));
