@@ -12,11 +12,11 @@ import {
   Registry,
 } from "prom-client";
 import type { Metric, ReadMetric, RequestMetric, Values } from "./row.js";
-import type { FinishedRequest } from "./finished-request.js";
+import type { MeasuredRequest } from "./measured-request.js";
 
 export interface Metrics {
   readonly contentType: string;
-  count(request: FinishedRequest): void;
+  count(request: MeasuredRequest): void;
   /** Reads all values and returns the page. */
   text(): Promise<string>;
 }
@@ -26,7 +26,7 @@ export type RequestCounts = readonly MetricObjectWithValues<MetricValue<string>>
 
 /** Counts requests for the rows with `perRequest`. */
 export interface RequestCounter {
-  count(request: FinishedRequest): void;
+  count(request: MeasuredRequest): void;
   counts(): Promise<RequestCounts>;
 }
 
@@ -116,10 +116,10 @@ function inTime<Sources>(read: (sources: Sources) => Promise<void>): (sources: S
   };
 }
 
-function registerPerRequest(row: RequestMetric, registry: Registry): (request: FinishedRequest) => void {
+function registerPerRequest(row: RequestMetric, registry: Registry): (request: MeasuredRequest) => void {
   const { name, help, labels: labelNames, buckets = [], perRequest } = row;
   const common = { name, help, labelNames, registers: [registry] };
-  const labelsOf = ({ protocol, rpc = "none", code }: FinishedRequest): Record<string, string> => {
+  const labelsOf = ({ protocol, rpc = "none", code }: MeasuredRequest): Record<string, string> => {
     const all = { protocol, rpc, code };
     return Object.fromEntries(labelNames.map((label) => [label, all[label]]));
   };
@@ -130,7 +130,7 @@ function registerPerRequest(row: RequestMetric, registry: Registry): (request: F
   const counter = new Counter(common);
   return (request) => record(request, (labels, value) => counter.inc(labels, value));
 
-  function record(request: FinishedRequest, add: (labels: Record<string, string>, value: number) => void): void {
+  function record(request: MeasuredRequest, add: (labels: Record<string, string>, value: number) => void): void {
     const value = perRequest(request);
     if (value !== undefined) {
       add(labelsOf(request), value);

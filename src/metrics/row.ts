@@ -1,5 +1,5 @@
 /** Types of the rows in the metric table. */
-import type { FinishedRequest } from "./finished-request.js";
+import type { MeasuredRequest } from "./measured-request.js";
 
 /** Value of a metric: a number, or a record by values of the first label, nested once more for each further label. */
 export type Values = number | { readonly [labelValue: string]: Values };
@@ -24,7 +24,7 @@ export interface RequestMetric extends Row {
   /** Upper bounds of the buckets of a histogram. */
   readonly buckets?: readonly number[];
   /** Returns the amount to add; undefined for a request that does not count. */
-  readonly perRequest: (request: FinishedRequest) => number | undefined;
+  readonly perRequest: (request: MeasuredRequest) => number | undefined;
 }
 
 type RequestLabel = "protocol" | "rpc" | "code";

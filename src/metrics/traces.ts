@@ -7,9 +7,9 @@ import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
-import type { FinishedRequest } from "./finished-request.js";
+import type { MeasuredRequest } from "./measured-request.js";
 
-export interface TracedRequest extends FinishedRequest {
+export interface TracedRequest extends MeasuredRequest {
   readonly requestId: string;
   /** Returns a request header by its lowercase name. */
   header(name: string): string | undefined;

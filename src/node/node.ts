@@ -103,7 +103,7 @@ export async function startNode(
   }: StartOptions,
 ): Promise<RunningNode> {
   const core = createNodeCore({ config, processErrors, overload, stateHeadEveryMs, wake }, countSteps(bootTable.rows));
-  const { lifecycle, progress, subsystems, shutdownHooks: stops } = core;
+  const { lifecycle, progress, subsystems, shutdownHooks } = core;
   const beginStop = (): void => {
     if (!lifecycle.isStopping()) {
       lifecycle.stop();
@@ -112,7 +112,7 @@ export async function startNode(
   };
   const stop = async (): Promise<void> => {
     beginStop();
-    await stops.run();
+    await shutdownHooks.run();
   };
   const boot = createBoot({
     table: bootTable,

@@ -70,7 +70,7 @@ export async function startWorker(
   channel: IpcChannel<NodeHandlers>,
 ): Promise<RunningWorker> {
   const core = createWorkerCore(start, channel);
-  const { bus, shutdownHooks: stops, lifecycle, onShutdown, config } = core;
+  const { bus, shutdownHooks, lifecycle, onShutdown, config } = core;
   const tls = await openTls(core);
   const facts = createPublicFacts(core);
   const requests = config.metricsEnabled
@@ -103,7 +103,7 @@ export async function startWorker(
       },
       async drain(graceMs) {
         lifecycle.stop(graceMs);
-        await stops.run();
+        await shutdownHooks.run();
       },
       edgeStats: () => edge.stats(),
       requests: async () => (await requests?.counts()) ?? [],

@@ -9,7 +9,7 @@ import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { createEdge } from "../../src/edge/edge.js";
 import { createMetrics } from "../../src/metrics/metrics.js";
 import { nodeMetrics } from "../../src/metrics/table.js";
-import type { FinishedRequest } from "../../src/metrics/finished-request.js";
+import type { MeasuredRequest } from "../../src/metrics/measured-request.js";
 import { createMcpPort, createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";
@@ -39,7 +39,7 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
   );
   const edge = createEdge({
     ...openSettings,
-    onFinished: (request: FinishedRequest) => metrics.count(request),
+    onFinished: (request: MeasuredRequest) => metrics.count(request),
   });
   t.teardown(() => edge.stop());
   const info = { title: "test", version: "0" };

@@ -73,7 +73,8 @@ export function createErrorThrottle(deps: ErrorThrottleDeps): ErrorThrottle {
       kind.lastMs = now;
       if (now - kind.linedMs >= lineEveryMs) {
         const { more } = kind;
-        Object.assign(kind, { more: 0, linedMs: now });
+        kind.more = 0;
+        kind.linedMs = now;
         isLogged = true;
         log[level]({ ...deps.fields, more, problem: errorMessage(error) }, `${message} (${more} more times)`);
       }

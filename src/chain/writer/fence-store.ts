@@ -116,9 +116,13 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
 
 /**
  * Sends a statement now and then while no query of the transaction is in flight. The server ends a transaction that is
- * idle for 10 s, because its process may hang; a block whose documents take longer to compute needs more time.
+ * idle for 10 s, because its process may hang; a block whose documents take longer to compute needs more time. Returns
+ * undefined for an embedded engine, which ends none.
  */
-function preventIdleEnd(db: DatabaseTransaction): NodeJS.Timeout {
+function preventIdleEnd(db: DatabaseTransaction): NodeJS.Timeout | undefined {
+  if (db.dialect.limitIdleTime === undefined) {
+    return undefined;
+  }
   return setInterval(() => {
     if (db.stalledMs() === 0) {
       // An error ends the transaction, so the next query of the work reports it.

@@ -84,7 +84,7 @@ export function createNodeCore(
   const failures = createErrorThrottle({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
   const bus = createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`));
   const damage = createCorruptionMonitor((sentence) => bus.emit("damageChanged", { sentence }));
-  const stops = createShutdownHooks((name, error) => log.error({ err: error }, `${name} could not be stopped`));
+  const shutdownHooks = createShutdownHooks((name, error) => log.error({ err: error }, `${name} could not be stopped`));
   return {
     ...given,
     log,
@@ -102,8 +102,8 @@ export function createNodeCore(
     damage,
     lifecycle: createLifecycle(),
     clock: createNodeClock(),
-    onShutdown: stops.add,
-    shutdownHooks: stops,
+    onShutdown: shutdownHooks.add,
+    shutdownHooks,
     addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },
     onInternalError(error, requestId) {
       damage.notice(error);

@@ -1,7 +1,7 @@
 import type { Outcome } from "../rpc/errors.js";
 
-/** Finished request. */
-export interface FinishedRequest {
+/** Finished request, as metrics and traces record it. */
+export interface MeasuredRequest {
   readonly protocol: string;
   /** `package.Service/Method`; undefined if the request named no rpc. */
   readonly rpc: string | undefined;
