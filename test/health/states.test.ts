@@ -1,6 +1,6 @@
 /** Every state of /health, reached by a running node. */
 import { createClient } from "@connectrpc/connect";
-import test from "ava";
+import test, { type ExecutionContext } from "ava";
 import { execFileSync } from "node:child_process";
 import { closeSync, open, openSync } from "node:fs";
 import { join } from "node:path";
@@ -209,29 +209,44 @@ test("waking: the boot that was complete stays complete", async (t) => {
 });
 
 // In series: it takes every thread that this process has for the database.
-test.serial("a database that hangs shows as failing while it hangs, keeps nobody waiting, and heals", async (t) => {
-  const { port, dir } = await startMember(t);
-  t.is((await health(port)).body.status, "ok");
+/**
+ * Holds the threads that SQLite's calls need: opening a FIFO for reading waits for a writer. Returns a function that
+ * frees them; the end of the test does, too, before the node is stopped, which needs a thread.
+ */
+function holdThreadPool(t: ExecutionContext, dir: string): () => Promise<void> {
   const fifo = join(dir, "hang");
   execFileSync("mkfifo", [fifo]);
-  // Opening a FIFO for reading waits for a writer, and holds a thread of the pool that SQLite's calls need.
-  let released = 0;
+  let held = 4;
   for (let i = 0; i < 4; i++) {
     open(fifo, "r", (_, fd) => {
       closeSync(fd);
-      released++;
+      held--;
     });
   }
-  const { status, body } = await healthOnce(port, "failing");
+  const release = async () => {
+    if (held > 0) {
+      const writer = openSync(fifo, "w");
+      await until(() => held === 0);
+      closeSync(writer);
+    }
+  };
+  t.teardown(release);
+  return release;
+}
+
+test.serial("a database that hangs shows as failing while it hangs, keeps nobody waiting, and heals", async (t) => {
+  const { port, dir } = await startMember(t);
+  t.is((await health(port)).body.status, "ok");
+  const release = holdThreadPool(t, dir);
+  // The chain may be found without its database before the pending transactions are.
+  await until(async () => (await health(port)).body.mempool_size === null);
+  const { status, body } = await health(port);
   t.is(status, 503);
   t.like(body, { status: "failing", mempool_size: null });
   const [live, again] = await Promise.all([ask(port, "/livez"), ask(port, "/health")]);
   t.is(live.status, 200);
   t.is(again.status, 503);
-  t.is(released, 0);
-  const writer = openSync(fifo, "w");
-  await until(() => released === 4);
-  closeSync(writer);
+  await release();
   t.like(await healthOnce(port, "ok"), { status: 200, body: { mempool_size: 0 } });
 });
 
