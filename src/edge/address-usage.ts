@@ -23,21 +23,21 @@ export interface AddressUsage extends Usage {
 }
 
 /** Usage by address prefix. */
-export type UsageByNetwork = readonly (readonly [network: string, usage: Usage])[];
+export type UsageByPrefix = readonly (readonly [prefix: string, usage: Usage])[];
 
 export interface UsageTracker {
   /** Returns the usage of an address prefix. Returns the same object while any usage is above zero. */
-  of(network: string): AddressUsage;
+  of(prefix: string): AddressUsage;
   /** Returns the usages that changed since the last call. */
-  drainChanged(): UsageByNetwork;
+  drainChanged(): UsageByPrefix;
   /** Receives the usage of addresses in other processes. */
-  receive(usages: UsageByNetwork): void;
+  receive(usages: UsageByPrefix): void;
 }
 
 /** Number of entries from which on the tracker removes those without usage. */
 const minSweepEntries = 10_000;
 
-const nothing: Usage = Object.freeze({ connections: 0, requests: 0, streams: 0, bytes: 0 });
+const noUsage: Usage = Object.freeze({ connections: 0, requests: 0, streams: 0, bytes: 0 });
 
 /** Usage with the values that were last reported to other processes. */
 interface TrackedUsage extends AddressUsage {
@@ -50,22 +50,22 @@ export function createUsageTracker(): UsageTracker {
 
   /** Removes entries without usage. Runs again when the remaining number has doubled. */
   function sweep(): void {
-    for (const [network, entry] of entries) {
-      if (isNothing(entry) && isNothing(entry.elsewhere) && isNothing(entry.reported)) {
-        entries.delete(network);
+    for (const [prefix, entry] of entries) {
+      if (isZero(entry) && isZero(entry.elsewhere) && isZero(entry.reported)) {
+        entries.delete(prefix);
       }
     }
     sweepFrom = Math.max(minSweepEntries, 2 * entries.size);
   }
 
-  function entryOf(network: string): TrackedUsage {
-    let entry = entries.get(network);
+  function entryOf(prefix: string): TrackedUsage {
+    let entry = entries.get(prefix);
     if (entry === undefined) {
       if (entries.size >= sweepFrom) {
         sweep();
       }
-      entry = { ...nothing, elsewhere: nothing, reported: nothing };
-      entries.set(network, entry);
+      entry = { ...noUsage, elsewhere: noUsage, reported: noUsage };
+      entries.set(prefix, entry);
     }
     return entry;
   }
@@ -74,18 +74,18 @@ export function createUsageTracker(): UsageTracker {
     of: entryOf,
     drainChanged() {
       const changed: [string, Usage][] = [];
-      for (const [network, entry] of entries) {
+      for (const [prefix, entry] of entries) {
         if (!isSame(entry, entry.reported)) {
           const { connections, requests, streams, bytes } = entry;
           entry.reported = { connections, requests, streams, bytes };
-          changed.push([network, entry.reported]);
+          changed.push([prefix, entry.reported]);
         }
       }
       return changed;
     },
     receive(usages) {
-      for (const [network, usage] of usages) {
-        entryOf(network).elsewhere = isNothing(usage) ? nothing : usage;
+      for (const [prefix, usage] of usages) {
+        entryOf(prefix).elsewhere = isZero(usage) ? noUsage : usage;
       }
     },
   };
@@ -95,6 +95,6 @@ function isSame(a: Usage, b: Usage): boolean {
   return a.connections === b.connections && a.requests === b.requests && a.streams === b.streams && a.bytes === b.bytes;
 }
 
-function isNothing(usage: Usage): boolean {
-  return usage === nothing || isSame(usage, nothing);
+function isZero(usage: Usage): boolean {
+  return usage === noUsage || isSame(usage, noUsage);
 }

@@ -30,13 +30,13 @@ export const defaultBytes: ByteLimits = {
 };
 
 /** Request or stream that reserves bytes. */
-export interface Holder {
+export interface ReservingRequest {
   readonly usage: AddressUsage;
   /** Connection, with the bytes reserved by its requests. */
   readonly connection: { reservedBytes: number };
-  /** Next and previous holder in the list of holders with a deadline. */
-  next: Holder | undefined;
-  previous: Holder | undefined;
+  /** Next and previous request in the list of requests with a deadline. */
+  next: ReservingRequest | undefined;
+  previous: ReservingRequest | undefined;
   /** Deadline to read the response, on the clock of `performance.now()`; undefined if nothing is to be read. */
   readByMs: number | undefined;
   /** Aborts the request immediately, because the client is too slow. */
@@ -50,21 +50,21 @@ export interface ByteBudget {
    *
    * @throws RpcError OVERLOADED
    */
-  check(usage: AddressUsage, connection: Holder["connection"]): void;
+  check(usage: AddressUsage, connection: ReservingRequest["connection"]): void;
   /**
    * Reserves bytes.
    *
    * @throws RpcError OVERLOADED if the connection, the address or the node has no capacity.
    */
-  reserve(holder: Holder, bytes: number): void;
+  reserve(request: ReservingRequest, bytes: number): void;
   /** Returns true if these bytes exceed the quota of the address or connection, and not only the limit of the node. */
-  exceedsQuota(holder: Holder, bytes: number): boolean;
+  exceedsQuota(request: ReservingRequest, bytes: number): boolean;
   /** Releases bytes. */
-  release(holder: Holder, bytes: number): void;
-  /** Sets the deadline of the holder to read this many bytes. */
-  setDeadline(holder: Holder, bytes: number): void;
-  /** Removes the deadline of the holder, after it has read everything. */
-  clearDeadline(holder: Holder): void;
+  release(request: ReservingRequest, bytes: number): void;
+  /** Sets the deadline of the request to read this many bytes. */
+  setDeadline(request: ReservingRequest, bytes: number): void;
+  /** Removes the deadline of the request, after it has read everything. */
+  clearDeadline(request: ReservingRequest): void;
   /** Total of reserved bytes. */
   readonly reservedBytes: number;
   /** Aborts requests past their deadline. */
@@ -81,20 +81,20 @@ const bytesOf = (usage: AddressUsage): number => usage.bytes + usage.elsewhere.b
 export function createByteBudget(limits: ByteLimits): ByteBudget {
   let reservedBytes = 0;
   // A linked list, because every response is added and removed. A Map would cost more than everything else here.
-  let first: Holder | undefined;
+  let first: ReservingRequest | undefined;
 
-  function add({ usage, connection }: Holder, change: number): void {
+  function add({ usage, connection }: ReservingRequest, change: number): void {
     reservedBytes += change;
     usage.bytes += change;
     connection.reservedBytes += change;
   }
 
-  function clearDeadline(holder: Holder): void {
-    const { next, previous } = holder;
-    if (holder.readByMs === undefined) {
+  function clearDeadline(request: ReservingRequest): void {
+    const { next, previous } = request;
+    if (request.readByMs === undefined) {
       return;
     }
-    holder.readByMs = holder.next = holder.previous = undefined;
+    request.readByMs = request.next = request.previous = undefined;
     if (next !== undefined) {
       next.previous = previous;
     }
@@ -105,7 +105,7 @@ export function createByteBudget(limits: ByteLimits): ByteBudget {
     }
   }
 
-  function exceedsQuota({ usage, connection }: Holder, bytes: number): boolean {
+  function exceedsQuota({ usage, connection }: ReservingRequest, bytes: number): boolean {
     return (
       bytesOf(usage) + bytes > limits.perAddressBytes || connection.reservedBytes + bytes > limits.perConnectionBytes
     );
@@ -119,24 +119,24 @@ export function createByteBudget(limits: ByteLimits): ByteBudget {
         throw new RpcError("OVERLOADED", message, retryAfterS);
       }
     },
-    reserve(holder, bytes) {
+    reserve(request, bytes) {
       const extraBytes = bytes <= smallBytes ? limits.extraBytes : 0;
-      if (reservedBytes + bytes > limits.totalBytes + extraBytes || exceedsQuota(holder, bytes)) {
+      if (reservedBytes + bytes > limits.totalBytes + extraBytes || exceedsQuota(request, bytes)) {
         const message = `The memory limit is reached; read your pending responses, then try again in ${retryAfterS} s.`;
         throw new RpcError("OVERLOADED", message, retryAfterS);
       }
-      add(holder, bytes);
+      add(request, bytes);
     },
-    release: (holder, bytes) => add(holder, -bytes),
-    setDeadline(holder, bytes) {
-      if (holder.readByMs === undefined) {
-        holder.next = first;
+    release: (request, bytes) => add(request, -bytes),
+    setDeadline(request, bytes) {
+      if (request.readByMs === undefined) {
+        request.next = first;
         if (first !== undefined) {
-          first.previous = holder;
+          first.previous = request;
         }
-        first = holder;
+        first = request;
       }
-      holder.readByMs = performance.now() + limits.graceMs + (bytes / limits.minBytesPerS) * 1_000;
+      request.readByMs = performance.now() + limits.graceMs + (bytes / limits.minBytesPerS) * 1_000;
     },
     clearDeadline,
     get reservedBytes() {
@@ -144,13 +144,13 @@ export function createByteBudget(limits: ByteLimits): ByteBudget {
     },
     sweep() {
       const now = performance.now();
-      for (let holder = first; holder !== undefined;) {
-        const { next, readByMs } = holder;
+      for (let request = first; request !== undefined;) {
+        const { next, readByMs } = request;
         if (readByMs! < now) {
-          clearDeadline(holder);
-          holder.abort();
+          clearDeadline(request);
+          request.abort();
         }
-        holder = next;
+        request = next;
       }
     },
   };

@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv4 } from "node:net";
 import { createLruCache } from "../base/caches/lru-cache.js";
 
 /** Limit on addresses with a cached result per set. */
-const maxKnown = 10_000;
+const maxCachedAddresses = 10_000;
 
 /** Returns true if the address is in one of the ranges. */
 export type AddressSet = (address: string) => boolean;
@@ -28,14 +28,14 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
     return () => false;
   }
   // A lookup takes microseconds and every request needs one, so cache the results.
-  const known = createLruCache<boolean>(maxKnown);
+  const cachedResults = createLruCache<boolean>(maxCachedAddresses);
   return (address) => {
-    let isIn = known.get(address);
-    if (isIn === undefined) {
+    let isContained = cachedResults.get(address);
+    if (isContained === undefined) {
       const family = isIP(address);
-      isIn = family !== 0 && list.check(address, family === 4 ? "ipv4" : "ipv6");
-      known.set(address, isIn);
+      isContained = family !== 0 && list.check(address, family === 4 ? "ipv4" : "ipv6");
+      cachedResults.set(address, isContained);
     }
-    return isIn;
+    return isContained;
   };
 }

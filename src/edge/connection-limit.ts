@@ -28,7 +28,7 @@ export interface ConnectionDeps {
   readonly isExempt: AddressSet;
   readonly nowMs: () => number;
   /** Called with a banned address and its prefix. */
-  readonly onBan: (address: string, network: string) => void;
+  readonly onBan: (address: string, prefix: string) => void;
 }
 
 /** Connection, with the state that its requests change. */
@@ -44,7 +44,7 @@ export interface TrackedConnection extends Connection {
 export interface ConnectionLimit {
   connect(remoteAddress: string, abort: () => void): TrackedConnection | undefined;
   /** Bans address prefixes that another process of this node has banned. */
-  banAll(networks: readonly string[]): void;
+  banAll(prefixes: readonly string[]): void;
   readonly size: number;
 }
 
@@ -62,53 +62,53 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
   const penalties = createTokenBuckets(maxAddresses);
   const bannedUntilMs = createLruCache<number>(maxAddresses);
 
-  function connectionsOf(network: string): ConnectionSet {
-    let connections = byAddress.get(network);
+  function connectionsOf(prefix: string): ConnectionSet {
+    let connections = byAddress.get(prefix);
     if (connections === undefined) {
       connections = new ConnectionSet();
-      byAddress.set(network, connections);
+      byAddress.set(prefix, connections);
     }
     return connections;
   }
 
   /** Removes the entry of an address without connections, even if its only connection was rejected. */
-  function forgetEmpty(network: string, own: ConnectionSet): void {
-    if (own.size === 0 && byAddress.get(network) === own) {
-      byAddress.delete(network);
+  function deleteEmpty(prefix: string, addressConnections: ConnectionSet): void {
+    if (addressConnections.size === 0 && byAddress.get(prefix) === addressConnections) {
+      byAddress.delete(prefix);
     }
   }
 
   function remove(entry: ConnectionEntry): void {
     all.delete(entry);
-    entry.own.delete(entry);
+    entry.addressConnections.delete(entry);
   }
 
-  function ban(network: string): void {
-    bannedUntilMs.set(network, nowMs() + banMs);
-    byAddress.get(network)?.abortAll();
+  function ban(prefix: string): void {
+    bannedUntilMs.set(prefix, nowMs() + banMs);
+    byAddress.get(prefix)?.abortAll();
   }
 
   return {
     connect(remoteAddress, abort) {
       const address = normalizeAddress(remoteAddress);
       const isProxy = address === "" || isTrustedProxy(address);
-      const network = addressPrefixOf(address);
-      if ((bannedUntilMs.get(network) ?? 0) > nowMs()) {
+      const prefix = addressPrefixOf(address);
+      if ((bannedUntilMs.get(prefix) ?? 0) > nowMs()) {
         return undefined;
       }
-      const own = isProxy ? new ConnectionSet() : connectionsOf(network);
-      const usage = usageTracker.of(network);
-      const isOwnFull = !isProxy && own.size >= limits.perAddress - usage.elsewhere.connections;
-      // One of the address makes room in total, too.
-      const full = isOwnFull ? own : all.size >= limits.total ? all : undefined;
-      const evicted = full?.longestIdle();
-      if (full !== undefined && evicted === undefined) {
-        forgetEmpty(network, own);
+      const addressConnections = isProxy ? new ConnectionSet() : connectionsOf(prefix);
+      const usage = usageTracker.of(prefix);
+      const isAddressFull = !isProxy && addressConnections.size >= limits.perAddress - usage.elsewhere.connections;
+      // Evicting a connection of the same address also lowers the total.
+      const fullSet = isAddressFull ? addressConnections : all.size >= limits.total ? all : undefined;
+      const evicted = fullSet?.longestIdle();
+      if (fullSet !== undefined && evicted === undefined) {
+        deleteEmpty(prefix, addressConnections);
         return undefined;
       }
-      const entry: ConnectionEntry = { own, abort, inFlight: 0, idleSinceMs: nowMs() };
+      const entry: ConnectionEntry = { addressConnections, abort, inFlight: 0, idleSinceMs: nowMs() };
       all.add(entry);
-      own.add(entry);
+      addressConnections.add(entry);
       usage.connections++;
       if (evicted !== undefined) {
         // Its slots are free before its socket has closed.
@@ -127,24 +127,24 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
           entry.idleSinceMs = nowMs();
         },
         penalize(count = 1) {
-          if (penalties.of(network, penaltyRate).tryRemoveTokens(Math.min(count, penaltyRate.burst))) {
+          if (penalties.of(prefix, penaltyRate).tryRemoveTokens(Math.min(count, penaltyRate.burst))) {
             return;
           }
           if (isProxy || isExempt(address)) {
             abort();
           } else {
-            ban(network);
-            onBan(address, network);
+            ban(prefix);
+            onBan(address, prefix);
           }
         },
         end() {
           usage.connections--;
           remove(entry);
-          forgetEmpty(network, own);
+          deleteEmpty(prefix, addressConnections);
         },
       };
     },
-    banAll: (networks) => networks.forEach(ban),
+    banAll: (prefixes) => prefixes.forEach(ban),
     get size() {
       return all.size;
     },
@@ -153,7 +153,7 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
 
 interface ConnectionEntry {
   /** Connections of its address. */
-  readonly own: ConnectionSet;
+  readonly addressConnections: ConnectionSet;
   readonly abort: () => void;
   /** Requests and streams in flight. */
   inFlight: number;

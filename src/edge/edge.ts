@@ -7,7 +7,7 @@ import { RpcError, toRpcError } from "../rpc/errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 import type { AccessLine } from "./access-log.js";
-import { createUsageTracker, type UsageByNetwork } from "./address-usage.js";
+import { createUsageTracker, type UsageByPrefix } from "./address-usage.js";
 import { addressPrefixOf } from "../base/ip-address.js";
 import { createAddressSet } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
@@ -54,7 +54,7 @@ export interface EdgeSettings extends IdentitySettings {
 /** Usage of callers in one process, for the other processes that serve them. */
 export interface SharedUsage {
   /** Usage by address. */
-  readonly usages: UsageByNetwork;
+  readonly usages: UsageByPrefix;
   /** Requests charged against rate limits. */
   readonly charges: Charges;
   /** Banned address prefixes. */
@@ -105,10 +105,10 @@ export function createEdge(settings: EdgeSettings): Edge {
     isTrustedProxy,
     isExempt,
     nowMs: () => performance.now(),
-    onBan(address, network) {
+    onBan(address, prefix) {
       reportBan(address);
       if (settings.isShared === true) {
-        banned.push(network);
+        banned.push(prefix);
       }
     },
   });
@@ -116,7 +116,7 @@ export function createEdge(settings: EdgeSettings): Edge {
   const bytes = createByteBudget(settings.bytes ?? defaultBytes);
   const slots = createConcurrencySlots(overload, streams, bytes);
   const reportRequest = createRequestReporter(settings);
-  const checkForProxies = createProxyWatch(settings);
+  const checkForProxies = createProxyCheck(settings);
   const sweeper = setInterval(() => bytes.sweep(), sweepEveryMs).unref();
 
   const permitDeps: PermitDeps = {
@@ -133,9 +133,9 @@ export function createEdge(settings: EdgeSettings): Edge {
     },
   };
 
-  function headersOf(method: ServedMethod | undefined, ofRate: readonly string[]): readonly string[] {
+  function headersOf(method: ServedMethod | undefined, rateHeaders: readonly string[]): readonly string[] {
     const headers = (method && settings.headersOf?.(method)) ?? noHeaders;
-    return ofRate.length === 0 ? headers : [...headers, ...ofRate];
+    return rateHeaders.length === 0 ? headers : [...headers, ...rateHeaders];
   }
 
   return {
@@ -149,20 +149,20 @@ export function createEdge(settings: EdgeSettings): Edge {
       const isProbe = method?.isProbe === true;
       const usage = usageTracker.of(addressPrefixOf(address));
       try {
-        let ofRate = noHeaders;
+        let rateHeaders = noHeaders;
         if (isStreaming || !isProbe) {
           overload.check(slots.activeRequests);
           if (!isExempt(address)) {
-            ofRate = penalizeRejection(arrival, address, () => rateLimit.count(address));
+            rateHeaders = penalizeRejection(arrival, address, () => rateLimit.count(address));
           }
         }
         const minBlock = isProbe ? undefined : minBlockOf(arrival);
         penalizeRejection(arrival, address, () => slots.acquire({ connection, usage, isStream: isStreaming, isProbe }));
         const admitted = { arrival, address, protocol, method, startMs };
-        const permit = new RequestPermit(admitted, headersOf(method, ofRate), isStreaming, usage, permitDeps);
+        const permit = new RequestPermit(admitted, headersOf(method, rateHeaders), isStreaming, usage, permitDeps);
         arrival.onClose(() => permit.release());
         permit.ready = minBlock === undefined ? undefined : settings.untilBlock?.(minBlock);
-        permit.ready = permit.ready?.then(() => void (permit.headers = headersOf(method, ofRate)));
+        permit.ready = permit.ready?.then(() => void (permit.headers = headersOf(method, rateHeaders)));
         return permit;
       } catch (error) {
         reportRequest({ arrival, address, protocol, method, startMs }, toRpcError(error).reason, performance.now());
@@ -200,14 +200,14 @@ export function createEdge(settings: EdgeSettings): Edge {
  * @throws RpcError INVALID_REQUEST
  */
 function minBlockOf(arrival: Arrival): bigint | undefined {
-  const named = arrival.header("gatehouse-min-block");
-  if (named === undefined) {
+  const value = arrival.header("gatehouse-min-block");
+  if (value === undefined) {
     return undefined;
   }
-  if (!/^\d{1,19}$/.test(named)) {
+  if (!/^\d{1,19}$/.test(value)) {
     throw new RpcError("INVALID_REQUEST", "Gatehouse-Min-Block must be the number of a block.");
   }
-  return BigInt(named);
+  return BigInt(value);
 }
 
 /** Penalizes the connection if the request is rejected for its limits. A proxy is not penalized for its clients. */
@@ -223,19 +223,19 @@ function penalizeRejection<T>({ connection }: Arrival, address: string, admit: (
 }
 
 /** Creates a function that reports, once, requests forwarded by a local proxy that is not trusted. */
-function createProxyWatch({
+function createProxyCheck({
   trustedProxies,
   onUntrustedForwarding,
 }: EdgeSettings): (arrival: Arrival, address: string) => void {
   const isLoopback = createAddressSet(["127.0.0.0/8", "::1"]);
-  let isDone = trustedProxies.length > 0;
+  let isReported = trustedProxies.length > 0;
   return (arrival, address) => {
-    if (isDone) {
+    if (isReported) {
       return;
     }
     const forwarded = arrival.header("x-forwarded-for") ?? arrival.header("forwarded");
     if (forwarded !== undefined && isLoopback(address)) {
-      isDone = true;
+      isReported = true;
       onUntrustedForwarding();
     }
   };

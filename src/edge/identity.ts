@@ -28,7 +28,7 @@ const maxAgeMs = 5 * 60_000;
 /** Limit in milliseconds on timestamps ahead of the node's clock, to permit clock skew. */
 const maxAheadMs = 60_000;
 /** Limit on cached signatures. */
-const maxRemembered = 10_000;
+const maxCachedProofs = 10_000;
 
 /** Returns a request header by lower-case name. */
 type Header = (name: string) => string | undefined;
@@ -77,23 +77,23 @@ interface Proven {
 }
 
 function createSignedIdentify(settings: IdentitySettings, nowMs: () => number): Identify {
-  const verified = createLruCache<Proven>(maxRemembered);
+  const verified = createLruCache<Proven>(maxCachedProofs);
 
   return (header) => {
     const proof = readProof(header);
     if (proof === undefined) {
       return undefined;
     }
-    const remembered = `${proof.claim}\n${proof.timestamp}\n${proof.signature}\n${proof.network ?? ""}`;
-    const known = verified.get(remembered);
-    if (known !== undefined) {
-      if (known.timestampMs !== undefined) {
-        checkFresh(known.timestampMs, nowMs());
+    const cacheKey = `${proof.claim}\n${proof.timestamp}\n${proof.signature}\n${proof.network ?? ""}`;
+    const cached = verified.get(cacheKey);
+    if (cached !== undefined) {
+      if (cached.timestampMs !== undefined) {
+        checkFresh(cached.timestampMs, nowMs());
       }
-      return known.identity;
+      return cached.identity;
     }
     const proven = verifyProof(proof, settings, nowMs());
-    verified.set(remembered, proven);
+    verified.set(cacheKey, proven);
     return proven.identity;
   };
 }
@@ -116,7 +116,7 @@ function readProof(header: Header): Proof | undefined {
  * Returns true for the signature that existing clients send with each call: the key has signed its own digits, without
  * a timestamp. It can be replayed forever, so it proves no identity. Rejecting it would make these calls fail.
  */
-function isTimeless({ claim, timestamp, signature, network }: Proof, key: string): boolean {
+function isWithoutTimestamp({ claim, timestamp, signature, network }: Proof, key: string): boolean {
   const bytes = timestamp === "" && network === undefined ? parseSignature(signature) : undefined;
   return bytes !== undefined && verifyEd25519(key, Buffer.from(claim.replace(/^ed25519:/, ""), "utf8"), bytes);
 }
@@ -127,7 +127,7 @@ function verifyProof(proof: Proof, settings: IdentitySettings, now: number): Pro
   if (key === undefined) {
     throw invalid("The identity that was signed is not an Ed25519 public key of 64 hex digits.");
   }
-  if (settings.identityForm === "any" && isTimeless(proof, key)) {
+  if (settings.identityForm === "any" && isWithoutTimestamp(proof, key)) {
     return { identity: undefined, timestampMs: undefined };
   }
   if (!/^\d{1,15}$/.test(timestamp)) {
@@ -160,23 +160,23 @@ function checkFresh(timestampMs: number, now: number): void {
  * Checks the network that the proof names. A proof without a network is valid on all networks that accept the older
  * form.
  */
-function checkNetwork(named: string | undefined, { identityForm, network }: IdentitySettings): void {
-  if (named === undefined) {
+function checkNetwork(signedNetwork: string | undefined, { identityForm, network }: IdentitySettings): void {
+  if (signedNetwork === undefined) {
     if (identityForm === "network") {
       throw invalid(
         "This node accepts only identities that name its network: also send the header network, the genesis hash " +
           "(GET /chain/head), and sign the lower-case hex SHA-256 of gatehouse-identity:<network>:<identity>:<timestamp>.",
       );
     }
-  } else if (!hex32.test(named)) {
+  } else if (!hex32.test(signedNetwork)) {
     throw invalid("The network must be the hash of its genesis: 0x and 64 lower-case hex digits.");
   } else if (network === undefined) {
     throw new RpcError(
       "STATE_NOT_READY",
       "The identity is signed for a network, but this node has no genesis yet; try again later.",
     );
-  } else if (named !== network) {
-    throw invalid(`The identity is signed for the network ${named}, and this node belongs to ${network}.`);
+  } else if (signedNetwork !== network) {
+    throw invalid(`The identity is signed for the network ${signedNetwork}, and this node belongs to ${network}.`);
   }
 }
 

@@ -32,7 +32,7 @@ export interface RateLimit {
 }
 
 /** Charged requests by address prefix. */
-export type Charges = readonly (readonly [network: string, requests: number])[];
+export type Charges = readonly (readonly [prefix: string, requests: number])[];
 
 /** Number of bytes of a response or request body that cost as much as one request. */
 export const bytesPerRequest = 64 * 1024;
@@ -64,31 +64,31 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
     if (perMinute === 0) {
       return unlimited;
     }
-    const network = addressPrefixOf(address);
-    const bucket = buckets.of(network, rate);
+    const prefix = addressPrefixOf(address);
+    const bucket = buckets.of(prefix, rate);
     if (!bucket.tryRemoveTokens(1)) {
       const retryAfterS = Math.max(1, Math.ceil(bucket.getWaitTime(1) / 1000));
       const message = `Too many requests; try again in ${retryAfterS} s.`;
       throw new RpcError("RATE_LIMITED", message, retryAfterS, headersOf(bucket));
     }
-    remember(network, 1);
+    recordCharge(prefix, 1);
     return headersOf(bucket);
   }
 
-  function remember(network: string, requests: number): void {
+  function recordCharge(prefix: string, requests: number): void {
     if (isShared) {
-      charged.set(network, (charged.get(network) ?? 0) + requests);
+      charged.set(prefix, (charged.get(prefix) ?? 0) + requests);
     }
   }
 
   function chargeBytes(address: string, bytes: number): void {
-    const network = addressPrefixOf(address);
-    const bucket = perMinute === 0 ? undefined : buckets.known(network);
+    const prefix = addressPrefixOf(address);
+    const bucket = perMinute === 0 ? undefined : buckets.known(prefix);
     if (bucket !== undefined) {
       const requests = Math.floor(bytes / bytesPerRequest);
       // The bucket may become negative, since the response is already built. The next request waits.
       charge(bucket, requests);
-      remember(network, requests);
+      recordCharge(prefix, requests);
     }
   }
 
@@ -99,8 +99,8 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
   }
 
   function receive(charges: Charges): void {
-    for (const [network, requests] of perMinute === 0 ? [] : charges) {
-      charge(buckets.of(network, rate), requests);
+    for (const [prefix, requests] of perMinute === 0 ? [] : charges) {
+      charge(buckets.of(prefix, rate), requests);
     }
   }
 

@@ -3,7 +3,7 @@ import type { RpcError, Outcome } from "../rpc/errors.js";
 import type { Arrival, Permit, Protocol } from "../rpc/gate.js";
 import type { Caller, ServedMethod } from "../rpc/service.js";
 import type { AddressUsage } from "./address-usage.js";
-import type { ByteBudget, Holder } from "./byte-budget.js";
+import type { ByteBudget, ReservingRequest } from "./byte-budget.js";
 import type { TrackedConnection } from "./connection-limit.js";
 
 /** Properties of a request at admission. */
@@ -25,7 +25,7 @@ export interface PermitDeps {
   onEnd(permit: RequestPermit, code: Outcome, endMs: number): void;
 }
 
-export class RequestPermit implements Permit, AdmittedRequest, Holder {
+export class RequestPermit implements Permit, AdmittedRequest, ReservingRequest {
   private code: Outcome = "CANCELLED";
   private finishedMs: number | undefined;
   private reservedBytes = 0;
@@ -33,8 +33,8 @@ export class RequestPermit implements Permit, AdmittedRequest, Holder {
   private unreadBytes = 0;
   private requestBytes = 0;
   private isReleased = false;
-  next: Holder | undefined;
-  previous: Holder | undefined;
+  next: ReservingRequest | undefined;
+  previous: ReservingRequest | undefined;
   readByMs: number | undefined;
   ready: Promise<void> | undefined;
 

@@ -27,9 +27,9 @@ export function createStreamLimit({ total, perAddress }: StreamLimits): StreamLi
   let openCount = 0;
   return {
     open(usage) {
-      const isOwn = usage.streams + usage.elsewhere.streams >= perAddress;
-      if (isOwn || openCount >= total) {
-        const message = isOwn
+      const isAddressFull = usage.streams + usage.elsewhere.streams >= perAddress;
+      if (isAddressFull || openCount >= total) {
+        const message = isAddressFull
           ? `Your address has ${perAddress} streams open, which is the limit; close one first.`
           : `The limit of ${total} open streams is reached; try again in ${retryAfterS} s.`;
         throw new RpcError("TOO_MANY_STREAMS", message, retryAfterS);

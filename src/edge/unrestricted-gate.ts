@@ -7,20 +7,20 @@ import type { Arrival, Gate, Permit } from "../rpc/gate.js";
  * @param check throws an RpcError to reject a request.
  */
 export function createUnrestrictedGate(check: (arrival: Arrival) => void = () => undefined): Gate {
-  const nothing = (): void => undefined;
+  const ignore = (): void => undefined;
   return {
-    connect: (remoteAddress) => ({ remoteAddress, provenIdentity: undefined, penalize: nothing, end: nothing }),
+    connect: (remoteAddress) => ({ remoteAddress, provenIdentity: undefined, penalize: ignore, end: ignore }),
     admit(arrival, _protocol, method): Permit {
       check(arrival);
       return {
         callerOf: () => ({ address: arrival.connection.remoteAddress, identity: arrival.connection.provenIdentity }),
         headers: [],
         method,
-        recordOutcome: nothing,
-        reserveRequestBytes: nothing,
-        reserveResponseBytes: nothing,
-        releaseResponseBytes: nothing,
-        release: nothing,
+        recordOutcome: ignore,
+        reserveRequestBytes: ignore,
+        reserveResponseBytes: ignore,
+        releaseResponseBytes: ignore,
+        release: ignore,
       };
     },
   };

@@ -1,6 +1,6 @@
 /** Decoded watch request: event filter and start position. */
 import type { WatchRequest } from "../../gen/gatehouse/event/v1/event_pb.js";
-import { wrongValue } from "../rpc/parameters.js";
+import { invalidValue } from "../rpc/parameters.js";
 import { type EventSubject, positionOfBlock } from "./block-events.js";
 
 /** Position in the stream, after an event of a block. */
@@ -74,7 +74,7 @@ const cursorForm = /^(0|[1-9][0-9]{0,15})(?:\.(0|[1-9][0-9]{0,8}))?$/;
 function readCursor(text: string): CursorPosition {
   const [, block, position] = cursorForm.exec(text) ?? [];
   if (block === undefined || Number(block) > Number.MAX_SAFE_INTEGER || (block === "0" && position !== undefined)) {
-    throw wrongValue("from", "an unchanged cursor of a message of this stream", text);
+    throw invalidValue("from", "an unchanged cursor of a message of this stream", text);
   }
   return { block: BigInt(block), position: position === undefined ? positionOfBlock : Number(position) };
 }

@@ -12,7 +12,7 @@ import { connectRoutes } from "../rpc/connect/routes.js";
 import { createConnectMiddleware } from "./connect.js";
 import { createTranscodingRouter } from "../transcoding/router.js";
 
-/** Application with the parts that a mounting server needs. */
+/** Application with the members that an embedding Express application needs. */
 export interface NodeApplication extends Application {
   readonly listener: express.Express;
   /** Registers the node's public services with any Connect adapter. */
@@ -23,7 +23,7 @@ export function buildApplication(deps: ApplicationDeps): NodeApplication {
   const { handlers, endpoints, pagePaths, protocol } = deps;
   const exchanges = new WeakMap<IncomingMessage, Http1Exchange>();
   const exchangeOf = (request: Request): Http1Exchange => exchanges.get(request)!;
-  const by =
+  const toMiddleware =
     (handle: Handler): RequestHandler =>
     (request, _response, next) => {
       if (!handle(exchangeOf(request))) {
@@ -34,28 +34,28 @@ export function buildApplication(deps: ApplicationDeps): NodeApplication {
   const app = express();
   app.disable("x-powered-by").enable("case sensitive routing").disable("etag");
   app.use((request, response, next) => {
-    const exchange = exchanges.get(request) ?? deps.enter(request, response);
+    const exchange = exchanges.get(request) ?? deps.accept(request, response);
     if (exchange !== undefined) {
       exchanges.set(request, exchange);
-      request.url = asExpressReads(request.url);
+      request.url = normalizeForExpress(request.url);
       next();
     }
   });
-  app.use(by(handlers.preflight), by(handlers.grpc));
+  app.use(toMiddleware(handlers.preflight), toMiddleware(handlers.grpc));
   app.use(createTranscodingRouter(endpoints, exchangeOf, { mayEndEmpty: true }));
-  app.post("/", by(handlers.jsonRpc));
+  app.post("/", toMiddleware(handlers.jsonRpc));
   app.use(createConnectMiddleware(protocol, exchangeOf));
   for (const path of pagePaths) {
-    app.get(path, by(handlers.pages));
+    app.get(path, toMiddleware(handlers.pages));
   }
-  app.use((request) => handlers.last(exchangeOf(request)));
+  app.use((request) => handlers.fallback(exchangeOf(request)));
   // Express could not decode the path, or failed itself. The fallback handler describes errors of the path.
   const onError: ErrorRequestHandler = (error: unknown, request, _response, next) => {
     const exchange = exchanges.get(request);
     if (exchange === undefined || exchange.headersSent) {
       next(error);
     } else if (isPathError(error)) {
-      handlers.last(exchange);
+      handlers.fallback(exchange);
     } else {
       protocol.onInternalError(error, exchange.requestId);
       exchange.abort();
@@ -83,7 +83,7 @@ function isPathError(error: unknown): boolean {
  * so encoded unreserved characters are decoded (RFC 3986, section 6.2.2.2). Express ends a path at `#`, which no
  * request may contain, so `#` is encoded.
  */
-function asExpressReads(url: string): string {
+function normalizeForExpress(url: string): string {
   const mark = url.indexOf("?");
   const path = mark < 0 ? url : url.slice(0, mark);
   return /[%#]/.test(path)

@@ -8,12 +8,12 @@ import { createConnectHandler, type ServeUnary } from "../rpc/connect/connect-ha
 import { encodeText } from "../rpc/connect/grpc-web-text.js";
 import { checkMessage, readLibraryBody } from "../rpc/connect/library-body.js";
 import { libraryHeaders, createCallError } from "../rpc/connect/library-handler.js";
-import { connectRoutes, createPassage, libraryOptions, type Passage, valuesOf } from "../rpc/connect/routes.js";
+import { connectRoutes, createLibraryCall, libraryOptions, type LibraryCall, valuesOf } from "../rpc/connect/routes.js";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { RpcMedia } from "../rpc/exchange/media-type.js";
 import type { ServeRpc } from "../rpc/exchange/rpc-paths.js";
-import { serve } from "../rpc/exchange/serve.js";
+import { serveExchange } from "../rpc/exchange/serve.js";
 import { longTimeouts } from "../rpc/exchange/timeouts.js";
 import type { Permit, ProtocolDeps } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
@@ -41,22 +41,24 @@ export function createConnectMiddleware(
       readonly request: Request;
       readonly response: Response;
     };
-    serve(
+    serveExchange(
       exchange,
       {
         protocol: media.protocol,
         method: served,
         async respond(permit, call) {
-          const passage = createPassage(exchange.requestId, served, media);
-          valuesByRequest.set(request, valuesOf(call.caller, passage));
+          const libraryCall = createLibraryCall(exchange.requestId, served, media);
+          valuesByRequest.set(request, valuesOf(call.caller, libraryCall));
           await prepare(request, permit);
           longTimeouts(exchange).forEach((name) => Reflect.deleteProperty(request.headers, name));
           if (media.protocol !== "connect") {
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
           }
-          await respondCharged({ exchange: exchange as Http1Exchange, response, permit, media, passage }, (failed) =>
-            // Called only if the middleware fails: paths of no rpc do not get here.
-            middleware(request, response, failed as NextFunction),
+          await respondReserving(
+            { exchange: exchange as Http1Exchange, response, permit, media, libraryCall },
+            (failed) =>
+              // Called only if the middleware fails: paths of no rpc do not get here.
+              middleware(request, response, failed as NextFunction),
           );
           return undefined;
         },
@@ -106,7 +108,7 @@ interface MeteredResponse {
   readonly response: Response;
   readonly permit: Permit;
   readonly media: RpcMedia;
-  readonly passage: Passage;
+  readonly libraryCall: LibraryCall;
 }
 
 type Sent = (error?: Error | null) => void;
@@ -118,8 +120,8 @@ type Sent = (error?: Error | null) => void;
  *
  * @throws RpcError if no bytes can be reserved for the first piece.
  */
-async function respondCharged(
-  { exchange, response, permit, media, passage }: MeteredResponse,
+async function respondReserving(
+  { exchange, response, permit, media, libraryCall }: MeteredResponse,
   run: (failed: (error: unknown) => void) => void,
 ): Promise<void> {
   // Earlier handlers may have wrapped these methods.
@@ -136,7 +138,7 @@ async function respondCharged(
     }
   };
   await new Promise<void>((resolve, reject) => {
-    const giveUp = (error: unknown): void => {
+    const fail = (error: unknown): void => {
       Object.assign(response, { write, end, writeHead });
       reject(error as Error);
     };
@@ -149,7 +151,7 @@ async function respondCharged(
       try {
         permit.reserveResponseBytes(bytes.length);
       } catch (error) {
-        giveUp(error);
+        fail(error);
         // The library reports nothing for a response that was aborted.
         throw new ConnectError("The memory limit is reached.", Code.Aborted);
       }
@@ -166,17 +168,17 @@ async function respondCharged(
       );
     };
     response.end = () => {
-      permit.recordOutcome(passage.failure);
+      permit.recordOutcome(libraryCall.failure);
       start();
       return end();
     };
     response.once("close", resolve);
-    run(giveUp);
+    run(fail);
   });
 }
 
 function flat(headers: OutgoingHttpHeaders): string[] {
   return Object.entries(headers).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).flatMap((one) => (one === undefined ? [] : [name, String(one)])),
+    (Array.isArray(value) ? value : [value]).flatMap((item) => (item === undefined ? [] : [name, String(item)])),
   );
 }

@@ -13,7 +13,7 @@ export interface BootProgress {
   /** Runs a step. Marks the step ready if `run` succeeds; otherwise marks it failed and rethrows the error. */
   runStep<T>(name: string, run: () => T | Promise<T>): Promise<T>;
   /** Marks a step as skipped. The step may still run after the boot. */
-  leaveOut(name: string, reason: string): void;
+  skip(name: string, reason: string): void;
   /** Returns the progress as an immutable object, which is the same object until a value changes. */
   state(): BootState;
 }
@@ -21,23 +21,23 @@ export interface BootProgress {
 /** Creates the progress of a boot of `stepsTotal` steps, none of which has run. */
 export function createBootProgress(stepsTotal: number, subsystems: Subsystems): BootProgress {
   const counts = { stepsReady: 0, stepsFailed: 0 };
-  const leftOut = new Set<string>();
+  const skipped = new Set<string>();
   /** Stays true once set: a step that runs after the boot does not reopen the boot. */
   let complete = false;
   let state = describe(undefined);
 
   function describe(current: string | undefined): BootState {
-    complete ||= counts.stepsReady + counts.stepsFailed + leftOut.size === stepsTotal;
+    complete ||= counts.stepsReady + counts.stepsFailed + skipped.size === stepsTotal;
     return makeImmutable({
       complete,
       stepsTotal,
       ...counts,
-      stepsSkipped: leftOut.size,
+      stepsSkipped: skipped.size,
       current,
     });
   }
 
-  function move(name: string, change: Parameters<Subsystems["set"]>[1]): void {
+  function setSubsystem(name: string, change: Parameters<Subsystems["set"]>[1]): void {
     if (isSubsystemName(name)) {
       subsystems.set(name, change);
     }
@@ -45,26 +45,26 @@ export function createBootProgress(stepsTotal: number, subsystems: Subsystems): 
 
   return {
     async runStep(name, run) {
-      leftOut.delete(name);
+      skipped.delete(name);
       state = describe(name);
-      move(name, { status: SubsystemStatus.RUNNING });
+      setSubsystem(name, { status: SubsystemStatus.RUNNING });
       try {
         const result = await run();
         counts.stepsReady++;
         state = describe(undefined);
-        move(name, { status: SubsystemStatus.READY });
+        setSubsystem(name, { status: SubsystemStatus.READY });
         return result;
       } catch (error) {
         counts.stepsFailed++;
         state = describe(undefined);
-        move(name, { status: SubsystemStatus.FAILED, error: { message: errorMessage(error), source: "boot" } });
+        setSubsystem(name, { status: SubsystemStatus.FAILED, error: { message: errorMessage(error), source: "boot" } });
         throw error;
       }
     },
-    leaveOut(name, reason) {
-      leftOut.add(name);
+    skip(name, reason) {
+      skipped.add(name);
       state = describe(undefined);
-      move(name, { status: SubsystemStatus.SKIPPED, extra: { reason } });
+      setSubsystem(name, { status: SubsystemStatus.SKIPPED, extra: { reason } });
     },
     state: () => state,
   };

@@ -45,7 +45,7 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
   let value: number | null = null;
   let sampledAtMs = -Infinity;
   let problem: string | undefined;
-  let waiting: Promise<number | null> | undefined;
+  let pendingRead: Promise<number | null> | undefined;
   let queryStartedAtMs: number | undefined;
   let generation = 0;
 
@@ -67,26 +67,26 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
   }
 
   function probe(): Promise<number | null> {
-    const mine = ++generation;
+    const ownGeneration = ++generation;
     queryStartedAtMs = nowMs();
-    let isOver = false;
+    let isFinished = false;
     return new Promise((resolve) => {
       // Yield to the event loop twice first: a result that arrived while this process was busy takes precedence.
-      const giveUp = (): void => {
-        if (!isOver && mine === generation) {
-          waiting = undefined;
+      const timeOut = (): void => {
+        if (!isFinished && ownGeneration === generation) {
+          pendingRead = undefined;
           resolve(recordTimeout());
         }
       };
-      const timer = setTimeout(() => setImmediate(() => setImmediate(giveUp)), timeoutMs);
+      const timer = setTimeout(() => setImmediate(() => setImmediate(timeOut)), timeoutMs);
       const finish = (result: number | null, newProblem: string | undefined): void => {
-        if (mine !== generation) {
+        if (ownGeneration !== generation) {
           return;
         }
-        isOver = true;
+        isFinished = true;
         clearTimeout(timer);
         queryStartedAtMs = undefined;
-        waiting = undefined;
+        pendingRead = undefined;
         resolve(record(result, newProblem));
       };
       void Promise.resolve()
@@ -104,14 +104,14 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
       if (nowMs() - sampledAtMs < maxAgeMs) {
         return value;
       }
-      if (waiting !== undefined) {
-        return waiting;
+      if (pendingRead !== undefined) {
+        return pendingRead;
       }
       if (queryStartedAtMs !== undefined && nowMs() - queryStartedAtMs < abandonAfterMs) {
         return recordTimeout();
       }
-      waiting = probe();
-      return waiting;
+      pendingRead = probe();
+      return pendingRead;
     },
   };
 }

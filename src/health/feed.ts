@@ -19,69 +19,69 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot, pollIntervalMs = de
   let latest: HealthSnapshot | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
-  const sleepers = new Map<object, () => void>();
+  const waiting = new Map<object, () => void>();
 
   async function poll(): Promise<void> {
     const snapshot = await takeSnapshot();
     if (latest === undefined || !isSame(latest, snapshot)) {
       latest = snapshot;
-      wakeAll();
+      notifyAll();
     }
   }
 
-  function wakeAll(): void {
-    for (const wake of [...sleepers.values()]) {
-      wake();
+  function notifyAll(): void {
+    for (const notify of [...waiting.values()]) {
+      notify();
     }
   }
 
-  function pollAgain(): void {
+  function schedulePoll(): void {
     timer = setTimeout(
-      () => void poll().finally(() => (sleepers.size > 0 ? pollAgain() : (timer = undefined))),
+      () => void poll().finally(() => (waiting.size > 0 ? schedulePoll() : (timer = undefined))),
       pollIntervalMs,
     );
   }
 
   /** Resolves at the next change, at the end of the feed, or when the signal of this watcher is aborted. */
-  async function change(watcher: object): Promise<void> {
+  async function nextChange(watcher: object): Promise<void> {
     await new Promise<void>((resolve) => {
-      sleepers.set(watcher, resolve);
+      waiting.set(watcher, resolve);
       if (timer === undefined) {
-        pollAgain();
+        schedulePoll();
       }
     });
-    sleepers.delete(watcher);
+    waiting.delete(watcher);
   }
 
   return {
     async *watch(signal) {
       const watcher = {};
       // One listener for the complete subscription: each listener added to a signal lives as long as the signal.
-      const wake = (): void => sleepers.get(watcher)?.();
-      signal.addEventListener("abort", wake);
+      const notify = (): void => waiting.get(watcher)?.();
+      signal.addEventListener("abort", notify);
       try {
         await poll();
-        let seen: HealthSnapshot | undefined;
+        let yielded: HealthSnapshot | undefined;
         while (!signal.aborted) {
-          if (latest !== seen && latest !== undefined) {
-            seen = latest;
+          if (latest !== yielded && latest !== undefined) {
+            yielded = latest;
             yield latest;
           } else if (isClosed) {
             return;
           } else {
-            await change(watcher);
+            await nextChange(watcher);
           }
         }
       } finally {
-        signal.removeEventListener("abort", wake);
+        signal.removeEventListener("abort", notify);
       }
     },
     async close() {
       isClosed = true;
       clearTimeout(timer);
-      if (sleepers.size > 0) {
+      if (waiting.size > 0) {
         await poll();
-        wakeAll();
+        notifyAll();
       }
     },
   };

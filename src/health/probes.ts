@@ -1,7 +1,7 @@
 /** Checks behind `/livez` and `/readyz`. Each has a name, so that an orchestrator can list or exclude it. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type ProbeReportSchema, ProbeStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { wrongValue } from "../rpc/parameters.js";
+import { invalidValue } from "../rpc/parameters.js";
 import type { HealthSnapshot } from "./snapshot.js";
 
 /** Check of a probe: returns undefined if it passes, otherwise the reason of the failure. */
@@ -22,18 +22,18 @@ export function runChecks(
   const names = Object.keys(checks);
   const unknown = request.exclude.find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    throw wrongValue("exclude", `one of ${names.join(", ")}`, unknown);
+    throw invalidValue("exclude", `one of ${names.join(", ")}`, unknown);
   }
-  const ran = names
+  const results = names
     .filter((name) => !request.exclude.includes(name))
     .map((name) => {
       const message = checks[name]!();
       return { name, status: message === undefined ? ProbeStatus.OK : ProbeStatus.FAILING, message };
     });
-  const failing = ran.filter((check) => check.status === ProbeStatus.FAILING);
+  const failing = results.filter((check) => check.status === ProbeStatus.FAILING);
   return {
     status: failing.length === 0 ? ProbeStatus.OK : ProbeStatus.FAILING,
-    checks: request.verbose ? ran : failing,
+    checks: request.verbose ? results : failing,
   };
 }
 

@@ -84,7 +84,7 @@ export interface SubsystemState {
   readonly extra: SubsystemExtra | undefined;
 }
 
-const untouched: SubsystemState = makeImmutable({
+const initialState: SubsystemState = makeImmutable({
   status: SubsystemStatus.PENDING,
   sinceMs: undefined,
   port: undefined,
@@ -115,7 +115,7 @@ export function createSubsystems(
   onTransition: (name: SubsystemName, state: SubsystemState) => void = () => undefined,
 ): Subsystems {
   let states = makeImmutable(
-    Object.fromEntries(subsystemNames.map((name) => [name, untouched])) as Record<SubsystemName, SubsystemState>,
+    Object.fromEntries(subsystemNames.map((name) => [name, initialState])) as Record<SubsystemName, SubsystemState>,
   );
 
   return {
@@ -124,22 +124,22 @@ export function createSubsystems(
     set(name, change) {
       const before = states[name];
       const { status = before.status, port, requestedPort, enabled, error, extra } = change;
-      const moved = status !== before.status;
+      const hasNewStatus = status !== before.status;
       const after: SubsystemState = makeImmutable({
         ...before,
         status,
-        sinceMs: moved ? BigInt(nowMs()) : before.sinceMs,
+        sinceMs: hasNewStatus ? BigInt(nowMs()) : before.sinceMs,
         port: port ?? before.port,
         requestedPort: requestedPort ?? before.requestedPort,
         enabled: enabled ?? before.enabled,
         lastError: error === undefined ? before.lastError : { atMs: BigInt(nowMs()), source: undefined, ...error },
-        extra: mergeExtra(moved ? undefined : before.extra, extra),
+        extra: mergeExtra(hasNewStatus ? undefined : before.extra, extra),
       });
       if (isSame(before, after)) {
         return;
       }
       states = makeImmutable({ ...states, [name]: after });
-      if (moved) {
+      if (hasNewStatus) {
         onTransition(name, after);
       }
     },

@@ -30,7 +30,7 @@ export interface EarlyInfoDeps {
 }
 
 /** Information that never changes in the life of a node. */
-export interface LastingInfo {
+export interface ImmutableInfo {
   readonly version: string;
   /** Public key: 0x and 64 lowercase hex digits. */
   readonly publicKey: string;
@@ -38,7 +38,7 @@ export interface LastingInfo {
   readonly genesis: () => string | undefined;
 }
 
-export interface InfoServiceDeps extends LastingInfo {
+export interface InfoServiceDeps extends ImmutableInfo {
   readonly versionName: string;
   /** Rpcs that the node has served since it bound its port. */
   readonly early: ReturnType<typeof createEarlyInfo>;
@@ -62,7 +62,7 @@ export function createEarlyInfo(deps: EarlyInfoDeps) {
 }
 
 /** Creates the rpcs whose information never changes. */
-export function createLastingInfo({ version, publicKey, genesis }: LastingInfo) {
+export function createImmutableInfo({ version, publicKey, genesis }: ImmutableInfo) {
   return {
     ...createVersionInfo({ version }),
     getPublicKey: () => ({ publicKey }),
@@ -77,7 +77,7 @@ export function createLastingInfo({ version, publicKey, genesis }: LastingInfo) 
 }
 
 /** Creates the rpcs that require no part of the node. */
-function createVersionInfo({ version }: Pick<LastingInfo, "version">) {
+function createVersionInfo({ version }: Pick<ImmutableInfo, "version">) {
   return {
     getGreeting: (_request, { caller }) => ({ message: "Hello, World!", yourIp: caller.address }),
     getVersion: () => ({ version }),
@@ -89,7 +89,7 @@ export function createInfoService(deps: InfoServiceDeps): Implementation<typeof 
   const cutPeers = createListCutter<MessageInitShape<typeof PeerSchema>>();
   return {
     ...deps.early,
-    ...createLastingInfo(deps),
+    ...createImmutableInfo(deps),
     getInfo: () => {
       const { items, nextOffset } = cutPeers(deps.peers());
       return {

@@ -12,7 +12,7 @@ import { GatehouseError } from "../../client/src/gatehouse-error.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
 import { isProvable } from "../../client/src/proof/reads.js";
 import { provedReasons } from "../../client/src/proof/session.js";
-import { catalogue, RpcError, type Reason } from "../rpc/errors.js";
+import { errorCatalog, RpcError, type Reason } from "../rpc/errors.js";
 import type { ServedMethod, ServedService } from "../rpc/service.js";
 import type { TrustStore } from "./trust-store.js";
 import { isFromNode } from "./upstream.js";
@@ -96,7 +96,7 @@ function toFailure(error: unknown): unknown {
   if (isFromNode(error) && provedReasons.has(reason)) {
     return new RpcError("NOT_IMPLEMENTED", `A node responded without a proof: ${message}`);
   }
-  return reason in catalogue
+  return reason in errorCatalog
     ? new RpcError(reason as Reason, message)
     : new RpcError("STATE_NOT_READY", `A node responded: ${message}`, retryAfterS);
 }

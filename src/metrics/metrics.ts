@@ -30,11 +30,11 @@ export interface RequestCounter {
   counts(): Promise<RequestCounts>;
 }
 
-/** Source that rows can read in addition to their own: the state of the reads. */
-export interface Reading {
-  readonly reading: {
-    /** Returns the number of reads that failed or timed out. */
-    unread(): number;
+/** Source that is available to every row: the errors of the scrapes so far. */
+export interface ScrapeErrors {
+  readonly scrapeErrors: {
+    /** Returns the number of values that could not be read or timed out. */
+    count(): number;
   };
 }
 
@@ -45,27 +45,27 @@ const readWithinMs = 1_000;
  * Creates the metrics. Each scrape fetches the sources again. A value that cannot be read stays as it was, and is
  * omitted if it was never read; the other values are returned regardless.
  *
- * @param onUnread Called with the reason if a value could not be read.
- * @param countedElsewhere Returns the request counts of the node's other processes.
+ * @param onReadError Called with the reason if a value could not be read.
+ * @param otherCounts Returns the request counts of the node's other processes.
  */
 export function createMetrics<Sources>(
-  table: readonly Metric<Sources & Reading>[],
+  table: readonly Metric<Sources & ScrapeErrors>[],
   collectSources: () => Promise<Sources>,
-  onUnread: (name: string, error: unknown) => void,
-  countedElsewhere: () => Promise<readonly RequestCounts[]> = () => Promise.resolve([]),
+  onReadError: (name: string, error: unknown) => void,
+  otherCounts: () => Promise<readonly RequestCounts[]> = () => Promise.resolve([]),
 ): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const readers: ((sources: Sources & Reading) => Promise<void>)[] = [];
-  let unread = 0;
+  const readers: ((sources: Sources & ScrapeErrors) => Promise<void>)[] = [];
+  let errorCount = 0;
   const requests = createRequestCounter(table);
   for (const row of table) {
     if (!("perRequest" in row)) {
-      const read = inTime(registerRead(row, registry));
+      const read = withTimeout(registerRead(row, registry));
       readers.push((sources) =>
         read(sources).catch((error: unknown) => {
-          unread++;
-          onUnread(row.name, error);
+          errorCount++;
+          onReadError(row.name, error);
         }),
       );
     }
@@ -75,9 +75,9 @@ export function createMetrics<Sources>(
     contentType: registry.contentType,
     count: (request) => requests.count(request),
     async text() {
-      const sources = { ...(await collectSources()), reading: { unread: () => unread } };
+      const sources = { ...(await collectSources()), scrapeErrors: { count: () => errorCount } };
       await Promise.all(readers.map((read) => read(sources)));
-      const counts = [await requests.counts(), ...(await countedElsewhere())];
+      const counts = [await requests.counts(), ...(await otherCounts())];
       // `aggregate` declares mutable lists.
       const counted = AggregatorRegistry.aggregate(counts as MetricObjectWithValues<MetricValue<string>>[][]);
       return `${await counted.metrics()}\n${await registry.metrics()}`;
@@ -100,16 +100,16 @@ export function createRequestCounter(table: readonly Metric<never>[]): RequestCo
 }
 
 /** Limits the wait for a read to `readWithinMs`. A read that is still in progress is shared, not started again. */
-function inTime<Sources>(read: (sources: Sources) => Promise<void>): (sources: Sources) => Promise<void> {
-  let underWay: Promise<void> | undefined;
+function withTimeout<Sources>(read: (sources: Sources) => Promise<void>): (sources: Sources) => Promise<void> {
+  let inFlight: Promise<void> | undefined;
   return async (sources) => {
-    underWay ??= read(sources).finally(() => (underWay = undefined));
+    inFlight ??= read(sources).finally(() => (inFlight = undefined));
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no response within ${readWithinMs} ms`)), readWithinMs);
     });
     try {
-      await Promise.race([underWay, timeout]);
+      await Promise.race([inFlight, timeout]);
     } finally {
       clearTimeout(timer);
     }
@@ -118,16 +118,16 @@ function inTime<Sources>(read: (sources: Sources) => Promise<void>): (sources: S
 
 function registerPerRequest(row: RequestMetric, registry: Registry): (request: MeasuredRequest) => void {
   const { name, help, labels: labelNames, buckets = [], perRequest } = row;
-  const common = { name, help, labelNames, registers: [registry] };
+  const options = { name, help, labelNames, registers: [registry] };
   const labelsOf = ({ protocol, rpc = "none", code }: MeasuredRequest): Record<string, string> => {
     const all = { protocol, rpc, code };
     return Object.fromEntries(labelNames.map((label) => [label, all[label]]));
   };
   if (row.type === "histogram") {
-    const histogram = new Histogram({ ...common, buckets: [...buckets] });
+    const histogram = new Histogram({ ...options, buckets: [...buckets] });
     return (request) => record(request, (labels, value) => histogram.observe(labels, value));
   }
-  const counter = new Counter(common);
+  const counter = new Counter(options);
   return (request) => record(request, (labels, value) => counter.inc(labels, value));
 
   function record(request: MeasuredRequest, add: (labels: Record<string, string>, value: number) => void): void {
@@ -140,18 +140,19 @@ function registerPerRequest(row: RequestMetric, registry: Registry): (request: M
 
 function registerRead<Sources>(row: ReadMetric<Sources>, registry: Registry): (sources: Sources) => Promise<void> {
   const { name, help, labels, value } = row;
-  const common = { name, help, labelNames: labels, registers: [registry] };
+  const options = { name, help, labelNames: labels, registers: [registry] };
   if (row.type === "gauge") {
-    const gauge = new Gauge(common);
+    const gauge = new Gauge(options);
     removeInitialValue(gauge, labels);
-    return async (sources) => visit(await value(sources), labels, {}, (own, number) => gauge.set(own, number));
+    return async (sources) =>
+      visit(await value(sources), labels, {}, (labelValues, number) => gauge.set(labelValues, number));
   }
-  const counter = new Counter(common);
+  const counter = new Counter(options);
   removeInitialValue(counter, labels);
   return async (sources) => {
     const values = await value(sources);
     counter.reset();
-    visit(values, labels, {}, (own, number) => counter.inc(own, number));
+    visit(values, labels, {}, (labelValues, number) => counter.inc(labelValues, number));
   };
 }
 
@@ -166,14 +167,14 @@ function removeInitialValue(metric: Gauge | Counter, labels: readonly string[]):
 function visit(
   values: Values,
   [label, ...others]: readonly string[],
-  own: Readonly<Record<string, string>>,
+  labelValues: Readonly<Record<string, string>>,
   record: (labels: Readonly<Record<string, string>>, value: number) => void,
 ): void {
   if (typeof values === "number") {
-    record(own, values);
+    record(labelValues, values);
     return;
   }
   for (const [labelValue, inner] of Object.entries(values)) {
-    visit(inner, others, { ...own, [label!]: labelValue }, record);
+    visit(inner, others, { ...labelValues, [label!]: labelValue }, record);
   }
 }

@@ -5,7 +5,7 @@
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type HealthSnapshotSchema, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import type { Reading } from "./metrics.js";
+import type { ScrapeErrors } from "./metrics.js";
 import { type Metric, readRow } from "./row.js";
 
 /** Sources of the values: the health snapshot of the API, and the parts of the node that the rows use. */
@@ -64,11 +64,11 @@ interface Root {
   readonly leafCount: number;
 }
 
-const gauge = readRow<Sources & Reading>("gauge");
-const counter = readRow<Sources & Reading>("counter");
+const gauge = readRow<Sources & ScrapeErrors>("gauge");
+const counter = readRow<Sources & ScrapeErrors>("counter");
 
 /** Rows of the node, in page order. */
-export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
+export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
   {
     name: "gatehouse_requests_total",
     help: "Requests by protocol, rpc and outcome: OK, the reason of the error, or CANCELLED if the caller left before the response.",
@@ -97,7 +97,7 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
     [health.version ?? ""]: { [health.versionName ?? ""]: 1 },
   })),
   gauge("gatehouse_health_status", "1 for the current status of /health, 0 for the others.", ["status"], ({ health }) =>
-    oneOf(HealthStatus, health.status),
+    oneHot(HealthStatus, health.status),
   ),
   gauge("gatehouse_accepting", "1 while the node is synced and not catching up.", [], ({ health }) =>
     Number(health.accepting),
@@ -140,22 +140,22 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
     "gatehouse_subsystem_status",
     "1 for the current status of the subsystem, 0 for the others.",
     ["subsystem", "status"],
-    ({ health }) => each(health.subsystems, ({ status }) => oneOf(SubsystemStatus, status)),
+    ({ health }) => mapValues(health.subsystems, ({ status }) => oneHot(SubsystemStatus, status)),
   ),
   gauge("gatehouse_subsystem_since_seconds", "Time of the subsystem's last transition.", ["subsystem"], ({ health }) =>
-    each(health.subsystems, ({ sinceMs }) => seconds(sinceMs)),
+    mapValues(health.subsystems, ({ sinceMs }) => seconds(sinceMs)),
   ),
   gauge("gatehouse_subsystem_enabled", "1 if the subsystem is enabled.", ["subsystem"], ({ health }) =>
-    each(health.subsystems, ({ enabled }) => Number(enabled)),
+    mapValues(health.subsystems, ({ enabled }) => Number(enabled)),
   ),
   gauge("gatehouse_subsystem_last_error_seconds", "Time of the subsystem's last error.", ["subsystem"], ({ health }) =>
-    each(health.subsystems, ({ lastError }) => timeOf(lastError)),
+    mapValues(health.subsystems, ({ lastError }) => timeOf(lastError)),
   ),
   gauge("gatehouse_port", "Ports by subsystem: requested and actual.", ["subsystem", "kind"], ({ health }) =>
-    each(health.ports, ({ requested = 0, actual = 0 }) => ({ requested, actual })),
+    mapValues(health.ports, ({ requested = 0, actual = 0 }) => ({ requested, actual })),
   ),
   gauge("gatehouse_port_drifted", "1 if the bound port differs from the requested one.", ["subsystem"], ({ health }) =>
-    each(health.ports, ({ drifted = false }) => Number(drifted)),
+    mapValues(health.ports, ({ drifted = false }) => Number(drifted)),
   ),
   gauge(
     "gatehouse_certificate_not_after_timestamp_seconds",
@@ -274,13 +274,13 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
     ({ workers }) => workers?.state().restarts ?? 0,
   ),
   gauge("gatehouse_worker_resident_memory_bytes", "Resident memory of a worker.", ["worker"], ({ workers }) =>
-    each(workers?.state().vitals, ({ residentBytes }) => residentBytes),
+    mapValues(workers?.state().vitals, ({ residentBytes }) => residentBytes),
   ),
   gauge(
     "gatehouse_worker_cpu_seconds",
     "CPU time of a worker since its start; 0 again after a replacement.",
     ["worker"],
-    ({ workers }) => each(workers?.state().vitals, ({ cpuSeconds }) => cpuSeconds),
+    ({ workers }) => mapValues(workers?.state().vitals, ({ cpuSeconds }) => cpuSeconds),
   ),
   counter(
     "gatehouse_log_lines_lost_total",
@@ -292,12 +292,12 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
     "gatehouse_metrics_unread_total",
     "Metric values that could not be read within 1 s; the previous value stays.",
     [],
-    ({ reading }) => reading.unread(),
+    ({ scrapeErrors }) => scrapeErrors.count(),
   ),
 ];
 
-/** Returns 1 for the current value of an API enumeration and 0 for each other value. */
-function oneOf(values: Readonly<Record<number, string>>, current = 0): Record<string, number> {
+/** Returns one-hot values: 1 for the current value of an API enumeration and 0 for each other value. */
+function oneHot(values: Readonly<Record<number, string>>, current = 0): Record<string, number> {
   return Object.fromEntries(
     Object.entries(values)
       .filter(([number]) => Number(number) > 0)
@@ -305,7 +305,8 @@ function oneOf(values: Readonly<Record<number, string>>, current = 0): Record<st
   );
 }
 
-function each<T, V>(record: Readonly<Record<string, T>> = {}, read: (value: T) => V): Record<string, V> {
+/** Maps the values of a record; an empty record if there is none. */
+function mapValues<T, V>(record: Readonly<Record<string, T>> = {}, read: (value: T) => V): Record<string, V> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, read(value)]));
 }
 

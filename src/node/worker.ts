@@ -17,7 +17,7 @@ import type { ChainStore } from "../chain/blocks/store.js";
 import type { Edge } from "../edge/edge.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
 import type { Logging } from "../base/logging/log.js";
-import { createLastingInfo } from "../info/service.js";
+import { createImmutableInfo } from "../info/service.js";
 import { nodeMetrics } from "../metrics/table.js";
 import type { Traces } from "../metrics/traces.js";
 import type { ListenAddress } from "../rpc/port/listen.js";
@@ -262,7 +262,7 @@ function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServic
   return {
     info: {
       ...(early.info as Implementation<typeof InfoService>),
-      ...createLastingInfo({ version, publicKey: booted.publicKey, genesis: () => genesis?.text }),
+      ...createImmutableInfo({ version, publicKey: booted.publicKey, genesis: () => genesis?.text }),
     },
     chain: {
       ...chainServices.anyCaller,

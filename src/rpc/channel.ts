@@ -54,7 +54,7 @@ export interface Channel {
  * Opens a channel.
  *
  * @param untilMs deadline for the attempt, in milliseconds since the epoch.
- * @throws CallError if no node responds there, or one without a key.
+ * @throws CallError if no node responds, or if the node proves no key over TLS.
  */
 export type OpenChannel = (target: ChannelTarget, untilMs: number) => Promise<Channel>;
 

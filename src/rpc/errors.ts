@@ -18,7 +18,7 @@ export type Reason = Exclude<keyof typeof ReasonValue, "UNSPECIFIED">;
 export type Outcome = Reason | "OK" | "CANCELLED";
 
 /** Every reason of the contract, in its order, with its status codes and other options. */
-export const catalogue = Object.fromEntries(
+export const errorCatalog = Object.fromEntries(
   ReasonSchema.values
     .filter(({ number }) => number !== 0)
     .map((value) => [value.localName, getOption(value, kindOption)]),
@@ -35,7 +35,7 @@ export class RpcError extends Error {
     readonly retryAfterS?: number,
     /** Headers that HTTP responses add besides Retry-After: a flat list of names and values. */
     readonly headers: readonly string[] = [],
-    readonly kind: FailureKind = catalogue[reason],
+    readonly kind: FailureKind = errorCatalog[reason],
   ) {
     super(message);
   }

@@ -29,11 +29,12 @@ export function readPageToken(list: string, forms: readonly RegExp[], token: str
   if (token === undefined || token === "") {
     return undefined;
   }
-  const [of, ...values] =
+  const [tokenList, ...values] =
     token.length > maxTokenLength ? [] : Buffer.from(token, "base64url").toString("latin1").split(".");
-  const isRight = of === list && values.length === forms.length && values.every((value, i) => forms[i]!.test(value));
-  if (!isRight || createPageToken(list, ...values) !== token) {
-    throw wrongPageToken();
+  const isValid =
+    tokenList === list && values.length === forms.length && values.every((value, i) => forms[i]!.test(value));
+  if (!isValid || createPageToken(list, ...values) !== token) {
+    throw invalidPageToken();
   }
   return values;
 }
@@ -44,7 +45,7 @@ export const pageNumber = /^(0|[1-9][0-9]{0,14})$/;
 /** Pattern of a list position in a token: at most 9 digits. */
 export const pagePosition = /^(0|[1-9][0-9]{0,8})$/;
 
-export function wrongPageToken(): RpcError {
+export function invalidPageToken(): RpcError {
   return new RpcError(
     "INVALID_REQUEST",
     "The page token must be the one that the previous page returned; omit it for the first page.",
@@ -55,8 +56,8 @@ export function wrongPageToken(): RpcError {
  * Creates the error for an invalid value. The message has the field's name as the caller writes it, the expected
  * values, and the value, shortened.
  */
-export function wrongValue(name: string, expected: string, value: unknown): RpcError {
-  return new RpcError("INVALID_REQUEST", `${name} must be ${expected}, not ${show(value)}.`);
+export function invalidValue(name: string, expected: string, value: unknown): RpcError {
+  return new RpcError("INVALID_REQUEST", `${name} must be ${expected}, not ${formatScalar(value)}.`);
 }
 
 /** Creates the error for a value that is repeated but must occur only once. */
@@ -65,7 +66,7 @@ export function repeatedParameter(name: string): RpcError {
 }
 
 /** Formats a scalar as the text that it has in a query, so that the message is the same in every protocol. */
-function show(value: unknown): string {
+function formatScalar(value: unknown): string {
   if (typeof value === "object" && value !== null) {
     return Array.isArray(value) ? "a list" : "an object";
   }

@@ -82,8 +82,8 @@ export function createSearchService(find: Finders): Implementation<typeof Search
       find.programsNamed(name, true, identity, maxPrograms),
       find.programsNamed(name, false, identity, maxPrograms),
     ]);
-    const known = new Set(named.map(({ storageAddress }) => storageAddress));
-    return [...named, ...others.filter(({ storageAddress }) => !known.has(storageAddress))];
+    const listed = new Set(named.map(({ storageAddress }) => storageAddress));
+    return [...named, ...others.filter(({ storageAddress }) => !listed.has(storageAddress))];
   }
 
   return {

@@ -1,7 +1,7 @@
 /** Snapshot service for nodes that run a snapshot sync. */
 import type { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { createSerialQueue } from "../base/async/serial-queue.js";
-import { wrongValue } from "../rpc/parameters.js";
+import { invalidValue } from "../rpc/parameters.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Caller, Implementation } from "../rpc/service.js";
 import type { SnapshotStore } from "./store.js";
@@ -71,7 +71,7 @@ export function createSnapshotService(deps: SnapshotServiceDeps): Implementation
 
 function checkCount(count: number, limit: number): void {
   if (count > limit) {
-    throw wrongValue("count", `a whole number from 0 to ${limit}`, count);
+    throw invalidValue("count", `a whole number from 0 to ${limit}`, count);
   }
 }
 

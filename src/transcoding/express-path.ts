@@ -40,7 +40,7 @@ export function toExpressPath(template: string, mayEndEmpty: boolean): ExpressPa
       .map((segment, i): Piece =>
         toPiece(segment, () => (name === undefined ? `_${unnamed++}` : i === 0 ? name : `${name}_${i}`)),
       );
-    path += pieces.map(show).join("/");
+    path += pieces.map(formatPiece).join("/");
     if (name !== undefined) {
       fields.push(pieces);
     }
@@ -64,7 +64,7 @@ export function toExpressPath(template: string, mayEndEmpty: boolean): ExpressPa
 }
 
 /** Formats a piece in Express syntax. Parameter names other than letters, digits and underscores are quoted. */
-function show(piece: Piece): string {
+function formatPiece(piece: Piece): string {
   if ("text" in piece) {
     return piece.text;
   }

@@ -54,7 +54,7 @@ export function transcode({ routes, contextValues, interceptors = [], onError }:
     ...deps,
     nextRequestId: createRequestIds(),
     // The application decides on CORS and cache headers.
-    headersOf: (exchange, headers) => [...pick(headers, aboutTheBody), ...ownHeaders(exchange)],
+    headersOf: (exchange, headers) => [...pick(headers, keptHeaderNames), ...ownHeaders(exchange)],
   });
   const endpoints = compileEndpoints(deps, (exchange, failure, headers) => {
     ownHeaders(exchange).push(...failure.headers);
@@ -65,18 +65,18 @@ export function transcode({ routes, contextValues, interceptors = [], onError }:
     onError(failure instanceof ConnectRpcError ? failure.error : toConnectError(failure), request, response, next);
     return undefined;
   });
-  const enter: ExchangeOf = (request, response, next) => {
-    const exchange = mount.enter(request, response);
+  const acceptRequest: ExchangeOf = (request, response, next) => {
+    const exchange = mount.accept(request, response);
     if (exchange !== undefined) {
       handled.set(exchange, { request, response, next });
     }
     return exchange;
   };
-  return createTranscodingRouter(endpoints, enter, { mayEndEmpty: false });
+  return createTranscodingRouter(endpoints, acceptRequest, { mayEndEmpty: false });
 }
 
 /** Headers that describe the body, the connection or the retry delay. */
-const aboutTheBody = /^(content-|transfer-|retry-after$|x-accel-buffering$|connection$)/i;
+const keptHeaderNames = /^(content-|transfer-|retry-after$|x-accel-buffering$|connection$)/i;
 
 function pick(headers: readonly string[], names: RegExp): string[] {
   return headers.flatMap((name, i) => (i % 2 === 0 && names.test(name) ? [name, headers[i + 1]!] : []));

@@ -25,12 +25,12 @@ export function createTranscodingRouter(
   { mayEndEmpty }: Matching,
 ): Router {
   const router = Router({ caseSensitive: true });
-  const found = endpoints
+  const sortedByRank = endpoints
     .map((endpoint) => ({ endpoint, ...toExpressPath(endpoint.route.template, mayEndEmpty) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0));
   const owners = new Map<string, Endpoint>();
   const routes = new Map<string, IRoute>();
-  for (const { endpoint, path, valuesOf } of found) {
+  for (const { endpoint, path, valuesOf } of sortedByRank) {
     const { method } = endpoint.route;
     const other = owners.get(`${method} ${path}`);
     if (other !== undefined) {

@@ -47,7 +47,7 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
       .run(contextValuesOf(exchange), () =>
         transport.unary(desc as never, call.signal, undefined, requestHeaders(exchange), request as never),
       )
-      .catch(rethrow);
+      .catch(throwRpcError);
     recordHeaders(exchange, response);
     return response.message as object;
   }
@@ -64,7 +64,7 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
       recordHeaders(exchange, response);
       yield* response.message as AsyncIterable<object>;
     } catch (error) {
-      rethrow(error);
+      throwRpcError(error);
     }
   }
 
@@ -113,6 +113,6 @@ function requestHeaders(exchange: Exchange): Headers {
   return headers;
 }
 
-function rethrow(error: unknown): never {
+function throwRpcError(error: unknown): never {
   throw new ConnectRpcError(ConnectError.from(error));
 }

@@ -38,13 +38,13 @@ export interface Forward {
 /**
  * Implements a service by forwarding its rpcs to the node.
  *
- * @param isEverybodys true if the responses depend on the request alone and contain no fields of type bytes. Equal
- *   concurrent requests then share one response.
+ * @param isSameForAllCallers true if the responses depend on the request alone and contain no fields of type bytes.
+ *   Equal concurrent requests then share one response.
  */
 export function forwardService<S extends DescService>(
   desc: S,
   forward: Forward,
-  isEverybodys = false,
+  isSameForAllCallers = false,
 ): Implementation<S> {
   const functions = desc.methods.map((method) => {
     const toForwarded = (request: Message, { caller }: Call): ForwardedCall => ({
@@ -53,14 +53,14 @@ export function forwardService<S extends DescService>(
       request: toBinary(method.input, request),
       caller,
     });
-    const ofOne = async (request: Message, call: Call): Promise<Message> =>
+    const callAlone = async (request: Message, call: Call): Promise<Message> =>
       fromBinary(method.output, await forward.unary(toForwarded(request, call), call.signal));
-    const ofMany = shareResponses(async (forwarded) =>
+    const callShared = shareResponses(async (forwarded) =>
       makeImmutable(fromBinary(method.output, await forward.unary(forwarded, neverAborted))),
     );
-    const unary = isEverybodys
-      ? (request: Message, call: Call): Promise<Message> => ofMany(toForwarded(request, call))
-      : ofOne;
+    const unary = isSameForAllCallers
+      ? (request: Message, call: Call): Promise<Message> => callShared(toForwarded(request, call))
+      : callAlone;
     async function* stream(request: Message, call: Call): AsyncGenerator<Message> {
       for await (const item of forward.stream(toForwarded(request, call), call.signal)) {
         yield fromBinary(method.output, item);
@@ -90,12 +90,12 @@ function shareResponses<T>(request: (call: ForwardedCall) => Promise<T>): (call:
     const now = request(call);
     const entry = { now, next: undefined };
     inFlight.set(key, entry);
-    const forget = (): void => {
+    const removeEntry = (): void => {
       if (inFlight.get(key) === entry) {
         inFlight.delete(key);
       }
     };
-    now.then(forget, forget);
+    now.then(removeEntry, removeEntry);
     return now;
   }
 

@@ -48,7 +48,7 @@ export interface IpcChannel<Their extends IpcHandlers> {
 
 type Message =
   | { readonly kind: "call" | "stream"; readonly id: number; readonly name: string; readonly payload: unknown }
-  | { readonly kind: "next" | "leave"; readonly id: number }
+  | { readonly kind: "next" | "cancel"; readonly id: number }
   | { readonly kind: "notify"; readonly name: string; readonly payload: unknown }
   | { readonly kind: "response"; readonly id: number; readonly value: unknown; readonly isLast?: true }
   | { readonly kind: "failure"; readonly id: number; readonly failure: SentFailure };
@@ -64,16 +64,16 @@ interface Waiting {
 /**
  * Opens one end of a channel.
  *
- * @param own handlers for the other side.
+ * @param handlers handlers for the other side.
  * @param onInternalError called with errors whose details the other side does not receive.
  */
 export function openIpcChannel<Their extends IpcHandlers>(
   end: IpcEnd,
-  own: IpcHandlers,
+  handlers: IpcHandlers,
   onInternalError: (error: unknown) => void,
 ): IpcChannel<Their> {
   const waiting = new Map<number, Waiting>();
-  const responder = createResponder(end, own, onInternalError);
+  const responder = createResponder(end, handlers, onInternalError);
   let lastId = 0;
   let isClosed = false;
 
@@ -95,19 +95,19 @@ export function openIpcChannel<Their extends IpcHandlers>(
       if (message.kind === "response") {
         caller?.resolve(message);
       } else {
-        caller?.reject(receive(message.failure));
+        caller?.reject(fromSentFailure(message.failure));
       }
     } else {
       responder.handle(message);
     }
   });
 
-  const leave = (id: number): void => end.send({ kind: "leave", id } satisfies Message);
+  const cancel = (id: number): void => end.send({ kind: "cancel", id } satisfies Message);
 
   return {
     async call(name, payload, signal) {
       const id = ++lastId;
-      const onAbort = (): void => leave(id);
+      const onAbort = (): void => cancel(id);
       signal?.addEventListener("abort", onAbort, { once: true });
       try {
         return (await request(id, { kind: "call", id, name, payload })).value as never;
@@ -117,7 +117,7 @@ export function openIpcChannel<Their extends IpcHandlers>(
     },
     async *stream(name, payload, signal) {
       const id = ++lastId;
-      const onAbort = (): void => leave(id);
+      const onAbort = (): void => cancel(id);
       signal.addEventListener("abort", onAbort, { once: true });
       let isOver = false;
       try {
@@ -137,14 +137,14 @@ export function openIpcChannel<Their extends IpcHandlers>(
       } finally {
         signal.removeEventListener("abort", onAbort);
         if (!isOver) {
-          leave(id);
+          cancel(id);
         }
       }
     },
     notify: (name, payload) => end.send({ kind: "notify", name, payload } satisfies Message),
     close() {
       isClosed = true;
-      responder.leaveAll();
+      responder.cancelAll();
       for (const { reject } of waiting.values()) {
         reject(new Error("The other process is gone."));
       }
@@ -160,7 +160,7 @@ interface RunningCall {
   readonly items?: AsyncIterator<unknown>;
 }
 
-function createResponder(end: IpcEnd, own: IpcHandlers, onInternalError: (error: unknown) => void) {
+function createResponder(end: IpcEnd, handlers: IpcHandlers, onInternalError: (error: unknown) => void) {
   const running = new Map<number, RunningCall>();
 
   const respond = (id: number, value: unknown, isLast?: true): void =>
@@ -179,7 +179,7 @@ function createResponder(end: IpcEnd, own: IpcHandlers, onInternalError: (error:
     const controller = new AbortController();
     running.set(id, { controller });
     try {
-      respond(id, await own.calls[name]!(payload as never, controller.signal));
+      respond(id, await handlers.calls[name]!(payload as never, controller.signal));
     } catch (error) {
       fail(id, error);
     } finally {
@@ -202,26 +202,26 @@ function createResponder(end: IpcEnd, own: IpcHandlers, onInternalError: (error:
     }
   }
 
-  function leave(id: number): void {
-    const found = running.get(id);
+  function cancel(id: number): void {
+    const call = running.get(id);
     running.delete(id);
-    found?.controller.abort();
+    call?.controller.abort();
     // `return` of a generator waits for a pending `next`, which ends by the signal.
-    found?.items?.return?.().catch(() => undefined);
+    call?.items?.return?.().catch(() => undefined);
   }
 
   return {
     handle(message: Exclude<Message, { kind: "response" | "failure" }>): void {
       if (message.kind === "notify") {
-        own.notifications[message.name]!(message.payload as never);
+        handlers.notifications[message.name]!(message.payload as never);
       } else if (message.kind === "call") {
         void handleCall(message.id, message.name, message.payload);
-      } else if (message.kind === "leave") {
-        leave(message.id);
+      } else if (message.kind === "cancel") {
+        cancel(message.id);
       } else {
         if (message.kind === "stream") {
           const controller = new AbortController();
-          const items = own.streams[message.name]!(message.payload as never, controller.signal);
+          const items = handlers.streams[message.name]!(message.payload as never, controller.signal);
           running.set(message.id, { controller, items: items[Symbol.asyncIterator]() });
         }
         if (running.has(message.id)) {
@@ -229,10 +229,10 @@ function createResponder(end: IpcEnd, own: IpcHandlers, onInternalError: (error:
         }
       }
     },
-    leaveAll: () => [...running.keys()].forEach(leave),
+    cancelAll: () => [...running.keys()].forEach(cancel),
   };
 }
 
-function receive({ reason, message, retryAfterS, headers }: SentFailure): RpcError {
+function fromSentFailure({ reason, message, retryAfterS, headers }: SentFailure): RpcError {
   return new RpcError(reason, message, retryAfterS, headers);
 }

@@ -109,17 +109,17 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
   const pauses = new Map<number, number>();
   let hasBooted = false;
   let restarts = 0;
-  let isEnding = false;
+  let isStopping = false;
   let address: ListenAddress | undefined;
   const timer = setInterval(killStalled, pollIntervalMs).unref();
 
   const state = (): PoolState => ({ running: running.size, configured: count, restarts });
 
   function killStalled(): void {
-    for (const one of running.values()) {
-      if (++one.missedPolls > maxMissedPolls) {
-        log.error({ subsystem: "rpc", worker: one.name }, `Worker ${one.name} does not respond and is killed`);
-        one.cluster.process.kill("SIGKILL");
+    for (const worker of running.values()) {
+      if (++worker.missedPolls > maxMissedPolls) {
+        log.error({ subsystem: "rpc", worker: worker.name }, `Worker ${worker.name} does not respond and is killed`);
+        worker.cluster.process.kill("SIGKILL");
       }
     }
   }
@@ -129,9 +129,9 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
    *
    * @throws StartError if the call fails or the process ends.
    */
-  async function prepare(one: Process<Their>, call: () => Promise<unknown>): Promise<void> {
-    const outcome = await Promise.race([call().then(() => undefined), one.exited]).catch((error: unknown) => {
-      one.cluster.process.kill("SIGKILL");
+  async function prepare(worker: Process<Their>, call: () => Promise<unknown>): Promise<void> {
+    const outcome = await Promise.race([call().then(() => undefined), worker.exited]).catch((error: unknown) => {
+      worker.cluster.process.kill("SIGKILL");
       return errorMessage(error);
     });
     if (outcome !== undefined) {
@@ -139,56 +139,56 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
     }
   }
 
-  const serve = (one: Process<Their>): Promise<void> =>
-    prepare(one, () => one.channel.call("serve", deps.booted() as never));
+  const serve = (worker: Process<Their>): Promise<void> =>
+    prepare(worker, () => worker.channel.call("serve", deps.booted() as never));
 
   /** Starts a process, and resolves when it serves. */
   async function startProcess(name: number): Promise<Process<Their>> {
-    const one = fork(name, deps);
-    const startsFrom = performance.now();
-    starting.add(one);
+    const worker = fork(name, deps);
+    const startedAtMs = performance.now();
+    starting.add(worker);
     try {
-      await prepare(one, async () => {
-        await one.up;
-        await one.channel.call("start", { start: deps.start(), address: address! } as never);
+      await prepare(worker, async () => {
+        await worker.up;
+        await worker.channel.call("start", { start: deps.start(), address: address! } as never);
       });
       if (hasBooted) {
-        await serve(one);
+        await serve(worker);
       }
     } finally {
-      starting.delete(one);
+      starting.delete(worker);
     }
-    running.set(name, one);
-    deps.onJoin(one);
+    running.set(name, worker);
+    deps.onJoin(worker);
     deps.onState(state());
-    void one.exited.then((why) => onEnd(one, why, performance.now() - startsFrom));
-    return one;
+    void worker.exited.then((reason) => onExit(worker, reason, performance.now() - startedAtMs));
+    return worker;
   }
 
-  function onEnd(one: Process<Their>, why: string, livedMs: number): void {
-    running.delete(one.name);
-    one.channel.close();
-    deps.onLeave(one);
-    if (!isEnding) {
-      const problem = `Worker ${one.name} ended (${why}) and is replaced.`;
-      log.error({ subsystem: "rpc", worker: one.name }, problem);
+  function onExit(worker: Process<Their>, reason: string, lifetimeMs: number): void {
+    running.delete(worker.name);
+    worker.channel.close();
+    deps.onLeave(worker);
+    if (!isStopping) {
+      const problem = `Worker ${worker.name} ended (${reason}) and is replaced.`;
+      log.error({ subsystem: "rpc", worker: worker.name }, problem);
       restarts++;
       deps.onState(state(), problem);
-      void replace(one.name, livedMs);
+      void replace(worker.name, lifetimeMs);
     }
   }
 
   /** Replaces a worker that lived so long; 0 if it did not start. */
-  async function replace(name: number, livedMs: number): Promise<void> {
+  async function replace(name: number, lifetimeMs: number): Promise<void> {
     const doubled = Math.min(pausesMs.longest, Math.max(pausesMs.first, 2 * (pauses.get(name) ?? 0)));
-    const pauseMs = livedMs < minLifetimeMs ? doubled : 0;
+    const pauseMs = lifetimeMs < minLifetimeMs ? doubled : 0;
     pauses.set(name, pauseMs);
     await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
-    if (isEnding) {
+    if (isStopping) {
       return;
     }
     await startProcess(name).catch(async (error: unknown) => {
-      if (!isEnding) {
+      if (!isStopping) {
         log.error({ subsystem: "rpc", worker: name }, `Worker ${name} could not be replaced: ${errorMessage(error)}`);
         await replace(name, 0);
       }
@@ -205,10 +205,10 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
       const port = await findPort(requested);
       address = "path" in requested ? requested : { ...requested, port, reusePort: process.platform === "linux" };
       const started = await Promise.allSettled(Array.from({ length: count }, (_, i) => startProcess(i + 1)));
-      const failed = started.find((one) => one.status === "rejected");
+      const failed = started.find((worker) => worker.status === "rejected");
       if (failed !== undefined) {
-        isEnding = true;
-        running.forEach((one) => one.cluster.process.kill("SIGKILL"));
+        isStopping = true;
+        running.forEach((worker) => worker.cluster.process.kill("SIGKILL"));
         throw failed.reason;
       }
       return port;
@@ -218,19 +218,19 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
       await Promise.all([...running.values()].map(serve));
     },
     async drain(graceMs) {
-      isEnding = true;
+      isStopping = true;
       clearInterval(timer);
-      starting.forEach((one) => one.cluster.process.kill("SIGKILL"));
-      await Promise.all([...running.values()].map((one) => end(one, graceMs)));
+      starting.forEach((worker) => worker.cluster.process.kill("SIGKILL"));
+      await Promise.all([...running.values()].map((worker) => end(worker, graceMs)));
     },
   };
 }
 
 /** Stops a process, and kills it if it does not exit in time. */
-async function end<Start, Booted>(one: Process<WorkerHandlers<Start, Booted>>, graceMs: number): Promise<void> {
-  const killTimer = setTimeout(() => one.cluster.process.kill("SIGKILL"), graceMs + endWithinMs);
-  one.channel.call("drain", graceMs).catch(() => undefined);
-  await one.exited;
+async function end<Start, Booted>(worker: Process<WorkerHandlers<Start, Booted>>, graceMs: number): Promise<void> {
+  const killTimer = setTimeout(() => worker.cluster.process.kill("SIGKILL"), graceMs + endWithinMs);
+  worker.channel.call("drain", graceMs).catch(() => undefined);
+  await worker.exited;
   clearTimeout(killTimer);
 }
 
@@ -258,20 +258,20 @@ function fork<Start, Booted, Their extends WorkerHandlers<Start, Booted>>(
     },
     onMessage: (listener) =>
       void forked.on("message", (message: unknown) => {
-        one.missedPolls = 0;
+        worker.missedPolls = 0;
         listener(message);
       }),
   };
   let onUp: () => void = () => undefined;
   const up = new Promise<void>((resolve) => (onUp = resolve));
-  const handlers = handlersFor(() => one);
+  const handlers = handlersFor(() => worker);
   const channel = openIpcChannel<Their>(
     end,
     { ...handlers, notifications: { ...handlers.notifications, up: onUp } },
     onInternalError,
   );
-  const one: Process<Their> = { name, channel, cluster: forked, missedPolls: 0, up, exited };
-  return one;
+  const worker: Process<Their> = { name, channel, cluster: forked, missedPolls: 0, up, exited };
+  return worker;
 }
 
 /**

@@ -10,15 +10,15 @@ export const shareEveryMs = 100;
 type Usage = SharedUsage["usages"][number][1];
 
 /** Process that takes part in the sharing. */
-export interface UsageParty {
+export interface UsageMember {
   receive(usage: SharedUsage): void;
 }
 
 export interface UsageSharing {
-  join(party: UsageParty): void;
+  join(member: UsageMember): void;
   /** Removes a process that has no requests in progress any more. */
-  leave(party: UsageParty): void;
-  report(from: UsageParty, usage: SharedUsage): void;
+  leave(member: UsageMember): void;
+  report(from: UsageMember, usage: SharedUsage): void;
   /** Sends each process the changes that it has not received yet. */
   share(): void;
 }
@@ -31,16 +31,16 @@ interface Pending {
 }
 
 export function createUsageSharing(): UsageSharing {
-  const parties = new Map<UsageParty, { readonly usages: Map<string, Usage>; pending: Pending }>();
+  const members = new Map<UsageMember, { readonly usages: Map<string, Usage>; pending: Pending }>();
 
-  function othersOf(party: UsageParty) {
-    return [...parties].flatMap(([other, state]) => (other === party ? [] : [state]));
+  function othersOf(member: UsageMember) {
+    return [...members].flatMap(([other, state]) => (other === member ? [] : [state]));
   }
 
-  function sumOf(states: readonly { readonly usages: ReadonlyMap<string, Usage> }[], network: string): Usage {
+  function sumOf(states: readonly { readonly usages: ReadonlyMap<string, Usage> }[], prefix: string): Usage {
     const sum = { connections: 0, requests: 0, streams: 0, bytes: 0 };
     for (const { usages } of states) {
-      const usage = usages.get(network);
+      const usage = usages.get(prefix);
       if (usage !== undefined) {
         sum.connections += usage.connections;
         sum.requests += usage.requests;
@@ -52,48 +52,48 @@ export function createUsageSharing(): UsageSharing {
   }
 
   return {
-    join(party) {
+    join(member) {
       // A new process receives the usage of all others.
-      const changed = new Set([...parties.values()].flatMap(({ usages }) => [...usages.keys()]));
-      parties.set(party, { usages: new Map(), pending: { ...nothingPending(), changed } });
+      const changed = new Set([...members.values()].flatMap(({ usages }) => [...usages.keys()]));
+      members.set(member, { usages: new Map(), pending: { ...createPending(), changed } });
     },
-    leave(party) {
-      const networks = [...(parties.get(party)?.usages.keys() ?? [])];
-      for (const { pending } of othersOf(party)) {
-        networks.forEach((network) => pending.changed.add(network));
+    leave(member) {
+      const prefixes = [...(members.get(member)?.usages.keys() ?? [])];
+      for (const { pending } of othersOf(member)) {
+        prefixes.forEach((prefix) => pending.changed.add(prefix));
       }
-      parties.delete(party);
+      members.delete(member);
     },
     report(from, { usages, charges, banned }) {
-      const own = parties.get(from);
-      for (const [network, usage] of own === undefined ? [] : usages) {
+      const reporter = members.get(from);
+      for (const [prefix, usage] of reporter === undefined ? [] : usages) {
         const isNothing = usage.connections + usage.requests + usage.streams + usage.bytes === 0;
         if (isNothing) {
-          own!.usages.delete(network);
+          reporter!.usages.delete(prefix);
         } else {
-          own!.usages.set(network, usage);
+          reporter!.usages.set(prefix, usage);
         }
       }
       for (const { pending } of othersOf(from)) {
-        usages.forEach(([network]) => pending.changed.add(network));
-        charges.forEach(([network, n]) => pending.charges.set(network, (pending.charges.get(network) ?? 0) + n));
-        banned.forEach((network) => pending.banned.add(network));
+        usages.forEach(([prefix]) => pending.changed.add(prefix));
+        charges.forEach(([prefix, n]) => pending.charges.set(prefix, (pending.charges.get(prefix) ?? 0) + n));
+        banned.forEach((prefix) => pending.banned.add(prefix));
       }
     },
     share() {
-      for (const [party, state] of parties) {
+      for (const [member, state] of members) {
         const { changed, charges, banned } = state.pending;
         if (changed.size + charges.size + banned.size > 0) {
-          state.pending = nothingPending();
-          const others = othersOf(party);
-          const usages = [...changed].map((network) => [network, sumOf(others, network)] as const);
-          party.receive({ usages, charges: [...charges], banned: [...banned] });
+          state.pending = createPending();
+          const others = othersOf(member);
+          const usages = [...changed].map((prefix) => [prefix, sumOf(others, prefix)] as const);
+          member.receive({ usages, charges: [...charges], banned: [...banned] });
         }
       }
     },
   };
 }
 
-function nothingPending(): Pending {
+function createPending(): Pending {
   return { changed: new Set(), charges: new Map(), banned: new Set() };
 }

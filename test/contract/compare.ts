@@ -2,7 +2,7 @@
 import { create, getOption, type Message, toJson } from "@bufbuild/protobuf";
 import type { IncomingHttpHeaders } from "node:http";
 import { http } from "../../gen/google/api/annotations_pb.js";
-import { catalogue, type Reason } from "../../src/rpc/errors.js";
+import { errorCatalog, type Reason } from "../../src/rpc/errors.js";
 import type { PlainResponse } from "../helpers/wire/plain-client.js";
 import { referenceJson } from "../helpers/wire/reference-json.js";
 import { type AnyRpcProtocol, connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
@@ -107,7 +107,7 @@ async function compareRpc(
   const told = failureOf(plain);
   const failure = told && isBinary ? { ...told, error: withProtoName(told.error, contractCase) } : told;
   const expected =
-    failure === undefined ? mask(plain.text) : { ...failure, code: catalogue[failure.errorCode as Reason].grpcCode };
+    failure === undefined ? mask(plain.text) : { ...failure, code: errorCatalog[failure.errorCode as Reason].grpcCode };
   try {
     const response = await client.call(contractCase.method, contractCase.request!, headersOf(contractCase));
     return { expected, got: mask(bodyOf(contractCase, response)) };

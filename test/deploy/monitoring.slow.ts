@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parse } from "yaml";
 import { nodeMetrics } from "../../src/metrics/table.js";
-import { catalogue } from "../../src/rpc/errors.js";
+import { errorCatalog } from "../../src/rpc/errors.js";
 import { alertExamples, unitTestsOf } from "../helpers/process/alert-examples.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { authorityDirectory, startMember } from "../helpers/nodes/start-member.js";
@@ -88,7 +88,7 @@ test("every metric of the alerts and the dashboard is one that a node has", asyn
 });
 
 test("they select by labels that the metric has, and by outcomes of the contract", async (t) => {
-  const outcomes = ["OK", ...Object.keys(catalogue)];
+  const outcomes = ["OK", ...Object.keys(errorCatalog)];
   let selected = 0;
   for (const expr of await expressions()) {
     for (const [, name, selectors] of expr.matchAll(/\b(gatehouse_\w+?)(?:_bucket|_count|_sum)?\{([^}]*)\}/g)) {

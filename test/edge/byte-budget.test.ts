@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createUsageTracker } from "../../src/edge/address-usage.js";
-import { type ByteLimits, createByteBudget, defaultBytes, type Holder } from "../../src/edge/byte-budget.js";
+import { type ByteLimits, createByteBudget, defaultBytes, type ReservingRequest } from "../../src/edge/byte-budget.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
 import { type EdgeServer, largeAnswer, startEdgeServer } from "../helpers/nodes/edge-server.js";
@@ -27,7 +27,7 @@ const mib = 1024 * 1024;
 function createHolder(
   usage = createUsageTracker().of("192.0.2.1"),
   connection = { reservedBytes: 0 },
-): Holder & { cuts: number } {
+): ReservingRequest & { cuts: number } {
   return {
     usage,
     connection,

@@ -82,7 +82,7 @@ test("a boot counts its steps and moves the subsystems of the same name", async 
     t.is(boot.state().current, "chain");
   });
   t.is(subsystems.get("chain").status, SubsystemStatus.READY);
-  boot.leaveOut("mcp", "not wanted");
+  boot.skip("mcp", "not wanted");
   t.like(subsystems.get("mcp"), { status: SubsystemStatus.SKIPPED, extra: { reason: "not wanted" } });
   await t.throwsAsync(
     boot.runStep("omni", () => Promise.reject(new Error("no port"))),
@@ -95,7 +95,7 @@ test("a boot counts its steps and moves the subsystems of the same name", async 
 test("a step that was left out may be taken after all, and is counted once", async (t) => {
   const { subsystems } = setUp();
   const boot = createBootProgress(1, subsystems);
-  boot.leaveOut("mcp", "not yet");
+  boot.skip("mcp", "not yet");
   t.like(boot.state(), { complete: true, stepsSkipped: 1 });
   await boot.runStep("mcp", () => t.like(boot.state(), { complete: true, stepsSkipped: 0, current: "mcp" }));
   t.like(boot.state(), { complete: true, stepsReady: 1, stepsSkipped: 0 });

@@ -3,7 +3,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { createMetrics, type Reading } from "../../src/metrics/metrics.js";
+import { createMetrics, type ScrapeErrors } from "../../src/metrics/metrics.js";
 import { until } from "../helpers/nodes/until.js";
 import { startMember } from "../helpers/nodes/start-member.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
@@ -135,14 +135,14 @@ test("how long a stream was open is no time of an answer", async (t) => {
 test("a value that cannot be read is left out or stays, and the others are told", async (t) => {
   let read: () => Promise<number> = () => Promise.reject(new Error("away"));
   const unread: string[] = [];
-  const gauge = readRow<Reading>("gauge");
-  const counter = readRow<Reading>("counter");
+  const gauge = readRow<ScrapeErrors>("gauge");
+  const counter = readRow<ScrapeErrors>("counter");
   const metrics = createMetrics(
     [
       gauge("test_asked", "Asked of the database.", [], () => read()),
       counter("test_asked_total", "Asked of the database, too.", [], () => read()),
       gauge("test_known", "Known.", [], () => 1),
-      counter("test_unread_total", "Unread.", [], ({ reading }) => reading.unread()),
+      counter("test_unread_total", "Unread.", [], ({ scrapeErrors }) => scrapeErrors.count()),
     ],
     () => Promise.resolve({}),
     (name) => unread.push(name),

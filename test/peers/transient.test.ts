@@ -6,11 +6,11 @@ import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { BookEntry } from "../../src/peers/address-book/peer.js";
 import { createPeerService, type PeerServiceDeps } from "../../src/peers/service.js";
 import { createSync } from "../../src/peers/sync/sync.js";
-import { catalogue, RpcError, type Reason } from "../../src/rpc/errors.js";
+import { errorCatalog, RpcError, type Reason } from "../../src/rpc/errors.js";
 import { RelayTransactionsRequestSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import type { Call } from "../../src/rpc/service.js";
 
-const reasons = Object.keys(catalogue) as Reason[];
+const reasons = Object.keys(errorCatalog) as Reason[];
 
 test("a transaction is rejected for good unless the reason is transient", async (t) => {
   const fates = new Set<TransactionStatus | undefined>();
@@ -23,7 +23,7 @@ test("a transaction is rejected for good unless the reason is transient", async 
       { caller: { address: "192.0.2.7", identity: undefined } } as Call,
     );
     const outcome = answer.outcomes?.[0];
-    const { transient } = catalogue[reason];
+    const { transient } = errorCatalog[reason];
     t.is(outcome?.status, transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED, reason);
     t.is(outcome?.reason, "Not now.");
     fates.add(outcome?.status);
@@ -65,7 +65,7 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
     });
     sync.kick();
     await sync.settled();
-    const { transient } = catalogue[reason];
+    const { transient } = errorCatalog[reason];
     t.deepEqual(distrusted, transient ? [] : [peer.endpoint], reason);
     t.deepEqual(errors, transient ? [failure] : [], reason);
     await sync.stop();

@@ -5,16 +5,16 @@ import { join } from "node:path";
 import { ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { Code } from "../../gen/google/rpc/code_pb.js";
 import { commentOf } from "../../src/rpc/describe/comments.js";
-import { catalogue, RpcError } from "../../src/rpc/errors.js";
+import { errorCatalog, RpcError } from "../../src/rpc/errors.js";
 
 test("every reason of the contract has a code and a status of an error, and says when it is given", (t) => {
   const reasons = ReasonSchema.values.filter(({ number }) => number !== 0);
   t.deepEqual(
-    Object.keys(catalogue),
+    Object.keys(errorCatalog),
     reasons.map(({ localName }) => localName),
   );
   t.true(reasons.length >= 24);
-  const kinds = new Map(Object.entries(catalogue));
+  const kinds = new Map(Object.entries(errorCatalog));
   for (const { name, localName } of reasons) {
     const { grpcCode, httpStatus, jsonRpcCode = -32_000 } = kinds.get(localName)!;
     t.true(grpcCode !== Code.OK && grpcCode in Code, name);
@@ -25,7 +25,7 @@ test("every reason of the contract has a code and a status of an error, and says
 });
 
 test("a failure is of a reason that the contract has, or does not compile", (t) => {
-  t.is(new RpcError("NOT_FOUND", "There is no such thing.").kind, catalogue.NOT_FOUND);
+  t.is(new RpcError("NOT_FOUND", "There is no such thing.").kind, errorCatalog.NOT_FOUND);
   // @ts-expect-error -- the first value says that there is no reason
   t.is(new RpcError("UNSPECIFIED", "There is no such reason.").kind, undefined);
   // @ts-expect-error -- a reason that nobody declared
@@ -40,7 +40,7 @@ async function textsOf(directory: string, ending: string): Promise<string[]> {
 
 const wordsOf = (texts: readonly string[]): string[] =>
   texts.flatMap((text) => text.match(/\b[A-Z]+(_[A-Z]+)+\b/g) ?? []);
-const isUnknown = (word: string): boolean => !(word in catalogue);
+const isUnknown = (word: string): boolean => !(word in errorCatalog);
 
 test("the errors that comments of the contract speak of are reasons", async (t) => {
   const files = await textsOf("proto/gatehouse", ".proto");

@@ -1,6 +1,6 @@
 import test from "ava";
 import type { SharedUsage } from "../../src/edge/edge.js";
-import { createUsageSharing, type UsageParty } from "../../src/workers/usage.js";
+import { createUsageSharing, type UsageMember } from "../../src/workers/usage.js";
 
 const a = "192.0.2.1";
 const b = "192.0.2.2";
@@ -11,7 +11,7 @@ const streams = (count: number) => ({ connections: 0, requests: 0, streams: coun
 function join(sharing: ReturnType<typeof createUsageSharing>, count: number) {
   return Array.from({ length: count }, () => {
     const heard: SharedUsage[] = [];
-    const party: UsageParty = { receive: (usage) => void heard.push(usage) };
+    const party: UsageMember = { receive: (usage) => void heard.push(usage) };
     sharing.join(party);
     return { party, heard };
   });

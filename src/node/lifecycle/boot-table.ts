@@ -145,8 +145,8 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
   const needsOf = (row: RunnableRow): object =>
     Object.fromEntries(row.needs.map((name) => [name, context[name as keyof typeof context]]));
 
-  function leaveOut(row: RunnableRow, reason: string): unknown {
-    progress.leaveOut(row.name, reason);
+  function skip(row: RunnableRow, reason: string): unknown {
+    progress.skip(row.name, reason);
     return row.otherwise?.(needsOf(row));
   }
 
@@ -163,10 +163,10 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
     const isEnabled = row.kind === "elsewhere" || reason === undefined;
     if (row.whenDormant === "wait" && isDormant() && isEnabled) {
       waiting = [...waiting, row];
-      return leaveOut(row, "The node is dormant: it has no peers.");
+      return skip(row, "The node is dormant: it has no peers.");
     }
     if (reason !== undefined) {
-      return leaveOut(row, reason);
+      return skip(row, reason);
     }
     try {
       return await progress.runStep(row.name, () => row.run(needsOf(row)));

@@ -8,7 +8,7 @@ import { SearchService } from "../../../gen/gatehouse/search/v1/search_pb.js";
 import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
-import { createLaterService } from "../../rpc/later-service.js";
+import { createDeferredService } from "../../rpc/deferred-service.js";
 import type { Implementation, ServedService } from "../../rpc/service.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { stillStarting } from "./public-facts.js";
@@ -39,13 +39,13 @@ export function createPublicServices(
 ): PublicServices {
   const whyNot = () => stillStarting(core);
   const later = {
-    info: createLaterService(InfoService, earlyInfo, whyNot),
-    chain: createLaterService(ChainService, {}, whyNot),
-    storage: createLaterService(StorageService, {}, whyNot),
-    zk: createLaterService(ZkService, {}, whyNot),
-    state: createLaterService(StateService, {}, whyNot),
-    search: createLaterService(SearchService, {}, whyNot),
-    event: createLaterService(EventService, {}, whyNot),
+    info: createDeferredService(InfoService, earlyInfo, whyNot),
+    chain: createDeferredService(ChainService, {}, whyNot),
+    storage: createDeferredService(StorageService, {}, whyNot),
+    zk: createDeferredService(ZkService, {}, whyNot),
+    state: createDeferredService(StateService, {}, whyNot),
+    search: createDeferredService(SearchService, {}, whyNot),
+    event: createDeferredService(EventService, {}, whyNot),
   };
   let provided: Partial<LaterImplementations> = {};
   let checks: Implementations["chainBodyChecks"] | undefined;

@@ -10,7 +10,7 @@ import type { RpcListener } from "../../rpc/port/listen.js";
 import type { ServedService } from "../../rpc/service.js";
 import { createForwardHandlers } from "../../workers/forward.js";
 import { createProcessPool, type PoolWorker, type ProcessPool } from "../../workers/pool.js";
-import { createUsageSharing, shareEveryMs, type UsageParty } from "../../workers/usage.js";
+import { createUsageSharing, shareEveryMs, type UsageMember } from "../../workers/usage.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
@@ -85,7 +85,7 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
     },
     requests: () => callAll(running(), ({ channel }) => channel.call("requests", undefined)),
     shareUsage(edge) {
-      const party: UsageParty = { receive: (usage) => edge.receiveUsage(usage) };
+      const party: UsageMember = { receive: (usage) => edge.receiveUsage(usage) };
       sharing.join(party);
       const reportTimer = setInterval(() => sharing.report(party, edge.drainUsage()), shareEveryMs);
       onShutdown("the usage shared with workers", () => clearInterval(reportTimer));
@@ -107,7 +107,7 @@ function createNodePool(
 ): ProcessPool<WorkerHandlers> {
   const { config, log, subsystems, onInternalError } = core;
   const forwarding = createForwardHandlers(services);
-  const parties = new Map<PoolWorker<WorkerHandlers>, UsageParty>();
+  const parties = new Map<PoolWorker<WorkerHandlers>, UsageMember>();
   const handlersFor = (self: () => PoolWorker<WorkerHandlers>): NodeHandlers => ({
     ...forwarding,
     notifications: {
@@ -141,7 +141,9 @@ function createNodePool(
       };
     },
     onJoin(worker) {
-      const party = { receive: (usage: Parameters<UsageParty["receive"]>[0]) => worker.channel.notify("usage", usage) };
+      const party = {
+        receive: (usage: Parameters<UsageMember["receive"]>[0]) => worker.channel.notify("usage", usage),
+      };
       parties.set(worker, party);
       sharing.join(party);
     },

@@ -45,12 +45,12 @@ function writeFieldsOf(desc: DescMessage): { write: WriteFields } {
   if (fields === undefined) {
     fields = { write: () => undefined };
     compiled.set(desc, fields);
-    const parts = desc.members.map((member) =>
+    const writers = desc.members.map((member) =>
       member.kind === "oneof" ? compileOneof(member.localName, member.fields) : compileField(member),
     );
     fields.write = (message) => {
-      for (const part of parts) {
-        part(message);
+      for (const write of writers) {
+        write(message);
       }
     };
   }
@@ -58,7 +58,7 @@ function writeFieldsOf(desc: DescMessage): { write: WriteFields } {
 }
 
 function compileOneof(key: string, fields: readonly DescField[]): WriteFields {
-  const writers = new Map(fields.map((field) => [field.localName, singular(field, field.number)]));
+  const writers = new Map(fields.map((field) => [field.localName, elementWriter(field, field.number)]));
   return (message) => {
     const chosen = message[key] as { readonly case?: string; readonly value?: unknown } | undefined;
     if (chosen?.case !== undefined) {
@@ -71,16 +71,16 @@ function compileField(field: DescField): WriteFields {
   const key = field.localName;
   switch (field.fieldKind) {
     case "list":
-      return rememberImmutable(key, compileList(field, key));
+      return cacheImmutable(key, compileList(field, key));
     case "map":
-      return rememberImmutable(key, compileMap(field, key));
+      return cacheImmutable(key, compileMap(field, key));
     case "message": {
-      const write = singular(field, field.number);
-      return rememberImmutable(key, (message) => write(message[key] as never));
+      const write = elementWriter(field, field.number);
+      return cacheImmutable(key, (message) => write(message[key] as never));
     }
     case "scalar":
     case "enum": {
-      const write = singular(field, field.number);
+      const write = elementWriter(field, field.number);
       const isImplicit = field.presence === FeatureSet_FieldPresence.IMPLICIT;
       return (message) => {
         const value = message[key];
@@ -93,23 +93,23 @@ function compileField(field: DescField): WriteFields {
 }
 
 /** Writes a field if set. Reuses the cached bytes if the value is the same immutable object as last time. */
-function rememberImmutable(key: string, write: WriteFields): WriteFields {
-  let remembered: unknown;
-  let bytes: Buffer = Buffer.alloc(0);
+function cacheImmutable(key: string, write: WriteFields): WriteFields {
+  let cachedValue: unknown;
+  let cachedBytes: Buffer = Buffer.alloc(0);
   return (message) => {
     const value = message[key];
     if (value === undefined) {
       return;
     }
-    if (value === remembered) {
-      writer.encoded(bytes);
+    if (value === cachedValue) {
+      writer.encoded(cachedBytes);
       return;
     }
     const start = writer.position();
     write(message);
     if (isImmutable(value)) {
-      remembered = value;
-      bytes = writer.copyFrom(start);
+      cachedValue = value;
+      cachedBytes = writer.copyFrom(start);
     }
   };
 }
@@ -127,7 +127,7 @@ function isZero(value: unknown): boolean {
 
 function compileList(field: DescField & { fieldKind: "list" }, key: string): WriteFields {
   if (!field.packed) {
-    const write = singular(field, field.number);
+    const write = elementWriter(field, field.number);
     return (message) => {
       for (const value of message[key] as readonly never[]) {
         write(value);
@@ -154,7 +154,7 @@ function compileMap(field: DescField & { fieldKind: "map" }, key: string): Write
   const keyTag = (1 << 3) | wireTypeOf(field.mapKey);
   const toKey = mapKeyParser(field.mapKey);
   const writeKey = scalarWriter(field.mapKey);
-  const writeValue = singular(field, 2);
+  const writeValue = elementWriter(field, 2);
   return (message) => {
     const entries = message[key] as Readonly<Record<string, never>>;
     for (const name of Object.keys(entries)) {
@@ -185,8 +185,8 @@ function mapKeyParser(type: ScalarType): (name: string) => unknown {
   }
 }
 
-/** Returns a function that writes tag and value of one element. */
-function singular(field: DescField, number: number): WriteValue {
+/** Returns a function that writes tag and value of one element: a singular value, a list item, or a map value. */
+function elementWriter(field: DescField, number: number): WriteValue {
   if (field.message !== undefined) {
     const tag = (number << 3) | WireType.LengthDelimited;
     const fields = writeFieldsOf(field.message);

@@ -160,10 +160,10 @@ export class BinaryWriter {
       this.#buffer[start - 1] = length;
       return;
     }
-    const more = length < 0x4000 ? 1 : length < 0x200000 ? 2 : length < 0x10000000 ? 3 : 4;
-    this.#ensure(more);
-    this.#buffer.copyWithin(start + more, start, this.#end);
-    const end = this.#end + more;
+    const extraBytes = length < 0x4000 ? 1 : length < 0x200000 ? 2 : length < 0x10000000 ? 3 : 4;
+    this.#ensure(extraBytes);
+    this.#buffer.copyWithin(start + extraBytes, start, this.#end);
+    const end = this.#end + extraBytes;
     this.#end = start - 1;
     this.varint32(length);
     this.#end = end;

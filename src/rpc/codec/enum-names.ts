@@ -1,6 +1,6 @@
 import type { DescEnum } from "@bufbuild/protobuf";
 
-/** Returns the lowercase words of an enum by number: the names of the values without the enum's own prefix. */
+/** Returns the lowercase names of an enum by number: the names of the values without the enum's own prefix. */
 export function enumNames(desc: DescEnum): Map<number, string> {
   const prefix = desc.sharedPrefix ?? "";
   return new Map(

@@ -1,6 +1,6 @@
 /**
  * Compiler from message descriptors to encoders of the plain JSON interface, with the rules of docs/json-profile.md:
- * zeros are written, unset fields are null, 64-bit integers are numbers, enum values are lowercase words. Encoders
+ * zeros are written, unset fields are null, 64-bit integers are numbers, enum values are lowercase names. Encoders
  * accept complete messages, and literals with missing fields at any depth, and use no reflection per call.
  *
  * Immutable values (src/base/caches/immutable.ts) are encoded once. The text of a top-level message or list item is
@@ -118,18 +118,15 @@ function fieldEncoder(field: DescField): (value: unknown) => string | undefined 
   switch (field.fieldKind) {
     case "list": {
       const empty = getOption(field, omit_when_unset) ? undefined : "[]";
-      const encodeItem = field.message === undefined ? encode : rememberItems(encode);
-      return rememberImmutable((values: readonly never[]) => encodeList(values, encodeItem) ?? empty, empty);
+      const encodeItem = field.message === undefined ? encode : cacheItems(encode);
+      return cacheImmutable((values: readonly never[]) => encodeList(values, encodeItem) ?? empty, empty);
     }
     case "map": {
       const empty = getOption(field, omit_when_unset) ? undefined : "{}";
-      return rememberImmutable(
-        (entries: Readonly<Record<string, never>>) => encodeMap(entries, encode) ?? empty,
-        empty,
-      );
+      return cacheImmutable((entries: Readonly<Record<string, never>>) => encodeMap(entries, encode) ?? empty, empty);
     }
     case "message":
-      return rememberImmutable(encode, mayBeUnset(field) ? undefined : encode({} as never));
+      return cacheImmutable(encode, mayBeUnset(field) ? undefined : encode({} as never));
     case "scalar":
     case "enum": {
       const unset = mayBeUnset(field) ? undefined : zeroText(field, encode);
@@ -155,37 +152,38 @@ function zeroText(field: DescField, encode: EncodeValue): string {
   }
 }
 
-function rememberImmutable(
+/** Encodes a field. Returns the cached text if the value is the same immutable object as last time. */
+function cacheImmutable(
   encode: (value: never) => string | undefined,
   unset: string | undefined,
 ): (value: unknown) => string | undefined {
-  let remembered: unknown;
-  let rememberedText: string | undefined;
+  let cachedValue: unknown;
+  let cachedText: string | undefined;
   return (value) => {
     if (value === undefined) {
       return unset;
     }
-    if (value === remembered) {
-      return rememberedText;
+    if (value === cachedValue) {
+      return cachedText;
     }
     const text = encode(value as never);
     if (text !== undefined && isImmutable(value)) {
-      remembered = value;
-      rememberedText = inOnePiece(text);
+      cachedValue = value;
+      cachedText = flatten(text);
     }
     return text;
   };
 }
 
 /** Caches the texts of immutable list items, because successive versions of a list share most items. */
-function rememberItems(encode: EncodeValue): EncodeValue {
+function cacheItems(encode: EncodeValue): EncodeValue {
   const texts = new WeakMap<object, string>();
   return (item: never) => {
     let text = texts.get(item);
     if (text === undefined) {
       text = encode(item);
       if (isImmutable(item)) {
-        text = inOnePiece(text);
+        text = flatten(text);
         texts.set(item, text);
       }
     }
@@ -194,7 +192,7 @@ function rememberItems(encode: EncodeValue): EncodeValue {
 }
 
 /** Returns the same text as a flat string. V8 stores a concatenated string as a tree, and flattens it on each use. */
-function inOnePiece(text: string): string {
+function flatten(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
 }
 

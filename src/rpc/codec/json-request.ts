@@ -1,14 +1,15 @@
 /**
- * Decoding of JSON requests: standard protobuf JSON, the word for the latest block, and errors that name the parameter.
+ * Decoding of JSON requests: standard protobuf JSON, the keyword for the latest block, and errors that name the
+ * parameter.
  */
 import { type DescMessage, getOption, type JsonValue } from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestBlock, latestKeyword } from "../../base/latest-block.js";
 import { RpcError } from "../errors.js";
-import { findFault, findUnknownName, namesIn } from "./json-faults.js";
+import { findInvalidValue, findUnknownEnumName, namesIn } from "./json-errors.js";
 import { parseJson } from "./parse-json.js";
 import { readJson } from "./read-json.js";
-import { requestRules } from "./request-rules.js";
+import { requestValidator } from "./request-rules.js";
 
 /**
  * Decodes a request message from JSON text; ignores unknown members.
@@ -29,26 +30,28 @@ export function readJsonText(input: DescMessage, text: string): object {
  * @throws RpcError INVALID_REQUEST
  */
 export function readJsonRequest(input: DescMessage, json: JsonValue): object {
-  const message = readMessage(input, withoutNames(input, json));
-  const given = json as Readonly<Record<string, JsonValue>>;
-  requestRules(input)(message, (field) => namesIn(given, field)[0] ?? field.jsonName);
+  const message = readMessage(input, replaceLatestKeyword(input, json));
+  const members = json as Readonly<Record<string, JsonValue>>;
+  requestValidator(input)(message, (field) => namesIn(members, field)[0] ?? field.jsonName);
   return message;
 }
 
 function readMessage(input: DescMessage, json: JsonValue): object {
-  const unknown = findUnknownName(input, json);
+  const unknown = findUnknownEnumName(input, json);
   if (unknown !== undefined) {
     throw unknown;
   }
   try {
     return readJson(input, json);
   } catch {
-    throw findFault(input, json) ?? new RpcError("INVALID_REQUEST", `The request is not a valid ${input.typeName}.`);
+    throw (
+      findInvalidValue(input, json) ?? new RpcError("INVALID_REQUEST", `The request is not a valid ${input.typeName}.`)
+    );
   }
 }
 
-/** Replaces the word for the latest block by its number. */
-function withoutNames(input: DescMessage, json: JsonValue): JsonValue {
+/** Replaces the keyword for the latest block by its number. */
+function replaceLatestKeyword(input: DescMessage, json: JsonValue): JsonValue {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     return json;
   }

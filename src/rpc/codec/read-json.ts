@@ -12,10 +12,10 @@ import {
 } from "@bufbuild/protobuf";
 
 type Message = Record<string, unknown>;
-type FillIn = (message: Message) => void;
+type SetBytes = (message: Message) => void;
 
 /** Invalid base64, for which the library throws its own error. */
-const noBase64 = "!";
+const invalidBase64 = "!";
 
 /**
  * Decodes a message; ignores unknown members.
@@ -23,54 +23,54 @@ const noBase64 = "!";
  * @throws Error of the library, with a FieldError as its cause.
  */
 export function readJson(desc: DescMessage, json: JsonValue): object {
-  const fillIns: FillIn[] = [];
-  const message = fromJson(desc, liftBytes(desc, json, fillIns), { ignoreUnknownFields: true });
-  for (const fillIn of fillIns) {
-    fillIn(message as unknown as Message);
+  const setters: SetBytes[] = [];
+  const message = fromJson(desc, extractBytes(desc, json, setters), { ignoreUnknownFields: true });
+  for (const setBytes of setters) {
+    setBytes(message as unknown as Message);
   }
   return message;
 }
 
 /**
- * Returns the JSON with bytes values emptied. Adds functions to `fillIns` that set the bytes in the decoded message.
+ * Returns the JSON with bytes values emptied. Adds functions to `setters` that set the bytes in the decoded message.
  */
-function liftBytes(desc: DescMessage, json: JsonValue, fillIns: FillIn[]): JsonValue {
-  const fields = fieldsToBytes(desc);
+function extractBytes(desc: DescMessage, json: JsonValue, setters: SetBytes[]): JsonValue {
+  const fields = bytesFieldsOf(desc);
   if (fields.length === 0 || typeof json !== "object" || json === null || Array.isArray(json)) {
     return json;
   }
-  const lifted: JsonObject = { ...json };
+  const emptied: JsonObject = { ...json };
   for (const field of fields) {
     for (const name of new Set([field.jsonName, field.name])) {
-      if (Object.hasOwn(lifted, name)) {
-        lifted[name] = liftField(field, lifted[name]!, fillIns);
+      if (Object.hasOwn(emptied, name)) {
+        emptied[name] = extractField(field, emptied[name]!, setters);
       }
     }
   }
-  return lifted;
+  return emptied;
 }
 
-function liftField(field: DescField, json: JsonValue, fillIns: FillIn[]): JsonValue {
+function extractField(field: DescField, json: JsonValue, setters: SetBytes[]): JsonValue {
   if (field.message !== undefined) {
-    const inner: FillIn[] = [];
-    const lifted = liftBytes(field.message, json, inner);
-    fillIns.push(
+    const inner: SetBytes[] = [];
+    const emptied = extractBytes(field.message, json, inner);
+    setters.push(
       ...inner.map(
-        (fillIn): FillIn =>
+        (setBytes): SetBytes =>
           (message) =>
-            fillIn(readField(message, field) as Message),
+            setBytes(readField(message, field) as Message),
       ),
     );
-    return lifted;
+    return emptied;
   }
   if (typeof json !== "string") {
     return json;
   }
   const bytes = decodeBase64(json);
   if (bytes === undefined) {
-    return noBase64;
+    return invalidBase64;
   }
-  fillIns.push((message) => writeField(message, field, bytes));
+  setters.push((message) => writeField(message, field, bytes));
   return "";
 }
 
@@ -99,14 +99,14 @@ function writeField(message: Message, { oneof, localName }: DescField, value: un
   }
 }
 
-const known = new WeakMap<DescMessage, readonly DescField[]>();
+const bytesFields = new WeakMap<DescMessage, readonly DescField[]>();
 
 /** Returns the singular fields of a message that are bytes, or messages that contain bytes. */
-function fieldsToBytes(desc: DescMessage): readonly DescField[] {
-  let fields = known.get(desc);
+function bytesFieldsOf(desc: DescMessage): readonly DescField[] {
+  let fields = bytesFields.get(desc);
   if (fields === undefined) {
-    fields = desc.fields.filter((field) => leadsToBytes(field, new Set([desc])));
-    known.set(desc, fields);
+    fields = desc.fields.filter((field) => containsBytes(field, new Set([desc])));
+    bytesFields.set(desc, fields);
   }
   return fields;
 }
@@ -115,7 +115,7 @@ function fieldsToBytes(desc: DescMessage): readonly DescField[] {
  * Returns true if a field is bytes or contains bytes. Well-known types are left to the library, because they have JSON
  * formats of their own.
  */
-function leadsToBytes({ fieldKind, scalar, message }: DescField, seen: Set<DescMessage>): boolean {
+function containsBytes({ fieldKind, scalar, message }: DescField, seen: Set<DescMessage>): boolean {
   if (fieldKind === "scalar") {
     return scalar === ScalarType.BYTES;
   }
@@ -123,5 +123,5 @@ function leadsToBytes({ fieldKind, scalar, message }: DescField, seen: Set<DescM
     return false;
   }
   seen.add(message!);
-  return message!.fields.some((field) => leadsToBytes(field, seen));
+  return message!.fields.some((field) => containsBytes(field, seen));
 }

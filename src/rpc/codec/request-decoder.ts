@@ -1,7 +1,7 @@
 /** Decoding of requests from the protobuf wire format. */
 import { type DescMessage, fromBinary } from "@bufbuild/protobuf";
 import { RpcError } from "../errors.js";
-import { protoNameOf, requestRules } from "./request-rules.js";
+import { protoNameOf, requestValidator } from "./request-rules.js";
 
 /**
  * Creates the decoder of a request message.
@@ -10,7 +10,7 @@ import { protoNameOf, requestRules } from "./request-rules.js";
  * field violates the contract.
  */
 export function requestDecoder(desc: DescMessage): (bytes: Uint8Array) => object {
-  const check = requestRules(desc);
+  const check = requestValidator(desc);
   return (bytes) => {
     let message: object;
     try {

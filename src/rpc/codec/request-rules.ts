@@ -6,7 +6,7 @@ import { type DescField, type DescMessage, getOption, hasOption, ScalarType } fr
 import { type Bounds, bounds as boundsOption } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { RpcError } from "../errors.js";
 import { expectationOf, rangeOf } from "./expectations.js";
-import { wrongValue } from "../parameters.js";
+import { invalidValue } from "../parameters.js";
 import { isRequired } from "./presence.js";
 import { formOf } from "./text-forms.js";
 
@@ -29,14 +29,14 @@ type Rule = (value: unknown, nameOf: NameOf) => unknown;
  */
 export type CheckRequest = (message: object, nameOf: NameOf) => void;
 
-const known = new WeakMap<DescMessage, CheckRequest>();
+const validators = new WeakMap<DescMessage, CheckRequest>();
 
 /** Returns the check of a request message. Fields of nested messages are checked elsewhere. */
-export function requestRules(desc: DescMessage): CheckRequest {
-  let check = known.get(desc);
+export function requestValidator(desc: DescMessage): CheckRequest {
+  let check = validators.get(desc);
   if (check === undefined) {
     check = compile(desc);
-    known.set(desc, check);
+    validators.set(desc, check);
   }
   return check;
 }
@@ -78,7 +78,7 @@ function scalarRule(field: DescField, bounds: Bounds | undefined): Rule | undefi
     return (value, nameOf) => {
       const text = form.read(value as string);
       if (text === undefined) {
-        throw wrongValue(nameOf(field), form.description, value);
+        throw invalidValue(nameOf(field), form.description, value);
       }
       return text;
     };
@@ -89,11 +89,11 @@ function scalarRule(field: DescField, bounds: Bounds | undefined): Rule | undefi
   if (field.enum !== undefined) {
     const { value: values } = field.enum;
     const isNamed = (number: unknown): boolean => number !== 0 && values[number as number] !== undefined;
-    return needValue(field, isNamed);
+    return valueRule(field, isNamed);
   }
   const range = rangeOf(field);
   if (range !== undefined) {
-    return needValue(field, (value) => {
+    return valueRule(field, (value) => {
       const number = value as number | bigint;
       return number >= range.min && number <= range.max;
     });
@@ -101,11 +101,11 @@ function scalarRule(field: DescField, bounds: Bounds | undefined): Rule | undefi
   return field.scalar === ScalarType.STRING ? lengthRule(field, bounds) : undefined;
 }
 
-function needValue(field: DescField, isRight: (value: unknown) => boolean): Rule {
+function valueRule(field: DescField, isValid: (value: unknown) => boolean): Rule {
   const expected = expectationOf(field, (number) => field.enum!.value[number]!.name);
   return (value, nameOf) => {
-    if (!isRight(value)) {
-      throw wrongValue(nameOf(field), expected, value);
+    if (!isValid(value)) {
+      throw invalidValue(nameOf(field), expected, value);
     }
     return value;
   };

@@ -7,7 +7,7 @@ import { RpcError } from "../errors.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import {
   createCaching,
-  forCallerAlone,
+  privateHeaders,
   notModified,
   type CachedResponse,
   type RpcCaching,
@@ -18,13 +18,13 @@ import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
 import { errorResponse, methodNotAllowed } from "../exchange/responses.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
-import { serve } from "../exchange/serve.js";
+import { serveExchange } from "../exchange/serve.js";
 import { parseConnectTimeout } from "../exchange/timeouts.js";
 import { paceResponse } from "../exchange/pacing.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import { unaryError } from "./connect-error.js";
-import { compileForms, type Form, type Forms } from "./unary-forms.js";
+import { compileUnaryCodecs, type UnaryCodec, type UnaryCodecs } from "./unary-codecs.js";
 
 /** Serves a call of a unary rpc; `read` returns the request message. */
 export type ServeUnary = (
@@ -37,17 +37,17 @@ export type ServeUnary = (
 /** Creates the handler of unary calls, which uses compiled codecs. */
 export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
   const cachingOf = createCaching(deps.stateTags, deps.maxCacheBytes);
-  const compiled = new Map<ServedMethod, Compiled>();
+  const compiled = new Map<ServedMethod, CompiledRpc>();
   for (const served of deps.services.flatMap(({ methods }) => methods)) {
     if (served.desc.methodKind === "unary") {
-      compiled.set(served, { forms: compileForms(served.desc), caching: cachingOf(served) });
+      compiled.set(served, { codecs: compileUnaryCodecs(served.desc), caching: cachingOf(served) });
     }
   }
   return (exchange, served, { format }, read) => {
-    const { forms, caching } = compiled.get(served)!;
+    const { codecs, caching } = compiled.get(served)!;
     // Responses to POST are not cacheable.
     const cacheable = exchange.method === "GET" ? caching : undefined;
-    serveUnary({ exchange, served, form: forms[format], caching: cacheable }, read, deps);
+    serveUnary({ exchange, served, codec: codecs[format], caching: cacheable }, read, deps);
   };
 }
 
@@ -78,9 +78,9 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
   };
 }
 
-/** Compiled parts of a unary rpc. */
-interface Compiled {
-  readonly forms: Forms;
+/** CompiledRpc parts of a unary rpc. */
+interface CompiledRpc {
+  readonly codecs: UnaryCodecs;
   readonly caching: RpcCaching;
 }
 
@@ -90,7 +90,7 @@ interface RpcCall {
 }
 
 interface UnaryCall extends RpcCall {
-  readonly form: Form;
+  readonly codec: UnaryCodec;
   readonly caching: RpcCaching | undefined;
 }
 
@@ -132,14 +132,14 @@ function serveGet(call: RpcCall, deps: ProtocolDeps, serveUnary: ServeUnary, ser
 }
 
 function serveUnary(
-  { exchange, served, form, caching }: UnaryCall,
+  { exchange, served, codec, caching }: UnaryCall,
   read: (permit: Permit) => Promise<Buffer>,
   deps: ProtocolDeps,
 ): void {
   const { requestId } = exchange;
   const timeout = exchange.header("connect-timeout-ms");
   const timeoutMs = timeout === undefined ? undefined : parseConnectTimeout(timeout);
-  serve(
+  serveExchange(
     exchange,
     {
       protocol: "connect",
@@ -149,12 +149,12 @@ function serveUnary(
         if (timeout !== undefined && timeoutMs === undefined) {
           throw new RpcError("INVALID_REQUEST", "The header connect-timeout-ms must be at most ten digits.");
         }
-        const headers = ["Content-Type", form.contentType, "X-Request-Id", requestId, ...corsHeaders];
+        const headers = ["Content-Type", codec.contentType, "X-Request-Id", requestId, ...corsHeaders];
         const respondWith = ({ directives, body }: CachedResponse): HttpResponse => {
-          const ofRequest = directives.isImmutable ? [] : permit.headers;
-          return directives.isKnown
-            ? notModified(requestId, directives.headers, ofRequest)
-            : { status: 200, headers: [...headers, ...directives.headers, ...ofRequest], ...body };
+          const permitHeaders = directives.isImmutable ? [] : permit.headers;
+          return directives.isNotModified
+            ? notModified(requestId, directives.headers, permitHeaders)
+            : { status: 200, headers: [...headers, ...directives.headers, ...permitHeaders], ...body };
         };
         const tag = caching?.tagFor(call.caller);
         const cached = caching?.findCached(exchange, tag);
@@ -163,27 +163,27 @@ function serveUnary(
         }
         const respond = (message: object): HttpResponse => {
           const directives = caching?.directivesFor(exchange, tag, message) ?? noDirectives;
-          const body = directives.isKnown ? {} : form.encode(message);
+          const body = directives.isNotModified ? {} : codec.encode(message);
           caching?.store(exchange, tag, directives, body);
           return respondWith({ directives, body });
         };
         return read(permit)
-          .then((body) => served.invoke(form.decode(body), call))
+          .then((body) => served.invoke(codec.decode(body), call))
           .then((message) => paceResponse(() => respond(message)));
       },
       reject: (failure, headers) =>
-        unaryError(requestId, failure, caching === undefined ? headers : [...forCallerAlone, ...headers]),
+        unaryError(requestId, failure, caching === undefined ? headers : [...privateHeaders, ...headers]),
     },
     deps,
   );
 }
 
 /** Empty cache directives: responses to POST are not cacheable. */
-const noDirectives: CacheDirectives = { headers: [], isKnown: false, isImmutable: false, etag: undefined };
+const noDirectives: CacheDirectives = { headers: [], isNotModified: false, isImmutable: false, etag: undefined };
 
 /** Sends a plain HTTP error for a request of an unknown protocol. */
 function sendError({ exchange, served }: RpcCall, failure: RpcError, deps: ProtocolDeps): void {
-  serve(
+  serveExchange(
     exchange,
     {
       protocol: "connect",

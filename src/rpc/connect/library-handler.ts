@@ -5,22 +5,22 @@
 import { createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { RpcError } from "../errors.js";
-import { forCallerAlone } from "../exchange/caching.js";
+import { privateHeaders } from "../exchange/caching.js";
 import { corsHeaders } from "../exchange/cors.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import type { RpcMedia } from "../exchange/media-type.js";
 import { errorHeaders } from "../exchange/responses.js";
 import type { ServeRpc } from "../exchange/rpc-paths.js";
-import { serve } from "../exchange/serve.js";
+import { serveExchange } from "../exchange/serve.js";
 import { longTimeouts } from "../exchange/timeouts.js";
-import { writeCharged } from "../exchange/write-charged.js";
+import { writeReserved } from "../exchange/write-reserved.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import { statusFields } from "../grpc-status.js";
 import type { Call } from "../service.js";
 import { streamError, unaryError } from "./connect-error.js";
 import { encodeText } from "./grpc-web-text.js";
 import { readLibraryBody } from "./library-body.js";
-import { connectRoutes, createPassage, libraryOptions, type Passage, valuesOf } from "./routes.js";
+import { connectRoutes, createLibraryCall, libraryOptions, type LibraryCall, valuesOf } from "./routes.js";
 
 export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
   const router = createConnectRouter(libraryOptions);
@@ -29,17 +29,17 @@ export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
 
   return (exchange, served, media) => {
     const handle = byPath.get(exchange.path)!;
-    serve(
+    serveExchange(
       exchange,
       {
         protocol: media.protocol,
         method: served,
         async respond(permit, call) {
-          const passage = createPassage(exchange.requestId, served, media);
+          const libraryCall = createLibraryCall(exchange.requestId, served, media);
           const body = await readLibraryBody(exchange, served, media, permit);
-          const response = await handle(toRequest(exchange, media, call, passage, body));
+          const response = await handle(toRequest(exchange, media, call, libraryCall, body));
           await send(exchange, response, media, permit);
-          permit.recordOutcome(passage.failure);
+          permit.recordOutcome(libraryCall.failure);
           return undefined;
         },
         reject: (failure, headers) => createCallError(exchange, failure, headers, media),
@@ -53,7 +53,7 @@ function toRequest(
   exchange: Exchange,
   { protocol, format }: RpcMedia,
   call: Call,
-  passage: Passage,
+  libraryCall: LibraryCall,
   body: AsyncIterable<Uint8Array>,
 ): UniversalServerRequest {
   const header = new Headers();
@@ -75,7 +75,7 @@ function toRequest(
     header,
     body,
     signal: call.signal,
-    contextValues: valuesOf(call.caller, passage),
+    contextValues: valuesOf(call.caller, libraryCall),
   };
 }
 
@@ -91,7 +91,7 @@ async function send(
   const start = (): void => exchange.start(status, media.isText ? encodeText.headers(headers) : headers);
   for await (const piece of body ?? []) {
     const bytes = media.isText ? encodeText.piece(piece) : piece;
-    await writeCharged(exchange, permit, bytes, start);
+    await writeReserved(exchange, permit, bytes, start);
     if (exchange.isClosed) {
       return;
     }
@@ -104,7 +104,7 @@ async function send(
 
 /** Returns the additional headers of a library response: a flat list of names and values. */
 export function libraryHeaders({ requestId, method }: Exchange, { headers }: Permit): string[] {
-  return ["X-Request-Id", requestId, ...corsHeaders, ...headers, ...(method === "GET" ? forCallerAlone : [])];
+  return ["X-Request-Id", requestId, ...corsHeaders, ...headers, ...(method === "GET" ? privateHeaders : [])];
 }
 
 /** Returns the error response of a call that was rejected by the gate, or that failed outside the library. */
@@ -114,7 +114,7 @@ export function createCallError(
   permitHeaders: readonly string[],
   { protocol, format, isStream, isText }: RpcMedia,
 ): HttpResponse {
-  const headers = method === "GET" ? [...forCallerAlone, ...permitHeaders] : permitHeaders;
+  const headers = method === "GET" ? [...privateHeaders, ...permitHeaders] : permitHeaders;
   if (protocol === "connect") {
     return isStream ? streamError(requestId, failure, headers, format) : unaryError(requestId, failure, headers);
   }

@@ -13,7 +13,7 @@ import {
 } from "@connectrpc/connect";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { DescService } from "@bufbuild/protobuf";
-import { jsonNameOf, type NameOf, protoNameOf, requestRules } from "../codec/request-rules.js";
+import { jsonNameOf, type NameOf, protoNameOf, requestValidator } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
 import { maxMessageBytes } from "../exchange/envelope.js";
 import type { RpcMedia } from "../exchange/media-type.js";
@@ -27,7 +27,7 @@ import { toConnectError } from "./connect-error.js";
 export const callerKey = createContextKey<Caller>({ address: "", identity: undefined });
 
 /** State of a call that the library processes, shared with the code that serves the call. */
-export interface Passage {
+export interface LibraryCall {
   readonly requestId: string;
   /** Returns the name of a field as the caller writes it. */
   readonly nameOf: NameOf;
@@ -35,7 +35,7 @@ export interface Passage {
   failure: RpcError | undefined;
 }
 
-const passageKey = createContextKey<Passage | undefined>(undefined);
+const libraryCallKey = createContextKey<LibraryCall | undefined>(undefined);
 
 /** Options of the library for reading requests. */
 export const libraryOptions = {
@@ -45,9 +45,9 @@ export const libraryOptions = {
 };
 
 /**
- * Creates the passage of a call, for the context. The initial error covers requests that the library itself rejects.
+ * Creates the state of a call, for the context. The initial error covers requests that the library itself rejects.
  */
-export function createPassage(requestId: string, { desc }: ServedMethod, { format }: RpcMedia): Passage {
+export function createLibraryCall(requestId: string, { desc }: ServedMethod, { format }: RpcMedia): LibraryCall {
   return {
     requestId,
     nameOf: namesIn(format),
@@ -60,8 +60,8 @@ function namesIn(format: RpcMedia["format"]): NameOf {
 }
 
 /** Returns the context values of a call. */
-export function valuesOf(caller: Caller, passage: Passage) {
-  return createContextValues().set(callerKey, caller).set(passageKey, passage);
+export function valuesOf(caller: Caller, libraryCall: LibraryCall) {
+  return createContextValues().set(callerKey, caller).set(libraryCallKey, libraryCall);
 }
 
 /** Creates the function that registers the services. */
@@ -84,14 +84,14 @@ function register(router: ConnectRouter, { desc, methods }: ServedService, deps:
 function unary(served: ServedMethod, deps: Deps) {
   return async (request: object, context: HandlerContext): Promise<object> => {
     const { values, signal } = context;
-    const passage = values.get(passageKey);
+    const libraryCall = values.get(libraryCallKey);
     try {
-      requestRules(served.desc.input)(request, nameOfField(context));
+      requestValidator(served.desc.input)(request, nameOfField(context));
       const response = await Promise.race([
         Promise.resolve(served.invoke(request, { caller: values.get(callerKey), signal })),
         untilDeadline(signal),
       ]);
-      recordFailure(passage, undefined);
+      recordFailure(libraryCall, undefined);
       return response;
     } catch (error) {
       throw fail(error, context, deps);
@@ -102,11 +102,11 @@ function unary(served: ServedMethod, deps: Deps) {
 function stream(served: ServedMethod, deps: Deps) {
   return async function* (request: object, context: HandlerContext): AsyncGenerator<object> {
     const { values, signal } = context;
-    const passage = values.get(passageKey);
+    const libraryCall = values.get(libraryCallKey);
     try {
-      recordFailure(passage, undefined);
+      recordFailure(libraryCall, undefined);
       if (served.desc.methodKind === "server_streaming") {
-        requestRules(served.desc.input)(request, nameOfField(context));
+        requestValidator(served.desc.input)(request, nameOfField(context));
       }
       const messages = served.invoke(request, { caller: values.get(callerKey), signal }) as AsyncIterable<object>;
       for await (const message of messages) {
@@ -123,9 +123,9 @@ function stream(served: ServedMethod, deps: Deps) {
   };
 }
 
-function recordFailure(passage: Passage | undefined, failure: RpcError | undefined): void {
-  if (passage !== undefined) {
-    passage.failure = failure;
+function recordFailure(libraryCall: LibraryCall | undefined, failure: RpcError | undefined): void {
+  if (libraryCall !== undefined) {
+    libraryCall.failure = failure;
   }
 }
 
@@ -135,16 +135,16 @@ function fail(thrown: unknown, { values, signal }: HandlerContext, deps: Deps): 
     // The client gets no response, and an aborted function is expected to throw.
     return new ConnectError("The client disconnected.", Code.Canceled);
   }
-  const passage = values.get(passageKey);
-  const failure = toReportedError(thrown, passage?.requestId ?? "", deps);
-  recordFailure(passage, failure);
+  const libraryCall = values.get(libraryCallKey);
+  const failure = toReportedError(thrown, libraryCall?.requestId ?? "", deps);
+  recordFailure(libraryCall, failure);
   return toConnectError(failure);
 }
 
-/** Returns the function for names of fields as the caller writes them. Without a passage, the content type decides. */
+/** Returns the function that names fields as the caller does. Without a library call, the content type decides. */
 function nameOfField({ values, requestHeader }: HandlerContext): NameOf {
   const isJson = requestHeader.get("content-type")?.includes("json") === true;
-  return values.get(passageKey)?.nameOf ?? namesIn(isJson ? "json" : "proto");
+  return values.get(libraryCallKey)?.nameOf ?? namesIn(isJson ? "json" : "proto");
 }
 
 /** Rejects at the caller's deadline; otherwise never settles. */

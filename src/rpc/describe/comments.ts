@@ -12,10 +12,10 @@ import { errorMessage } from "../../base/errors/error-message.js";
 /** Returns the comment of a full name, such as `gatehouse.info.v1.Peer.identity`; empty if there is none. */
 export type CommentOf = (fullName: string) => string;
 
-const image = new URL("../../../../gen/contract.binpb", import.meta.url);
+const descriptorSet = new URL("../../../../gen/contract.binpb", import.meta.url);
 
 /** Field numbers of descriptor.proto, from which the path of a comment is built. */
-const place = { message: 4, enum: 5, service: 6, field: 2, nested: 3, nestedEnum: 4, value: 2, method: 2 };
+const fieldNumbers = { message: 4, enum: 5, service: 6, field: 2, nested: 3, nestedEnum: 4, value: 2, method: 2 };
 
 let loaded: ReadonlyMap<string, string> | undefined;
 
@@ -28,11 +28,11 @@ export const commentOf: CommentOf = (fullName) => (loaded ??= loadComments()).ge
  */
 export function commentError(): string | undefined {
   try {
-    const reader = new BinaryReader(readFileSync(image));
+    const reader = new BinaryReader(readFileSync(descriptorSet));
     do {
       const [number, type] = reader.tag();
       if (number !== FileDescriptorSetSchema.field.file.number) {
-        throw new Error(`${fileURLToPath(image)} is not a descriptor set of the contract.`);
+        throw new Error(`${fileURLToPath(descriptorSet)} is not a descriptor set of the contract.`);
       }
       reader.skip(type, number);
     } while (reader.pos < reader.len);
@@ -45,7 +45,7 @@ export function commentError(): string | undefined {
 function loadComments(): ReadonlyMap<string, string> {
   const comments = new Map<string, string>();
   try {
-    for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(image)).file) {
+    for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(descriptorSet)).file) {
       readFile(file, comments);
     }
   } catch {
@@ -58,10 +58,10 @@ function readFile(file: FileDescriptorProto, comments: Map<string, string>): voi
   const byPath = new Map(
     file.sourceCodeInfo?.location.map(({ path, leadingComments }) => [path.join("."), leadingComments]),
   );
-  const note = (name: string, path: readonly number[]): void => {
+  const addComment = (name: string, path: readonly number[]): void => {
     const text = byPath.get(path.join("."));
     if (text !== undefined && text !== "") {
-      comments.set(name, tidy(text));
+      comments.set(name, joinLines(text));
     }
   };
 
@@ -71,24 +71,26 @@ function readFile(file: FileDescriptorProto, comments: Map<string, string>): voi
     path: readonly number[],
   ): void {
     const name = `${scope}.${message.name}`;
-    note(name, path);
-    message.field.forEach((field, i) => note(`${name}.${field.name}`, [...path, place.field, i]));
-    message.nestedType.forEach((nested, i) => readMessage(nested, name, [...path, place.nested, i]));
-    message.enumType.forEach((nested, i) => readEnum(nested, name, [...path, place.nestedEnum, i]));
+    addComment(name, path);
+    message.field.forEach((field, i) => addComment(`${name}.${field.name}`, [...path, fieldNumbers.field, i]));
+    message.nestedType.forEach((nested, i) => readMessage(nested, name, [...path, fieldNumbers.nested, i]));
+    message.enumType.forEach((nested, i) => readEnum(nested, name, [...path, fieldNumbers.nestedEnum, i]));
   }
 
   function readEnum(desc: FileDescriptorProto["enumType"][number], scope: string, path: readonly number[]): void {
     const name = `${scope}.${desc.name}`;
-    note(name, path);
-    desc.value.forEach((value, i) => note(`${name}.${value.name}`, [...path, place.value, i]));
+    addComment(name, path);
+    desc.value.forEach((value, i) => addComment(`${name}.${value.name}`, [...path, fieldNumbers.value, i]));
   }
 
-  file.messageType.forEach((message, i) => readMessage(message, file.package, [place.message, i]));
-  file.enumType.forEach((desc, i) => readEnum(desc, file.package, [place.enum, i]));
+  file.messageType.forEach((message, i) => readMessage(message, file.package, [fieldNumbers.message, i]));
+  file.enumType.forEach((desc, i) => readEnum(desc, file.package, [fieldNumbers.enum, i]));
   file.service.forEach((service, i) => {
     const name = `${file.package}.${service.name}`;
-    note(name, [place.service, i]);
-    service.method.forEach((method, k) => note(`${name}.${method.name}`, [place.service, i, place.method, k]));
+    addComment(name, [fieldNumbers.service, i]);
+    service.method.forEach((method, k) =>
+      addComment(`${name}.${method.name}`, [fieldNumbers.service, i, fieldNumbers.method, k]),
+    );
   });
 }
 
@@ -98,7 +100,7 @@ export function summaryOf(comment: string): string | undefined {
 }
 
 /** Joins the lines of each paragraph. */
-function tidy(text: string): string {
+function joinLines(text: string): string {
   return text
     .split(/\n\s*\n/)
     .map((paragraph) => paragraph.replace(/\s*\n\s*/g, " ").trim())

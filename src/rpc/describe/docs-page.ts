@@ -52,7 +52,7 @@ interface Media {
 type Response = Body & { readonly description: string };
 
 /** Operation with its method and path. */
-interface Placed {
+interface RoutedOperation {
   readonly method: string;
   readonly path: string;
   readonly operation: Operation;
@@ -61,7 +61,7 @@ interface Placed {
 /** Renders the content of the page's body. */
 export function renderDocs(document: OpenApiDocument): string {
   const { info, tags, paths, components } = document;
-  const placed = Object.entries(paths).flatMap(([path, operations]) =>
+  const routed = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
   return html`<header>
@@ -90,9 +90,9 @@ export function renderDocs(document: OpenApiDocument): string {
           html`<section class="area" aria-labelledby="area-${name}">
             <h2 id="area-${name}">${name}</h2>
             ${paragraphs(description)}
-            ${placed
+            ${routed
               .filter(({ operation }) => operation.tags[0] === name)
-              .map((one) => renderOperation(one, components))}
+              .map((routedOperation) => renderOperation(routedOperation, components))}
           </section> `,
       )}
     </main>`.text;
@@ -124,7 +124,7 @@ function renderCaller(schemes: OpenApiDocument["components"]["securitySchemes"])
 }
 
 function renderOperation(
-  { method, path, operation }: Placed,
+  { method, path, operation }: RoutedOperation,
   { schemas, responses }: OpenApiDocument["components"],
 ): Html {
   const { operationId: id, summary, description = "", requestBody } = operation;
@@ -133,7 +133,7 @@ function renderOperation(
     response: "$ref" in response ? responses[response.$ref.split("/").at(-1)!]! : response,
   }));
   const [successes, failures] = [true, false].map((isResponse) =>
-    all.filter(({ status, response }) => !isElsewhere.has(status) && isResponse === isDone(status, response)),
+    all.filter(({ status, response }) => !bodilessStatuses.has(status) && isResponse === isSuccess(status, response)),
   ) as [typeof all, typeof all];
   return html`<details class="operation" id="${id}">
     <summary>
@@ -168,15 +168,15 @@ function renderOperation(
 }
 
 /** Statuses that are not errors and have no body to describe. */
-const isElsewhere: ReadonlySet<string> = new Set(["304", "default"]);
+const bodilessStatuses: ReadonlySet<string> = new Set(["304", "default"]);
 
 /** Returns true if a status is not an error. Some rpcs report a negative result by the status, with a regular body. */
-function isDone(status: string, { description }: Response): boolean {
+function isSuccess(status: string, { description }: Response): boolean {
   return status.startsWith("2") || description.startsWith("Done; ");
 }
 
 /** Renders the form to try an operation, with an input for each part of the request. */
-function renderForm({ method, path, operation }: Placed, schemas: Schemas): Html {
+function renderForm({ method, path, operation }: RoutedOperation, schemas: Schemas): Html {
   const { operationId: id, summary, parameters, requestBody, responses } = operation;
   if (isStream(responses["200"])) {
     return html`<p>It has no end: try it with <code>curl -N</code>.</p>`;

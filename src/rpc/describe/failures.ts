@@ -1,17 +1,18 @@
 /** Errors of a plain HTTP route: the reasons that the contract lists for the rpc, and those of every request. */
 import { getOption } from "@bufbuild/protobuf";
 import { failures, ReasonSchema } from "../../../gen/gatehouse/errors/v1/errors_pb.js";
-import { catalogue, type Reason } from "../errors.js";
+import { errorCatalog, type Reason } from "../errors.js";
 import type { CommentOf } from "./comments.js";
 import type { JsonSchema } from "./json-schema.js";
 import type { HttpRoute } from "../http/http-rule.js";
 import type { ServedMethod } from "../service.js";
 
 /** Reasons of all requests: limits of the gate, no capacity for the response, and internal errors. */
-const ofAnyRequest: readonly Reason[] = ["OVERLOADED", "INTERNAL_ERROR"];
+const commonReasons: readonly Reason[] = ["OVERLOADED", "INTERNAL_ERROR"];
 /** Reasons of all requests except probes, which are not rate limited and never query the database. */
-const ofAnyButProbes: readonly Reason[] = ["RATE_LIMITED", "DATABASE_UNAVAILABLE", "DATABASE_DAMAGED"];
-const ofBodies: readonly Reason[] = ["REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE"];
+const nonProbeReasons: readonly Reason[] = ["RATE_LIMITED", "DATABASE_UNAVAILABLE", "DATABASE_DAMAGED"];
+/** Reasons of requests with a body. */
+const bodyReasons: readonly Reason[] = ["REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE"];
 
 const names = new Map(ReasonSchema.values.map(({ number, localName }) => [number, localName as Reason]));
 
@@ -23,15 +24,15 @@ export function failuresOf(
   const reasons = new Set<Reason>([
     ...(desc.input.fields.length > 0 ? (["INVALID_REQUEST"] as const) : []),
     ...getOption(desc, failures).map((number) => names.get(number)!),
-    ...(route.body !== undefined ? ofBodies : []),
-    ...ofAnyRequest,
+    ...(route.body !== undefined ? bodyReasons : []),
+    ...commonReasons,
     ...(identifiesCaller ? (["INVALID_SIGNATURE"] as const) : []),
-    ...(isProbe ? [] : ofAnyButProbes),
+    ...(isProbe ? [] : nonProbeReasons),
   ]);
   const byStatus = new Map<number, Reason[]>();
-  for (const reason of Object.keys(catalogue) as Reason[]) {
+  for (const reason of Object.keys(errorCatalog) as Reason[]) {
     if (reasons.has(reason)) {
-      const status = catalogue[reason].httpStatus;
+      const status = errorCatalog[reason].httpStatus;
       byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
     }
   }
@@ -45,7 +46,7 @@ export const failureSchema: JsonSchema = {
   properties: {
     success: { const: false },
     error: { type: "string", description: "An error message for people." },
-    errorCode: { type: "string", enum: Object.keys(catalogue), description: "The reason, for programs." },
+    errorCode: { type: "string", enum: Object.keys(errorCatalog), description: "The reason, for programs." },
     retryAfter: { type: "integer", minimum: 0, description: "Seconds to wait before a retry, an integer." },
   },
 };

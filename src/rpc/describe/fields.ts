@@ -13,18 +13,18 @@ export interface FieldLine {
 export function listFields(schema: JsonSchema, definitions: Readonly<Record<string, JsonSchema>>): FieldLine[] {
   const lines: FieldLine[] = [];
 
-  /** @param above names of the enclosing messages; a recursive message is listed once. */
-  function visit(given: JsonSchema, path: string, above: readonly string[]): void {
-    const { value, name } = resolve(given, definitions);
-    if (name !== undefined && above.includes(name)) {
+  /** @param enclosing names of the enclosing messages; a recursive message is listed once. */
+  function visit(visited: JsonSchema, path: string, enclosing: readonly string[]): void {
+    const { value, name } = resolve(visited, definitions);
+    if (name !== undefined && enclosing.includes(name)) {
       return;
     }
-    const inside = name === undefined ? above : [...above, name];
+    const nested = name === undefined ? enclosing : [...enclosing, name];
     const { properties, items, additionalProperties } = value as Composite;
     if (items !== undefined) {
-      visit(items, `${path}[]`, inside);
+      visit(items, `${path}[]`, nested);
     } else if (additionalProperties !== undefined) {
-      visit(additionalProperties, `${path}.*`, inside);
+      visit(additionalProperties, `${path}.*`, nested);
     }
     const required = (value["required"] ?? []) as readonly string[];
     for (const [key, property] of Object.entries(properties ?? {})) {
@@ -35,7 +35,7 @@ export function listFields(schema: JsonSchema, definitions: Readonly<Record<stri
         isRequired: required.includes(key),
         description: (property["description"] ?? "") as string,
       });
-      visit(property, fieldPath, inside);
+      visit(property, fieldPath, nested);
     }
   }
 
@@ -57,10 +57,10 @@ function resolve(
   definitions: Readonly<Record<string, JsonSchema>>,
 ): { readonly value: JsonSchema; readonly name: string | undefined; readonly isNullable: boolean } {
   const choices = schema["anyOf"] as readonly JsonSchema[] | undefined;
-  const given = choices?.[0] ?? schema;
-  const name = (given["$ref"] as string | undefined)?.split("/").at(-1);
+  const nonNull = choices?.[0] ?? schema;
+  const name = (nonNull["$ref"] as string | undefined)?.split("/").at(-1);
   return {
-    value: name === undefined ? given : (definitions[name] ?? {}),
+    value: name === undefined ? nonNull : (definitions[name] ?? {}),
     name,
     isNullable: choices?.some(({ type }) => type === "null") === true,
   };
@@ -71,7 +71,7 @@ export function typeOf(schema: JsonSchema, definitions: Readonly<Record<string, 
   const { value, isNullable } = resolve(schema, definitions);
   const { items, additionalProperties } = value as Composite;
   const types = [value["type"] ?? "any JSON"].flat().map(String);
-  const values = (value["enum"] as readonly unknown[] | undefined)?.filter((word) => word !== null);
+  const values = (value["enum"] as readonly unknown[] | undefined)?.filter((value) => value !== null);
   const named = types.map((type) => {
     if (type === "array") {
       return `list of ${items === undefined ? "any JSON" : typeOf(items, definitions)}`;

@@ -140,7 +140,7 @@ function boundedSchema(field: DescField, integer64: string | readonly string[]):
   };
 }
 
-/** Adds the word for the latest block to the schema of a block number, if the contract permits the word. */
+/** Adds the keyword for the latest block to the schema of a block number, if the contract permits the keyword. */
 function orLatest(field: DescField, schema: JsonSchema): JsonSchema {
   return getOption(field, latest) ? { anyOf: [schema, { type: "string", const: latestKeyword }] } : schema;
 }
@@ -191,7 +191,7 @@ function nullable(schema: JsonSchema): JsonSchema {
   return typeof type === "string" ? { ...schema, type: [type, "null"] } : { anyOf: [schema, { type: "null" }] };
 }
 
-/** Returns the words of an enum without the zero value, which means unset and is never sent. */
+/** Returns the names of an enum without the zero value, which means unset and is never sent. */
 function namesOf(desc: DescEnum): string[] {
   return [...enumNames(desc).values()].filter((name) => name !== "unspecified");
 }

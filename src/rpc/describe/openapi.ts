@@ -24,7 +24,7 @@ export interface DocumentInfo {
 }
 
 /** Shared parts of the document, used to describe operations. */
-interface Vocabulary {
+interface SharedParts {
   readonly responses: Schemas;
   readonly requests: Schemas;
   readonly commentOf: CommentOf;
@@ -45,7 +45,7 @@ export function describeOpenApi(
   commentOf: CommentOf,
   exampleOf: ExampleOf,
 ): string {
-  const vocabulary: Vocabulary = {
+  const shared: SharedParts = {
     responses: createSchemas("response", "#/components/schemas/", commentOf),
     requests: createSchemas("request", "#/components/schemas/", commentOf),
     commentOf,
@@ -58,9 +58,9 @@ export function describeOpenApi(
     if (routed.length > 0) {
       tags.push({ name: areaOf(desc), ...described(commentOf(desc.typeName)) });
     }
-    for (const one of routed) {
-      const path = templateOf(one);
-      paths[path] = { ...paths[path], [one.route.method.toLowerCase()]: describeOperation(one, vocabulary) };
+    for (const operation of routed) {
+      const path = templateOf(operation);
+      paths[path] = { ...paths[path], [operation.route.method.toLowerCase()]: describeOperation(operation, shared) };
     }
   }
   return JSON.stringify({
@@ -78,7 +78,7 @@ export function describeOpenApi(
     security: [],
     tags,
     paths,
-    components: describeComponents(vocabulary),
+    components: describeComponents(shared),
   });
 }
 
@@ -87,7 +87,7 @@ function readRouted(served: ServedMethod, exampleOf: ExampleOf): Routed[] {
   return readHttpRoutes(served.desc).map((route) => ({ served, route, example }));
 }
 
-function describeComponents({ responses, requests, failures }: Vocabulary): object {
+function describeComponents({ responses, requests, failures }: SharedParts): object {
   return {
     schemas: { ...responses.definitions(), ...requests.definitions(), Failure: failureSchema },
     responses: { ...failures.definitions(), NotModified: notModified },
@@ -101,38 +101,38 @@ function describeComponents({ responses, requests, failures }: Vocabulary): obje
   };
 }
 
-function describeOperation(routed: Routed, vocabulary: Vocabulary): object {
+function describeOperation(routed: Routed, shared: SharedParts): object {
   const { desc } = routed.served;
-  const comment = vocabulary.commentOf(fullNameOfMethod(desc));
+  const comment = shared.commentOf(fullNameOfMethod(desc));
   return {
     operationId: `${areaOf(desc.parent)}.${desc.localName}`,
     tags: [areaOf(desc.parent)],
     summary: summaryOf(comment) ?? desc.name,
     ...described(comment),
     ...(routed.served.identifiesCaller && { security: identitySecurity }),
-    parameters: describeParameters(routed, vocabulary.commentOf),
-    ...(routed.route.body !== undefined && { requestBody: describeBody(routed, vocabulary) }),
+    parameters: describeParameters(routed, shared.commentOf),
+    ...(routed.route.body !== undefined && { requestBody: describeBody(routed, shared) }),
     responses: {
-      200: describeResponse(routed, vocabulary),
+      200: describeResponse(routed, shared),
       ...(isCached(routed.served) && { 304: { $ref: "#/components/responses/NotModified" } }),
       ...Object.fromEntries(
         failuresOf(routed.served, routed.route).map(([status, reasons]) => [
           status,
-          vocabulary.failures.describe(reasons, routed.example?.failures?.[status]),
+          shared.failures.describe(reasons, routed.example?.failures?.[status]),
         ]),
       ),
-      ...(routed.served.plainReply !== undefined && { 503: describeRefusal(routed, vocabulary) }),
-      default: vocabulary.failures.any,
+      ...(routed.served.plainReply !== undefined && { 503: describeRefusal(routed, shared) }),
+      default: shared.failures.any,
     },
   };
 }
 
-function describeBody({ served, example }: Routed, { requests }: Vocabulary): object {
+function describeBody({ served, example }: Routed, { requests }: SharedParts): object {
   const schema = requests.message(served.desc.input);
   return { required: true, content: json(schema, example?.body) };
 }
 
-function describeResponse(routed: Routed, { responses, commentOf }: Vocabulary): object {
+function describeResponse(routed: Routed, { responses, commentOf }: SharedParts): object {
   const { served, route, example } = routed;
   const comment = commentOf(
     route.responseField === undefined ? served.desc.output.typeName : fullNameOf(route.responseField),
@@ -180,7 +180,7 @@ function schemaOfResponse({ served, route }: Routed, responses: Schemas): JsonSc
  * Describes a negative response: a status 503 with a complete response body, or with an error body if 503 is also an
  * error status of the rpc.
  */
-function describeRefusal(routed: Routed, { responses }: Vocabulary): object {
+function describeRefusal(routed: Routed, { responses }: SharedParts): object {
   const response = schemaOfResponse(routed, responses);
   const example = routed.example?.refusal;
   const mayFail = failuresOf(routed.served, routed.route).some(([status]) => status === 503);

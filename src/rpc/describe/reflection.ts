@@ -107,17 +107,17 @@ function fileResponse(file: DescFile | undefined, name: string): ReflectionRespo
   if (file === undefined) {
     return notFound(name);
   }
-  const needed = new Set<DescFile>();
-  const collect = (one: DescFile): void => {
-    if (!needed.has(one)) {
-      needed.add(one);
-      one.dependencies.forEach(collect);
+  const closure = new Set<DescFile>();
+  const collect = (current: DescFile): void => {
+    if (!closure.has(current)) {
+      closure.add(current);
+      current.dependencies.forEach(collect);
     }
   };
   collect(file);
   return {
     case: "fileDescriptorResponse",
-    value: { fileDescriptorProto: [...needed].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto)) },
+    value: { fileDescriptorProto: [...closure].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto)) },
   };
 }
 

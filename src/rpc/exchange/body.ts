@@ -11,7 +11,7 @@ import { nextTick } from "./pacing.js";
 export const maxBodyBytes = 2 * 1024 * 1024;
 
 /** Time limit for a body, in milliseconds. */
-const withinMs = 30_000;
+const bodyWithinMs = 30_000;
 
 /**
  * Reads a stream to its end.
@@ -28,7 +28,7 @@ export async function readBody(
   if (contentLength > maxBytes) {
     throw tooLarge(maxBytes);
   }
-  const chunks = await readChunks(source, maxBytes, permit, earlyCheck);
+  const chunks = await collectChunks(source, maxBytes, permit, earlyCheck);
   if (chunks.length > 1) {
     await nextTick();
     return Buffer.concat(chunks);
@@ -36,7 +36,7 @@ export async function readBody(
   return chunks[0] ?? Buffer.alloc(0);
 }
 
-function readChunks(
+function collectChunks(
   source: Readable,
   maxBytes: number,
   permit: Pick<Permit, "reserveRequestBytes">,
@@ -81,7 +81,7 @@ function readChunks(
     };
     const timer = setTimeout(
       () => fail(new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time.")),
-      withinMs,
+      bodyWithinMs,
     );
     if (source.destroyed) {
       onClose();
@@ -95,11 +95,11 @@ function readChunks(
 }
 
 /** Discards a body as it arrives. Resolves at its end, on an error, or after 30 s. */
-export async function discard(source: Readable, onBytes: (bytes: number) => void = () => undefined): Promise<void> {
+export async function discardBody(source: Readable, onBytes: (bytes: number) => void = () => undefined): Promise<void> {
   if (source.destroyed || source.readableEnded) {
     return;
   }
-  const timeout = AbortSignal.timeout(withinMs);
+  const timeout = AbortSignal.timeout(bodyWithinMs);
   source.on("data", (chunk: Buffer) => onBytes(chunk.length));
   await finished(source, { writable: false, signal: timeout }).catch(() => undefined);
 }
@@ -108,7 +108,7 @@ export async function discard(source: Readable, onBytes: (bytes: number) => void
  * Yields the chunks of a body. Uses events, because async iteration would destroy the stream at its end, and with it
  * the response.
  */
-export async function* readInPieces(source: Readable): AsyncGenerator<Uint8Array> {
+export async function* iterateChunks(source: Readable): AsyncGenerator<Uint8Array> {
   const hasEnded = (): boolean => source.readableEnded;
   if (hasEnded()) {
     return;

@@ -10,13 +10,13 @@ import { LRUCache } from "lru-cache";
 import { caching as cachingOption, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import type { StateTags } from "../gate.js";
 import { type Caller, lifetimeOf, type ServedMethod } from "../service.js";
-import { toLastingBody } from "./share-bytes.js";
+import { toCacheableBody } from "./share-bytes.js";
 import { corsHeaders } from "./cors.js";
-import { isKnown } from "./entity-tags.js";
+import { matchesIfNoneMatch } from "./entity-tags.js";
 import type { HttpResponse, HttpResponseBody, Exchange } from "./exchange.js";
 
 /** Headers of a response that is private to its caller: a flat list of names and values, like all header lists. */
-export const forCallerAlone: readonly string[] = ["Cache-Control", "private, no-store"];
+export const privateHeaders: readonly string[] = ["Cache-Control", "private, no-store"];
 
 /** Headers of a cacheable response that caches must revalidate before each use. */
 const revalidatedHeaders = ["Cache-Control", "public, no-cache", "ETag"] as const;
@@ -46,7 +46,7 @@ export interface RpcCaching {
 export interface CacheDirectives {
   readonly headers: readonly string[];
   /** True if the client already has this response: the body is not sent. */
-  readonly isKnown: boolean;
+  readonly isNotModified: boolean;
   /**
    * True if the response is immutable and the same for every caller. Headers that depend on the time or the caller must
    * be left out.
@@ -63,12 +63,12 @@ export interface CachedResponse {
 }
 
 const privateDirectives: CacheDirectives = {
-  headers: forCallerAlone,
-  isKnown: false,
+  headers: privateHeaders,
+  isNotModified: false,
   isImmutable: false,
   etag: undefined,
 };
-const neverCached: RpcCaching = {
+const noCaching: RpcCaching = {
   tagFor: () => undefined,
   findCached: () => undefined,
   directivesFor: () => privateDirectives,
@@ -97,7 +97,7 @@ const noBody: HttpResponseBody = {};
 
 /**
  * Compiles the caching rules of the contract for single rpcs. Anonymous callers get the same response while the state
- * is the same, so a successful call and its bytes are remembered for each state.
+ * is the same, so the bytes of successful calls are cached for each state.
  *
  * @param tags undefined if the state has no tags: then responses are not cacheable.
  * @param maxCacheBytes limit on the cached bytes of all responses.
@@ -112,7 +112,7 @@ export function createCaching(
   return ({ desc }) => {
     const cachingRule = getOption(desc, cachingOption);
     if (cachingRule === Caching.UNSPECIFIED || tags === undefined) {
-      return neverCached;
+      return noCaching;
     }
     if (desc.methodKind !== "unary" || desc.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) {
       throw new Error(`${desc.parent.typeName}.${desc.name}: only unary rpcs with NO_SIDE_EFFECTS can be cached.`);
@@ -129,13 +129,13 @@ export function createCaching(
       tagFor: ({ identity }) => (identity === undefined ? tagNow() : undefined),
 
       findCached(exchange, tag) {
-        const known = tag === undefined ? undefined : cache.get(keyOf(exchange, tag));
-        if (known === undefined) {
+        const cached = tag === undefined ? undefined : cache.get(keyOf(exchange, tag));
+        if (cached === undefined) {
           return undefined;
         }
-        const { directives, body } = known;
-        if (isKnown(directives.etag!, exchange.header("if-none-match"))) {
-          return { directives: { ...directives, isKnown: true }, body: noBody };
+        const { directives, body } = cached;
+        if (matchesIfNoneMatch(directives.etag!, exchange.header("if-none-match"))) {
+          return { directives: { ...directives, isNotModified: true }, body: noBody };
         }
         return body && { directives, body };
       },
@@ -149,9 +149,10 @@ export function createCaching(
         if (lifetime === "no-store") {
           return privateDirectives;
         }
-        const lasting = lifetime === "immutable" ? tags.tagOf(Caching.NETWORK) : undefined;
-        const { full, unchanged } = lasting === undefined ? revalidatedDirectives(tag) : immutableDirectives(lasting);
-        return isKnown(full.etag!, exchange.header("if-none-match")) ? unchanged : full;
+        const networkTag = lifetime === "immutable" ? tags.tagOf(Caching.NETWORK) : undefined;
+        const { full, unchanged } =
+          networkTag === undefined ? revalidatedDirectives(tag) : immutableDirectives(networkTag);
+        return matchesIfNoneMatch(full.etag!, exchange.header("if-none-match")) ? unchanged : full;
       },
 
       store(exchange, tag, directives, body) {
@@ -163,10 +164,10 @@ export function createCaching(
           return;
         }
         // The first request stores only its key, so that a client that reads everything once evicts little.
-        const isStored = !directives.isKnown && (body.body?.length ?? 0) <= maxBodyUnits && cache.has(key);
+        const includesBody = !directives.isNotModified && (body.body?.length ?? 0) <= maxBodyUnits && cache.has(key);
         cache.set(key, {
-          directives: { ...directives, isKnown: false },
-          body: isStored ? toLastingBody(body) : undefined,
+          directives: { ...directives, isNotModified: false },
+          body: includesBody ? toCacheableBody(body) : undefined,
         });
       },
     };
@@ -175,9 +176,9 @@ export function createCaching(
 
 /** Returns the directives for clients without the response and for those that have it. */
 function createDirectives(
-  directives: Omit<CacheDirectives, "isKnown">,
+  directives: Omit<CacheDirectives, "isNotModified">,
 ): Readonly<Record<"full" | "unchanged", CacheDirectives>> {
-  return { full: { ...directives, isKnown: false }, unchanged: { ...directives, isKnown: true } };
+  return { full: { ...directives, isNotModified: false }, unchanged: { ...directives, isNotModified: true } };
 }
 
 /** Estimates the size of an entry: two bytes per UTF-16 unit. Bytes shared with other responses count too. */

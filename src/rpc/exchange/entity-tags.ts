@@ -11,7 +11,7 @@ const nextTag = /[ \t,]*(?:(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)|$)
  *
  * @param etag the tag with its quotes, and with `W/` if weak.
  */
-export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
+export function matchesIfNoneMatch(etag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) {
     return false;
   }
@@ -19,16 +19,16 @@ export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean 
     return true;
   }
   const text = strong(etag);
-  let isNamed = false;
+  let isListed = false;
   nextTag.lastIndex = 0;
   while (nextTag.lastIndex < ifNoneMatch.length) {
-    const found = nextTag.exec(ifNoneMatch);
-    if (found === null) {
+    const match = nextTag.exec(ifNoneMatch);
+    if (match === null) {
       return false;
     }
-    isNamed ||= found[1] === text;
+    isListed ||= match[1] === text;
   }
-  return isNamed;
+  return isListed;
 }
 
 function strong(etag: string): string {

@@ -1,7 +1,7 @@
 /** Exchange over HTTP/1.1. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Connection, Permit } from "../gate.js";
-import { discard, readInPieces, readBody } from "./body.js";
+import { discardBody, iterateChunks, readBody } from "./body.js";
 import { type HttpResponse, type EarlyCheck, bodiless, type Exchange, maxTickBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
 import { writeInPieces, writePiece } from "./write-in-pieces.js";
@@ -36,11 +36,11 @@ export class Http1Exchange extends HttpExchange implements Exchange {
   }
 
   async discardBody(): Promise<void> {
-    await discard(this.request);
+    await discardBody(this.request);
   }
 
   readChunks(): AsyncIterable<Uint8Array> {
-    return readInPieces(this.request);
+    return iterateChunks(this.request);
   }
 
   send({ status, headers, body }: HttpResponse): void {

@@ -1,7 +1,7 @@
 /** Exchange over one HTTP/2 stream. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Connection, Permit } from "../gate.js";
-import { discard, readInPieces, readBody } from "./body.js";
+import { discardBody, iterateChunks, readBody } from "./body.js";
 import { type HttpResponse, type EarlyCheck, bodiless, type Exchange, maxTickBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
 import { writeInPieces, writePiece } from "./write-in-pieces.js";
@@ -38,11 +38,11 @@ export class Http2Exchange extends HttpExchange implements Exchange {
   }
 
   async discardBody(): Promise<void> {
-    await discard(this.stream, (bytes) => this.onBody(bytes));
+    await discardBody(this.stream, (bytes) => this.onBody(bytes));
   }
 
   async *readChunks(): AsyncIterable<Uint8Array> {
-    for await (const piece of readInPieces(this.stream)) {
+    for await (const piece of iterateChunks(this.stream)) {
       this.onBody(piece.length);
       yield piece;
     }

@@ -10,20 +10,20 @@ export interface RpcMedia {
   readonly isText: boolean;
 }
 
-const known = new Map<string, RpcMedia | undefined>();
+const parsed = new Map<string, RpcMedia | undefined>();
 
 /** Parses a Content-Type in any case, ignoring parameters; undefined if no protocol matches. */
 export function readRpcMedia(contentType: string | undefined): RpcMedia | undefined {
   if (contentType === undefined) {
     return undefined;
   }
-  if (known.has(contentType)) {
-    return known.get(contentType);
+  if (parsed.has(contentType)) {
+    return parsed.get(contentType);
   }
   const media = parse(contentType.split(";", 1)[0]!.trim().toLowerCase());
   // Clients use few types. The limit keeps arbitrary parameters of untrusted clients from filling memory.
-  if (media !== undefined && known.size < 100) {
-    known.set(contentType, media);
+  if (media !== undefined && parsed.size < 100) {
+    parsed.set(contentType, media);
   }
   return media;
 }

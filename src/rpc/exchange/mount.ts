@@ -1,6 +1,6 @@
 /**
  * Requests that another HTTP/1.1 server accepts, such as an Express application. That server owns the connections and
- * may use them for other requests. To the gate, a connection therefore starts and ends with its request.
+ * may use them for other requests. The gate therefore sees one connection for each request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { RpcError } from "../errors.js";
@@ -8,7 +8,7 @@ import type { Connection, ProtocolDeps } from "../gate.js";
 import type { Exchange } from "./exchange.js";
 import { Http1Exchange } from "./http1-exchange.js";
 import { errorResponse } from "./responses.js";
-import { serve } from "./serve.js";
+import { serveExchange } from "./serve.js";
 
 export interface MountDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly nextRequestId: () => string;
@@ -21,7 +21,7 @@ export interface Mount {
    * Creates the exchange of a request, whose path is relative to the mount point. Returns undefined if the request was
    * rejected; then the response is sent already.
    */
-  enter(request: IncomingMessage, response: ServerResponse): Http1Exchange | undefined;
+  accept(request: IncomingMessage, response: ServerResponse): Http1Exchange | undefined;
   /** Rejects new requests, and waits up to `graceMs` for those in progress. Aborts the rest. */
   drain(graceMs: number): Promise<void>;
 }
@@ -61,7 +61,7 @@ export function createMount(deps: MountDeps): Mount {
   }
 
   return {
-    enter(request, response) {
+    accept(request, response) {
       const admitted = admit(request, response);
       if (admitted instanceof RpcError) {
         const requestId = nextRequestId();
@@ -130,7 +130,7 @@ function isBodyConsumed({ headers, readableDidRead, readableEnded }: IncomingMes
 
 /** Rejects a request whose body was parsed by an earlier handler: the original bytes are lost. */
 function rejectBody(exchange: Exchange, deps: MountDeps): void {
-  serve(
+  serveExchange(
     exchange,
     {
       protocol: "http",

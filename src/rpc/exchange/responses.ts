@@ -1,6 +1,6 @@
 /** Responses of the plain HTTP interface: one content type, one error format, and the same headers on every route. */
 import { RpcError } from "../errors.js";
-import { forCallerAlone } from "./caching.js";
+import { privateHeaders } from "./caching.js";
 import { corsHeaders } from "./cors.js";
 import type { HttpResponse, HttpResponseBody } from "./exchange.js";
 
@@ -23,7 +23,7 @@ export function jsonResponse(
 export function errorResponse(requestId: string, failure: RpcError, headers: readonly string[] = []): HttpResponse {
   const { httpStatus } = failure.kind;
   return jsonResponse(requestId, httpStatus, { body: errorBody(failure) }, [
-    ...forCallerAlone,
+    ...privateHeaders,
     ...headers,
     ...errorHeaders(failure),
   ]);

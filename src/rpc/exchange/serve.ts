@@ -7,7 +7,7 @@ import type { Call, Caller, ServedMethod } from "../service.js";
 import type { HttpResponse, Exchange } from "./exchange.js";
 
 /** Protocol-specific part of processing a request. */
-export interface Serving {
+export interface ExchangeHandling {
   readonly protocol: Protocol;
   /** Requested rpc; undefined if there is none, or if the body names it. */
   readonly method: ServedMethod | undefined;
@@ -23,9 +23,9 @@ export interface Serving {
 }
 
 /** Processes an exchange. */
-export function serve(
+export function serveExchange(
   exchange: Exchange,
-  serving: Serving,
+  handling: ExchangeHandling,
   deps: Pick<ProtocolDeps, "gate" | "onInternalError">,
 ): void {
   let permit: Permit | undefined;
@@ -38,7 +38,7 @@ export function serve(
       return;
     }
     if (response !== undefined) {
-      chargeResponse(permit!, response);
+      reserveResponse(permit!, response);
       permit!.recordOutcome();
       exchange.send(response);
     }
@@ -58,7 +58,7 @@ export function serve(
       return;
     }
     try {
-      const response = serving.reject(failure, permit?.headers ?? []);
+      const response = handling.reject(failure, permit?.headers ?? []);
       if (response !== undefined) {
         exchange.send(response);
       }
@@ -69,27 +69,27 @@ export function serve(
   };
 
   try {
-    permit = deps.gate.admit(exchange, serving.protocol, serving.method);
-    call = new ExchangeCall(permit.callerOf(serving.method), exchange);
-    if (serving.timeoutMs !== undefined) {
-      if (serving.timeoutMs < 1) {
+    permit = deps.gate.admit(exchange, handling.protocol, handling.method);
+    call = new ExchangeCall(permit.callerOf(handling.method), exchange);
+    if (handling.timeoutMs !== undefined) {
+      if (handling.timeoutMs < 1) {
         throw deadlineExceeded();
       }
       timer = setTimeout(() => {
         fail(deadlineExceeded());
         call!.abort();
-      }, serving.timeoutMs);
+      }, handling.timeoutMs);
       exchange.onClose(() => clearTimeout(timer));
     }
-    const refusal = whyNotRead(serving.method, exchange, call.caller);
-    if (refusal !== undefined) {
+    const rejection = checkBeforeBody(handling.method, exchange, call.caller);
+    if (rejection !== undefined) {
       // A client that is still sending may never read the response. Discard the body first.
-      exchange.discardBody().then(() => fail(refusal), fail);
+      exchange.discardBody().then(() => fail(rejection), fail);
       return;
     }
     const { ready } = permit;
     const response =
-      ready === undefined ? serving.respond(permit, call) : ready.then(() => serving.respond(permit!, call!));
+      ready === undefined ? handling.respond(permit, call) : ready.then(() => handling.respond(permit!, call!));
     if (response instanceof Promise) {
       response.then(finish).catch(fail);
     } else {
@@ -101,7 +101,7 @@ export function serve(
 }
 
 /** Returns the error of a call that is rejected before its body is read; undefined if the body must be read. */
-function whyNotRead(method: ServedMethod | undefined, exchange: Exchange, caller: Caller): unknown {
+function checkBeforeBody(method: ServedMethod | undefined, exchange: Exchange, caller: Caller): unknown {
   try {
     // Most rpcs have no check, so their headers are not read here.
     return method?.beforeBody?.(exchange.contentLength, caller);
@@ -116,13 +116,13 @@ export function deadlineExceeded(): RpcError {
 }
 
 /** Limit on the bytes reserved for a shared body: only one HTTP/2 frame of it is copied at a time. */
-const sharedBytes = 16 * 1024;
+const maxSharedReservation = 16 * 1024;
 
 /** Reserves the bytes of a response before its first byte is sent. */
-function chargeResponse(permit: Permit, { body, isShared = false }: HttpResponse): void {
+function reserveResponse(permit: Permit, { body, isShared = false }: HttpResponse): void {
   if (body !== undefined) {
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
-    permit.reserveResponseBytes(isShared ? Math.min(bytes, sharedBytes) : bytes, bytes);
+    permit.reserveResponseBytes(isShared ? Math.min(bytes, maxSharedReservation) : bytes, bytes);
   }
 }
 

@@ -3,32 +3,32 @@ import { isImmutable } from "../../base/caches/immutable.js";
 import type { HttpResponseBody } from "./exchange.js";
 
 /** Minimum length of a shared text. Shorter texts are sent faster as strings, together with the headers. */
-const longFromLength = 16 * 1024;
+const minSharedLength = 16 * 1024;
 
 /** Wraps an encoder so that long encodings of immutable messages are cached as bytes, as long as the message exists. */
 export function shareBytes(encode: (message: object) => string): (message: object) => HttpResponseBody {
-  const cached = new WeakMap<object, HttpResponseBody>();
+  const encodings = new WeakMap<object, HttpResponseBody>();
   return (message) => {
-    const known = cached.get(message);
-    if (known !== undefined) {
-      return known;
+    const encoded = encodings.get(message);
+    if (encoded !== undefined) {
+      return encoded;
     }
     const text = encode(message);
-    if (text.length < longFromLength || !isImmutable(message)) {
+    if (text.length < minSharedLength || !isImmutable(message)) {
       return { body: text };
     }
     const shared = { body: Buffer.from(text), isShared: true };
-    cached.set(message, shared);
+    encodings.set(message, shared);
     return shared;
   };
 }
 
 /** Converts a body to the form in which it is cached and sent repeatedly. */
-export function toLastingBody({ body, isShared }: HttpResponseBody): HttpResponseBody {
+export function toCacheableBody({ body, isShared }: HttpResponseBody): HttpResponseBody {
   if (typeof body !== "string") {
     return { body, isShared: isShared === true || body !== undefined };
   }
   const bytes = Buffer.from(body);
   // V8 stores a concatenated string as a tree, and flattens it on each use. This copy is flat.
-  return bytes.length < longFromLength ? { body: bytes.toString() } : { body: bytes, isShared: true };
+  return bytes.length < minSharedLength ? { body: bytes.toString() } : { body: bytes, isShared: true };
 }

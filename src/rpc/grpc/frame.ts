@@ -5,7 +5,7 @@ import { binaryEncoder } from "../codec/binary-encoder.js";
 import { writeEnvelope } from "../exchange/envelope.js";
 
 /** Minimum size of an immutable message, in bytes, for its frame to be cached. */
-const longBytes = 16 * 1024;
+const minCachedBytes = 16 * 1024;
 
 /** Message with its prefix. */
 export interface Frame {
@@ -17,19 +17,19 @@ export interface Frame {
 /** Compiles a message descriptor to an encoder of complete frames. */
 export function frameEncoder(desc: DescMessage): (message: object) => Frame {
   const encode = binaryEncoder(desc);
-  const cached = new WeakMap<object, Frame>();
+  const frames = new WeakMap<object, Frame>();
   return (message) => {
-    const known = cached.get(message);
-    if (known !== undefined) {
-      return known;
+    const cached = frames.get(message);
+    if (cached !== undefined) {
+      return cached;
     }
     const body = encode(message);
     const bytes = writeEnvelope(0, body);
-    if (body.length < longBytes || !isImmutable(message)) {
+    if (body.length < minCachedBytes || !isImmutable(message)) {
       return { bytes, isShared: false };
     }
     const frame = { bytes, isShared: true };
-    cached.set(message, frame);
+    frames.set(message, frame);
     return frame;
   };
 }

@@ -40,8 +40,8 @@ export function createGrpcClient(tls: TlsCredentials | undefined): OpenChannel {
     );
     return {
       identity: peer?.identity,
-      call: (...given) => callUnary(client, ...given),
-      stream: (...given) => callStream(client, ...given),
+      call: (...args) => callUnary(client, ...args),
+      stream: (...args) => callStream(client, ...args),
       close: () => client.close(),
     };
   };
@@ -76,13 +76,21 @@ async function callUnary<I extends DescMessage, O extends DescMessage>(
   const bytes = binaryEncoder(method.input)(request as object);
   const { Metadata } = grpcJs();
   const response = await new Promise<Buffer>((resolve, reject) => {
-    client.makeUnaryRequest(pathOf(method), pass, pass, bytes, new Metadata(), { deadline }, (error, received) => {
-      if (error !== null || received === undefined) {
-        reject(explain(error ?? {}));
-      } else {
-        resolve(received);
-      }
-    });
+    client.makeUnaryRequest(
+      pathOf(method),
+      passThrough,
+      passThrough,
+      bytes,
+      new Metadata(),
+      { deadline },
+      (error, received) => {
+        if (error !== null || received === undefined) {
+          reject(toCallError(error ?? {}));
+        } else {
+          resolve(received);
+        }
+      },
+    );
   });
   return decodeResponse(method, response);
 }
@@ -98,15 +106,22 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
   }
   const bytes = binaryEncoder(method.input)(request as object);
   const { Metadata } = grpcJs();
-  const oneAhead = limitReadAhead();
-  const options = { interceptors: [oneAhead.interceptor] };
-  const stream = client.makeServerStreamRequest(pathOf(method), pass, pass, bytes, new Metadata(), options);
+  const readAhead = limitReadAhead();
+  const options = { interceptors: [readAhead.interceptor] };
+  const stream = client.makeServerStreamRequest(
+    pathOf(method),
+    passThrough,
+    passThrough,
+    bytes,
+    new Metadata(),
+    options,
+  );
   // The reading loop throws errors. Ignore errors that arrive after reading has ended.
   stream.on("error", () => undefined);
   const cancel = (): void => stream.cancel();
   signal.addEventListener("abort", cancel, { once: true });
   try {
-    for await (const response of failingAsCalls(stream, oneAhead)) {
+    for await (const response of withCallErrors(stream, readAhead)) {
       yield decodeResponse(method, response);
     }
   } finally {
@@ -116,22 +131,22 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
 }
 
 /** Yields the messages of a stream. Converts only errors of the stream to CallError, not errors of its consumer. */
-async function* failingAsCalls(
+async function* withCallErrors(
   stream: ClientReadableStream<Buffer>,
-  oneAhead: Pick<ReadAheadLimit, "request">,
+  readAhead: Pick<ReadAheadLimit, "request">,
 ): AsyncGenerator<Buffer, void> {
   try {
-    oneAhead.request();
+    readAhead.request();
     for await (const response of stream as AsyncIterable<Buffer>) {
       yield response;
-      oneAhead.request();
+      readAhead.request();
     }
   } catch (error) {
-    throw explain(error as Partial<ServiceError>);
+    throw toCallError(error as Partial<ServiceError>);
   }
 }
 
-const pass = (bytes: Buffer): Buffer => bytes;
+const passThrough = (bytes: Buffer): Buffer => bytes;
 
 function pathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
@@ -146,7 +161,7 @@ function decodeResponse<O extends DescMessage>({ output }: { readonly output: O 
 }
 
 /** Converts an error of grpc-js. Status details exist only if the other node responded. */
-function explain(error: Partial<ServiceError>): CallError {
+function toCallError(error: Partial<ServiceError>): CallError {
   const [details] = error.metadata?.get("grpc-status-details-bin") ?? [];
   if (Buffer.isBuffer(details)) {
     try {

@@ -7,7 +7,7 @@ import { RpcError } from "../errors.js";
 import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { readRpcMedia } from "../exchange/media-type.js";
 import { errorResponse, methodNotAllowed } from "../exchange/responses.js";
-import { serve, type Serving } from "../exchange/serve.js";
+import { serveExchange, type ExchangeHandling } from "../exchange/serve.js";
 import { paceResponse } from "../exchange/pacing.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import type { ProtocolDeps } from "../gate.js";
@@ -47,18 +47,18 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
       return false;
     }
     const served = byPath.get(exchange.path);
-    const problem = problemOf(exchange);
+    const problem = findProblem(exchange);
     if (problem !== undefined) {
-      const serving = rejecting(served, problem, (failure) => errorResponse(exchange.requestId, failure));
-      serve(exchange, serving, deps);
+      const handling = createRejection(served, problem, (failure) => errorResponse(exchange.requestId, failure));
+      serveExchange(exchange, handling, deps);
       return true;
     }
     const unary = served && compiled.get(served);
     if (served === undefined) {
-      const missing = new RpcError("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
-      serve(
+      const noSuchRpc = new RpcError("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
+      serveExchange(
         exchange,
-        rejecting(undefined, missing, (failure) => trailersOnly(exchange, failure)),
+        createRejection(undefined, noSuchRpc, (failure) => trailersOnly(exchange, failure)),
         deps,
       );
     } else if (unary === undefined || isCompressed(exchange)) {
@@ -76,7 +76,7 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
       const { bytes, isShared } = encode(message);
       return { status: 200, headers: okHeaders, body: bytes, isShared, trailers: okTrailers };
     };
-    serve(
+    serveExchange(
       exchange,
       {
         protocol: "grpc",
@@ -102,7 +102,7 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
 }
 
 /** Returns the error if a request with a gRPC content type is not valid gRPC. */
-function problemOf({ isHttp2, method }: Exchange): RpcError | undefined {
+function findProblem({ isHttp2, method }: Exchange): RpcError | undefined {
   if (method !== "POST") {
     return methodNotAllowed(method, ["POST", "OPTIONS"]);
   }
@@ -113,7 +113,11 @@ function isCompressed(exchange: Exchange): boolean {
   return (exchange.header("grpc-encoding") ?? "identity") !== "identity";
 }
 
-function rejecting(served: ServedMethod | undefined, failure: RpcError, reject: Serving["reject"]): Serving {
+function createRejection(
+  served: ServedMethod | undefined,
+  failure: RpcError,
+  reject: ExchangeHandling["reject"],
+): ExchangeHandling {
   return {
     protocol: "grpc",
     method: served,

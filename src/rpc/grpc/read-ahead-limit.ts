@@ -36,9 +36,9 @@ export function limitReadAhead(): ReadAheadLimit {
         isRequested = true;
         return;
       }
-      const given = deliver;
+      const deliverNext = deliver;
       deliver = undefined;
-      given();
+      deliverNext();
     },
   };
 }

@@ -20,8 +20,10 @@ export function codingFor(accepted: string | undefined): Coding {
     weights.set(name === "x-gzip" ? "gzip" : name, Number(weight) || 0);
   }
   // Identity is acceptable even if not listed, as the last choice.
-  const weigh = (coding: Coding): number =>
+  const weightOf = (coding: Coding): number =>
     weights.get(coding) ?? weights.get("*") ?? (coding === "identity" ? Number.MIN_VALUE : 0);
-  const [best = "identity"] = codings.filter((coding) => weigh(coding) > 0).sort((a, b) => weigh(b) - weigh(a));
+  const [best = "identity"] = codings
+    .filter((coding) => weightOf(coding) > 0)
+    .sort((a, b) => weightOf(b) - weightOf(a));
   return best;
 }

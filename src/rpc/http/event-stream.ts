@@ -10,33 +10,33 @@ import { corsHeaders } from "../exchange/cors.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { errorBody } from "../exchange/responses.js";
 import { nextTick } from "../exchange/pacing.js";
-import { writeCharged } from "../exchange/write-charged.js";
+import { writeReserved } from "../exchange/write-reserved.js";
 import { toReportedError, type Permit, type ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import type { HttpRoute } from "./http-rule.js";
 
 /** Encoding of messages in the body. */
-interface Form {
+interface StreamFormat {
   readonly contentType: string;
   /** Formats a message, or the error that ends the stream. */
   write(json: string, event: string | undefined, id?: string): string;
   /** Text that may be sent between messages. */
-  readonly pause: string;
+  readonly keepAlive: string;
 }
 
 /** Media types of streams. */
 export const streamTypes = ["text/event-stream", "application/jsonl"] as const;
 
-const events: Form = {
+const events: StreamFormat = {
   contentType: `${streamTypes[0]}; charset=utf-8`,
   write: (json, event, id) => `${line("event", event)}${line("id", id)}data: ${json}\n\n`,
-  pause: ":\n\n",
+  keepAlive: ":\n\n",
 };
 
-const lines: Form = {
+const lines: StreamFormat = {
   contentType: `${streamTypes[1]}; charset=utf-8`,
   write: (json) => `${json}\n`,
-  pause: "\n",
+  keepAlive: "\n",
 };
 
 function line(name: string, value: string | undefined): string {
@@ -44,7 +44,7 @@ function line(name: string, value: string | undefined): string {
 }
 
 /** Longest interval without data, in milliseconds: proxies close connections that are silent for a minute. */
-const pauseMs = 15_000;
+const keepAliveMs = 15_000;
 
 /** Event name of the error that ends a stream. Browsers use the name `error` for a lost connection. */
 const failureEvent = "failure";
@@ -63,14 +63,14 @@ export function compileStream(
   const idOf = compileId(desc.output);
 
   return async (exchange, permit, messages) => {
-    const form = formFor(exchange.header("accept"));
-    const out = openBody(exchange, permit, form.contentType);
-    const pauses = setInterval(() => out.pause(form.pause), pauseMs);
+    const format = formatFor(exchange.header("accept"));
+    const out = openBody(exchange, permit, format.contentType);
+    const keepAliveTimer = setInterval(() => out.keepAlive(format.keepAlive), keepAliveMs);
     try {
       for await (const message of messages) {
         // Encode each message in its own tick, because messages may be large.
         await nextTick();
-        await out.write(form.write(encode(message), eventOf(message), idOf(message)));
+        await out.write(format.write(encode(message), eventOf(message), idOf(message)));
         if (exchange.isClosed) {
           return;
         }
@@ -82,16 +82,16 @@ export function compileStream(
       }
       const failure = toReportedError(error, exchange.requestId, deps);
       permit.recordOutcome(failure);
-      await out.write(form.write(errorBody(failure), failureEvent));
+      await out.write(format.write(errorBody(failure), failureEvent));
     } finally {
-      clearInterval(pauses);
+      clearInterval(keepAliveTimer);
     }
     out.end();
   };
 }
 
 /** Returns the JSON lines format if the client accepts it, otherwise server-sent events. */
-function formFor(accept: string | undefined): Form {
+function formatFor(accept: string | undefined): StreamFormat {
   return accept !== undefined && /\bapplication\/(jsonl|x-ndjson)\b/i.test(accept) ? lines : events;
 }
 
@@ -109,11 +109,11 @@ function openBody(exchange: Exchange, permit: Permit, contentType: string) {
     /** Writes a piece of the body. Resolves when the piece is sent. */
     async write(text: string): Promise<void> {
       isWriting = true;
-      await writeCharged(exchange, permit, Buffer.from(text), start);
+      await writeReserved(exchange, permit, Buffer.from(text), start);
       isWriting = false;
     },
     /** Sends a keep-alive text, unless the stream has not started or a write is in progress. */
-    pause(text: string): void {
+    keepAlive(text: string): void {
       if (exchange.headersSent && !exchange.isClosed && !isWriting) {
         void exchange.write(Buffer.from(text));
       }
@@ -137,7 +137,7 @@ function compileId(output: DescMessage): (message: object) => string | undefined
  * @throws Error if the field is not a string.
  */
 function cursorOf({ fields }: DescMessage): DescField | undefined {
-  const field = fields.find((one) => getOption(one, cursor));
+  const field = fields.find((candidate) => getOption(candidate, cursor));
   if (field !== undefined && field.scalar !== ScalarType.STRING) {
     throw new Error(`${field.toString()} is a cursor, and not a string.`);
   }

@@ -44,11 +44,11 @@ export function findField(
   }
   const jsonPath = fields.map(({ jsonName }) => jsonName).join(".");
   const field = fields.pop()!;
-  return { field, jsonPath, put: (message, value) => put(within(message, fields), field, value) };
+  return { field, jsonPath, put: (message, value) => put(nestedMessage(message, fields), field, value) };
 }
 
 /** Returns the nested message at a path. Creates missing messages. */
-function within(message: object, fields: readonly DescField[]): Message {
+function nestedMessage(message: object, fields: readonly DescField[]): Message {
   let inner = message as Message;
   for (const field of fields) {
     let next = read(inner, field);

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { corsHeaders } from "../exchange/cors.js";
-import { isKnown } from "../exchange/entity-tags.js";
+import { matchesIfNoneMatch } from "../exchange/entity-tags.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import { type Coding, codingFor } from "./content-coding.js";
 
@@ -56,12 +56,12 @@ export function createPageServer(pages: Pages): PageServer {
 
   function load(path: string, page: StaticPage): Loaded {
     const revision = page.revision?.();
-    let found = loaded.get(path);
-    if (found === undefined || found.revision !== revision) {
-      found = { revision, represent: representIn(Buffer.from(page.load() as string)) };
-      loaded.set(path, found);
+    let current = loaded.get(path);
+    if (current === undefined || current.revision !== revision) {
+      current = { revision, represent: createRepresentations(Buffer.from(page.load() as string)) };
+      loaded.set(path, current);
     }
-    return found;
+    return current;
   }
 
   return {
@@ -72,7 +72,7 @@ export function createPageServer(pages: Pages): PageServer {
       const coding = codingFor(request.header("accept-encoding"));
       const { body, etag } = await load(request.path, page).represent(coding);
       const validators = ["ETag", etag, "Cache-Control", "no-cache", "Vary", "Accept-Encoding"];
-      if (isKnown(etag, request.header("if-none-match"))) {
+      if (matchesIfNoneMatch(etag, request.header("if-none-match"))) {
         return { status: 304, headers: [...validators, ...corsHeaders, ...headers] };
       }
       return {
@@ -99,7 +99,7 @@ export function createPageServer(pages: Pages): PageServer {
  * Returns a function that compresses the content once per coding. Concurrent requests wait for the same bytes.
  * After an error, the next request tries again.
  */
-function representIn(content: Buffer): (coding: Coding) => Promise<Representation> {
+function createRepresentations(content: Buffer): (coding: Coding) => Promise<Representation> {
   const hash = createHash("sha256").update(content).digest("base64url").slice(0, 22);
   const representations = new Map<Coding, Promise<Representation>>();
   return (coding) => {

@@ -1,6 +1,6 @@
 /**
  * Conversion of plain HTTP requests to request messages: path parameters, query values by the field's JSON name, or a
- * JSON body. Binders are compiled once per route. They are strict, because a guess is worse than an error.
+ * JSON body. Binders are compiled once per route. Binders reject ambiguous requests instead of guessing.
  */
 import {
   create,
@@ -17,10 +17,10 @@ import { latestBlock, latestKeyword } from "../../base/latest-block.js";
 import { RpcError } from "../errors.js";
 import { enumNames } from "../codec/enum-names.js";
 import { expectationOf, type Range, rangeOf } from "../codec/expectations.js";
-import { repeatedParameter, wrongValue } from "../parameters.js";
+import { repeatedParameter, invalidValue } from "../parameters.js";
 import { readJsonRequest, readJsonText } from "../codec/json-request.js";
 import { parseJson } from "../codec/parse-json.js";
-import { jsonNameOf, protoNameOf, requestRules } from "../codec/request-rules.js";
+import { jsonNameOf, protoNameOf, requestValidator } from "../codec/request-rules.js";
 import { type FieldPath, findField } from "./field-path.js";
 import type { HttpRoute } from "./http-rule.js";
 
@@ -60,7 +60,7 @@ export function compileRequestBinder(
   }
 
   const read = bodyReader(input, body);
-  const check = requestRules(input);
+  const check = requestValidator(input);
   return (parameters, query, text) => {
     const message = read(text ?? "");
     if (query !== "" && fromQuery?.isEmpty === false) {
@@ -104,17 +104,19 @@ function queryFields(input: DescMessage, bound: ReadonlySet<string>): QueryField
       ? undefined
       : { put: found.put, isList: found.field.fieldKind === "list", parse: textParser(found.field, found.jsonPath) };
   };
-  const open = input.fields.filter(({ name }) => !bound.has(name));
-  for (const { jsonName } of open) {
+  const unbound = input.fields.filter(({ name }) => !bound.has(name));
+  for (const { jsonName } of unbound) {
     const field = compile(jsonName);
     if (field !== undefined) {
       fields.set(jsonName, field);
     }
   }
-  const outer = new Set(open.filter(({ fieldKind }) => fieldKind === "message").map(({ jsonName }) => jsonName));
+  const messageNames = new Set(
+    unbound.filter(({ fieldKind }) => fieldKind === "message").map(({ jsonName }) => jsonName),
+  );
   return {
-    isEmpty: fields.size === 0 && outer.size === 0,
-    find: (name) => fields.get(name) ?? (outer.has(name.split(".", 1)[0]!) ? compile(name) : undefined),
+    isEmpty: fields.size === 0 && messageNames.size === 0,
+    find: (name) => fields.get(name) ?? (messageNames.has(name.split(".", 1)[0]!) ? compile(name) : undefined),
   };
 }
 
@@ -154,7 +156,7 @@ function textParser(field: DescField, name: string): Parse {
   return (text) => {
     const value = read(text);
     if (value === undefined) {
-      throw wrongValue(name, expected, text);
+      throw invalidValue(name, expected, text);
     }
     return value;
   };
@@ -179,7 +181,7 @@ function textReader(field: DescField, names: ReadonlyMap<number, string>): Parse
     case ScalarType.STRING:
       return (text) => text;
     case ScalarType.BOOL:
-      return (text) => flags.get(text);
+      return (text) => booleans.get(text);
     case ScalarType.BYTES:
       return (text) => (/^[\w+/-]*={0,2}$/.test(text) ? new Uint8Array(Buffer.from(text, "base64")) : undefined);
     case undefined:
@@ -206,7 +208,7 @@ function readWellKnown(desc: DescMessage, text: string): object | undefined {
 }
 
 /** Spellings of booleans in a query: `?verbose` means `?verbose=true`. */
-const flags: ReadonlyMap<string, boolean> = new Map([
+const booleans: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
   ["", true],
   ["false", false],

@@ -29,7 +29,7 @@ interface TreeNode<T> {
   readonly endpoints: Map<string, T>;
 }
 
-const none: readonly string[] = [];
+const noParameters: readonly string[] = [];
 
 export interface RouteTable<T> {
   /**
@@ -74,7 +74,7 @@ export function createRouteTable<T>(): RouteTable<T> {
     node.declared.set(httpMethod, { endpoint, owner, template });
     node.endpoints.set(httpMethod, endpoint);
     if (segments.every((segment) => "literal" in segment)) {
-      exact.set(template, { endpoints: node.endpoints, parameters: none });
+      exact.set(template, { endpoints: node.endpoints, parameters: noParameters });
     }
   }
 

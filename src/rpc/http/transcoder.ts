@@ -8,7 +8,7 @@ import type { HttpResponse, HttpResponseBody, Exchange, Handler } from "../excha
 import { maxBodyBytes } from "../exchange/body.js";
 import { createCaching, notModified, type CachedResponse, type RpcCaching } from "../exchange/caching.js";
 import { errorResponse, jsonResponse } from "../exchange/responses.js";
-import { serve } from "../exchange/serve.js";
+import { serveExchange } from "../exchange/serve.js";
 import { paceResponse } from "../exchange/pacing.js";
 import { type HttpRoute, readHttpRoutes } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
@@ -67,7 +67,7 @@ export function compileEndpoints(deps: ProtocolDeps, reject: Reject = rejectInBo
       return {
         ...{ served, route },
         handle: (exchange, parameters) =>
-          serve(
+          serveExchange(
             exchange,
             {
               protocol: "http",
@@ -105,8 +105,8 @@ export function createTranscoder(endpoints: readonly Endpoint[]): Transcoder {
   for (const endpoint of endpoints) {
     const { method, template, isStream } = endpoint.route;
     const { parent, name } = endpoint.served.desc;
-    for (const one of method === "GET" && !isStream ? ["GET", "HEAD"] : [method]) {
-      table.add(one, template, `${parent.typeName}.${name}`, endpoint);
+    for (const httpMethod of method === "GET" && !isStream ? ["GET", "HEAD"] : [method]) {
+      table.add(httpMethod, template, `${parent.typeName}.${name}`, endpoint);
     }
   }
 
@@ -139,42 +139,30 @@ function compileRoute(
   const bind = compileRequestBinder(input, pathFieldsOf(template), body);
   const hasBody = body !== undefined;
   const encode = shareBytes(responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField));
-  const responseOf = compileResponse(served, encode, caching);
   return ({ exchange, parameters, permit, call }) => {
     const tag = caching.tagFor(call.caller);
-    const recalled = caching.findCached(exchange, tag);
-    if (recalled !== undefined) {
-      return respondWith(recalled, exchange, permit);
+    const cached = caching.findCached(exchange, tag);
+    if (cached !== undefined) {
+      return respondWith(cached, exchange, permit);
     }
-    const createResponse = (message: object): HttpResponse => responseOf(message, tag, exchange, permit);
-    const later = (message: object) => paceResponse(() => createResponse(message));
+    const createResponse = (message: object): HttpResponse => {
+      const directives = caching.directivesFor(exchange, tag, message);
+      const plain = served.plainReply?.(message);
+      const body = directives.isNotModified ? noBody : encode(message);
+      if (plain === undefined) {
+        caching.store(exchange, tag, directives, body);
+      }
+      return respondWith({ directives, body }, exchange, permit, plain);
+    };
+    const toResponse = (message: object) => paceResponse(() => createResponse(message));
     if (hasBody) {
       return exchange
         .readBytes(maxBodyBytes, permit)
         .then((bytes) => served.invoke(bind(parameters, exchange.query, bytes.toString("utf8")), call))
-        .then(later);
+        .then(toResponse);
     }
     const message = served.invoke(bind(parameters, exchange.query, undefined), call);
-    return message instanceof Promise ? (message as Promise<object>).then(later) : createResponse(message);
-  };
-}
-
-/** Creates the HTTP response for a message, given the state's entity tag from before the call. */
-type CreateResponse = (message: object, tag: string | undefined, exchange: Exchange, permit: Permit) => HttpResponse;
-
-function compileResponse(
-  served: ServedMethod,
-  encode: (message: object) => HttpResponseBody,
-  caching: RpcCaching,
-): CreateResponse {
-  return (message, tag, exchange, permit) => {
-    const directives = caching.directivesFor(exchange, tag, message);
-    const plain = served.plainReply?.(message);
-    const body = directives.isKnown ? noBody : encode(message);
-    if (plain === undefined) {
-      caching.store(exchange, tag, directives, body);
-    }
-    return respondWith({ directives, body }, exchange, permit, plain);
+    return message instanceof Promise ? (message as Promise<object>).then(toResponse) : createResponse(message);
   };
 }
 
@@ -185,12 +173,12 @@ function respondWith(
   permit: Permit,
   plain?: PlainReply,
 ): HttpResponse {
-  const ofRequest = directives.isImmutable ? noHeaders : permit.headers;
-  if (directives.isKnown) {
-    return notModified(requestId, directives.headers, ofRequest);
+  const permitHeaders = directives.isImmutable ? noHeaders : permit.headers;
+  if (directives.isNotModified) {
+    return notModified(requestId, directives.headers, permitHeaders);
   }
-  const own = plain?.headers === undefined ? noHeaders : Object.entries(plain.headers).flat();
-  return jsonResponse(requestId, plain?.status ?? 200, body, [...directives.headers, ...ofRequest, ...own]);
+  const rpcHeaders = plain?.headers === undefined ? noHeaders : Object.entries(plain.headers).flat();
+  return jsonResponse(requestId, plain?.status ?? 200, body, [...directives.headers, ...permitHeaders, ...rpcHeaders]);
 }
 
 const noBody: HttpResponseBody = {};

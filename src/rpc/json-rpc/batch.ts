@@ -3,7 +3,7 @@ import { JSONRPCErrorCode } from "json-rpc-2.0";
 import { maxListBytes } from "../../base/limits/response-limits.js";
 import type { RpcError } from "../errors.js";
 import type { Gate, Permit } from "../gate.js";
-import { idOf, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
+import { idOf, type JsonRpcRequest, serverError, errorText } from "./request.js";
 
 /** Limit on the requests of one batch. */
 const maxBatch = 100;
@@ -16,7 +16,7 @@ const shortBytes = 512;
 interface BatchDeps {
   readonly gate: Gate;
   /** Handles one request; undefined for a notification. */
-  readonly receive: (request: unknown, given: JsonRpcRequest) => Promise<string | undefined>;
+  readonly receive: (request: unknown, admitted: JsonRpcRequest) => Promise<string | undefined>;
 }
 
 /**
@@ -26,11 +26,11 @@ interface BatchDeps {
  */
 export async function receiveBatch(
   requests: readonly unknown[],
-  given: JsonRpcRequest,
+  admitted: JsonRpcRequest,
   deps: BatchDeps,
 ): Promise<string | undefined> {
   if (requests.length === 0 || requests.length > maxBatch) {
-    return writeFailure(JSONRPCErrorCode.InvalidRequest, `A batch must have 1 to ${maxBatch} requests.`);
+    return errorText(JSONRPCErrorCode.InvalidRequest, `A batch must have 1 to ${maxBatch} requests.`);
   }
   const responses: string[] = [];
   let bytes = 0;
@@ -39,7 +39,7 @@ export async function receiveBatch(
       responses.push(...rejectTooLarge(request));
       continue;
     }
-    const text = await (i === 0 ? deps.receive(request, given) : receiveCounted(request, given, deps));
+    const text = await (i === 0 ? deps.receive(request, admitted) : receiveAdmitted(request, admitted, deps));
     if (text !== undefined) {
       const textBytes = Buffer.byteLength(text);
       bytes += textBytes;
@@ -51,35 +51,35 @@ export async function receiveBatch(
 }
 
 /** Handles a request with its own permit. The permit of the batch covers the first request. */
-async function receiveCounted(
+async function receiveAdmitted(
   request: unknown,
-  given: JsonRpcRequest,
+  admitted: JsonRpcRequest,
   { gate, receive }: BatchDeps,
 ): Promise<string | undefined> {
   let permit: Permit;
   try {
-    permit = gate.admit(given.arrival, "json-rpc", undefined);
+    permit = gate.admit(admitted.arrival, "json-rpc", undefined);
   } catch (error) {
     const { reason, message, retryAfterS } = error as RpcError;
-    return reject(request, message, { reason, retryAfter: retryAfterS })[0];
+    return rejectRequest(request, message, { reason, retryAfter: retryAfterS })[0];
   }
-  const { body, arrival, call } = given;
-  const counted: JsonRpcRequest = { body, arrival, call, permit };
+  const { body, arrival, call } = admitted;
+  const ownRequest: JsonRpcRequest = { body, arrival, call, permit };
   try {
-    return await receive(request, counted);
+    return await receive(request, ownRequest);
   } finally {
-    permit.recordOutcome(counted.failure);
+    permit.recordOutcome(ownRequest.failure);
     permit.release();
   }
 }
 
 function rejectTooLarge(request: unknown): string[] {
   const message = "The responses to this batch reached the size limit; send this request in another batch.";
-  return reject(request, message, { reason: "ANSWER_TOO_LARGE" });
+  return rejectRequest(request, message, { reason: "ANSWER_TOO_LARGE" });
 }
 
 /** Returns the error response of a request that is not processed; empty for a notification. */
-function reject(request: unknown, message: string, data?: object): string[] {
+function rejectRequest(request: unknown, message: string, data?: object): string[] {
   const id = idOf(request);
-  return id === undefined ? [] : [writeFailure(serverError, message, id, data)];
+  return id === undefined ? [] : [errorText(serverError, message, id, data)];
 }

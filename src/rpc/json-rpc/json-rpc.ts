@@ -9,7 +9,7 @@ import { receiveBatch } from "./batch.js";
 import { withCaller } from "../service.js";
 import { compileMethod, type NamedMethod } from "./named-methods.js";
 import { isNodeCallRequest, type HandleNodeCall, receiveNodeCall } from "./node-call-envelope.js";
-import { idOf, isRequest, type JsonRpcRequest, type RunForCaller, serverError, writeFailure } from "./request.js";
+import { idOf, isRequest, type JsonRpcRequest, type RunForCaller, serverError, errorText } from "./request.js";
 
 export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
@@ -30,27 +30,27 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
   const compiled = new Map(deps.methods.map((method) => [method.name, compileForCaller(method)]));
   const server = createMethodServer(deps, compiled);
 
-  async function receive(request: unknown, given: JsonRpcRequest): Promise<string | undefined> {
+  async function receive(request: unknown, admitted: JsonRpcRequest): Promise<string | undefined> {
     if (!isRequest(request)) {
-      return writeFailure(JSONRPCErrorCode.InvalidRequest, "Invalid Request", idOf(request) ?? null);
+      return errorText(JSONRPCErrorCode.InvalidRequest, "Invalid Request", idOf(request) ?? null);
     }
-    const response = await server.receive(request, given);
+    const response = await server.receive(request, admitted);
     return response === null ? undefined : writeResponse(response);
   }
 
-  return async (given) => {
+  return async (admitted) => {
     let request: unknown;
     try {
-      request = parseJson(given.body);
+      request = parseJson(admitted.body);
     } catch {
-      return writeFailure(JSONRPCErrorCode.ParseError, "Parse error");
+      return errorText(JSONRPCErrorCode.ParseError, "Parse error");
     }
     if (Array.isArray(request)) {
-      return await receiveBatch(request, given, { gate: deps.gate, receive });
+      return await receiveBatch(request, admitted, { gate: deps.gate, receive });
     }
     return isNodeCallRequest(request)
-      ? await receiveNodeCall(request, given, { ...deps, compiled })
-      : await receive(request, given);
+      ? await receiveNodeCall(request, admitted, { ...deps, compiled })
+      : await receive(request, admitted);
   };
 }
 
@@ -66,19 +66,22 @@ function createMethodServer(
   compiled: ReadonlyMap<string, RunForCaller>,
 ): JSONRPCServer<JsonRpcRequest> {
   const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
-  const addMethod = (name: string, run: (params: unknown, given: JsonRpcRequest) => Promise<string> | string): void =>
-    server.addMethod(name, async (params: unknown, given) => {
+  const addMethod = (
+    name: string,
+    run: (params: unknown, admitted: JsonRpcRequest) => Promise<string> | string,
+  ): void =>
+    server.addMethod(name, async (params: unknown, admitted) => {
       try {
-        return new RawJson(await run(params, given));
+        return new RawJson(await run(params, admitted));
       } catch (error) {
-        throw toException(error, given, deps);
+        throw toException(error, admitted, deps);
       }
     });
   for (const { name, served } of deps.methods) {
     const run = compiled.get(name)!;
-    addMethod(name, (params, given) => {
-      given.permit.method = served;
-      return run(params, given);
+    addMethod(name, (params, admitted) => {
+      admitted.permit.method = served;
+      return run(params, admitted);
     });
   }
   addMethod("rpc.discover", () => deps.discover());
@@ -86,10 +89,10 @@ function createMethodServer(
 }
 
 /** Converts a thrown value to a JSON-RPC 2.0 error. */
-function toException(thrown: unknown, given: JsonRpcRequest, deps: JsonRpcDeps): JSONRPCErrorException {
-  const { requestId } = given.arrival;
-  given.failure = toReportedError(thrown, requestId, deps);
-  const { reason, message, retryAfterS, kind } = given.failure;
+function toException(thrown: unknown, admitted: JsonRpcRequest, deps: JsonRpcDeps): JSONRPCErrorException {
+  const { requestId } = admitted.arrival;
+  admitted.failure = toReportedError(thrown, requestId, deps);
+  const { reason, message, retryAfterS, kind } = admitted.failure;
   const data = { reason, requestId, ...(retryAfterS !== undefined && { retryAfter: retryAfterS }) };
   return new JSONRPCErrorException(message, kind.jsonRpcCode ?? serverError, data);
 }

@@ -61,7 +61,7 @@ export function compileMethod(method: NamedMethod): RunMethod {
   const required = input.fields.filter((field) => isRequired(field) && field.message === undefined);
   return async (params, call) => {
     const named = nameParameters(params);
-    const missing = required.find((field) => !isGiven(named, field));
+    const missing = required.find((field) => !isPresent(named, field));
     if (missing !== undefined) {
       throw new RpcError("INVALID_REQUEST", `${missing.jsonName} is required.`);
     }
@@ -87,7 +87,7 @@ export function compileMethod(method: NamedMethod): RunMethod {
  * Returns true if a parameter is present under either name; null counts as absent. Parameters that are no object are
  * rejected later.
  */
-function isGiven(params: JsonValue, { jsonName, name }: DescField): boolean {
+function isPresent(params: JsonValue, { jsonName, name }: DescField): boolean {
   if (typeof params !== "object" || params === null || Array.isArray(params)) {
     return true;
   }

@@ -35,7 +35,7 @@ interface NodeCallDeps extends Pick<ProtocolDeps, "onInternalError"> {
  */
 export async function receiveNodeCall(
   { method, params }: NodeCallRequest,
-  given: JsonRpcRequest,
+  admitted: JsonRpcRequest,
   deps: NodeCallDeps,
 ): Promise<string> {
   const callByName: CallByName = async (name, named) => {
@@ -43,13 +43,13 @@ export async function receiveNodeCall(
     if (run === undefined) {
       throw new RpcError("NOT_FOUND", `This node does not serve ${name}.`);
     }
-    return await run(named, given);
+    return await run(named, admitted);
   };
   try {
     return writeResponse(200, await deps.nodeCall(method, params, callByName));
   } catch (error) {
-    given.failure = toReportedError(error, given.arrival.requestId, deps);
-    const { kind, message, reason } = given.failure;
+    admitted.failure = toReportedError(error, admitted.arrival.requestId, deps);
+    const { kind, message, reason } = admitted.failure;
     // Clients would mistake a plain message for data.
     return writeResponse(kind.httpStatus, JSON.stringify({ error: message, errorCode: reason }));
   }

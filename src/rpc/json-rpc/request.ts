@@ -18,13 +18,13 @@ export interface JsonRpcRequest {
  * Calls a method with named or positional parameters for the caller of a request, and returns the JSON text of the
  * response. Throws what the method throws, and RpcError INVALID_SIGNATURE.
  */
-export type RunForCaller = (params: unknown, given: JsonRpcRequest) => Promise<string>;
+export type RunForCaller = (params: unknown, admitted: JsonRpcRequest) => Promise<string>;
 
 /** Default code of errors. The error's data contains the reason, for every code. */
 export const serverError = -32_000;
 
 /** Returns an error response, as JSON text. */
-export function writeFailure(code: number, message: string, id: RequestId = null, data?: object): string {
+export function errorText(code: number, message: string, id: RequestId = null, data?: object): string {
   return JSON.stringify(createJSONRPCErrorResponse(id, code, message, data));
 }
 

@@ -40,16 +40,16 @@ const mimeType = "application/json";
 
 export function createResources({ reads, titles, commentOf }: ResourceDeps): Resources {
   const isTitled = ({ name }: NamedMethod): boolean => Object.hasOwn(titles, name);
-  const offered = reads.filter((method) => requiredOf(method).length > 0 || isTitled(method));
-  const byLocation = new Map(offered.map((method) => [locationOf(method), compileResource(method)]));
+  const methods = reads.filter((method) => requiredOf(method).length > 0 || isTitled(method));
+  const byLocation = new Map(methods.map((method) => [locationOf(method), compileResource(method)]));
 
   return {
     list: () =>
       Object.entries(titles).flatMap(([name, title]) => {
-        const method = offered.find((one) => one.name === name);
+        const method = methods.find((candidate) => candidate.name === name);
         return method === undefined ? [] : [{ uri: `${scheme}${locationOf(method)}`, name: title, mimeType }];
       }),
-    listTemplates: () => offered.filter((method) => !isTitled(method)).map((method) => describe(method, commentOf)),
+    listTemplates: () => methods.filter((method) => !isTitled(method)).map((method) => describe(method, commentOf)),
     find(uri) {
       const [path, query = ""] = uri.split(/\?(.*)/s, 2) as [string, string?];
       const segments = path.startsWith(scheme) ? splitPath(`/${path.slice(scheme.length)}`) : undefined;

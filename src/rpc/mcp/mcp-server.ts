@@ -12,15 +12,15 @@ import { createExchangeFactory } from "../exchange/from-node-http.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { errorResponse } from "../exchange/responses.js";
-import { serve } from "../exchange/serve.js";
+import { serveExchange } from "../exchange/serve.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
 import type { RpcListener } from "../port/listen.js";
 import { createSmallServer } from "../port/small-server.js";
 import { withCaller } from "../service.js";
-import { createMcpTools, type OfferDeps } from "./mcp-tools.js";
+import { createMcpTools, type McpToolsDeps } from "./mcp-tools.js";
 import { openSession } from "./mcp-session.js";
 
-export interface McpDeps extends OfferDeps, Pick<ProtocolDeps, "gate" | "onInternalError"> {
+export interface McpDeps extends McpToolsDeps, Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly info: DocumentInfo;
   /** Returns a request ID, for the log and the response. */
   readonly nextRequestId: () => string;
@@ -28,11 +28,11 @@ export interface McpDeps extends OfferDeps, Pick<ProtocolDeps, "gate" | "onInter
 
 /** Creates the server, without listening. */
 export function createMcpServer(deps: McpDeps): RpcListener {
-  const offer = createMcpTools(deps);
+  const tools = createMcpTools(deps);
 
   function handle(request: IncomingMessage, response: ServerResponse, exchange: Exchange): void {
     const { requestId } = exchange;
-    serve(
+    serveExchange(
       exchange,
       {
         protocol: "mcp",
@@ -42,7 +42,7 @@ export function createMcpServer(deps: McpDeps): RpcListener {
           checkTarget(request);
           const body = parseJson((await exchange.readBytes(maxBodyBytes, permit)).toString("utf8"));
           let failure: RpcError | undefined;
-          const session = openSession(offer, deps.info, {
+          const session = openSession(tools, deps.info, {
             callOf(served) {
               permit.method = served;
               return withCaller(call, permit.callerOf(served));
@@ -63,9 +63,9 @@ export function createMcpServer(deps: McpDeps): RpcListener {
     );
   }
 
-  const adopt = createExchangeFactory(deps.gate, deps.nextRequestId);
+  const createExchange = createExchangeFactory(deps.gate, deps.nextRequestId);
   return createSmallServer((request, response) => {
-    const exchange = adopt(request, response);
+    const exchange = createExchange(request, response);
     if (exchange !== undefined) {
       handle(request, response, exchange);
     }

@@ -26,23 +26,23 @@ export interface McpRequest {
  * Opens a session for one request, because requests are stateless. Handlers are set individually on the SDK's low-level
  * server: `registerTool` accepts only zod schemas, but the contract provides JSON Schemas.
  */
-export function openSession(offer: McpTools, info: DocumentInfo, request: McpRequest): McpServer {
+export function openSession(tools: McpTools, info: DocumentInfo, request: McpRequest): McpServer {
   const session = new McpServer({ name: info.title, version: info.version });
   session.server.registerCapabilities({ tools: {}, resources: {} });
-  handleTools(session, offer, request);
-  handleResources(session, offer, request);
+  handleTools(session, tools, request);
+  handleResources(session, tools, request);
   return session;
 }
 
-function handleTools({ server }: McpServer, offer: McpTools, { callOf, explain }: McpRequest): void {
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offer.describeTools() }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given } }) => {
-    const tool = offer.tools.get(name);
+function handleTools({ server }: McpServer, tools: McpTools, { callOf, explain }: McpRequest): void {
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.describeTools() }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args } }) => {
+    const tool = tools.byName.get(name);
     if (tool === undefined) {
       throw new McpError(ErrorCode.InvalidParams, `There is no tool ${JSON.stringify(name.slice(0, 80))}.`);
     }
     try {
-      return { content: [{ type: "text", text: await tool.run(given, callOf(tool.served)) }] };
+      return { content: [{ type: "text", text: await tool.run(args, callOf(tool.served)) }] };
     } catch (error) {
       const { reason, message } = explain(error);
       return { isError: true, content: [{ type: "text", text: `${reason}: ${message}` }] };
@@ -50,13 +50,13 @@ function handleTools({ server }: McpServer, offer: McpTools, { callOf, explain }
   });
 }
 
-function handleResources({ server }: McpServer, offer: McpTools, { callOf, explain }: McpRequest): void {
-  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: offer.resources.list() }));
+function handleResources({ server }: McpServer, tools: McpTools, { callOf, explain }: McpRequest): void {
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: tools.resources.list() }));
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
-    resourceTemplates: offer.resources.listTemplates(),
+    resourceTemplates: tools.resources.listTemplates(),
   }));
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => {
-    const resource = offer.resources.find(uri);
+    const resource = tools.resources.find(uri);
     if (resource === undefined) {
       throw new McpError(resourceNotFound, "There is no such resource.", { uri });
     }

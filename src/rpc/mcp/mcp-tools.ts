@@ -7,7 +7,7 @@ import { compileMethod, type NamedMethod, type RunMethod } from "../json-rpc/nam
 import type { ServedMethod } from "../service.js";
 import { createResources, type Resources } from "./mcp-resources.js";
 
-export interface OfferDeps {
+export interface McpToolsDeps {
   readonly methods: readonly NamedMethod[];
   /** Titles, by name, of methods without parameters that are also resources. */
   readonly resources: Readonly<Record<string, string>>;
@@ -21,20 +21,20 @@ export interface McpTool {
 }
 
 export interface McpTools {
-  readonly tools: ReadonlyMap<string, McpTool>;
+  readonly byName: ReadonlyMap<string, McpTool>;
   readonly resources: Resources;
   /** Returns the tools with their documentation and parameter schemas; computed on the first call. */
   describeTools(): Tool[];
 }
 
-export function createMcpTools({ methods, resources, commentOf }: OfferDeps): McpTools {
+export function createMcpTools({ methods, resources, commentOf }: McpToolsDeps): McpTools {
   const reads = methods.filter(({ isRead }) => isRead);
-  const tools = new Map(
+  const byName = new Map(
     reads.map((method) => [toolName(method.name), { served: method.served, run: compileMethod(method) }]),
   );
   let described: Tool[] | undefined;
   return {
-    tools,
+    byName,
     resources: createResources({ reads, titles: resources, commentOf }),
     describeTools: () => (described ??= reads.map((method) => describeTool(method, commentOf))),
   };

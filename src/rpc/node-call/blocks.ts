@@ -13,7 +13,7 @@ const maxBlocks = 50;
 const queue = createSerialQueue();
 
 /** Members of a chain.getBlock response that existing clients expect in other places. */
-interface ReadBlock {
+interface BlockMembers {
   readonly header: { readonly number: number; readonly previousHash: string; readonly timestamp: number } & {
     readonly proposer: string;
   };
@@ -22,7 +22,7 @@ interface ReadBlock {
 
 /** Returns a block as chain.getBlock does, with additional members first that existing clients read. */
 export function describeBlock(block: string): string {
-  const { header, transactionHashes } = JSON.parse(block) as ReadBlock;
+  const { header, transactionHashes } = JSON.parse(block) as BlockMembers;
   const { number, previousHash, timestamp, proposer } = header;
   return withMembers(block, {
     ...{ number, status: "confirmed", proposer },
@@ -36,11 +36,11 @@ export function describeBlock(block: string): string {
  * The list holds as many blocks as fit into one response, and at least one. With a start number the last blocks are
  * dropped, otherwise the first ones.
  */
-export function listBlocks(call: CallByName, given: { start?: unknown; limit?: unknown }): Promise<string> {
-  return queue(() => putTogether(call, given));
+export function listBlocks(call: CallByName, range: { start?: unknown; limit?: unknown }): Promise<string> {
+  return queue(() => buildList(call, range));
 }
 
-async function putTogether(call: CallByName, { start, limit }: { start?: unknown; limit?: unknown }): Promise<string> {
+async function buildList(call: CallByName, { start, limit }: { start?: unknown; limit?: unknown }): Promise<string> {
   const count = Math.min(typeof limit === "number" && limit > 0 ? Math.floor(limit) : maxBlocks, maxBlocks);
   const latest = (JSON.parse(await call("chain.getHead", {})) as { number: number }).number;
   const from = typeof start === "number" && start > 0 ? start : undefined;
@@ -48,12 +48,12 @@ async function putTogether(call: CallByName, { start, limit }: { start?: unknown
   const last = from === undefined ? latest : Math.min(from + count - 1, latest);
   const numbers = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
   const blocks =
-    from === undefined ? (await readWhatFits(call, numbers.reverse())).reverse() : await readWhatFits(call, numbers);
+    from === undefined ? (await readUpToLimit(call, numbers.reverse())).reverse() : await readUpToLimit(call, numbers);
   return `[${blocks.join(",")}]`;
 }
 
 /** Reads as many of these blocks, in order, as fit into one response. */
-async function readWhatFits(call: CallByName, numbers: readonly number[]): Promise<string[]> {
+async function readUpToLimit(call: CallByName, numbers: readonly number[]): Promise<string[]> {
   const blocks: string[] = [];
   let bytes = 0;
   for (const number of numbers) {

@@ -11,21 +11,21 @@ interface Argument {
   /** Names in client requests; the first that is present counts. A dot separates a member from its parent. */
   readonly names: readonly string[];
   /** True if the message is rejected without this argument, because a default could be mistaken for the result. */
-  readonly isNeeded: boolean;
+  readonly isRequired: boolean;
 }
 
 interface Message {
   readonly parameters: Readonly<Record<string, Argument>>;
   /** Returns the JSON text of the response. */
-  readonly run: (call: CallByName, given: Arguments) => Promise<string>;
+  readonly run: (call: CallByName, args: Arguments) => Promise<string>;
 }
 
-const needed = (...names: string[]): Argument => ({ names, isNeeded: true });
-const optional = (...names: string[]): Argument => ({ names, isNeeded: false });
+const required = (...names: string[]): Argument => ({ names, isRequired: true });
+const optional = (...names: string[]): Argument => ({ names, isRequired: false });
 
 /** Creates a message that returns the response of an rpc, optionally edited. */
 function rpc(name: string, parameters: Message["parameters"] = {}, edit = (text: string): string => text): Message {
-  return { parameters, run: async (call, given) => edit(await call(name, given)) };
+  return { parameters, run: async (call, args) => edit(await call(name, args)) };
 }
 
 /** Returns a function that extracts one member of a response. */
@@ -37,8 +37,8 @@ const pick =
 const countFields = (text: string): string =>
   withMembers(text, { count: (JSON.parse(text) as { fields: unknown[] }).fields.length });
 
-const program = { storageAddress: needed("storageAddress") };
-const field = { ...program, field: needed("field", "key") };
+const program = { storageAddress: required("storageAddress") };
+const field = { ...program, field: required("field", "key") };
 const page = { limit: optional("options.limit", "limit"), offset: optional("options.offset", "offset") };
 
 const byName: Readonly<Record<string, Message>> = {
@@ -48,25 +48,29 @@ const byName: Readonly<Record<string, Message>> = {
   getLastBlockNumber: rpc("chain.getHead", {}, pick("number")),
   getLastBlockHash: rpc("chain.getHead", {}, pick("hash")),
   getBlocks: { parameters: { start: optional("start"), limit: optional("limit") }, run: listBlocks },
-  getBlockByNumber: rpc("chain.getBlock", { number: needed("blockNumber", "number") }, describeBlock),
-  getBlockByHash: rpc("chain.getBlockByHash", { hash: needed("hash", "blockHash") }, describeBlock),
+  getBlockByNumber: rpc("chain.getBlock", { number: required("blockNumber", "number") }, describeBlock),
+  getBlockByHash: rpc("chain.getBlockByHash", { hash: required("hash", "blockHash") }, describeBlock),
   getTxByHash: {
-    parameters: { hash: needed("hash", "txHash") },
-    run: (call, given) => call("chain.getTransaction", { ...given, withBody: true }),
+    parameters: { hash: required("hash", "txHash") },
+    run: (call, args) => call("chain.getTransaction", { ...args, withBody: true }),
   },
   getMempool: rpc("chain.listPendingTransactions", {}, pick("transactions")),
-  getAddressNonce: rpc("chain.getSender", { address: needed("address") }, pick("nonce")),
+  getAddressNonce: rpc("chain.getSender", { address: required("address") }, pick("nonce")),
   getStorageProgram: rpc("storage.getProgram", program),
   getStorageProgramAll: rpc("storage.getProgramData", program),
   getStorageProgramFields: rpc("storage.listFields", program, countFields),
   getStorageProgramValue: rpc("storage.getField", field),
-  getStorageProgramItem: { parameters: { ...field, index: needed("index") }, run: readItem },
+  getStorageProgramItem: { parameters: { ...field, index: required("index") }, run: readItem },
   hasStorageProgramField: rpc("storage.hasField", field),
   getStorageProgramFieldType: rpc("storage.getFieldType", field),
-  getStorageProgramsByOwner: rpc("storage.listProgramsByOwner", { owner: needed("owner"), ...page }, pick("programs")),
+  getStorageProgramsByOwner: rpc(
+    "storage.listProgramsByOwner",
+    { owner: required("owner"), ...page },
+    pick("programs"),
+  ),
   searchStoragePrograms: rpc(
     "storage.searchPrograms",
-    { q: needed("query"), exact: optional("options.exactMatch", "exactMatch"), ...page },
+    { q: required("query"), exact: optional("options.exactMatch", "exactMatch"), ...page },
     pick("programs"),
   ),
   "tlsnotary.getInfo": rpc("attestation.getAttestationInfo"),
@@ -82,12 +86,12 @@ export const messages: ReadonlyMap<string, Message> = new Map(Object.entries(byN
  */
 export function readArguments(message: string, { parameters }: Message, data: unknown): Arguments {
   return Object.fromEntries(
-    Object.entries(parameters).flatMap(([parameter, { names, isNeeded }]) => {
-      const given = names.map((name) => memberAt(data, name)).find((value) => value !== undefined && value !== null);
-      if (given === undefined && isNeeded) {
+    Object.entries(parameters).flatMap(([parameter, { names, isRequired }]) => {
+      const value = names.map((name) => memberAt(data, name)).find((member) => member !== undefined && member !== null);
+      if (value === undefined && isRequired) {
         throw new RpcError("INVALID_REQUEST", `${message} needs ${JSON.stringify(names[0])} in its data.`);
       }
-      return given === undefined ? [] : [[parameter, given] as const];
+      return value === undefined ? [] : [[parameter, value] as const];
     }),
   );
 }
@@ -105,10 +109,10 @@ function memberAt(data: unknown, name: string): unknown {
 }
 
 /** Reads an item of a list. A negative index counts from the end: -1 is the last item. */
-async function readItem(call: CallByName, { index, ...given }: Arguments): Promise<string> {
+async function readItem(call: CallByName, { index, ...args }: Arguments): Promise<string> {
   const fromEnd = typeof index === "number" && index < 0;
   return await call("storage.getFieldItem", {
-    ...{ ...given, fromEnd, withLength: true },
+    ...{ ...args, fromEnd, withLength: true },
     index: fromEnd ? -1 - index : index,
   });
 }

@@ -16,7 +16,7 @@ export const handleNodeCall: HandleNodeCall = async (method, params, call) => {
     return '"pong"';
   }
   if (method !== "nodeCall") {
-    throw notServed("method", method);
+    throw notImplemented("method", method);
   }
   const [request] = Array.isArray(params) ? (params as unknown[]) : [];
   const { message: name, data } = (request ?? {}) as { message?: unknown; data?: unknown };
@@ -25,11 +25,11 @@ export const handleNodeCall: HandleNodeCall = async (method, params, call) => {
   }
   const message = messages.get(name);
   if (message === undefined) {
-    throw notServed("message", name);
+    throw notImplemented("message", name);
   }
   return await message.run(call, readArguments(name, message, data));
 };
 
-function notServed(what: string, name: string): RpcError {
-  return new RpcError("NOT_IMPLEMENTED", `This node does not serve the ${what} "${name.slice(0, maxNameLength)}".`);
+function notImplemented(kind: string, name: string): RpcError {
+  return new RpcError("NOT_IMPLEMENTED", `This node does not serve the ${kind} "${name.slice(0, maxNameLength)}".`);
 }

@@ -20,7 +20,7 @@ const maxHeaderBytes = 16 * 1024;
 
 /**
  * Options of HTTP/2. The header table keeps its default size: clients must acknowledge a smaller one, but nginx does
- * not, and nghttp2 would end the connection. `weigh` limits the abuse of references to large entries.
+ * not, and nghttp2 would end the connection. `penalizeBytes` limits the abuse of references to large entries.
  */
 const options: ServerOptions = {
   settings: {
@@ -145,8 +145,8 @@ export function createHttp2Sessions(
 }
 
 /** Length of a frame header in bytes: three bytes of length, one of type, then flags and stream. */
-const headBytes = 9;
-const resetType = 3;
+const frameHeaderBytes = 9;
+const rstStreamType = 3;
 
 /** Returns the number of the tick in which a stream is opened. */
 function tickOf(session: Session): number {
@@ -176,8 +176,8 @@ export function penalizeResets(firstBytes: Buffer, connection: Connection): void
 /** Counts the reset streams in the first frames of a connection, after its preface. */
 function countResets(frames: Buffer): number {
   let resets = 0;
-  for (let at = 0; at + headBytes <= frames.length; at += headBytes + frames.readUIntBE(at, 3)) {
-    resets += frames[at + 3] === resetType ? 1 : 0;
+  for (let i = 0; i + frameHeaderBytes <= frames.length; i += frameHeaderBytes + frames.readUIntBE(i, 3)) {
+    resets += frames[i + 3] === rstStreamType ? 1 : 0;
   }
   return resets;
 }

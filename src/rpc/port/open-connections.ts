@@ -16,9 +16,10 @@ export interface OpenConnection {
 
 export interface OpenConnections {
   /** Admits a connection; returns undefined if the gate rejected it, and closes it then. */
-  enter(socket: Socket): OpenConnection | undefined;
+  admit(socket: Socket): OpenConnection | undefined;
   /** Registers another socket for a connection: the one that TLS creates. */
   alias(socket: Socket, entry: OpenConnection): void;
+  /** Returns the admitted connection of a socket. */
   of(socket: Socket): OpenConnection;
   /** Closes the matching connections. */
   abort(matches: (entry: OpenConnection) => boolean): void;
@@ -28,7 +29,7 @@ export function createOpenConnections(gate: Gate): OpenConnections {
   const entries = new Set<OpenConnection>();
   const bySocket = new WeakMap<Socket, OpenConnection>();
   return {
-    enter(socket) {
+    admit(socket) {
       socket.on("error", () => socket.destroy());
       const connection = gate.connect(socket.remoteAddress ?? "", () => close(entry));
       if (connection === undefined) {

@@ -59,7 +59,7 @@ export function createPort(deps: PortDeps): RpcListener {
   );
 
   /** Detects the HTTP version of an admitted connection. */
-  const decide = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void => {
+  const detectVersion = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void => {
     const acceptHttp2 = (_: Socket, firstBytes: Buffer): void => {
       entry.isUsed = true;
       penalizeResets(firstBytes, entry.connection);
@@ -72,9 +72,9 @@ export function createPort(deps: PortDeps): RpcListener {
     detectHttpVersion(socket, isMutual ? () => socket.destroy() : acceptHttp1, acceptHttp2, headersWithinMs);
   };
   if (tls === undefined) {
-    acceptCleartext(server, openConnections, decide);
+    acceptCleartext(server, openConnections, detectVersion);
   } else {
-    acceptTls(server, openConnections, decide, isMutual);
+    acceptTls(server, openConnections, detectVersion, isMutual);
   }
 
   return {
@@ -90,38 +90,43 @@ export function createPort(deps: PortDeps): RpcListener {
   };
 }
 
-/** Accepts an admitted connection, given a function that serves HTTP/1.1. */
-type Decide = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept) => void;
+/** Detects the HTTP version of an admitted connection, and passes the connection to `acceptHttp1` or the HTTP/2 server. */
+type DetectVersion = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept) => void;
 
-function acceptCleartext(server: Server, openConnections: OpenConnections, decide: Decide): void {
+function acceptCleartext(server: Server, openConnections: OpenConnections, detectVersion: DetectVersion): void {
   const acceptHttp1 = takeOver(server, "connection", (socket) => {
-    const entry = openConnections.enter(socket);
+    const entry = openConnections.admit(socket);
     if (entry !== undefined) {
-      decide(socket, entry, acceptHttp1);
+      detectVersion(socket, entry, acceptHttp1);
     }
   });
 }
 
-function acceptTls(server: Server, openConnections: OpenConnections, decide: Decide, isMutual: boolean): void {
+function acceptTls(
+  server: Server,
+  openConnections: OpenConnections,
+  detectVersion: DetectVersion,
+  isMutual: boolean,
+): void {
   // TLS creates another socket, which shares only the remote address with the TCP socket.
   const handshaking = new Map<string, OpenConnection>();
   const startTls = takeOver(server, "connection", (socket) => {
-    const entry = openConnections.enter(socket);
+    const entry = openConnections.admit(socket);
     if (entry !== undefined) {
-      const name = otherEndOf(socket);
-      handshaking.set(name, entry);
-      socket.once("close", () => handshaking.get(name) === entry && handshaking.delete(name));
+      const remoteEnd = remoteEndOf(socket);
+      handshaking.set(remoteEnd, entry);
+      socket.once("close", () => handshaking.get(remoteEnd) === entry && handshaking.delete(remoteEnd));
       startTls(socket);
     }
   });
   const acceptHttp1 = takeOver(server, "secureConnection", (socket) => {
-    const entry = handshaking.get(otherEndOf(socket));
+    const entry = handshaking.get(remoteEndOf(socket));
     if (entry === undefined || (isMutual && !identify(socket, entry.connection))) {
       socket.destroy();
       return;
     }
     openConnections.alias(socket, entry);
-    decide(socket, entry, acceptHttp1);
+    detectVersion(socket, entry, acceptHttp1);
   });
   server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
 }
@@ -143,11 +148,11 @@ async function drainServer(server: Server, { openConnections, http2 }: Connectio
     openConnections.abort(({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
   }, lastRequestsWithinMs);
   const closeUnused = setTimeout(() => openConnections.abort(({ isUsed }) => !isUsed), firstRequestWithinMs);
-  const giveUp = setTimeout(() => openConnections.abort(() => true), graceMs);
+  const abortAll = setTimeout(() => openConnections.abort(() => true), graceMs);
   await closed;
   clearInterval(closeIdle);
   clearTimeout(closeUnused);
-  clearTimeout(giveUp);
+  clearTimeout(abortAll);
   server.close();
 }
 
@@ -175,7 +180,7 @@ function identify(socket: Socket, connection: Connection): boolean {
   return connection.provenIdentity !== undefined && socket.alpnProtocol === "h2";
 }
 
-function otherEndOf({ remoteAddress, remotePort }: Socket): string {
+function remoteEndOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 

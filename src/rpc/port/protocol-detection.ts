@@ -22,13 +22,13 @@ export function detectHttpVersion(
   withinMs: number,
 ): void {
   const timer = setTimeout(() => socket.destroy(), withinMs);
-  let seen: Buffer | undefined;
+  let received: Buffer | undefined;
 
   const release = (): void => {
     clearTimeout(timer);
-    socket.off("readable", check).off("close", release).off("end", giveUp).off("error", giveUp);
+    socket.off("readable", check).off("close", release).off("end", close).off("error", close);
   };
-  const giveUp = (): void => {
+  const close = (): void => {
     release();
     socket.destroy();
   };
@@ -37,19 +37,19 @@ export function detectHttpVersion(
     if (chunk === null) {
       return;
     }
-    seen = seen === undefined ? chunk : Buffer.concat([seen, chunk]);
-    const length = Math.min(seen.length, preface.length);
-    const matches = seen.compare(preface, 0, length, 0, length) === 0;
-    if (matches && seen.length < preface.length) {
+    received = received === undefined ? chunk : Buffer.concat([received, chunk]);
+    const length = Math.min(received.length, preface.length);
+    const matches = received.compare(preface, 0, length, 0, length) === 0;
+    if (matches && received.length < preface.length) {
       return;
     }
     release();
-    socket.unshift(seen);
+    socket.unshift(received);
     if (matches) {
-      acceptHttp2(socket, seen.subarray(preface.length));
+      acceptHttp2(socket, received.subarray(preface.length));
     } else {
       acceptHttp1(socket);
     }
   };
-  socket.on("readable", check).on("close", release).on("end", giveUp).on("error", giveUp);
+  socket.on("readable", check).on("close", release).on("end", close).on("error", close);
 }

@@ -12,11 +12,11 @@ export function createSmallServer(handle: RequestListener): RpcListener {
   return {
     listen: (address) => listenOn(server, address),
     async drain(graceMs) {
-      const giveUp = setTimeout(() => server.closeAllConnections(), graceMs);
+      const closeAll = setTimeout(() => server.closeAllConnections(), graceMs);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       await closed;
-      clearTimeout(giveUp);
+      clearTimeout(closeAll);
     },
   };
 }

@@ -8,23 +8,23 @@ import { preflightHeaders } from "../exchange/cors.js";
 import { type Exchange, type Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { errorResponse, jsonResponse, methodNotAllowed } from "../exchange/responses.js";
-import { serve } from "../exchange/serve.js";
+import { serveExchange } from "../exchange/serve.js";
 import type { PageServer } from "../http/pages.js";
 import type { JsonRpcEntry } from "../json-rpc/json-rpc.js";
 import type { JsonRpcRequest } from "../json-rpc/request.js";
 
 type Deps = Pick<ProtocolDeps, "gate" | "onInternalError">;
 
-/** Chains handlers; `last` handles the requests that no other handler matched. The chain never throws. */
+/** Chains handlers; `fallback` handles the requests that no other handler matched. The chain never throws. */
 export function chainHandlers(
   handlers: readonly Handler[],
-  last: (exchange: Exchange) => void,
+  fallback: (exchange: Exchange) => void,
   { onInternalError }: Pick<Deps, "onInternalError">,
 ): (exchange: Exchange) => void {
   return (exchange) => {
     try {
       if (!handlers.some((handle) => handle(exchange))) {
-        last(exchange);
+        fallback(exchange);
       }
     } catch (error) {
       onInternalError(error, exchange.requestId);
@@ -40,7 +40,7 @@ export function createPreflightHandler(deps: Deps): Handler {
       return false;
     }
     const { requestId } = exchange;
-    serve(
+    serveExchange(
       exchange,
       {
         protocol: "http",
@@ -64,16 +64,16 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: Deps): Handler
       return false;
     }
     const { requestId } = exchange;
-    serve(
+    serveExchange(
       exchange,
       {
         protocol: "json-rpc",
         method: undefined,
         async respond(permit, call) {
           const body = (await exchange.readBytes(maxBodyBytes, permit)).toString("utf8");
-          const given: JsonRpcRequest = { body, arrival: exchange, permit, call };
-          const text = await jsonRpc(given);
-          permit.recordOutcome(given.failure);
+          const request: JsonRpcRequest = { body, arrival: exchange, permit, call };
+          const text = await jsonRpc(request);
+          permit.recordOutcome(request.failure);
           return text === undefined
             ? { status: 204, headers: ["X-Request-Id", requestId] }
             : jsonResponse(requestId, 200, { body: text }, permit.headers);
@@ -93,7 +93,7 @@ export function createPageHandler(pages: PageServer, deps: Deps): Handler {
     if (!pages.has(path) || (method !== "GET" && method !== "HEAD")) {
       return false;
     }
-    serve(
+    serveExchange(
       exchange,
       {
         protocol: "http",
@@ -113,7 +113,7 @@ export function createNotFoundHandler(
   deps: Deps,
 ): (exchange: Exchange) => void {
   return (exchange) =>
-    serve(
+    serveExchange(
       exchange,
       {
         protocol: "http",

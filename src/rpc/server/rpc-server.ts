@@ -50,7 +50,7 @@ export interface ProtocolHandlers {
   /** Handler of documents. */
   readonly pages: Handler;
   /** Fallback handler for requests that no other handler matched. */
-  readonly last: (exchange: Exchange) => void;
+  readonly fallback: (exchange: Exchange) => void;
 }
 
 /** Dependencies of an application that is built later. */
@@ -103,33 +103,33 @@ export function createRpcServer<A extends Application>(
   const mount = createMount({ ...deps, nextRequestId });
   const endpoints = compileEndpoints(deps);
   const pages = createPageServer({ ...createApiDocs(deps.services, deps.info, commentOf), ...deps.pages });
-  const handlers = createHandlers(deps, endpoints, pages, toApplication);
-  const { preflight, grpc, plain, jsonRpc, connect, pages: page, last } = handlers;
-  const chain = chainHandlers([preflight, grpc, plain, jsonRpc, connect, page], last, deps);
-  const compiled = chainHandlers([preflight, grpc, plain, jsonRpc, connect], toApplication, deps);
-  const http1 = edge === "express" ? toApplication : compiled;
+  const handlers = createHandlers(deps, endpoints, pages, passToApplication);
+  const { preflight, grpc, plain, jsonRpc, connect, pages: page, fallback } = handlers;
+  const chain = chainHandlers([preflight, grpc, plain, jsonRpc, connect, page], fallback, deps);
+  const compiled = chainHandlers([preflight, grpc, plain, jsonRpc, connect], passToApplication, deps);
+  const http1 = edge === "express" ? passToApplication : compiled;
 
   let loaded: A | undefined;
   let loading: Promise<A> | undefined;
   async function application(): Promise<A> {
-    const applicationParts = { ...mount, protocol: deps, handlers, endpoints, pagePaths: pages.paths };
-    loading ??= buildApplication(applicationParts).catch((error: unknown) => {
+    const applicationDeps = { ...mount, protocol: deps, handlers, endpoints, pagePaths: pages.paths };
+    loading ??= buildApplication(applicationDeps).catch((error: unknown) => {
       loading = undefined;
       throw error;
     });
     return (loaded = await loading);
   }
-  function toApplication(exchange: Exchange): void {
-    const given = exchange as Http1Exchange;
+  function passToApplication(exchange: Exchange): void {
+    const http1Exchange = exchange as Http1Exchange;
     if (loaded !== undefined) {
-      loaded.handle(given);
+      loaded.handle(http1Exchange);
       return;
     }
     application()
-      .then((built) => (given.isClosed ? undefined : built.handle(given)))
+      .then((built) => (http1Exchange.isClosed ? undefined : built.handle(http1Exchange)))
       .catch((error: unknown) => {
-        deps.onInternalError(error, given.requestId);
-        given.abort();
+        deps.onInternalError(error, http1Exchange.requestId);
+        http1Exchange.abort();
       });
   }
 
@@ -148,13 +148,13 @@ function createHandlers(
   deps: RpcServerDeps,
   endpoints: readonly Endpoint[],
   pages: PageServer,
-  toApplication: (exchange: Exchange) => void,
+  passToApplication: (exchange: Exchange) => void,
 ): ProtocolHandlers {
   const transcoder = createTranscoder(endpoints);
   const methods = nameMethods(deps.services);
-  let discovered: string | undefined;
-  const discover = (): string => (discovered ??= describeOpenRpc(methods, deps.info, commentOf));
-  const connect = createLazyConnect(deps, toApplication);
+  let openRpc: string | undefined;
+  const discover = (): string => (openRpc ??= describeOpenRpc(methods, deps.info, commentOf));
+  const connect = createLazyConnect(deps, passToApplication);
   const methodsOf = (path: string): string[] => [
     ...new Set([
       ...transcoder.methodsOf(path),
@@ -169,7 +169,7 @@ function createHandlers(
     jsonRpc: createJsonRpcHandler(createJsonRpcEntry({ ...deps, methods, discover }), deps),
     connect: connect.handle,
     pages: createPageHandler(pages, deps),
-    last: createNotFoundHandler(methodsOf, deps),
+    fallback: createNotFoundHandler(methodsOf, deps),
   };
 }
 

@@ -2,7 +2,7 @@
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import type { Queries } from "../../db/queries/database.js";
-import { wrongPageToken } from "../../rpc/parameters.js";
+import { invalidPageToken } from "../../rpc/parameters.js";
 import type { ListPage } from "../documents/paging.js";
 import { foldName, type ProgramEntry, type Programs } from "../programs/programs.js";
 import { checkEntry, entryColumns, type EntryRow } from "../programs/stored-program.js";
@@ -45,7 +45,7 @@ export function createProgramLists({
         ? await idByAnybody(address)
         : await idByIdentity(address, identity, identity, identity, identity);
     if (row === undefined) {
-      throw wrongPageToken();
+      throw invalidPageToken();
     }
     return row.id;
   }

@@ -19,7 +19,7 @@ export interface EdgeServer {
   readonly access: readonly AccessLine[];
   /** How requests ended, all of them. */
   readonly outcomes: readonly string[];
-  /** What was thrown that has no name in the catalogue. */
+  /** What was thrown that has no name in the catalog. */
   readonly errors: readonly unknown[];
   /** Answers all who wait, and who ask from now on. */
   release(): void;

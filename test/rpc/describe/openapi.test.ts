@@ -6,7 +6,7 @@ import { caching, Caching, probe, raw_json } from "../../../gen/gatehouse/annota
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
 import { createSchemas } from "../../../src/rpc/describe/json-schema.js";
-import { catalogue, type Reason } from "../../../src/rpc/errors.js";
+import { errorCatalog, type Reason } from "../../../src/rpc/errors.js";
 import { contractServices } from "../../helpers/process/contract-files.js";
 import { askJson } from "../../helpers/wire/plain-client.js";
 import { createRandom, randomMessage } from "../../helpers/wire/random-message.js";
@@ -89,7 +89,7 @@ function isRefusal({ responses }: Operation, status: number): boolean {
 }
 
 const reasonsIn = (text: string): Reason[] =>
-  [...text.matchAll(/\b[A-Z]+(?:_[A-Z]+)*\b/g)].map(([word]) => word as Reason).filter((word) => word in catalogue);
+  [...text.matchAll(/\b[A-Z]+(?:_[A-Z]+)*\b/g)].map(([word]) => word as Reason).filter((word) => word in errorCatalog);
 
 test("a list of operations is read at a glance: each has a summary of its own, no longer than a line of a phone", (t) => {
   for (const { summary, operationId } of operations) {
@@ -131,7 +131,7 @@ test("every operation has the failures of its rpc and of every request, by their
     const named = new Set<Reason>();
     for (const [status, { description, content }] of failures) {
       for (const reason of reasonsIn(description.replace(/: [^`]*/g, " "))) {
-        t.is(String(catalogue[reason].httpStatus), status, operation.operationId);
+        t.is(String(errorCatalog[reason].httpStatus), status, operation.operationId);
         named.add(reason);
       }
       t.true(
@@ -143,7 +143,7 @@ test("every operation has the failures of its rpc and of every request, by their
     t.true(operation.security === undefined || named.has("INVALID_SIGNATURE"), operation.operationId);
     t.true(!probes.has(operation.operationId) || !named.has("INVALID_SIGNATURE"), operation.operationId);
     for (const reason of ["OVERLOADED", "INTERNAL_ERROR"] as const) {
-      t.true(named.has(reason) || isRefusal(operation, catalogue[reason].httpStatus), operation.operationId);
+      t.true(named.has(reason) || isRefusal(operation, errorCatalog[reason].httpStatus), operation.operationId);
     }
     t.is(named.has("RATE_LIMITED"), !probes.has(operation.operationId), operation.operationId);
     const [, errors = ""] = /Errors: (.*)/s.exec(operation.description) ?? [];

@@ -1,5 +1,5 @@
 import test from "ava";
-import { isKnown } from "../../../src/rpc/exchange/entity-tags.js";
+import { matchesIfNoneMatch } from "../../../src/rpc/exchange/entity-tags.js";
 
 const weak = 'W/"7.abc"';
 
@@ -14,9 +14,9 @@ test("a tag is known by itself, in a list, and whether it is said to be weak or 
     "*",
     " * ",
   ]) {
-    t.true(isKnown(weak, shown), shown);
+    t.true(matchesIfNoneMatch(weak, shown), shown);
   }
-  t.true(isKnown('"strong"', 'W/"strong"'));
+  t.true(matchesIfNoneMatch('"strong"', 'W/"strong"'));
 });
 
 test("what is another tag, or no list of tags, names nothing", (t) => {
@@ -24,14 +24,14 @@ test("what is another tag, or no list of tags, names nothing", (t) => {
     ...[undefined, "", " ", ",", '"7.abd"', 'W/"7.ab"', '"7.abc ', '7.abc"', "7.abc", "W/7.abc", 'w/"7.abc"'],
     ...[`"other" ${weak}`, `x, ${weak}`, `${weak}x`, `${weak}, *`, `"a"b", ${weak}`, `${weak}, "open`, '"7.abc\u0001"'],
   ]) {
-    t.false(isKnown(weak, shown), String(shown));
+    t.false(matchesIfNoneMatch(weak, shown), String(shown));
   }
 });
 
 test("a long header is read once, whatever it is made of", (t) => {
   for (const piece of [" ", ",", '"', 'W/"', "W/", '"a",', '"a" ', "\t, "]) {
     const long = piece.repeat(Math.ceil(16_384 / piece.length));
-    t.false(isKnown(weak, `${long}x`));
-    t.is(isKnown(weak, `${long}${weak}`), /^[ ,\t]*$/.test(piece) || piece === '"a",', piece);
+    t.false(matchesIfNoneMatch(weak, `${long}x`));
+    t.is(matchesIfNoneMatch(weak, `${long}${weak}`), /^[ ,\t]*$/.test(piece) || piece === '"a",', piece);
   }
 });

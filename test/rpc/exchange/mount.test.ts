@@ -22,7 +22,7 @@ function mountOf(handle: (exchange: Exchange) => void) {
     nextRequestId: () => `r-${++requests}`,
   });
   const handler: RequestHandler = (request, response) => {
-    const exchange = mount.enter(request, response);
+    const exchange = mount.accept(request, response);
     if (exchange !== undefined) {
       handle(exchange);
     }

@@ -8,7 +8,7 @@ import type { Exchange } from "./exchange.js";
  * still possible.
  * @throws RpcError if no bytes can be reserved.
  */
-export async function writeCharged(
+export async function writeReserved(
   exchange: Pick<Exchange, "isClosed" | "write">,
   permit: Pick<Permit, "reserveResponseBytes" | "releaseResponseBytes">,
   piece: Uint8Array,

@@ -2,22 +2,22 @@
 import { type DescField, type DescMessage, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import type { RpcError } from "../errors.js";
 import { expectationOf, rangeOf } from "./expectations.js";
-import { repeatedParameter, wrongValue } from "../parameters.js";
+import { repeatedParameter, invalidValue } from "../parameters.js";
 import { decodeBase64 } from "./read-json.js";
 
 /** Returns the error for the first invalid value; undefined if every value is valid. */
-export function findFault(desc: DescMessage, json: JsonValue, path = ""): RpcError | undefined {
+export function findInvalidValue(desc: DescMessage, json: JsonValue, path = ""): RpcError | undefined {
   if (!isObject(json)) {
-    return path === "" ? undefined : wrongValue(path, "an object", json);
+    return path === "" ? undefined : invalidValue(path, "an object", json);
   }
   for (const field of desc.fields) {
     const names = namesIn(json, field);
     if (names.length > 1) {
       return repeatedParameter(`${path}${names[0]}`);
     }
-    const fault = names.length === 0 ? undefined : faultOf(field, json[names[0]!]!, `${path}${names[0]}`);
-    if (fault !== undefined) {
-      return fault;
+    const failure = names.length === 0 ? undefined : fieldError(field, json[names[0]!]!, `${path}${names[0]}`);
+    if (failure !== undefined) {
+      return failure;
     }
   }
   return undefined;
@@ -32,48 +32,48 @@ export function namesIn(json: Readonly<Record<string, JsonValue>>, { jsonName, n
  * Returns the error for the first unknown enum value, at any depth; undefined if all are known. The library silently
  * ignores unknown values.
  */
-export function findUnknownName(desc: DescMessage, json: JsonValue, path = ""): RpcError | undefined {
+export function findUnknownEnumName(desc: DescMessage, json: JsonValue, path = ""): RpcError | undefined {
   if (!isObject(json)) {
     return undefined;
   }
-  for (const field of fieldsToEnums(desc)) {
+  for (const field of enumFieldsOf(desc)) {
     for (const name of namesIn(json, field)) {
-      const fault = firstFault(valuesOf(field, json[name]!), (value) =>
+      const failure = firstError(valuesOf(field, json[name]!), (value) =>
         field.message === undefined
-          ? unknownName(field, value, `${path}${name}`)
-          : findUnknownName(field.message, value, `${path}${name}.`),
+          ? unknownEnumName(field, value, `${path}${name}`)
+          : findUnknownEnumName(field.message, value, `${path}${name}.`),
       );
-      if (fault !== undefined) {
-        return fault;
+      if (failure !== undefined) {
+        return failure;
       }
     }
   }
   return undefined;
 }
 
-function unknownName(field: DescField, value: JsonValue, name: string): RpcError | undefined {
-  const isUnknown = typeof value === "string" && field.enum!.values.every((known) => known.name !== value);
-  return isUnknown ? wrongValue(name, expected(field), value) : undefined;
+function unknownEnumName(field: DescField, value: JsonValue, name: string): RpcError | undefined {
+  const isUnknown = typeof value === "string" && field.enum!.values.every((enumValue) => enumValue.name !== value);
+  return isUnknown ? invalidValue(name, expected(field), value) : undefined;
 }
 
-const known = new WeakMap<DescMessage, readonly DescField[]>();
+const enumFields = new WeakMap<DescMessage, readonly DescField[]>();
 
 /** Returns the fields of a message that are enums, or messages that contain enums. */
-function fieldsToEnums(desc: DescMessage): readonly DescField[] {
-  let fields = known.get(desc);
+function enumFieldsOf(desc: DescMessage): readonly DescField[] {
+  let fields = enumFields.get(desc);
   if (fields === undefined) {
-    fields = desc.fields.filter((field) => leadsToEnum(field, new Set()));
-    known.set(desc, fields);
+    fields = desc.fields.filter((field) => containsEnum(field, new Set()));
+    enumFields.set(desc, fields);
   }
   return fields;
 }
 
-function leadsToEnum({ enum: words, message }: DescField, seen: Set<DescMessage>): boolean {
+function containsEnum({ enum: enumDesc, message }: DescField, seen: Set<DescMessage>): boolean {
   if (message === undefined || isWellKnown(message) || seen.has(message)) {
-    return words !== undefined;
+    return enumDesc !== undefined;
   }
   seen.add(message);
-  return message.fields.some((field) => leadsToEnum(field, seen));
+  return message.fields.some((field) => containsEnum(field, seen));
 }
 
 /** Returns true for a well-known type, which has a JSON format of its own. */
@@ -86,39 +86,39 @@ function valuesOf({ fieldKind }: DescField, json: JsonValue): readonly JsonValue
   return fieldKind === "map" && isObject(json) ? Object.values(json) : Array.isArray(json) ? json : [json];
 }
 
-function faultOf(field: DescField, json: JsonValue, name: string): RpcError | undefined {
+function fieldError(field: DescField, json: JsonValue, name: string): RpcError | undefined {
   if (field.fieldKind === "list") {
     return Array.isArray(json)
-      ? firstFault(json, (item) => itemFault(field, item, name))
-      : wrongValue(name, "a list", json);
+      ? firstError(json, (item) => itemError(field, item, name))
+      : invalidValue(name, "a list", json);
   }
   if (field.fieldKind === "map") {
     return isObject(json)
-      ? firstFault(Object.values(json), (item) => itemFault(field, item, name))
-      : wrongValue(name, "an object", json);
+      ? firstError(Object.values(json), (item) => itemError(field, item, name))
+      : invalidValue(name, "an object", json);
   }
-  return itemFault(field, json, name);
+  return itemError(field, json, name);
 }
 
-function itemFault(field: DescField, json: JsonValue, name: string): RpcError | undefined {
+function itemError(field: DescField, json: JsonValue, name: string): RpcError | undefined {
   if (field.message !== undefined) {
-    return isWellKnown(field.message) ? undefined : findFault(field.message, json, `${name}.`);
+    return isWellKnown(field.message) ? undefined : findInvalidValue(field.message, json, `${name}.`);
   }
-  return isAccepted(field, json) ? undefined : wrongValue(name, expected(field), json);
+  return isAccepted(field, json) ? undefined : invalidValue(name, expected(field), json);
 }
 
 function expected(field: DescField): string {
   return expectationOf(field, (number) => field.enum!.value[number]!.name);
 }
 
-function firstFault(
+function firstError(
   items: readonly JsonValue[],
   find: (item: JsonValue) => RpcError | undefined,
 ): RpcError | undefined {
   for (const item of items) {
-    const fault = find(item);
-    if (fault !== undefined) {
-      return fault;
+    const failure = find(item);
+    if (failure !== undefined) {
+      return failure;
     }
   }
   return undefined;

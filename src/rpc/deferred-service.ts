@@ -3,8 +3,8 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { RpcError } from "./errors.js";
 import type { Implementation } from "./service.js";
 
-/** Service whose implementation is provided later. */
-export interface LaterService<S extends DescService> {
+/** Service whose implementation is provided after startup. */
+export interface DeferredService<S extends DescService> {
   /** Implementation that calls the functions provided last. */
   readonly implementation: Implementation<S>;
   /** Replaces the current implementation. */
@@ -15,13 +15,13 @@ export interface LaterService<S extends DescService> {
  * Creates a service in which only some rpcs have an implementation so far.
  *
  * @param early implementations of the rpcs without dependencies.
- * @param whyNot creates the error that the other rpcs throw.
+ * @param unavailable creates the error that the other rpcs throw.
  */
-export function createLaterService<S extends DescService>(
+export function createDeferredService<S extends DescService>(
   desc: S,
   early: Partial<Implementation<S>>,
-  whyNot: () => RpcError,
-): LaterService<S> {
+  unavailable: () => RpcError,
+): DeferredService<S> {
   type AnyFunction = (request: object, call: object) => object;
   let current = early as Readonly<Record<string, AnyFunction | undefined>>;
   const functions = desc.methods.map(({ localName }) => [
@@ -29,7 +29,7 @@ export function createLaterService<S extends DescService>(
     (request: object, call: object): object => {
       const invoke = current[localName];
       if (invoke === undefined) {
-        throw whyNot();
+        throw unavailable();
       }
       return invoke(request, call);
     },

@@ -7,17 +7,17 @@ import { shareBytes } from "../exchange/share-bytes.js";
 import type { HttpResponseBody } from "../exchange/exchange.js";
 
 /** Codec for the messages of an rpc in one format. */
-export interface Form {
+export interface UnaryCodec {
   readonly contentType: string;
   /** Decodes a body. Throws the RpcError that describes what is wrong. */
   readonly decode: (body: Buffer) => object;
   readonly encode: (message: object) => HttpResponseBody;
 }
 
-export type Forms = Readonly<Record<"json" | "proto", Form>>;
+export type UnaryCodecs = Readonly<Record<"json" | "proto", UnaryCodec>>;
 
 /** Compiles the codecs of an rpc for both formats. */
-export function compileForms({ input, output }: DescMethod): Forms {
+export function compileUnaryCodecs({ input, output }: DescMethod): UnaryCodecs {
   const decodeBinary = requestDecoder(input);
   const encodeBinary = binaryEncoder(output);
   const encodeJson = shareBytes((message) => toJsonString(output, create(output, message as never)));
