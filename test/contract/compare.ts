@@ -62,14 +62,14 @@ function comparable({ status, headers, text }: PlainResponse) {
 
 /** The length is told right; it is another one where what is masked is longer. */
 function lasting(headers: IncomingHttpHeaders, text: string): Record<string, unknown> {
-  const kept = Object.entries(headers)
+  const compared = Object.entries(headers)
     .filter(([name]) => !ofTheConnection.includes(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const varying: Record<string, string> = {
     "x-request-id": headers["x-request-id"] as string,
     "content-length": String(Buffer.byteLength(text)),
   };
-  return Object.fromEntries(kept.map(([name, value]) => [name, varying[name] === value ? `<${name}>` : value]));
+  return Object.fromEntries(compared.map(([name, value]) => [name, varying[name] === value ? `<${name}>` : value]));
 }
 
 async function compareJsonRpc(
@@ -104,8 +104,11 @@ async function compareRpc(
   plain: PlainResponse,
   isBinary: boolean,
 ): Promise<Comparison> {
-  const told = failureOf(plain);
-  const failure = told && isBinary ? { ...told, error: withProtoName(told.error, contractCase) } : told;
+  const plainFailure = failureOf(plain);
+  const failure =
+    plainFailure && isBinary
+      ? { ...plainFailure, error: withProtoName(plainFailure.error, contractCase) }
+      : plainFailure;
   const expected =
     failure === undefined ? mask(plain.text) : { ...failure, code: errorCatalog[failure.errorCode as Reason].grpcCode };
   try {
@@ -139,11 +142,11 @@ function failureOf({ status, text }: PlainResponse): PlainFailure | undefined {
 /** The plain body of a response, made by reflection. */
 function bodyOf({ method }: ContractCase, response: Message): string {
   const { responseBody } = getOption(method, http);
-  const whole = referenceJson(method.output, response);
+  const json = referenceJson(method.output, response);
   if (responseBody === "") {
-    return whole;
+    return json;
   }
   const field = method.output.fields.find(({ name }) => name === responseBody)!;
   const start = `{${JSON.stringify(field.jsonName)}:`;
-  return whole.slice(start.length, -1);
+  return json.slice(start.length, -1);
 }

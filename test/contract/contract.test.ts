@@ -31,10 +31,10 @@ interface OpenApi {
 type OpenApiAnswers = Readonly<Record<string, { readonly $ref?: string; readonly description?: string }>>;
 let openApi: OpenApi;
 
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 
 test.before(async (t) => {
-  t.context = await startContractNodes(whole);
+  t.context = await startContractNodes(fileScope);
   openApi = await askJson<OpenApi>(t.context.member.port, "/openapi.json");
 });
 
@@ -59,17 +59,20 @@ function checkCaching(
   { node, method, caller }: ContractCase,
   { status, headers }: PlainResponse,
 ): void {
-  const { etag, "cache-control": told = "" } = headers;
+  const { etag, "cache-control": cacheControl = "" } = headers;
   const madeOf = getOption(method, caching);
   if (caller !== undefined || status !== 200 || madeOf === Caching.UNSPECIFIED) {
-    t.is(told, "private, no-store");
+    t.is(cacheControl, "private, no-store");
     t.is(etag, undefined);
-  } else if (told === "private, no-store") {
+  } else if (cacheControl === "private, no-store") {
     // A newcomer has no block that answers are made of, and more than blocks change what becomes of a transaction in none.
     t.true(node === "newcomer" || method.name === "GetTransaction", method.name);
     t.is(etag, undefined);
   } else {
-    t.regex(told, madeOf === Caching.HASH ? /^public, (no-cache|max-age=31536000, immutable)$/ : /^public, no-cache$/);
+    t.regex(
+      cacheControl,
+      madeOf === Caching.HASH ? /^public, (no-cache|max-age=31536000, immutable)$/ : /^public, no-cache$/,
+    );
     t.regex(etag ?? "", /^W\/"(\d+|network)\.[\w-]{22}"$/);
   }
 }
@@ -96,18 +99,18 @@ function checkSchema(
     const { $ref, description } = answers[status] ?? {};
     t.true(`${$ref}${description}`.includes(failure.errorCode!), `${route} is not said to fail with ${text}`);
   }
-  const place = isFailure
+  const pointer = isFailure
     ? "/components/schemas/Failure"
     : `/paths/${route.replaceAll("/", "~1")}/${httpMethod.toLowerCase()}/responses/${status}/content/application~1json/schema`;
-  let validate = schemas.get(place);
+  let validate = schemas.get(pointer);
   if (validate === undefined) {
     if (schemas.size === 0) {
       ajv.addSchema(openApi, "openapi.json");
     }
-    validate = ajv.compile({ $ref: `openapi.json#${place.replaceAll("{", "%7B").replaceAll("}", "%7D")}` });
-    schemas.set(place, validate);
+    validate = ajv.compile({ $ref: `openapi.json#${pointer.replaceAll("{", "%7B").replaceAll("}", "%7D")}` });
+    schemas.set(pointer, validate);
   }
-  t.true(validate(JSON.parse(text)), `${place}: ${ajv.errorsText(validate.errors)}\n${text}`);
+  t.true(validate(JSON.parse(text)), `${pointer}: ${ajv.errorsText(validate.errors)}\n${text}`);
 }
 
 const plainAnswers = new Map<ContractCase, Promise<PlainResponse>>();
@@ -125,19 +128,19 @@ for (const contractCase of cases) {
   test.serial(overPlainHttp, contractCase);
 }
 
-test.serial("the examples of the interface's documents are what cases get", async (t) => {
+test.serial("has documented examples that equal the responses of cases", async (t) => {
   const answers: Answered[] = [];
   for (const contractCase of [...cases, ...askedBeside]) {
     const { status, text } = await askPlainly(t.context, contractCase);
     answers.push({ contractCase, status, body: JSON.parse(text) as unknown });
   }
-  const made = makeExamples(answers);
+  const created = makeExamples(answers);
   if (process.env.RECORD_EXAMPLES !== undefined) {
-    await writeExamples(made);
+    await writeExamples(created);
   }
   const shown = await readExamples();
-  t.deepEqual(Object.keys(shown), Object.keys(made));
-  for (const [name, example] of Object.entries(made)) {
+  t.deepEqual(Object.keys(shown), Object.keys(created));
+  for (const [name, example] of Object.entries(created)) {
     t.is(mask(JSON.stringify(shown[name])), mask(JSON.stringify(example)), name);
   }
 });
@@ -157,7 +160,7 @@ const ofMoreThanTheirCases: readonly string[] = [
   ...["GetProgram", "ListFields", "GetField", "GetFieldItem", "HasField", "GetFieldType", "ListProgramHistory"],
 ].map((name) => `${name} PERMISSION_DENIED`);
 
-test.serial("each failure that the contract names for an rpc is what a case gets", async (t) => {
+test.serial("covers each error of the contract by a case", async (t) => {
   const got = new Set<string>();
   for (const contractCase of cases) {
     const { text } = await askPlainly(t.context, contractCase);
@@ -180,7 +183,7 @@ test.serial("each failure that the contract names for an rpc is what a case gets
   );
 });
 
-test("every rpc of the contract has a case", async (t) => {
+test("covers every rpc of the contract by a case", async (t) => {
   const covered = new Set(
     [...cases.map(({ method }) => method), ...streams.map(({ stream }) => stream)].map(
       (method) => `${method.parent.typeName}.${method.name}`,

@@ -72,25 +72,27 @@ export function makeExamples(answers: readonly Answered[]): Examples {
 const telling: readonly string[] = ["restricted, friend", 'value of "nested"', "object", "one"];
 
 function makeExample(answers: readonly Answered[]): Example {
-  const taken = answers.filter(({ contractCase, body }) => contractCase.request !== undefined && !isFailure(body));
-  const done = taken.filter(({ status }) => status === 200);
+  const withRequest = answers.filter(
+    ({ contractCase, body }) => contractCase.request !== undefined && !isFailure(body),
+  );
+  const done = withRequest.filter(({ status }) => status === 200);
   const shown = done.find(({ contractCase }) => telling.includes(contractCase.title)) ?? done[0]!;
   const parameters = Object.assign(
     {},
-    ...[...taken, shown].map(({ contractCase }) => parametersOf(contractCase)),
+    ...[...withRequest, shown].map(({ contractCase }) => parametersOf(contractCase)),
   ) as object;
   const failures: Record<string, unknown> = {};
   for (const { status, body } of answers.filter(({ body }) => isFailure(body))) {
     failures[status] ??= body;
   }
   const { body } = shown.contractCase;
-  const refused = taken.find(({ status }) => status === 503);
+  const negative = withRequest.find(({ status }) => status === 503);
   return {
     ...(body === undefined
       ? Object.keys(parameters).length > 0 && { parameters: parameters as Record<string, unknown> }
       : { body: JSON.parse(body) as unknown }),
     response: shown.body,
-    ...(refused !== undefined && { refusal: refused.body }),
+    ...(negative !== undefined && { refusal: negative.body }),
     ...(Object.keys(failures).length > 0 && { failures }),
   };
 }

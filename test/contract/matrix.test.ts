@@ -11,11 +11,11 @@ import { askAll, isRead, type Sides, testCell, testSurface } from "./matrix.js";
 import { startContractNodesWithTls } from "./nodes.js";
 
 const test = anyTest as TestFn<Sides>;
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 
 test.before(async (t) => {
   t.timeout(5 * 60_000);
-  const { cleartext, tls } = await startContractNodesWithTls(whole);
+  const { cleartext, tls } = await startContractNodesWithTls(fileScope);
   t.context = { cleartext: await askAll(cleartext), tls: await askAll(tls) };
 });
 
@@ -27,7 +27,7 @@ for (const name of Object.keys(transports) as TransportName[]) {
   testSurface(test, name);
 }
 
-test("the matrix has every cell", (t) => {
+test("covers every cell of the matrix", (t) => {
   const everyTransport = [
     "HTTP/1.1",
     "HTTP/2 by prior knowledge",
@@ -59,7 +59,7 @@ test("the matrix has every cell", (t) => {
   t.deepEqual([...streaming].sort(), [...streams].sort());
 });
 
-test("everything that plain HTTP reads by GET has no side effects, and can be asked by Connect GET", (t) => {
+test("serves every GET rpc by Connect GET, without side effects", (t) => {
   const reads = cases.filter(({ httpMethod }) => httpMethod === "GET").map(({ method }) => method);
   t.deepEqual([...new Set(reads)].filter((method) => !isRead(method)).map(String), []);
 });

@@ -187,14 +187,17 @@ export function testCell(
       for (const { stream, plain } of routed) {
         const { stream: path, unary: once, ofMessage, ofAnswer } = plain!;
         for (const accept of [undefined, "text/event-stream", "application/jsonl", "application/x-ndjson"]) {
-          const ended = new AbortController();
-          const asked: PlainRequest = accept === undefined ? {} : { headers: { accept } };
-          const { status, headers: sent, body } = await client.open(path, asked, ended.signal);
+          const controller = new AbortController();
+          const request: PlainRequest = accept === undefined ? {} : { headers: { accept } };
+          const { status, headers: responseHeaders, body } = await client.open(path, request, controller.signal);
           const isLines = accept?.startsWith("application/") === true;
           t.is(status, 200);
-          t.is(sent["content-type"], `${isLines ? "application/jsonl" : "text/event-stream"}; charset=utf-8`);
+          t.is(
+            responseHeaders["content-type"],
+            `${isLines ? "application/jsonl" : "text/event-stream"}; charset=utf-8`,
+          );
           const [message] = await takeMessages(body, 1, isLines ? "\n" : "\n\n");
-          ended.abort();
+          controller.abort();
           const data = message!.replace(/^(event|id): .*\n/gm, "").replace(/^data: /, "");
           t.deepEqual(
             ofMessage(mask(data)),
@@ -207,17 +210,19 @@ export function testCell(
   }
 
   if (protocol === "plain JSON" || protocol === "Connect GET") {
-    test.serial(`who has an answer is told so, ${protocol} over ${name}`, async (t) => {
+    test.serial(`responds with 304 to a matching entity tag, ${protocol} over ${name}`, async (t) => {
       const { nodes } = t.context[sideOf(name)]!;
       const client = connectTransport(name, nodes.member);
       t.teardown(() => client.close());
       const pathOf = protocol === "plain JSON" ? ({ path }: ContractCase) => path : connectPathOf;
-      const kept = cases
+      const cacheable = cases
         .filter((one) => one.node === "member" && one.httpMethod === "GET" && one.caller === undefined)
         .filter((one) => protocol === "plain JSON" || fitsAPath(one))
         .filter((one) => getOption(one.method, caching) !== Caching.UNSPECIFIED);
       let notModified = 0;
-      for (const path of (scope === "all" ? kept : oneOfEachKind(kept, t.context[sideOf(name)]!)).map(pathOf)) {
+      for (const path of (scope === "all" ? cacheable : oneOfEachKind(cacheable, t.context[sideOf(name)]!)).map(
+        pathOf,
+      )) {
         const answer = await client.ask(path);
         const { etag } = answer.headers;
         if (etag === undefined) {
@@ -252,11 +257,11 @@ export function testCell(
       const client = connectRpc(protocol as AnyRpcProtocol, name, t.context[sideOf(name)]!.nodes.member);
       t.teardown(() => client.close());
       for (const streamCase of streams) {
-        const ended = new AbortController();
-        const patience = AbortSignal.any([ended.signal, AbortSignal.timeout(60_000)]);
+        const controller = new AbortController();
+        const patience = AbortSignal.any([controller.signal, AbortSignal.timeout(60_000)]);
         const { stream, request, unary, unaryRequests } = streamCase;
         const messages = await take(client.stream(stream, request, patience), unaryRequests.length);
-        ended.abort();
+        controller.abort();
         const answers = await Promise.all(unaryRequests.map((one) => client.call(unary, one)));
         t.deepEqual(
           messages.map((message) => comparable(streamCase, message, "ofMessage")),
@@ -285,15 +290,15 @@ async function takeMessages(body: AsyncIterable<Buffer>, count: number, end: str
   return text.split(end).slice(0, count);
 }
 
-async function take(messages: AsyncIterable<Message>, count: number): Promise<Message[]> {
-  const taken: Message[] = [];
-  for await (const message of messages) {
-    taken.push(message);
-    if (taken.length === count) {
+async function take(stream: AsyncIterable<Message>, count: number): Promise<Message[]> {
+  const messages: Message[] = [];
+  for await (const message of stream) {
+    messages.push(message);
+    if (messages.length === count) {
       break;
     }
   }
-  return taken;
+  return messages;
 }
 
 /** What a message of a stream and an answer of the unary rpc have in common. */
@@ -311,7 +316,7 @@ const requests = Object.entries(surface);
 
 /** Tests, over a transport, what is no rpc. */
 export function testSurface(test: TestFn<Sides>, name: TransportName): void {
-  test.serial(`pages, preflights, and what is not there, over ${name}`, async (t) => {
+  test.serial(`pages, preflights and unknown paths, over ${name}`, async (t) => {
     const { nodes, reference } = t.context[sideOf(name)]!;
     for (const node of ["member", "newcomer"] satisfies NodeName[]) {
       const [target, other] = [nodes[node], reference[node]];

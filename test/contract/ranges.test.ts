@@ -85,7 +85,7 @@ function promisedBy(field: DescField): Pick<Ends, "min" | "max"> | undefined {
 
 const nameOf = ({ parent, name }: DescField): string => `${parent.name}.${name}`;
 
-test("each range that the comment of a request's field names is declared, and the other way around", (t) => {
+test("declares exactly the ranges that comments of request fields name", (t) => {
   const differences = fields.flatMap(({ field }) => {
     const [declared, promised] = [declaredOf(field), promisedBy(field)];
     // The least number of the type is declared by the type. The largest number that JSON holds exactly needs no words.
@@ -186,7 +186,7 @@ function sentenceOf(name: string, { of, min, max }: Ends, size: bigint): string 
 for (const { method, field } of fields) {
   const ends = declaredOf(field);
   if (ends !== undefined && field.oneof === undefined) {
-    test(`a node takes the ends of ${method.name}.${field.name}, and refuses what is beyond`, async (t) => {
+    test(`accepts the limits of ${method.name}.${field.name}, and rejects values beyond`, async (t) => {
       const { of, min, max } = ends;
       const ask = (size: bigint): Promise<string | undefined> =>
         refusalOf(method, { ...baseOf(method), [field.localName]: valueOf(field, of, size) });
@@ -205,7 +205,7 @@ for (const { method, field } of fields) {
   }
 }
 
-test("block 0 is not found by its number, and lists and events that begin with it begin with block 1", async (t) => {
+test("does not find block 0 by number, and starts lists and events from 0 at block 1", async (t) => {
   const first = async (method: DescMethod, request: object): Promise<unknown> => {
     const ending = new AbortController();
     for await (const message of client.stream(method, create(method.input, request as never), ending.signal)) {

@@ -35,7 +35,7 @@ export interface StreamCase {
   };
 }
 
-const whole = (json: string): unknown => JSON.parse(json);
+const parseJson = (json: string): unknown => JSON.parse(json);
 
 /** All of them. */
 export const streams: readonly StreamCase[] = [
@@ -49,7 +49,7 @@ export const streams: readonly StreamCase[] = [
       ofMessage: (message) => (message as WatchHealthResponse).snapshot!,
       ofAnswer: (answer) => (answer as GetHealthResponse).snapshot!,
     },
-    plain: { stream: "/health/watch", unary: "/health", ofMessage: whole, ofAnswer: whole },
+    plain: { stream: "/health/watch", unary: "/health", ofMessage: parseJson, ofAnswer: parseJson },
   },
   {
     stream: ChainService.method.listBlocks,

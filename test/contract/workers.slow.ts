@@ -7,11 +7,11 @@ import { askAll, type Sides, testCell, testSurface } from "./matrix.js";
 import { startContractNodesWithWorkers } from "./nodes.js";
 
 const test = anyTest as TestFn<Sides>;
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 
 test.before(async (t) => {
   t.timeout(5 * 60_000);
-  const { workers, alone } = await startContractNodesWithWorkers(whole);
+  const { workers, alone } = await startContractNodesWithWorkers(fileScope);
   // What some cases change, they change in both.
   await askAll(workers);
   t.context = { cleartext: { ...(await askAll(alone)), nodes: workers } };

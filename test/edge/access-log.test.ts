@@ -16,7 +16,7 @@ const line: AccessLine = {
   latencyMs: 1,
 };
 
-test("so many lines a second are written, and the next one says how many were not", (t) => {
+test("limits lines per second, and states the number of dropped lines in the next one", (t) => {
   let now = 0;
   const lines: AccessLine[] = [];
   const log = createAccessLog(
@@ -35,8 +35,8 @@ test("so many lines a second are written, and the next one says how many were no
   t.deepEqual(lines.at(-1), line);
 });
 
-test("a line is made only when it is written", (t) => {
-  let made = 0;
+test("builds a line only if it is written", (t) => {
+  let builtLines = 0;
   const log = createAccessLog(
     () => undefined,
     2,
@@ -44,14 +44,14 @@ test("a line is made only when it is written", (t) => {
   );
   for (let i = 0; i < 5; i++) {
     log(() => {
-      made++;
+      builtLines++;
       return line;
     });
   }
-  t.is(made, 2);
+  t.is(builtLines, 2);
 });
 
-test("a node logs each protocol's requests with rpc, code and latency, and serves none of it", async (t) => {
+test("logs requests of every protocol with rpc, code and latency, and does not serve the log", async (t) => {
   const node = await startCli(t, [
     "start",
     "--data-dir",

@@ -57,7 +57,7 @@ function isRefused(t: ExecutionContext, take: () => void): void {
   t.is(failure.retryAfterS, 1);
 }
 
-test("room is bounded for a connection, for an address and in all, with a reserve for what is small", (t) => {
+test("limits bytes per connection, per address and in total, with extra capacity for small responses", (t) => {
   const budget = createByteBudget(bounds);
   const [one, two, three] = [createHolder(), createHolder(), createHolder()];
   const oneAgain = createHolder(one.usage);
@@ -88,7 +88,7 @@ test("room is bounded for a connection, for an address and in all, with a reserv
   budget.reserve(one, 2 * unit);
 });
 
-test("whoever holds more than half of his room asks for nothing more", (t) => {
+test("rejects requests of a caller that has reserved more than half of its limit", (t) => {
   const budget = createByteBudget(bounds);
   const holder = createHolder();
   const neighbor = createHolder(holder.usage);
@@ -102,7 +102,7 @@ test("whoever holds more than half of his room asks for nothing more", (t) => {
   t.notThrows(() => budget.check(createHolder().usage, createHolder().connection));
 });
 
-test("who is too late is cut once, in whichever order they began, went and ended", (t) => {
+test("aborts each slow reader once, for any order of starts, progress and ends", (t) => {
   const [late, never] = [-1_000_000, 1_000_000_000];
   for (const order of ["012", "021", "102", "120", "201", "210"]) {
     const budget = createByteBudget(bounds);
@@ -166,7 +166,7 @@ async function checkRefusals(
 }
 
 for (const first of ["compiled", "express"] as const) {
-  test(`a reader of HTTP/1.1 who does not read is cut, and what was for him is given back, ${first} first`, async (t) => {
+  test(`disconnects an HTTP/1.1 client that does not read, and releases its bytes, ${first} first`, async (t) => {
     // More than the system's own buffers hold.
     const sizeBytes = 15 * mib;
     const server = await startEdgeServer(t, { bytes: small }, first);
@@ -179,13 +179,13 @@ for (const first of ["compiled", "express"] as const) {
     t.deepEqual(server.outcomes, ["OK"]);
   });
 
-  test(`over HTTP/1.1 an answer without room is refused before its first byte, ${first} first`, async (t) => {
+  test(`rejects a response that exceeds the limit before its first byte, over HTTP/1.1, ${first} first`, async (t) => {
     const server = await startEdgeServer(t, { bytes: { ...small, graceMs: 60_000, perConnectionBytes: mib } }, first);
     await checkRefusals(t, server, "HTTP/1.1", ["Connect JSON", "Connect binary", "gRPC-Web"]);
   });
 }
 
-test("a reader of HTTP/2 who opens no window is cut, his neighbor on the connection is not", async (t) => {
+test("resets an HTTP/2 stream with a closed window, but not other streams of the connection", async (t) => {
   const server = await startEdgeServer(t, { bytes: small });
   const session = sessionFrom(t, server.port, "127.0.0.5", { initialWindowSize: 0 });
   const readers = [largeAnswer(mib), "/gatehouse.zk.v1.ZkService/GetNullifier"].map((path) => {
@@ -208,7 +208,7 @@ test("a reader of HTTP/2 who opens no window is cut, his neighbor on the connect
   t.deepEqual([...server.outcomes].sort(), ["CANCELLED", "OK", "OK"]);
 });
 
-test("an answer without room is refused before its first byte, in JSON and in gRPC", async (t) => {
+test("rejects a response that exceeds the limit before its first byte, in JSON and in gRPC", async (t) => {
   const server = await startEdgeServer(t, { bytes: { ...small, graceMs: 60_000, perConnectionBytes: mib } });
   const { status, text, headers } = await ask(server.port, largeAnswer(2 * mib));
   t.is(status, 503);
@@ -218,7 +218,7 @@ test("an answer without room is refused before its first byte, in JSON and in gR
   await checkRefusals(t, server, "HTTP/2 by prior knowledge", protocols);
 });
 
-test("who reads slowly, but fast enough, gets all of it", async (t) => {
+test("sends the full response to a slow reader above the minimum speed", async (t) => {
   const [sizeBytes, stepBytes] = [2 * mib, 60_000];
   const server = await startEdgeServer(t, { bytes: { ...small, minBytesPerS: 64 * 1024 } });
   const connection = await connectRawHttp2(server.port, {
@@ -248,7 +248,7 @@ test("who reads slowly, but fast enough, gets all of it", async (t) => {
   await until(() => server.edge.stats().reservedBytes === 0);
 });
 
-test("while the budget is full of large answers, probes are answered", async (t) => {
+test("responds to probes while large responses use the full budget", async (t) => {
   const [largeBytes, patientMs] = [900_000, 600_000];
   const server = await startEdgeServer(t, { bytes: { ...small, totalBytes: 2 * mib, graceMs: patientMs } });
   const readers = ["127.0.0.5", "127.0.0.6"].map((address) => {
@@ -265,7 +265,7 @@ test("while the budget is full of large answers, probes are answered", async (t)
   t.is((await ask(server.port, largeAnswer(largeBytes))).status, 200);
 });
 
-test("1,000 readers of a program of 1 MiB who do not read, from 20 addresses, hold no more than there is room", async (t) => {
+test("limits the bytes of 1,000 clients from 20 addresses that do not read a response of 1 MiB", async (t) => {
   const node = await startMember(t, { ...metricsFlags, "rate-limit": "0" });
   const { address } = await storeProgram(t, node, "large", JSON.stringify({ text: "a".repeat(1_000_000) }));
   const counts = await readEdgeCounts(node);
@@ -282,7 +282,7 @@ test("1,000 readers of a program of 1 MiB who do not read, from 20 addresses, ho
   const sessions = Array.from({ length: 20 }, (_, i) =>
     sessionFrom(t, node.port, `127.0.0.${20 + i}`, { initialWindowSize: 0 }),
   );
-  let begun = 0;
+  let started = 0;
   for (let round = 0; round < 50; round++) {
     for (const session of sessions) {
       const isJson = round % 2 === 0;
@@ -293,7 +293,7 @@ test("1,000 readers of a program of 1 MiB who do not read, from 20 addresses, ho
       stream
         .on("error", () => undefined)
         .once("response", ({ ":status": status }: IncomingHttpHeaders) => {
-          begun++;
+          started++;
           overloaded += Number(status) === 503 ? 1 : 0;
         });
       stream.once("close", () => ended++);
@@ -302,7 +302,7 @@ test("1,000 readers of a program of 1 MiB who do not read, from 20 addresses, ho
   }
   await until(async () => {
     highestBytes = Math.max(highestBytes, (await counts()).heldBytes);
-    return begun + ended >= 1_000;
+    return started + ended >= 1_000;
   });
   t.log(`${(highestBytes / mib).toFixed(1)} MiB held at most; ${overloaded} refused, ${ended} ended`);
   t.true(highestBytes <= defaultBytes.totalBytes + defaultBytes.extraBytes);

@@ -16,7 +16,7 @@ import { grpcMessage } from "../helpers/wire/http2-frames.js";
 import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 
-const [crowd, other, proxy] = ["127.0.0.5", "127.0.0.6", "127.0.0.9"];
+const [fullAddress, other, proxy] = ["127.0.0.5", "127.0.0.6", "127.0.0.9"];
 const get = "GET /version HTTP/1.1\r\nHost: a\r\n\r\n";
 
 async function start(t: ExecutionContext) {
@@ -49,11 +49,11 @@ async function isServed(t: ExecutionContext, { port }: TestNode): Promise<void> 
   sockets.forEach((socket) => socket.destroy());
 }
 
-test("the sixth connection takes the place of the one that is idle for longest", async (t) => {
+test("closes the longest idle of five connections to admit a sixth", async (t) => {
   const { node, counts } = await start(t);
   const sockets: Socket[] = [];
   for (let i = 0; i < 5; i++) {
-    const socket = openFrom(t, node.port, crowd);
+    const socket = openFrom(t, node.port, fullAddress);
     sockets.push(socket);
     await use(socket, counts);
   }
@@ -64,7 +64,7 @@ test("the sixth connection takes the place of the one that is idle for longest",
     sockets.map(({ closed }) => closed),
     [false, false, false, false, false],
   );
-  const sixth = openFrom(t, node.port, crowd);
+  const sixth = openFrom(t, node.port, fullAddress);
   await use(sixth, counts);
   await until(() => sockets[1]!.closed);
   t.deepEqual(
@@ -76,9 +76,9 @@ test("the sixth connection takes the place of the one that is idle for longest",
   }
 });
 
-test("where all are busy, the next is closed without an answer, until one of them ends", async (t) => {
+test("rejects a new connection while all others are busy", async (t) => {
   const { node, counts } = await start(t);
-  const sessions = Array.from({ length: 5 }, () => sessionFrom(t, node.port, crowd));
+  const sessions = Array.from({ length: 5 }, () => sessionFrom(t, node.port, fullAddress));
   await Promise.all(
     sessions.map(async (session) => {
       const path = "/gatehouse.health.v1.HealthService/WatchHealth";
@@ -88,38 +88,38 @@ test("where all are busy, the next is closed without an answer, until one of the
     }),
   );
   for (let i = 0; i < 3; i++) {
-    const turnedAway = openFrom(t, node.port, crowd);
-    turnedAway.write(get);
-    t.is(await firstBytes(turnedAway), undefined);
+    const rejected = openFrom(t, node.port, fullAddress);
+    rejected.write(get);
+    t.is(await firstBytes(rejected), undefined);
   }
   t.is((await counts()).openStreams, 5);
   await isServed(t, node);
   sessions[0]!.destroy();
   await until(async () => (await counts()).openStreams === 4);
-  t.is((await askFrom(node.port, "/version", crowd)).status, 200);
+  t.is((await askFrom(node.port, "/version", fullAddress)).status, 200);
 });
 
 /** Connections on a clock that stands still. */
 function create(bounds: Partial<ConnectionLimits> = {}, clock = { nowMs: 0 }) {
-  const shutOut: string[] = [];
-  const cut: string[] = [];
+  const banned: string[] = [];
+  const aborted: string[] = [];
   const connections = createConnectionLimit({
     limits: { total: 1_000, perAddress: 1_000, ...bounds },
     usageTracker: createUsageTracker(),
     isTrustedProxy: createAddressSet(["10.0.0.0/8"]),
     isExempt: createAddressSet(["192.0.2.0/24"]),
     nowMs: () => clock.nowMs,
-    onBan: (address) => shutOut.push(address),
+    onBan: (address) => banned.push(address),
   });
   /** Connects; what is cut is closed, as sockets are. */
   const connect = (address: string, name = address): TrackedConnection | undefined => {
     const connection = connections.connect(address, () => {
-      cut.push(name);
+      aborted.push(name);
       connection?.end();
     });
     return connection;
   };
-  return { clock, shutOut, cut, connections, connect };
+  return { clock, banned, aborted, connections, connect };
 }
 
 /** As many as an address has at once, and then far more than come back meanwhile. */
@@ -128,16 +128,16 @@ function exhaust(connection: TrackedConnection): void {
   connection.penalize(250);
 }
 
-test("one who used up his strikes is cut and shut out for ten seconds, with all his connections", (t) => {
-  const { clock, shutOut, cut, connections, connect } = create();
+test("bans an address for ten seconds, and closes its connections, after too many penalties", (t) => {
+  const { clock, banned, aborted, connections, connect } = create();
   const first = connect("198.51.100.1", "first")!;
   connect("198.51.100.1", "second");
   connect("198.51.100.2", "neighbor");
   first.penalize(500);
-  t.deepEqual(cut, []);
+  t.deepEqual(aborted, []);
   first.penalize(250);
-  t.deepEqual(cut.sort(), ["first", "second"]);
-  t.deepEqual(shutOut, ["198.51.100.1"]);
+  t.deepEqual(aborted.sort(), ["first", "second"]);
+  t.deepEqual(banned, ["198.51.100.1"]);
   t.is(connections.size, 1);
   t.is(connect("198.51.100.1"), undefined);
   t.is(connect("::ffff:198.51.100.1"), undefined);
@@ -148,30 +148,30 @@ test("one who used up his strikes is cut and shut out for ten seconds, with all 
   t.truthy(connect("198.51.100.1"));
 });
 
-test("strikes are counted for an address, or a /64, over all its connections", (t) => {
-  const { shutOut, connect } = create();
+test("counts penalties per address or /64, over all its connections", (t) => {
+  const { banned, connect } = create();
   connect("2001:db8::1")!.penalize(500);
   connect("2001:db8:0:1::1")!.penalize(250);
-  t.deepEqual(shutOut, []);
+  t.deepEqual(banned, []);
   connect("2001:db8::2")!.penalize(250);
-  t.deepEqual(shutOut, ["2001:db8::2"]);
+  t.deepEqual(banned, ["2001:db8::2"]);
   t.is(connect("2001:db8::3"), undefined);
   t.truthy(connect("2001:db8:0:1::1"));
 });
 
-test("exempt addresses, proxies and Unix sockets lose the one connection, and are not shut out", (t) => {
+test("closes only the connection of exempt addresses, proxies and Unix sockets, without a ban", (t) => {
   for (const address of ["192.0.2.7", "10.1.2.3", ""]) {
-    const { shutOut, cut, connect } = create();
+    const { banned, aborted, connect } = create();
     const bad = connect(address, "bad")!;
     connect(address, "good");
     exhaust(bad);
-    t.deepEqual([cut, shutOut], [["bad"], []], address);
+    t.deepEqual([aborted, banned], [["bad"], []], address);
     t.truthy(connect(address), address);
   }
 });
 
-test("connections: who makes room, and who has none", (t) => {
-  const { clock, cut, connections, connect } = create({ total: 4, perAddress: 2 });
+test("evicts idle connections, and rejects new ones if none is idle", (t) => {
+  const { clock, aborted, connections, connect } = create({ total: 4, perAddress: 2 });
   const [one, two] = [connect("a:1::", "one")!, connect("a:1::", "two")!];
   one.acquire();
   two.acquire();
@@ -183,7 +183,7 @@ test("connections: who makes room, and who has none", (t) => {
   two.release();
   // Another request is still under way on it.
   t.truthy(connect("a:1::", "three"));
-  t.deepEqual(cut, ["one"]);
+  t.deepEqual(aborted, ["one"]);
   clock.nowMs = 3;
   // Proxies take part in the bound of all, but have none of their own.
   t.truthy(connect("10.0.0.1", "proxy 1"));
@@ -192,18 +192,18 @@ test("connections: who makes room, and who has none", (t) => {
   t.is(connections.size, 4);
   clock.nowMs = 5;
   t.truthy(connect("10.0.0.1", "proxy 3"));
-  t.deepEqual(cut, ["one", "three"]);
+  t.deepEqual(aborted, ["one", "three"]);
   t.truthy(connect("198.51.100.1", "four"));
-  t.deepEqual(cut, ["one", "three", "proxy 1"]);
+  t.deepEqual(aborted, ["one", "three", "proxy 1"]);
   t.is(connections.size, 4);
 });
 
-test("where both bounds are reached, one new connection closes one other", (t) => {
-  const cut: string[] = [];
+test("closes only one connection if both limits are reached", (t) => {
+  const aborted: string[] = [];
   const clock = { nowMs: 0 };
   const { connections } = create({ total: 3, perAddress: 2 }, clock);
   // What is cut ends later, as sockets do.
-  const connect = (address: string, name: string) => connections.connect(address, () => cut.push(name));
+  const connect = (address: string, name: string) => connections.connect(address, () => aborted.push(name));
   for (const [address, name] of [
     ["a:1::", "other"],
     ["a:2::", "one"],
@@ -213,19 +213,19 @@ test("where both bounds are reached, one new connection closes one other", (t) =
     clock.nowMs++;
   }
   t.truthy(connect("a:2::", "three"));
-  t.deepEqual(cut, ["one"]);
+  t.deepEqual(aborted, ["one"]);
   t.is(connections.size, 3);
   t.truthy(connect("a:3::", "of a third"));
-  t.deepEqual(cut, ["one", "other"]);
+  t.deepEqual(aborted, ["one", "other"]);
   t.truthy(connect("a:1::", "other again"));
-  t.deepEqual(cut, ["one", "other", "two"]);
+  t.deepEqual(aborted, ["one", "other", "two"]);
   // What the bound in total has closed is none of the address any more.
   t.truthy(connect("a:2::", "four"));
-  t.is(cut.length, 4);
-  t.deepEqual([cut[3], connections.size], ["three", 3]);
+  t.is(aborted.length, 4);
+  t.deepEqual([aborted[3], connections.size], ["three", 3]);
 });
 
-test("addresses without number that are turned away leave nothing behind", (t) => {
+test("stores nothing for any number of rejected addresses", (t) => {
   const { connect } = create({ total: 1 });
   connect("198.51.100.1")!.acquire();
   // Far more than a set remembers of addresses by itself.

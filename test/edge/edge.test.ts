@@ -6,7 +6,7 @@ import { openSettings } from "../helpers/nodes/edge-server.js";
 import { heapBytes } from "../helpers/process/heap.js";
 import { until } from "../helpers/nodes/until.js";
 
-test("addresses without number, spoofed through a trusted proxy, leave memory bounded", (t) => {
+test("limits memory for any number of addresses spoofed through a trusted proxy", (t) => {
   const edge = createEdge({
     ...openSettings,
     trustedProxies: ["10.0.0.0/8"],
@@ -40,11 +40,11 @@ test("addresses without number, spoofed through a trusted proxy, leave memory bo
   t.true(grownMb < 10);
 });
 
-test("a lease that has ended is cut by nobody, also when its answer was empty", async (t) => {
+test("never aborts a finished request, even if its response was empty", async (t) => {
   const bytes = { ...defaultBytes, graceMs: 1 };
   const edge = createEdge({ ...openSettings, bytes });
   t.teardown(() => edge.stop());
-  const cuts: string[] = [];
+  const aborted: string[] = [];
   const admit = (name: string): Permit =>
     edge.admit(
       {
@@ -52,7 +52,7 @@ test("a lease that has ended is cut by nobody, also when its answer was empty", 
         connection: edge.connect("192.0.2.7", () => undefined)!,
         header: () => undefined,
         onClose: () => undefined,
-        abort: () => cuts.push(name),
+        abort: () => aborted.push(name),
       },
       "http",
       undefined,
@@ -68,6 +68,6 @@ test("a lease that has ended is cut by nobody, also when its answer was empty", 
   }
   // Neither read nor ended: the sweep that cuts it has looked at the others as well.
   admit("unread").reserveResponseBytes(10);
-  await until(() => cuts.length > 0);
-  t.deepEqual(cuts, ["unread"]);
+  await until(() => aborted.length > 0);
+  t.deepEqual(aborted, ["unread"]);
 });

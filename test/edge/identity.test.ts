@@ -71,7 +71,7 @@ test.before(async (t) => {
 });
 
 const cases: readonly (readonly [
-  what: string,
+  title: string,
   headers: () => Record<string, string>,
   status: number,
   errorCode?: string,
@@ -186,20 +186,20 @@ async function readSecret(
   }
 }
 
-for (const [what, headers, status, errorCode] of cases) {
-  test(`${what}: ${status} (plain)`, async (t) => {
+for (const [title, headers, status, errorCode] of cases) {
+  test(`${title}: ${status} (plain)`, async (t) => {
     const answer = await ask(t.context.node.port, path, { headers: headers() });
     t.is(answer.status, status, answer.text);
     t.is((JSON.parse(answer.text) as { errorCode?: string }).errorCode, errorCode);
   });
   for (const protocol of rpcProtocols) {
-    test(`${what}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
+    test(`${title}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
       await readSecret(t, t.context.clients[protocol]!, headers(), errorCode);
     });
   }
 }
 
-test("a wrong signature is 401 whatever else is wrong, on routes that ask who calls", async (t) => {
+test("rejects an invalid signature with 401 first, on routes that identify callers", async (t) => {
   const headers = { ...owner.headers(), timestamp: "1" };
   const routes = ["/storage-program/search?q=a", "/storage-program/search", `/storage-program/stor-${"9".repeat(40)}`];
   for (const other of [...routes, "/chain/blocks/99", "/events", "/search?q=a"]) {
@@ -207,12 +207,12 @@ test("a wrong signature is 401 whatever else is wrong, on routes that ask who ca
   }
 });
 
-test("a claim that would have been refused is told how to sign", async (t) => {
+test("explains how to sign if a claim is rejected", async (t) => {
   const { text } = await ask(t.context.node.port, path, { headers: { identity: owner.publicKey } });
   t.regex((JSON.parse(text) as { error: string }).error, /sign/);
 });
 
-test("behind a gateway the identity header is taken at its word", async (t) => {
+test("trusts the identity header behind a gateway", async (t) => {
   const { port, warnings } = t.context.trusting;
   t.is((await ask(port, path, { headers: { identity: owner.publicKey } })).status, 200);
   t.is((await ask(port, path, { headers: { identity: friend.publicKey } })).status, 404);
@@ -223,28 +223,28 @@ test("behind a gateway the identity header is taken at its word", async (t) => {
   t.regex(warnings.join("\n"), /identity header is trusted without a signature/);
 });
 
-const strictCases = cases.map(([what, headers, status, errorCode]) => {
+const strictCases = cases.map(([title, headers, status, errorCode]) => {
   const { network: named = "", signature = "" } = headers();
   // What is signed for every network is refused here, and nothing else changes.
   return named === "" && signature !== ""
-    ? ([what, headers, 401, "INVALID_SIGNATURE"] as const)
-    : ([what, headers, status, errorCode] as const);
+    ? ([title, headers, 401, "INVALID_SIGNATURE"] as const)
+    : ([title, headers, status, errorCode] as const);
 });
-for (const [what, headers, status, errorCode] of strictCases) {
-  test(`with --identity-form network, ${what}: ${status} (plain, JSON-RPC)`, async (t) => {
+for (const [title, headers, status, errorCode] of strictCases) {
+  test(`with --identity-form network, ${title}: ${status} (plain, JSON-RPC)`, async (t) => {
     const { port } = t.context.strict;
     t.is((await ask(port, path, { headers: headers() })).status, status);
     t.is(await askByJsonRpc(port, headers()), errorCode);
   });
   for (const protocol of rpcProtocols) {
-    test(`with --identity-form network, ${what}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
+    test(`with --identity-form network, ${title}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
       await readSecret(t, t.context.strictClients[protocol]!, headers(), errorCode);
     });
   }
 }
 
-for (const [what, headers, , errorCode] of cases) {
-  test(`${what}: ${errorCode ?? "OK"} (JSON-RPC)`, async (t) => {
+for (const [title, headers, , errorCode] of cases) {
+  test(`${title}: ${errorCode ?? "OK"} (JSON-RPC)`, async (t) => {
     t.is(await askByJsonRpc(t.context.node.port, headers()), errorCode);
   });
 }
@@ -264,7 +264,7 @@ async function askByJsonRpc(port: number, headers: Record<string, string>): Prom
   return answer.error?.data?.reason ?? answer.errorCode;
 }
 
-test("what is wrong with the network is said", async (t) => {
+test("explains what is wrong with the network", async (t) => {
   const { node, strict, bare } = t.context;
   const sentence = async (port: number, headers: Record<string, string>): Promise<string> =>
     (JSON.parse((await ask(port, path, { headers })).text) as { error: string }).error;
@@ -279,7 +279,7 @@ test("what is wrong with the network is said", async (t) => {
   t.is((await ask(bare.port, path, { headers: owner.headers() })).status, 200);
 });
 
-test("a key of small order is nobody, whatever was signed with it", async (t) => {
+test("rejects a key of small order with any signature", async (t) => {
   for (const key of smallOrderKeys) {
     for (const identity of [key, `ed25519:${key}`]) {
       const timestamp = String(Date.now());
@@ -292,7 +292,7 @@ test("a key of small order is nobody, whatever was signed with it", async (t) =>
   }
 });
 
-test("a signature is verified once, and forgotten when it is stale", (t) => {
+test("verifies a signature once, and rejects it when it expires", (t) => {
   let now = 1_700_000_000_000;
   const identify = createIdentify({ identityMode: "signed", identityForm: "any", network: undefined }, () => now);
   const headers = owner.headers({ timestamp: now });

@@ -111,7 +111,7 @@ function begin(t: ExecutionContext, { port }: EdgeServer, kind: Kind): Leave {
 }
 
 for (const kind of kinds) {
-  test(`${kind.title}: nothing is left of who has gone`, async (t) => {
+  test(`${kind.title}: releases everything when the client disconnects`, async (t) => {
     const server = await startEdgeServer(t);
     // A session of Node.js that is destroyed ends its streams first, so that what they sent counts as whole.
     const closed = kind.isUnended ? [] : ["closed"];
@@ -137,7 +137,7 @@ for (const kind of kinds) {
   });
 }
 
-test("an HTTP/2 client that says goodbye and closes its half has no streams left", async (t) => {
+test("ends all streams of an HTTP/2 client that sends GOAWAY and closes its half", async (t) => {
   const server = await startEdgeServer(t);
   const connection = await connectRawHttp2(server.port);
   t.teardown(() => connection.close());
@@ -151,7 +151,7 @@ test("an HTTP/2 client that says goodbye and closes its half has no streams left
   t.pass();
 });
 
-test("the access log has a line a second for those who leave, and counts the others", async (t) => {
+test("logs one line per second for canceled requests, and counts the others", async (t) => {
   const server = await startEdgeServer(t);
   const startedMs = Date.now();
   const count = 300;
@@ -178,7 +178,7 @@ test("the access log has a line a second for those who leave, and counts the oth
   );
 });
 
-test("2,000 MCP clients that leave in mid-call leave no request under way", async (t) => {
+test("has no request in flight after 2,000 MCP clients disconnected during a call", async (t) => {
   const node = await startMember(t, { ...metricsFlags, "mcp-enabled": true, "mcp-port": "0" });
   const counts = await readEdgeCounts(node);
   const { ports } = await askJson<{ ports: Record<string, { actual: number }> }>(node.port, "/health");

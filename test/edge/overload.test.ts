@@ -14,7 +14,7 @@ import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clie
 import { until } from "../helpers/nodes/until.js";
 import { compiledFirst } from "../helpers/nodes/application.js";
 
-test("beyond the bound new work is refused in every protocol, and probes are answered", async (t) => {
+test("rejects requests above the limit in every protocol, but serves probes", async (t) => {
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
   const edge = createEdge({
@@ -54,10 +54,10 @@ test("beyond the bound new work is refused in every protocol, and probes are ans
 
   const waiting = [1, 2, 3].map(() => ask(port, "/zk/merkle-root"));
   await until(() => edge.stats().activeRequests === 3);
-  const refused = await ask(port, "/zk/merkle-root");
-  t.is(refused.status, 503);
-  t.like(JSON.parse(refused.text), { success: false, errorCode: "OVERLOADED", retryAfter: 1 });
-  t.is(refused.headers["retry-after"], "1");
+  const rejected = await ask(port, "/zk/merkle-root");
+  t.is(rejected.status, 503);
+  t.like(JSON.parse(rejected.text), { success: false, errorCode: "OVERLOADED", retryAfter: 1 });
+  t.is(rejected.headers["retry-after"], "1");
   const clients = connectEach(port);
   for (const protocol of rpcProtocols) {
     const error = await t.throwsAsync(clients[protocol].call(ZkService.method.getMerkleRoot, {}));
@@ -75,7 +75,7 @@ test("beyond the bound new work is refused in every protocol, and probes are ans
   t.is((await ask(port, "/zk/merkle-root")).status, 200);
 });
 
-test("an event loop that is late refuses, once it is late twice in a row, and recovers", async (t) => {
+test("rejects requests after two late event-loop samples in a row, and recovers", async (t) => {
   // Something else that is served meanwhile, so that the loop has turns.
   const other = createServer().listen(0);
   t.teardown(() => other.close());
@@ -107,20 +107,20 @@ test("an event loop that is late refuses, once it is late twice in a row, and re
   });
 });
 
-test("requests of one address that do not end leave room for those of others", async (t) => {
+test("serves other addresses while one address has its maximum of requests in flight", async (t) => {
   const server = await startEdgeServer(t);
   const headers = { ":method": "POST", ":path": "/", "content-type": "application/json", "content-length": "1000" };
-  const refused: number[] = [];
+  const rejected: number[] = [];
   const streams = Array.from({ length: 3 }, () => sessionFrom(t, server.port, "127.0.0.5")).flatMap((session) =>
     Array.from({ length: 200 }, () => {
       const stream = session.request(headers).on("error", () => undefined);
-      stream.once("response", ({ ":status": status }) => refused.push(Number(status)));
+      stream.once("response", ({ ":status": status }) => rejected.push(Number(status)));
       stream.resume().write("{");
       return stream;
     }),
   );
-  await until(() => refused.length === 100 && server.edge.stats().activeRequests === 500);
-  t.deepEqual(new Set(refused), new Set([503]));
+  await until(() => rejected.length === 100 && server.edge.stats().activeRequests === 500);
+  t.deepEqual(new Set(rejected), new Set([503]));
   t.is((await ask(server.port, largeAnswer(1), {}, "127.0.0.6")).status, 200);
   const { status, text } = await ask(server.port, largeAnswer(1), {}, "127.0.0.5");
   t.is(status, 503);

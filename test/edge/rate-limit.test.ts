@@ -10,7 +10,7 @@ import { connectTransport } from "../helpers/wire/transports.js";
 import { bytesPerRequest, createRateLimit } from "../../src/edge/rate-limit.js";
 import { RpcError } from "../../src/rpc/errors.js";
 
-test("an address may send its limit, then is told how long to wait", (t) => {
+test("admits requests up to the limit, then states the wait", (t) => {
   const limit = createRateLimit(60);
   for (let i = 0; i < 60; i++) {
     limit.count("192.0.2.1");
@@ -22,14 +22,14 @@ test("an address may send its limit, then is told how long to wait", (t) => {
   t.deepEqual(limit.counts(), { totalIps: 2, blockedIps: 1 });
 });
 
-test("the wait grows with the scarcity", (t) => {
+test("states a wait in proportion to the rate", (t) => {
   const limit = createRateLimit(2);
   limit.count("a");
   limit.count("a");
   t.is(t.throws(() => limit.count("a"), { instanceOf: RpcError }).retryAfterS, 30);
 });
 
-test("without a limit nothing is counted", (t) => {
+test("counts nothing without a limit", (t) => {
   const limit = createRateLimit(0);
   for (let i = 0; i < 10_000; i++) {
     limit.count("192.0.2.1");
@@ -37,7 +37,7 @@ test("without a limit nothing is counted", (t) => {
   t.deepEqual(limit.counts(), { totalIps: 0, blockedIps: 0 });
 });
 
-test("addresses are forgotten before they fill the memory", (t) => {
+test("limits the number of tracked addresses", (t) => {
   const limit = createRateLimit(5);
   for (let i = 0; i < 120_000; i++) {
     limit.count(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::1`);
@@ -45,7 +45,7 @@ test("addresses are forgotten before they fill the memory", (t) => {
   t.is(limit.counts().totalIps, 50_000);
 });
 
-test("a caller of IPv6 has a whole /64, and is counted as one", (t) => {
+test("counts an IPv6 /64 prefix as one caller", (t) => {
   const limit = createRateLimit(2);
   limit.count("2001:db8:0:1::1");
   limit.count("2001:0DB8::1:ffff:ffff:ffff:ffff");
@@ -53,12 +53,12 @@ test("a caller of IPv6 has a whole /64, and is counted as one", (t) => {
   t.notThrows(() => limit.count("2001:db8:0:2::1"));
 });
 
-test("what is left is told in headers", (t) => {
+test("states the remaining quota in headers", (t) => {
   const limit = createRateLimit(60);
   t.deepEqual(limit.count("192.0.2.1"), ["RateLimit-Policy", '"default";q=60;w=60', "RateLimit", '"default";r=59;t=1']);
 });
 
-test("over the limit every protocol says so, when to come back, and goes on answering probes", async (t) => {
+test("rejects requests over the limit in every protocol with a retry delay, but serves probes", async (t) => {
   const { port } = await startTestNode(t, { "rate-limit": "2", "rate-limit-exempt": "" });
   const first = await ask(port, "/info");
   t.is(first.status, 200);
@@ -66,12 +66,12 @@ test("over the limit every protocol says so, when to come back, and goes on answ
   t.regex(String(first.headers["ratelimit"]), /^"default";r=1;t=\d+$/);
   await ask(port, "/nothing");
 
-  const refused = await ask(port, "/info");
-  t.is(refused.status, 429);
-  const body = JSON.parse(refused.text) as { errorCode: string; retryAfter: number };
+  const rejected = await ask(port, "/info");
+  t.is(rejected.status, 429);
+  const body = JSON.parse(rejected.text) as { errorCode: string; retryAfter: number };
   t.is(body.errorCode, "RATE_LIMITED");
-  t.is(refused.headers["retry-after"], String(body.retryAfter));
-  t.regex(String(refused.headers["ratelimit"]), /^"default";r=0;t=\d+$/);
+  t.is(rejected.headers["retry-after"], String(body.retryAfter));
+  t.regex(String(rejected.headers["ratelimit"]), /^"default";r=0;t=\d+$/);
 
   const clients = connectEach(port);
   for (const protocol of rpcProtocols) {
@@ -89,7 +89,7 @@ test("over the limit every protocol says so, when to come back, and goes on answ
   t.like(JSON.parse((await ask(port, "/rate-limit/stats")).text), { errorCode: "RATE_LIMITED" });
 });
 
-test("a preflight is counted and refused like all else, over every HTTP", async (t) => {
+test("rate limits preflights over HTTP/1.1 and HTTP/2", async (t) => {
   const { port } = await startTestNode(t, { "rate-limit": "3", "rate-limit-exempt": "" });
   for (const name of ["HTTP/1.1", "HTTP/2 by prior knowledge"] as const) {
     const client = connectTransport(name, { port });
@@ -101,15 +101,15 @@ test("a preflight is counted and refused like all else, over every HTTP", async 
       }
     }
     for (const path of ["/info", "/nothing", "/gatehouse.info.v1.InfoService/GetInfo"]) {
-      const refused = await client.ask(path, preflight);
-      t.is(refused.status, 429, `${name} ${path}`);
-      t.truthy(refused.headers["retry-after"]);
+      const rejected = await client.ask(path, preflight);
+      t.is(rejected.status, 429, `${name} ${path}`);
+      t.truthy(rejected.headers["retry-after"]);
     }
     t.is((await client.ask("/info")).status, 429);
   }
 });
 
-test("what cannot be decoded is counted and refused like all else, before its body is read", async (t) => {
+test("rate limits malformed requests before their body is read", async (t) => {
   const { port } = await startTestNode(t, { "rate-limit": "2", "rate-limit-exempt": "" });
   const path = "/gatehouse.info.v1.InfoService/GetInfo";
   const send = async (contentType: string): Promise<Response> =>
@@ -123,20 +123,20 @@ test("what cannot be decoded is counted and refused like all else, before its bo
   t.truthy(undecodable.headers.get("ratelimit"));
   t.is((await send("application/json")).status, 400);
   for (const contentType of ["application/proto", "application/json"]) {
-    const refused = await send(contentType);
-    t.is(refused.status, 429, contentType);
-    t.truthy(refused.headers.get("retry-after"));
-    t.like(await refused.json(), { code: "resource_exhausted" });
+    const rejected = await send(contentType);
+    t.is(rejected.status, 429, contentType);
+    t.truthy(rejected.headers.get("retry-after"));
+    t.like(await rejected.json(), { code: "resource_exhausted" });
   }
   t.is((await ask(port, path)).status, 429);
 });
 
-test("what a large body costs is charged to what was left, and not taken back by the time before it", async (t) => {
+test("charges a large body to the remaining quota, after refilling for the time before it", async (t) => {
   // One request a millisecond.
   const limit = createRateLimit(60_000);
   limit.count("192.0.2.1");
   await pause(200);
   limit.chargeBytes("192.0.2.1", 100 * bytesPerRequest);
-  const left = Number(/r=(\d+);/.exec(limit.count("192.0.2.1")[3]!)![1]);
-  t.true(left < 59_990, String(left));
+  const remaining = Number(/r=(\d+);/.exec(limit.count("192.0.2.1")[3]!)![1]);
+  t.true(remaining < 59_990, String(remaining));
 });

@@ -25,26 +25,30 @@ const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 const listServices = Buffer.from([0x3a, 1, 0x2a]);
 
 /** What became of streams. */
-interface Held {
+interface OpenedStreams {
   readonly streams: ClientHttp2Stream[];
   /** Streams that began well. */
   answered: number;
   /** Streams that were refused, by status and reason. */
-  readonly refused: Record<string, number>;
+  readonly rejected: Record<string, number>;
 }
 
 /** Opens streams of all kinds in turns; each session has its share. */
-function hold(sessions: readonly ClientHttp2Session[], count: number, kinds = [watch, watchHealth, reflection]): Held {
-  const held: Held = { streams: [], answered: 0, refused: {} };
+function openMany(
+  sessions: readonly ClientHttp2Session[],
+  count: number,
+  kinds = [watch, watchHealth, reflection],
+): OpenedStreams {
+  const opened: OpenedStreams = { streams: [], answered: 0, rejected: {} };
   const take = (headers: IncomingHttpHeaders): void => {
     const status = headers["grpc-status"];
     if (status === undefined) {
-      held.answered++;
+      opened.answered++;
       return;
     }
     const details = Buffer.from(String(headers["grpc-status-details-bin"]), "base64").toString("latin1");
     const key = `${String(status)} ${/[A-Z]+(?:_[A-Z]+)+/.exec(details)?.[0]}`;
-    held.refused[key] = (held.refused[key] ?? 0) + 1;
+    opened.rejected[key] = (opened.rejected[key] ?? 0) + 1;
   };
   for (let i = 0; i < count; i++) {
     const path = kinds[i % kinds.length]!;
@@ -55,7 +59,7 @@ function hold(sessions: readonly ClientHttp2Session[], count: number, kinds = [w
       "content-type": "application/grpc",
       te: "trailers",
     });
-    held.streams.push(
+    opened.streams.push(
       stream
         .on("error", () => undefined)
         .once("response", take)
@@ -67,13 +71,17 @@ function hold(sessions: readonly ClientHttp2Session[], count: number, kinds = [w
       stream.end(grpcMessage(Buffer.alloc(0)));
     }
   }
-  return held;
+  return opened;
 }
 
-const refusedOf = ({ refused }: Held): number => Object.values(refused).reduce((sum, count) => sum + count, 0);
+const rejectedCount = ({ rejected }: OpenedStreams): number =>
+  Object.values(rejected).reduce((sum, count) => sum + count, 0);
 
-async function settled(held: Held): Promise<void> {
-  await until(() => held.answered + refusedOf(held) === held.streams.length, "all streams are answered or refused");
+async function allDecided(opened: OpenedStreams): Promise<void> {
+  await until(
+    () => opened.answered + rejectedCount(opened) === opened.streams.length,
+    "all streams are answered or refused",
+  );
 }
 
 async function nextOf(client: RpcClient, method: DescMethod, signal: AbortSignal): Promise<object> {
@@ -99,20 +107,20 @@ async function isRefusedInEachProtocol(t: ExecutionContext, port: number): Promi
   }
 }
 
-test("2,000 streams of one address: 100 stay, the others are refused, and nobody else notices", async (t) => {
+test("admits 100 of 2,000 streams of one address, and serves others meanwhile", async (t) => {
   const node = await startTestNode(t, flags);
   const { port } = node;
   const counts = await readEdgeCounts(node);
   const sessions = Array.from({ length: 11 }, () => sessionFrom(t, port, attacker));
-  const first = hold(sessions, 220);
-  await settled(first);
+  const first = openMany(sessions, 220);
+  await allDecided(first);
   t.is(first.answered, 100);
   await isRefusedInEachProtocol(t, port);
   // With those before, as many as the rate limit lets through in a minute.
-  const more = hold(sessions, 1_770);
-  await settled(more);
+  const more = openMany(sessions, 1_770);
+  await allDecided(more);
   t.is(more.answered, 0);
-  t.deepEqual([first.refused, more.refused], [{ "8 TOO_MANY_STREAMS": 120 }, { "8 TOO_MANY_STREAMS": 1_770 }]);
+  t.deepEqual([first.rejected, more.rejected], [{ "8 TOO_MANY_STREAMS": 120 }, { "8 TOO_MANY_STREAMS": 1_770 }]);
   const { openStreams, inFlight } = await counts();
   t.deepEqual({ openStreams, inFlight }, { openStreams: 100, inFlight: 0 });
 
@@ -121,9 +129,9 @@ test("2,000 streams of one address: 100 stay, the others are refused, and nobody
   const client = connectRpc("gRPC by Connect", "HTTP/2 by prior knowledge", { port, localAddress: other });
   t.teardown(() => client.close());
   t.like(await client.call(InfoService.method.getVersion, {}), { version: "0.2.0" });
-  const ended = new AbortController();
-  t.truthy(await nextOf(client, HealthService.method.watchHealth, ended.signal));
-  ended.abort();
+  const controller = new AbortController();
+  t.truthy(await nextOf(client, HealthService.method.watchHealth, controller.signal));
+  controller.abort();
   await until(async () => (await counts()).openStreams === 100);
 
   sessions.forEach((session) => session.destroy());
@@ -133,27 +141,27 @@ test("2,000 streams of one address: 100 stay, the others are refused, and nobody
   });
 });
 
-test("--streams-per-address bounds them, probes that stream among them, and a place is free once a stream ended", async (t) => {
+test("limits streams by --streams-per-address, including probes, until one ends", async (t) => {
   const node = await startTestNode(t, { ...flags, "streams-per-address": "3" });
   const counts = await readEdgeCounts(node);
   const session = sessionFrom(t, node.port, attacker);
-  const probes = hold([session], 5, [watch]);
-  await settled(probes);
-  t.deepEqual([probes.answered, probes.refused], [3, { "8 TOO_MANY_STREAMS": 2 }]);
+  const probes = openMany([session], 5, [watch]);
+  await allDecided(probes);
+  t.deepEqual([probes.answered, probes.rejected], [3, { "8 TOO_MANY_STREAMS": 2 }]);
   t.is((await counts()).openStreams, 3);
-  const neighbor = hold([sessionFrom(t, node.port, other)], 3, [watch]);
-  await settled(neighbor);
+  const neighbor = openMany([sessionFrom(t, node.port, other)], 3, [watch]);
+  await allDecided(neighbor);
   t.is(neighbor.answered, 3);
 
   const open = probes.streams.find((stream) => !stream.closed)!;
   open.close();
   await until(async () => (await counts()).openStreams === 5);
-  const again = hold([session], 2, [reflection]);
-  await settled(again);
-  t.deepEqual([again.answered, again.refused], [1, { "8 TOO_MANY_STREAMS": 1 }]);
+  const again = openMany([session], 2, [reflection]);
+  await allDecided(again);
+  t.deepEqual([again.answered, again.rejected], [1, { "8 TOO_MANY_STREAMS": 1 }]);
 });
 
-test("the streams of all addresses are bounded, too", (t) => {
+test("limits the streams of all addresses together", (t) => {
   const streams = createStreamLimit({ total: 3, perAddress: 2 });
   const accounts = createUsageTracker();
   const [one, two] = [accounts.of("192.0.2.1"), accounts.of("192.0.2.2")];

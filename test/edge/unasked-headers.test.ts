@@ -56,11 +56,11 @@ const pathOf = (template: string): string => template.replaceAll(/\{\w+\}/g, "1"
 
 /** Status and reason of a failure, and "OK" where there is none. Of a stream the first bytes tell. */
 async function askPlain(port: number, path: string, request: RequestInit): Promise<string> {
-  const ended = new AbortController();
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...request, signal: ended.signal });
+  const controller = new AbortController();
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...request, signal: controller.signal });
   const reader = response.body!.getReader();
   const { value } = (await reader.read()) as { readonly value: Uint8Array | undefined };
-  ended.abort();
+  controller.abort();
   reader.closed.catch(() => undefined);
   const reason = reasonIn(Buffer.from(value ?? []).toString("utf8"));
   return reason === "OK" ? reason : `${response.status} ${reason}`;
@@ -92,19 +92,19 @@ const protocols: Readonly<Record<string, { readonly of: (method: DescMethod) => 
     of: ({ methodKind }) => methodKind === "server_streaming",
     async call({ port }, method, headers) {
       const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
-      const sent = { ...headers, "Content-Type": "application/connect+json" };
-      return await askPlain(port, `/${nameOf(method)}`, { method: "POST", body, headers: sent });
+      const allHeaders = { ...headers, "Content-Type": "application/connect+json" };
+      return await askPlain(port, `/${nameOf(method)}`, { method: "POST", body, headers: allHeaders });
     },
   },
   gRPC: {
     of: ({ methodKind }) => methodKind === "unary" || methodKind === "server_streaming",
     async call({ grpc }, method, headers) {
-      const ended = new AbortController();
+      const controller = new AbortController();
       try {
         if (method.methodKind === "unary") {
           await grpc.call(method as never, {}, headers);
         } else {
-          const messages = grpc.stream(method as never, {}, ended.signal, headers) as AsyncIterable<object>;
+          const messages = grpc.stream(method as never, {}, controller.signal, headers) as AsyncIterable<object>;
           for await (const message of messages) {
             void message;
             break;
@@ -115,7 +115,7 @@ const protocols: Readonly<Record<string, { readonly of: (method: DescMethod) => 
         const { code, reason } = readFailure(error);
         return reason ?? String(code);
       } finally {
-        ended.abort();
+        controller.abort();
       }
     },
   },
@@ -142,8 +142,8 @@ const protocols: Readonly<Record<string, { readonly of: (method: DescMethod) => 
 };
 
 for (const [protocol, { of, call }] of Object.entries(protocols)) {
-  test(`over ${protocol}, an identity is read for the rpcs that ask for one, and for no other`, async (t) => {
-    let refused = 0;
+  test(`reads an identity only for rpcs that identify callers, over ${protocol}`, async (t) => {
+    let rejected = 0;
     for (const method of methods.filter(of)) {
       const expected = await call(t.context, method, {});
       for (const [what, headers] of Object.entries(broken)) {
@@ -151,17 +151,17 @@ for (const [protocol, { of, call }] of Object.entries(protocols)) {
         const isServed = !/NOT_IMPLEMENTED|\b12$/.test(expected);
         if (isIdentifying(method) && isServed) {
           t.regex(outcome, /INVALID_SIGNATURE$/, `${nameOf(method)}, ${what}`);
-          refused++;
+          rejected++;
         } else {
           t.is(outcome, expected, `${nameOf(method)}, ${what}`);
         }
       }
     }
-    t.true(refused >= 4, String(refused));
+    t.true(rejected >= 4, String(rejected));
   });
 }
 
-test("what is no rpc is answered as without", async (t) => {
+test("ignores identity headers of requests for no rpc", async (t) => {
   const { port, trusting } = t.context;
   const paths = [
     "/",
@@ -190,7 +190,7 @@ test("what is no rpc is answered as without", async (t) => {
   }
 });
 
-test("probes wait for no block that somebody names", async (t) => {
+test("ignores Gatehouse-Min-Block of probes", async (t) => {
   for (const block of ["9999999", "latest"]) {
     for (const path of ["/health", "/livez", "/readyz", "/version"]) {
       t.is((await ask(t.context.port, path, { headers: { "Gatehouse-Min-Block": block } })).status, 200, path);
@@ -198,7 +198,7 @@ test("probes wait for no block that somebody names", async (t) => {
   }
 });
 
-test("the node call and the tools of assistants are refused where their rpcs ask, too", async (t) => {
+test("rejects node calls and MCP tools with an invalid identity if their rpc identifies callers", async (t) => {
   const { port, mcpPort } = t.context;
   const headers = broken["a signature of another kind"]!;
   const nodeCall = async (message: string, data: object): Promise<string> => {

@@ -22,20 +22,20 @@ type Ask = (path: string, request: PlainRequest) => Promise<PlainResponse>;
 type Ways = Record<NodeName, { readonly compiled: Ask; readonly mounted: Ask }>;
 const test = anyTest as TestFn<Ways>;
 
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 
 test.before(async (t) => {
-  const nodes = await startContractNodes(whole);
+  const nodes = await startContractNodes(fileScope);
   for (const name of ["member", "newcomer"] as const) {
-    const { node, port: own } = nodes[name];
+    const { node, port: nodePort } = nodes[name];
     const { port: app } = await listenApp(
-      whole,
+      fileScope,
       express()
         .disable("x-powered-by")
         .use("/mounted/here", (await node.application()).listener),
     );
-    const session = connect(`http://127.0.0.1:${own}`);
-    whole.teardown(() => session.destroy());
+    const session = connect(`http://127.0.0.1:${nodePort}`);
+    fileScope.teardown(() => session.destroy());
     t.context[name] = {
       compiled: (path, request) => askHttp2(session, path, request),
       mounted: (path, request) => ask(app, `/mounted/here${path}`, request),
@@ -176,7 +176,7 @@ const hostilePaths = [
 ];
 
 for (const method of ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"]) {
-  test.serial(`${method} of ${hostilePaths.length} paths that strangers send`, async (t) => {
+  test.serial(`responds alike to ${method} of ${hostilePaths.length} hostile paths`, async (t) => {
     const { compiled, mounted } = t.context.member;
     for (const path of hostilePaths) {
       t.deepEqual(lasting(await mounted(path, { method })), lasting(await compiled(path, { method })), path);

@@ -26,12 +26,12 @@ async function loadedFor(t: Teardown, paths: readonly string[]): Promise<string[
   );
 }
 
-test("/version is answered without Express, /docs and an unknown path with it", async (t) => {
+test("serves /version without Express, but /docs and unknown paths with it", async (t) => {
   t.deepEqual(await loadedFor(t, ["/version", "/health", "/info"]), []);
   t.deepEqual(await loadedFor(t, ["/docs", "/nothing"]), ["express", "@connectrpc/connect-express"]);
 });
 
-test("--edge express has the application answer all of HTTP/1.1, within the same bounds", async (t) => {
+test("serves all of HTTP/1.1 by the application with --edge express, within the same limits", async (t) => {
   const node = await startTestNode(t, { edge: "express", "rate-limit": "3", "rate-limit-exempt": "" });
   t.is((await ask(node.port, "/version")).text, `"${version}"`);
   t.is((await ask(node.port, "/nothing")).status, 404);

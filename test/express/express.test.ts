@@ -82,7 +82,7 @@ async function askWhole(port: number, path: string, method = "GET") {
   return { status, headers: lasting, text };
 }
 
-test("below its path it answers as the node's port does, and the rest is the application's", async (t) => {
+test("responds below its mount path as the node's port does, and leaves the rest to the application", async (t) => {
   const { node, port } = await startApp(t, "/node");
   for (const path of [
     "/version",
@@ -111,7 +111,7 @@ test("below its path it answers as the node's port does, and the rest is the app
   t.is(failureOf(missing).errorCode, "NOT_FOUND");
 });
 
-test("at / it answers whatever the application's routes before it leave", async (t) => {
+test("responds at / to everything that earlier routes leave", async (t) => {
   const { node, port } = await startApp(t, "/");
   t.deepEqual(await askJson(port, "/hello"), { hello: "from the application" });
   t.deepEqual(await askWhole(port, "/version"), await askWhole(node.port, "/version"));
@@ -125,7 +125,7 @@ test("at / it answers whatever the application's routes before it leave", async 
   t.is((await createGatehouse(`http://127.0.0.1:${port}`).info.getVersion({})).version, version);
 });
 
-test("wrong methods, HEAD and preflights", async (t) => {
+test("responds to wrong methods, HEAD and preflights as the port does", async (t) => {
   const { node, port } = await startApp(t, "/node");
   for (const [path, method] of [
     ["/version", "POST"],
@@ -145,13 +145,13 @@ test("wrong methods, HEAD and preflights", async (t) => {
       `${method} ${path}`,
     );
   }
-  const refused = await ask(port, "/node/version", { method: "DELETE" });
-  t.is(refused.status, 405);
-  t.is(refused.headers.allow, "GET, HEAD, OPTIONS");
+  const rejected = await ask(port, "/node/version", { method: "DELETE" });
+  t.is(rejected.status, 405);
+  t.is(rejected.headers.allow, "GET, HEAD, OPTIONS");
   t.is((await ask(port, "/node/version", { method: "OPTIONS" })).headers["access-control-allow-origin"], "*");
 });
 
-test("curl and JSON-RPC, in batches too", async (t) => {
+test("serves curl and JSON-RPC, also in batches", async (t) => {
   const { port, url } = await startApp(t, "/node");
   const { stdout } = await run("curl", ["-sS", "-w", "\n%{http_code} %{content_type}", `${url}/version`]);
   t.is(stdout, `"${version}"\n200 application/json; charset=utf-8`);
@@ -170,18 +170,18 @@ for (const [name, create] of [
   ["Connect", createConnectTransport],
   ["gRPC-Web", createGrpcWebTransport],
 ] as const) {
-  test(`${name}: calls, streams and failures, beside a service of the application`, async (t) => {
+  test(`${name}: serves calls, streams and errors next to a service of the application`, async (t) => {
     const node = await startMember(t);
     const { url } = await listenApp(t, await createApp("/node", node));
     const transport = create({ baseUrl: `${url}/node`, httpVersion: "1.1" });
     t.is((await createClient(InfoService, transport).getVersion({})).version, version);
-    const ended = new AbortController();
-    const changes = createClient(HealthService, transport).watchHealth({}, { signal: ended.signal });
+    const controller = new AbortController();
+    const changes = createClient(HealthService, transport).watchHealth({}, { signal: controller.signal });
     for await (const { snapshot } of changes) {
       t.true(snapshot?.accepting);
       break;
     }
-    ended.abort();
+    controller.abort();
     const { storage } = createGatehouse(`${url}/node`);
     const error = await t.throwsAsync(storage.getProgram({ storageAddress: "x" }), { instanceOf: GatehouseError });
     t.is(error.reason, "INVALID_REQUEST");
@@ -193,7 +193,7 @@ for (const [name, create] of [
   });
 }
 
-test("large answers come whole, large bodies are taken or refused as on the port", async (t) => {
+test("sends large responses completely, and limits bodies as on the port", async (t) => {
   const { node, port } = await startApp(t, "/node");
   const bytesOf = async (at: number, path: string): Promise<Buffer> => {
     const request = httpRequest({ port: at, host: "127.0.0.1", path, agent: false }).end();
@@ -207,12 +207,12 @@ test("large answers come whole, large bodies are taken or refused as on the port
   const call = (bytes: number) =>
     jsonBody({ jsonrpc: "2.0", id: 1, method: "info.getVersion", params: {}, pad: "x".repeat(bytes) });
   t.is((await ask(port, "/node", call(1_500_000))).status, 200);
-  const refused = await ask(port, "/node", call(2_200_000));
-  t.is(refused.status, 413);
-  t.is(failureOf(refused).errorCode, "PAYLOAD_TOO_LARGE");
+  const rejected = await ask(port, "/node", call(2_200_000));
+  t.is(rejected.status, 413);
+  t.is(failureOf(rejected).errorCode, "PAYLOAD_TOO_LARGE");
 });
 
-test("callers prove who they are, and addresses behind the node's trusted proxies are believed", async (t) => {
+test("verifies identities, and reads addresses behind trusted proxies", async (t) => {
   const { node, port } = await startApp(t, "/node", {
     "trusted-proxies": "127.0.0.1",
     "rate-limit": "2",
@@ -233,22 +233,22 @@ test("callers prove who they are, and addresses behind the node's trusted proxie
   t.is((await ask(port, "/hello", forwarded)).status, 200);
 });
 
-test("a client that leaves gives its place back", async (t) => {
+test("releases the slot of a client that disconnects", async (t) => {
   const { url, node } = await startApp(t, "/node", { "streams-per-address": "1", "rate-limit-exempt": "" });
   const { health } = createGatehouse(url);
   const watch = async (signal?: AbortSignal) => {
     const changes = health.watchHealth({}, { signal })[Symbol.asyncIterator]();
     await changes.next();
   };
-  const left = new AbortController();
-  await watch(left.signal);
+  const controller = new AbortController();
+  await watch(controller.signal);
   await t.throwsAsync(watch(), { instanceOf: GatehouseError });
   await t.throwsAsync(
     createGatehouse(node.rpcUrl).health.watchHealth({})[Symbol.asyncIterator]().next(),
     undefined,
     "one gate for both",
   );
-  left.abort();
+  controller.abort();
   const again = new AbortController();
   t.teardown(() => again.abort());
   await until(() =>
@@ -259,7 +259,7 @@ test("a client that leaves gives its place back", async (t) => {
   );
 });
 
-test("connections are the application's: the node refuses what is too much of it, and cuts none", async (t) => {
+test("rejects requests over the limit without closing the application's connections", async (t) => {
   const node = await startTestNode(t, { "connections-per-address": "1" });
   const app = express();
   let release: (() => void) | undefined;
@@ -277,31 +277,31 @@ test("connections are the application's: the node refuses what is too much of it
   socket.write("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
   await until(() => release !== undefined);
 
-  const ended = new AbortController();
-  t.teardown(() => ended.abort());
-  const changes = createGatehouse(`${url}/node`).health.watchHealth({}, { signal: ended.signal });
+  const controller = new AbortController();
+  t.teardown(() => controller.abort());
+  const changes = createGatehouse(`${url}/node`).health.watchHealth({}, { signal: controller.signal });
   await changes[Symbol.asyncIterator]().next();
-  const refused = await ask(port, "/node/version");
-  t.is(refused.status, 503);
-  t.is(failureOf(refused).errorCode, "OVERLOADED");
-  t.is(refused.headers["retry-after"], "1");
-  ended.abort();
+  const rejected = await ask(port, "/node/version");
+  t.is(rejected.status, 503);
+  t.is(failureOf(rejected).errorCode, "OVERLOADED");
+  t.is(rejected.headers["retry-after"], "1");
+  controller.abort();
   await until(async () => (await ask(port, "/node/version")).status === 200);
   release!();
   await until(() => received.endsWith("done"));
 });
 
-test("headers of handlers before it stay, those of the answer win, and wrappers of the answer see them", async (t) => {
+test("keeps headers of earlier handlers, overrides equal ones, and works with response wrappers", async (t) => {
   const node = await startTestNode(t);
   const app = express();
-  const seen: unknown[] = [];
+  const contentTypes: unknown[] = [];
   app.use((_request, response, next) => {
     response.setHeader("Access-Control-Allow-Origin", "https://app.example");
     response.setHeader("Content-Type", "text/plain");
     response.setHeader("X-Frame-Options", "DENY");
     const writeHead = response.writeHead.bind(response);
     response.writeHead = ((...args: Parameters<typeof writeHead>) => {
-      seen.push(response.getHeader("content-type"));
+      contentTypes.push(response.getHeader("content-type"));
       return writeHead(...args);
     }) as typeof response.writeHead;
     next();
@@ -311,10 +311,10 @@ test("headers of handlers before it stay, those of the answer win, and wrappers 
   t.is(headers["access-control-allow-origin"], "*");
   t.is(headers["content-type"], "application/json; charset=utf-8");
   t.is(headers["x-frame-options"], "DENY");
-  t.deepEqual(seen, ["application/json; charset=utf-8"]);
+  t.deepEqual(contentTypes, ["application/json; charset=utf-8"]);
 });
 
-test("when the node stops it finishes what is under way and turns away what comes, and the application goes on", async (t) => {
+test("completes requests in flight and rejects new ones after the node stops, while the application runs", async (t) => {
   const { node, port, url } = await startApp(t, "/node");
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "info.getVersion" });
   const socket = connect(port, "127.0.0.1");
@@ -334,8 +334,8 @@ test("when the node stops it finishes what is under way and turns away what come
     for (let change = await changes.next(); change.done !== true; change = await changes.next());
   });
   await stopped;
-  const refused = await ask(port, "/node", jsonBody({}));
-  t.is(refused.status, 503);
-  t.is(failureOf(refused).errorCode, "STATE_NOT_READY");
+  const rejected = await ask(port, "/node", jsonBody({}));
+  t.is(rejected.status, 503);
+  t.is(failureOf(rejected).errorCode, "STATE_NOT_READY");
   t.deepEqual(await askJson(port, "/hello"), { hello: "from the application" });
 });

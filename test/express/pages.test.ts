@@ -46,9 +46,9 @@ testBrowser.serial("the status page follows the node that it is of", async (t) =
 testBrowser.serial("the page of the interface draws it, and calls the node that it is of", async (t) => {
   const { page, base, complaints, asked } = await open(t, "/docs");
   await page.getByText("Returns the node version", { exact: true }).click();
-  const answered = page.waitForResponse(`${base}/version`);
+  const versionResponse = page.waitForResponse(`${base}/version`);
   await page.getByRole("button", { name: "Try: Returns the node version" }).click();
-  t.is((await answered).status(), 200);
+  t.is((await versionResponse).status(), 200);
   t.true(
     asked.every((url) => url.startsWith(base) || url.startsWith("data:")),
     asked.join(),

@@ -18,14 +18,14 @@ import { listenApp } from "../helpers/nodes/express-app.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { version } from "../helpers/process/version.js";
 
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 let routes: NodeApplication["routes"];
 test.before(async () => {
-  const { member } = await startContractNodes(whole);
+  const { member } = await startContractNodes(fileScope);
   ({ routes } = await member.node.application());
 });
 
-test("createRouterTransport calls them in this process, with errors that have their reasons", async (t) => {
+test("serves the routes by createRouterTransport, with the reasons of errors", async (t) => {
   const transport = createRouterTransport(routes);
   t.is((await createClient(InfoService, transport).getVersion({})).version, version);
   const storage = createClient(StorageService, transport);
@@ -38,7 +38,7 @@ test("createRouterTransport calls them in this process, with errors that have th
   }
 });
 
-test("connectNodeAdapter serves gRPC, and the caller is whom its context names", async (t) => {
+test("serves the routes by connectNodeAdapter, with the caller from the context", async (t) => {
   const adapter = connectNodeAdapter({
     routes,
     contextValues: ({ headers }) =>
@@ -59,7 +59,7 @@ test("connectNodeAdapter serves gRPC, and the caller is whom its context names",
   t.is((await getProgram(of, { headers: { "x-owner": "yes" } })).storageAddress, hidden);
 });
 
-test("expressConnectMiddleware serves them in an application", async (t) => {
+test("serves the routes by expressConnectMiddleware", async (t) => {
   const { url } = await listenApp(t, express().use(expressConnectMiddleware({ routes })));
   const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1" });
   t.is((await createClient(InfoService, transport).getVersion({})).version, version);

@@ -13,7 +13,7 @@ import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 const ports = { host: "127.0.0.1", "rpc-port": 0, "omni-port": 0, "log-level": "silent" } as const;
 
-test("it has the settings that it was given and nothing of the environment, and ends with its stop", async (t) => {
+test("uses only the passed settings, not the environment, and ends with stop()", async (t) => {
   process.env["GATEHOUSE_HOST"] = "not a host";
   t.teardown(() => delete process.env["GATEHOUSE_HOST"]);
   const gatehouse = await startGatehouse({
@@ -45,7 +45,7 @@ test("it has the settings that it was given and nothing of the environment, and 
   await t.throwsAsync(ask(gatehouse.ports["rpc"]!, "/livez"), { code: "ECONNREFUSED" });
 });
 
-test("wrong settings, and a start that fails, are said in a sentence", async (t) => {
+test("rejects invalid settings and a failed start with one sentence", async (t) => {
   await t.throwsAsync(startGatehouse({ "rpc-port": 70_000 }), { instanceOf: ConfigError, message: /^--rpc-port / });
   const dir = await temporaryDirectory(t);
   const genesis = join(dir, "missing.json");

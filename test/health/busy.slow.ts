@@ -41,13 +41,13 @@ async function startBusy(t: Teardown, engine: (typeof engines.names)[number]) {
 }
 
 /** Asks for the health again and again until it is ended; gives what was answered when that was failing. */
-function probe(node: RunningCli): () => Promise<{ readonly asked: number; readonly failing: HealthBody[] }> {
+function probe(node: RunningCli): () => Promise<{ readonly probeCount: number; readonly failing: HealthBody[] }> {
   const failing: HealthBody[] = [];
-  let [asked, isOver] = [0, false];
+  let [probeCount, isOver] = [0, false];
   const done = (async () => {
     while (!isOver) {
       const { status, text } = await ask(node.port, "/health");
-      asked++;
+      probeCount++;
       if (status !== 200) {
         failing.push(JSON.parse(text) as HealthBody);
       }
@@ -57,7 +57,7 @@ function probe(node: RunningCli): () => Promise<{ readonly asked: number; readon
   return async () => {
     isOver = true;
     await done;
-    return { asked, failing };
+    return { probeCount, failing };
   };
 }
 
@@ -70,7 +70,7 @@ const members = 90_000;
 const largeDocument = JSON.stringify(Object.fromEntries(Array.from({ length: members }, (_, i) => [`m${i}`, i % 10])));
 
 for (const engine of engines.names) {
-  test.serial(`${engine}: while a document of many members is written, nothing is failing`, async (t) => {
+  test.serial(`${engine}: never reports failing while a document with many members is written`, async (t) => {
     const node = await startBusy(t, engine);
     const end = probe(node);
     const large = [1, 2, 3].map((n) => signTransaction(alice, n, createPublic(`large${n}`, largeDocument)));
@@ -94,21 +94,21 @@ for (const engine of engines.names) {
           reasons.add(String(readFailure(error).reason));
         });
     }
-    const { asked, failing } = await end();
-    t.deepEqual(failing.map(troubles), [], `${asked} were asked`);
+    const { probeCount, failing } = await end();
+    t.deepEqual(failing.map(troubles), [], `${probeCount} were asked`);
     t.true(
       [...reasons].every((reason) => reason === "OVERLOADED"),
       [...reasons].join(),
     );
-    t.log(`${asked} probes`);
+    t.log(`${probeCount} probes`);
   });
 
-  test.serial(`${engine}: hundreds of submissions at once make nothing failing`, async (t) => {
+  test.serial(`${engine}: never reports failing during hundreds of concurrent submissions`, async (t) => {
     const node = await startBusy(t, engine);
     const end = probe(node);
     const reasons = new Map<string, number>();
     let refusedWithoutTime = 0;
-    let taken: Transaction | undefined;
+    let accepted: Transaction | undefined;
     for (let round = 0; round < 8; round++) {
       await Promise.all(
         Array.from({ length: 400 }, async (_, i) => {
@@ -119,7 +119,7 @@ for (const engine of engines.names) {
           );
           try {
             await node.submit(transaction);
-            taken = transaction;
+            accepted = transaction;
           } catch (error) {
             const { reason, retryAfterS } = readFailure(error);
             reasons.set(String(reason), (reasons.get(String(reason)) ?? 0) + 1);
@@ -128,15 +128,15 @@ for (const engine of engines.names) {
         }),
       );
     }
-    await until(() => node.isIncluded(taken!));
-    const { asked, failing } = await end();
-    t.deepEqual(failing.map(troubles), [], `${asked} were asked`);
+    await until(() => node.isIncluded(accepted!));
+    const { probeCount, failing } = await end();
+    t.deepEqual(failing.map(troubles), [], `${probeCount} were asked`);
     t.true(
       [...reasons.keys()].every((reason) => reason === "OVERLOADED"),
       [...reasons].join(),
     );
     t.is(refusedWithoutTime, 0);
-    t.log(`${asked} probes`, ...reasons);
+    t.log(`${probeCount} probes`, ...reasons);
   });
 }
 

@@ -11,7 +11,7 @@ function createRestlessFeed() {
   return createHealthFeed(() => create(HealthSnapshotSchema, { mempoolSize: mempoolSize++ }), 0);
 }
 
-test("a watch has one listener on its signal, however many changes it tells, and none when it is over", async (t) => {
+test("adds one listener to the signal of a watch, and removes it at the end", async (t) => {
   const warnings: Error[] = [];
   const note = (warning: Error): unknown => warnings.push(warning);
   process.on("warning", note);
@@ -31,7 +31,7 @@ test("a watch has one listener on its signal, however many changes it tells, and
   t.deepEqual(warnings, []);
 });
 
-test("a watcher that goes by itself leaves no listener, nor one whose feed is closed", async (t) => {
+test("removes the listener when a watcher stops or the feed closes", async (t) => {
   const feed = createRestlessFeed();
   const { signal } = new AbortController();
   const watch = feed.watch(signal);
@@ -47,7 +47,7 @@ test("a watcher that goes by itself leaves no listener, nor one whose feed is cl
   t.deepEqual(getEventListeners(signal, "abort"), []);
 });
 
-test("a watch whose signal is aborted while it waits ends at once", async (t) => {
+test("ends a waiting watch when its signal is aborted", async (t) => {
   const feed = createHealthFeed(() => create(HealthSnapshotSchema), 1_000_000);
   t.teardown(() => feed.close());
   const controller = new AbortController();

@@ -13,7 +13,7 @@ async function start(t: Teardown) {
   return { node, client: createClient(Health, createGrpcTransport({ baseUrl: node.rpcUrl })) };
 }
 
-test("Check and List follow the registry", async (t) => {
+test("reports the registry's states by Check and List", async (t) => {
   const { node, client } = await start(t);
   const statusOf = async (service: string): Promise<Serving> => (await client.check({ service })).status;
   t.is(await statusOf(""), Serving.SERVING);
@@ -33,41 +33,41 @@ test("Check and List follow the registry", async (t) => {
   t.like(failure, { code: 5, reason: "NOT_FOUND" });
 });
 
-test("Watch tells each change of what it watches, and nothing else", async (t) => {
+test("sends each change of the watched service by Watch, and no other", async (t) => {
   const { node, client } = await start(t);
-  const told: Serving[] = [];
-  const ended = (async () => {
+  const reported: Serving[] = [];
+  const done = (async () => {
     for await (const { status } of client.watch({ service: "metrics" })) {
-      told.push(status);
-      if (told.length === 1) {
+      reported.push(status);
+      if (reported.length === 1) {
         node.subsystems.set("omni", { status: SubsystemStatus.READY });
         node.subsystems.set("metrics", { status: SubsystemStatus.READY });
-      } else if (told.length === 2) {
+      } else if (reported.length === 2) {
         node.subsystems.set("metrics", { status: SubsystemStatus.FAILED, error: { message: "the test failed it" } });
       } else {
         void node.stop();
       }
     }
   })();
-  await ended;
-  t.deepEqual(told, [Serving.NOT_SERVING, Serving.SERVING, Serving.NOT_SERVING]);
+  await done;
+  t.deepEqual(reported, [Serving.NOT_SERVING, Serving.SERVING, Serving.NOT_SERVING]);
 });
 
-test("Watch of an unknown name says so, and goes on", async (t) => {
+test("reports an unknown service by Watch, and keeps the stream open", async (t) => {
   const { node, client } = await start(t);
-  const told: Serving[] = [];
+  const reported: Serving[] = [];
   for await (const { status } of client.watch({ service: "nobody" })) {
-    told.push(status);
+    reported.push(status);
     // What it does not watch changes, which another watcher is told of; then it ends.
     void (async () => {
-      const other = client.watch({ service: "metrics" })[Symbol.asyncIterator]();
-      await other.next();
+      const otherWatch = client.watch({ service: "metrics" })[Symbol.asyncIterator]();
+      await otherWatch.next();
       node.subsystems.set("metrics", { status: SubsystemStatus.READY });
-      await other.next();
+      await otherWatch.next();
       await node.stop();
     })();
   }
-  t.deepEqual(told, [Serving.SERVICE_UNKNOWN]);
+  t.deepEqual(reported, [Serving.SERVICE_UNKNOWN]);
 });
 
 const transports = {
@@ -76,25 +76,25 @@ const transports = {
   "gRPC-Web": (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
 };
 for (const [protocol, transport] of Object.entries(transports)) {
-  test(`WatchHealth tells changes as one, and ends with the node (${protocol})`, async (t) => {
+  test(`combines changes in WatchHealth, and ends with the node (${protocol})`, async (t) => {
     const { node } = await start(t);
     const client = createClient(HealthService, transport(node.rpcUrl));
-    const told: string[] = [];
+    const reported: string[] = [];
     for await (const { snapshot } of client.watchHealth({})) {
-      told.push(`${HealthStatus[snapshot!.status]} ${snapshot!.accepting}`);
-      if (told.length === 1) {
+      reported.push(`${HealthStatus[snapshot!.status]} ${snapshot!.accepting}`);
+      if (reported.length === 1) {
         for (let i = 0; i < 50; i++) {
           node.subsystems.set("omni", { status: i % 2 === 0 ? SubsystemStatus.READY : SubsystemStatus.FAILED });
         }
-      } else if (told.length === 2) {
+      } else if (reported.length === 2) {
         void node.stop();
       }
     }
-    t.deepEqual(told, ["OK true", "DEGRADED true", "DEGRADED false"]);
+    t.deepEqual(reported, ["OK true", "DEGRADED true", "DEGRADED false"]);
   });
 }
 
-test("watchers who go away leave nothing behind", async (t) => {
+test("releases watchers that disconnect", async (t) => {
   const node = await startMember(t, { "metrics-enabled": true, "metrics-port": "0" });
   const client = createClient(HealthService, createConnectTransport({ baseUrl: node.rpcUrl, httpVersion: "1.1" }));
   const openStreams = async (): Promise<number> => {

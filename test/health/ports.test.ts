@@ -19,7 +19,7 @@ async function health(port: number): Promise<HealthBody> {
   return healthShape.parse(JSON.parse((await ask(port, "/health")).text));
 }
 
-test("a port that is taken was requested all the same", async (t) => {
+test("reports the requested port even if it is taken", async (t) => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   t.teardown(() => server.close());
@@ -30,7 +30,7 @@ test("a port that is taken was requested all the same", async (t) => {
   t.false("mcp" in ports);
 });
 
-test("port 0 is a request, from which the bound port drifts; what is not enabled requests none", async (t) => {
+test("reports port 0 as requested and drifted, and no port for disabled subsystems", async (t) => {
   const { port } = await startTestNode(t);
   const { subsystems, ports } = await health(port);
   t.deepEqual(ports.rpc, { requested: 0, actual: port, drifted: true });
@@ -39,13 +39,13 @@ test("port 0 is a request, from which the bound port drifts; what is not enabled
   t.like(subsystems.metrics, { port: null, requestedPort: null });
 });
 
-test("a port that is requested and free is bound without drift", async (t) => {
+test("binds a free requested port without drift", async (t) => {
   const wanted = await freePort();
   const { port } = await startTestNode(t, { "rpc-port": String(wanted) });
   t.deepEqual((await health(port)).ports.rpc, { requested: wanted, actual: wanted, drifted: false });
 });
 
-test("a dormant node shows the port that a subsystem it leaves out requests", async (t) => {
+test("reports the requested port of a skipped subsystem on a dormant node", async (t) => {
   const { port } = await startTestNode(t, { genesis: sampleGenesis, "mcp-enabled": true, "mcp-port": "3001" });
   t.like((await health(port)).subsystems.mcp, { status: "skipped", enabled: true, port: null, requestedPort: 3001 });
 });
@@ -65,12 +65,12 @@ testPostgres("a subsystem that is pending shows the port that it requests", asyn
   t.like((await health(port)).ports.omni, { requested: omniPort, actual: omniPort, drifted: false });
 });
 
-test("the connection string has scheme, host and port, also where the port is that of its scheme", async (t) => {
-  const told = async (publicUrl: string): Promise<unknown> =>
+test("includes scheme, host and port in the connection string, even a default port", async (t) => {
+  const connectionStringFor = async (publicUrl: string): Promise<unknown> =>
     await askJson((await startTestNode(t, { "public-url": publicUrl })).port, "/connectionstring");
-  t.is(await told("https://node.example.org"), "https://node.example.org:443");
-  t.is(await told("http://node.example.org/"), "http://node.example.org:80");
-  t.is(await told("https://node.example.org:8443"), "https://node.example.org:8443");
+  t.is(await connectionStringFor("https://node.example.org"), "https://node.example.org:443");
+  t.is(await connectionStringFor("http://node.example.org/"), "http://node.example.org:80");
+  t.is(await connectionStringFor("https://node.example.org:8443"), "https://node.example.org:8443");
   const { port } = await startTestNode(t, { "public-url": "https://node.example.org" });
   t.like(await askJson(port, "/info"), { connectionString: "https://node.example.org:443" });
 });

@@ -16,7 +16,7 @@ interface HealthJson {
   };
 }
 
-test("what nobody caught is counted and logged, and the node goes on", async (t) => {
+test("counts and logs uncaught errors, and keeps running", async (t) => {
   const dir = await temporaryDirectory(t);
   const fault = join(dir, "fault.mjs");
   await writeFile(
@@ -44,7 +44,7 @@ test("what nobody caught is counted and logged, and the node goes on", async (t)
   t.is(await node.ended, 0);
 });
 
-test("in somebody else's process they are counted, and what becomes of it is left to that", (t) => {
+test("only counts uncaught exceptions of an embedding process", (t) => {
   const errors = createProcessErrors();
   const stop = countProcessErrors(errors);
   // The declarations of Node.js lack this event for emit.

@@ -42,7 +42,7 @@ const truthTable: [boolean, boolean, boolean, boolean, boolean, HealthStatus][] 
   [F, T, T, T, T, FAILING],
 ];
 
-test("the table names every combination once", (t) => {
+test("lists every combination once", (t) => {
   t.is(new Set(truthTable.map((row) => row.slice(0, 5).join())).size, 2 ** 5);
 });
 

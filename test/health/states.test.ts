@@ -56,7 +56,7 @@ async function healthOnce(port: number, wanted: HealthBody["status"]) {
   return answer;
 }
 
-test("ok: all is well", async (t) => {
+test("ok: everything works", async (t) => {
   const { port } = await startMember(t);
   const { status, dormantHeader, body } = await health(port);
   t.is(status, 200);
@@ -97,7 +97,7 @@ test("dormant: booted without peers", async (t) => {
   t.is((await ask(port, "/readyz")).status, 503);
 });
 
-test("failing: the pending transactions cannot be counted, until they can again", async (t) => {
+test("failing: pending transactions cannot be counted, then recovers", async (t) => {
   const { port, databaseFile } = await startMember(t);
   const database = openSqlite(t, `${databaseFile}${mempoolSuffix}`);
   await database.schema.renameTable("pending_transactions", "gone");
@@ -111,7 +111,7 @@ test("failing: the pending transactions cannot be counted, until they can again"
   t.like(await healthOnce(port, "ok"), { status: 200, body: { status: "ok", mempool_size: 0, accepting: true } });
 });
 
-test("failing: what is stored is damaged, and no transactions are accepted", async (t) => {
+test("failing: the database is corrupt, and accepts no transactions", async (t) => {
   const { port, databaseFile } = await startMember(t);
   await writeAs(testKey(1), port, 1, createPublic("a", "{}"));
   await openSqlite(
@@ -138,7 +138,7 @@ test("failing: another process reports that the chain failed, and no transaction
   t.like((await health(port)).body, { status: "ok", accepting: true });
 });
 
-test("failing: the chain does not fit its hash, though a dormant node would be fine", async (t) => {
+test("failing: the chain does not match its hash, even on a dormant node", async (t) => {
   const dir = await temporaryDirectory(t);
   const first = await startTestNode(t, { genesis: sampleGenesis }, dir);
   await first.stop();
@@ -170,7 +170,7 @@ test("failing: the main loop died", async (t) => {
   t.is((await ask(port, "/livez")).status, 503);
 });
 
-test("stopping: the main loop's subsystem and its heartbeat say the same", async (t) => {
+test("stopping: reports the main loop equally in subsystem and heartbeat", async (t) => {
   const node = await startMember(t);
   const stopped = node.stop();
   let isOver = false;
@@ -190,22 +190,22 @@ test("stopping: the main loop's subsystem and its heartbeat say the same", async
   });
 });
 
-test("waking: the boot that was complete stays complete", async (t) => {
+test("waking: a complete boot stays complete", async (t) => {
   const node = await startTestNode(t, {
     ...{ genesis: sampleGenesis, "tlsnotary-enabled": true, "mcp-enabled": true, "mcp-port": "0" },
     "allow-private-peers": true,
   });
   t.true((await health(node.port)).body.boot.complete);
-  const seen: HealthBody["boot"][] = [];
+  const bootStates: HealthBody["boot"][] = [];
   const added = createClient(ControlService, node.control).addPeer({ endpoint: silentPeer });
   await until(async () => {
     const { boot, subsystems } = healthShape.parse(JSON.parse((await ask(node.port, "/health")).text));
-    seen.push(boot);
+    bootStates.push(boot);
     return subsystems.main_loop?.status === "ready";
   });
   await added;
-  t.true(seen.some(({ current }) => current !== null));
-  t.true(seen.every(({ complete }) => complete));
+  t.true(bootStates.some(({ current }) => current !== null));
+  t.true(bootStates.every(({ complete }) => complete));
 });
 
 // In series: it takes every thread that this process has for the database.
@@ -216,17 +216,17 @@ test("waking: the boot that was complete stays complete", async (t) => {
 function holdThreadPool(t: ExecutionContext, dir: string): () => Promise<void> {
   const fifo = join(dir, "hang");
   execFileSync("mkfifo", [fifo]);
-  let held = 4;
+  let heldThreads = 4;
   for (let i = 0; i < 4; i++) {
     open(fifo, "r", (_, fd) => {
       closeSync(fd);
-      held--;
+      heldThreads--;
     });
   }
   const release = async () => {
-    if (held > 0) {
+    if (heldThreads > 0) {
       const writer = openSync(fifo, "w");
-      await until(() => held === 0);
+      await until(() => heldThreads === 0);
       closeSync(writer);
     }
   };
@@ -234,7 +234,7 @@ function holdThreadPool(t: ExecutionContext, dir: string): () => Promise<void> {
   return release;
 }
 
-test.serial("a database that hangs shows as failing while it hangs, keeps nobody waiting, and heals", async (t) => {
+test.serial("reports failing while the database hangs, without delay, and recovers", async (t) => {
   const { port, dir } = await startMember(t);
   t.is((await health(port)).body.status, "ok");
   const release = holdThreadPool(t, dir);
@@ -250,7 +250,7 @@ test.serial("a database that hangs shows as failing while it hangs, keeps nobody
   t.like(await healthOnce(port, "ok"), { status: 200, body: { mempool_size: 0 } });
 });
 
-test("a thousand probes at once are answered", async (t) => {
+test("responds to a thousand concurrent probes", async (t) => {
   const { port } = await startMember(t);
   const answers = await Promise.all(Array.from({ length: 1_000 }, () => ask(port, "/health")));
   t.true(answers.every(({ status }) => status === 200));

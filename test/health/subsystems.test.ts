@@ -16,7 +16,7 @@ function setUp() {
   return { clock, subsystems: createSubsystems(() => clock.nowMs) };
 }
 
-test("every subsystem of the specification is there from the start, pending and without transition", (t) => {
+test("starts with every subsystem pending, without a transition", (t) => {
   const { subsystems } = setUp();
   t.deepEqual(Object.keys(subsystems.all()), [...subsystemNames]);
   for (const state of Object.values(subsystems.all())) {
@@ -25,7 +25,7 @@ test("every subsystem of the specification is there from the start, pending and 
   }
 });
 
-test("since moves with a real transition only", (t) => {
+test("changes since only with the status", (t) => {
   const { clock, subsystems } = setUp();
   subsystems.set("rpc", { status: SubsystemStatus.READY });
   clock.nowMs = 2000;
@@ -35,7 +35,7 @@ test("since moves with a real transition only", (t) => {
   t.like(subsystems.get("rpc"), { sinceMs: 2000n, port: 5, lastError: { atMs: 2000n, message: "gone" } });
 });
 
-test("a reason goes with the status that it explains; the last error stays", (t) => {
+test("clears the reason with its status, and retains the last error", (t) => {
   const { subsystems } = setUp();
   subsystems.set("mcp", { status: SubsystemStatus.SKIPPED, extra: { reason: "dormant" } });
   subsystems.set("mcp", { requestedPort: 3001 });
@@ -46,7 +46,7 @@ test("a reason goes with the status that it explains; the last error stays", (t)
   t.is(subsystems.get("mcp").lastError?.message, "boom");
 });
 
-test("what changes nothing leaves the registry as it is, so that nobody is told", (t) => {
+test("ignores a change without effect", (t) => {
   const { subsystems } = setUp();
   subsystems.set("main_loop", { status: SubsystemStatus.READY, extra: { taskErrors: 2n } });
   const before = subsystems.all();
@@ -58,14 +58,14 @@ test("what changes nothing leaves the registry as it is, so that nobody is told"
   t.not(subsystems.all(), before);
 });
 
-test("a snapshot that was taken does not change afterwards", (t) => {
+test("never changes a snapshot that was taken", (t) => {
   const { subsystems } = setUp();
   const before = subsystems.all();
   subsystems.set("omni", { status: SubsystemStatus.READY });
   t.is(before.omni.status, SubsystemStatus.PENDING);
 });
 
-test("a boot counts its steps and moves the subsystems of the same name", async (t) => {
+test("counts boot steps, and sets the subsystems of the same name", async (t) => {
   const { subsystems } = setUp();
   const boot = createBootProgress(4, subsystems);
   t.deepEqual(boot.state(), {
@@ -92,7 +92,7 @@ test("a boot counts its steps and moves the subsystems of the same name", async 
   t.like(boot.state(), { complete: true, stepsReady: 2, stepsFailed: 1, stepsSkipped: 1, current: undefined });
 });
 
-test("a step that was left out may be taken after all, and is counted once", async (t) => {
+test("counts a skipped step once if it runs later", async (t) => {
   const { subsystems } = setUp();
   const boot = createBootProgress(1, subsystems);
   boot.skip("mcp", "not yet");
@@ -102,12 +102,12 @@ test("a step that was left out may be taken after all, and is counted once", asy
   t.is(subsystems.get("mcp").status, SubsystemStatus.READY);
 });
 
-test("the contract's comment names every subsystem", (t) => {
+test("names every subsystem in the contract's comment", (t) => {
   const comment = commentOf("gatehouse.health.v1.HealthSnapshot.subsystems").replace(/\s+/g, " ");
   t.true(comment.includes(subsystemNames.join(", ")), comment);
 });
 
-test("what each word of /health asks of an operator is written down, and nothing else is", async (t) => {
+test("documents every status word of /health, and no other", async (t) => {
   const page = await readFile("docs/operations.md", "utf8");
   const wordsOf = ({ values, sharedPrefix = "" }: DescEnum): string[] =>
     values.filter(({ number }) => number > 0).map(({ name }) => name.slice(sharedPrefix.length).toLowerCase());

@@ -29,7 +29,7 @@ async function scrape(node: TestNode) {
   };
 }
 
-test("every field of /health has its mirror", async (t) => {
+test("has a metric for every field of /health", async (t) => {
   const node = await startMember(t, flags);
   const { status, contentType, metrics, port } = await scrape(node);
   t.is(status, 200);
@@ -77,7 +77,7 @@ test("every field of /health has its mirror", async (t) => {
   t.is((await ask(port, "/metrics", { method: "POST" })).status, 405);
 });
 
-test("requests are counted by protocol, rpc and outcome, with their latency", async (t) => {
+test("counts requests by protocol, rpc and outcome, with their latency", async (t) => {
   const node = await startMember(t, flags);
   const client = connectGrpc(node.port);
   t.teardown(() => client.close());
@@ -101,25 +101,25 @@ test("requests are counted by protocol, rpc and outcome, with their latency", as
     t.is(metrics.value("gatehouse_requests_total", { protocol, rpc, code: "OK" }), 1, protocol);
     t.is(metrics.value("gatehouse_request_duration_seconds_count", { protocol, rpc }), 1, protocol);
   }
-  const refused = { protocol: "http", rpc: "gatehouse.storage.v1.StorageService/GetProgram", code: "INVALID_REQUEST" };
-  t.is(metrics.value("gatehouse_requests_total", refused), 1);
-  t.is(metrics.value("gatehouse_requests_total", { ...refused, protocol: "json-rpc" }), 1);
+  const rejected = { protocol: "http", rpc: "gatehouse.storage.v1.StorageService/GetProgram", code: "INVALID_REQUEST" };
+  t.is(metrics.value("gatehouse_requests_total", rejected), 1);
+  t.is(metrics.value("gatehouse_requests_total", { ...rejected, protocol: "json-rpc" }), 1);
   t.is(metrics.value("gatehouse_requests_total", { protocol: "http", rpc: "none", code: "NOT_FOUND" }), 1);
 });
 
 /** Opens a stream, and closes it once it has answered. */
 async function watchOnce(node: TestNode): Promise<void> {
   const client = createClient(HealthService, createGrpcTransport({ baseUrl: node.rpcUrl }));
-  const ended = new AbortController();
+  const controller = new AbortController();
   const watching = (async () => {
-    for await (const { snapshot } of client.watchHealth({}, { signal: ended.signal })) {
-      ended.abort(snapshot);
+    for await (const { snapshot } of client.watchHealth({}, { signal: controller.signal })) {
+      controller.abort(snapshot);
     }
   })();
   await watching.catch(() => undefined);
 }
 
-test("how long a stream was open is no time of an answer", async (t) => {
+test("records stream durations apart from request latencies", async (t) => {
   const node = await startMember(t, flags);
   await watchOnce(node);
   const of = { protocol: "grpc", rpc: "gatehouse.health.v1.HealthService/WatchHealth" };
@@ -132,7 +132,7 @@ test("how long a stream was open is no time of an answer", async (t) => {
   t.is(metrics.value("gatehouse_request_duration_seconds_count", of), undefined);
 });
 
-test("a value that cannot be read is left out or stays, and the others are told", async (t) => {
+test("omits or retains a value that cannot be read, and returns the others", async (t) => {
   let read: () => Promise<number> = () => Promise.reject(new Error("away"));
   const unread: string[] = [];
   const gauge = readRow<ScrapeErrors>("gauge");
@@ -156,18 +156,18 @@ test("a value that cannot be read is left out or stays, and the others are told"
   t.is(await value("test_asked"), 7);
   t.is(await value("test_asked_total"), 7);
   // One that hangs is asked once, however often others ask.
-  let asked = 0;
+  let readCount = 0;
   read = () => {
-    asked++;
+    readCount++;
     return new Promise(() => undefined);
   };
   t.is(await value("test_asked"), 7);
   t.is(await value("test_asked_total"), 7);
-  t.is(asked, 2);
+  t.is(readCount, 2);
   t.is(await value("test_unread_total"), 10);
 });
 
-test("the page has the metrics of the table, in its order, with their labels", async (t) => {
+test("serves the metrics of the table in order, with their labels", async (t) => {
   // Some rows are of workers.
   const node = await startMember(t, { ...flags, workers: "2" });
   await ask(node.port, "/version");
@@ -192,7 +192,7 @@ test("the page has the metrics of the table, in its order, with their labels", a
   }
 });
 
-test("a row whose value is not as deep as there are labels does not compile", (t) => {
+test("does not compile a row whose value is not nested as deep as its labels", (t) => {
   const gauge = readRow<object>("gauge");
   t.is(gauge("a", "A.", ["label"], () => ({ one: 1 })).type, "gauge");
   // @ts-expect-error -- a number where there is a label

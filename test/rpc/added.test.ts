@@ -23,7 +23,7 @@ async function* only<T>(message: T): AsyncIterable<T> {
   yield await Promise.resolve(message);
 }
 
-test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP and metrics have it", async (t) => {
+test("serves an added rpc over HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP and metrics", async (t) => {
   const added = serve(AddedService, {
     getThing: ({ name }) => ({ name, count: 3n }),
     async *watchThings({ name }) {

@@ -23,7 +23,7 @@ const post = async (port: number, body: unknown): Promise<{ answer: unknown; byt
   return { answer: JSON.parse(text), bytes: Buffer.byteLength(text) };
 };
 
-test("a node that knows very many peers tells of all of them in parts", async (t) => {
+test("lists a very large number of peers in pages", async (t) => {
   const dir = await temporaryDirectory(t);
   const count = 9_000;
   const urlOf = (i: number): string => `https://${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${i}.invalid:9`;
@@ -34,18 +34,18 @@ test("a node that knows very many peers tells of all of them in parts", async (t
 
   for (const [protocol, client] of Object.entries(connectEach(port))) {
     t.teardown(() => client.close());
-    const seen: string[] = [];
+    const listed: string[] = [];
     let offset: number | undefined = 0;
     let parts = 0;
     while (offset !== undefined) {
       const { peers, nextOffset }: ListPeersResponse = (await client.call(InfoService.method.listPeers, {
         offset,
       })) as ListPeersResponse;
-      seen.push(...peers.map(({ connection }) => connection!.connectionString));
+      listed.push(...peers.map(({ connection }) => connection!.connectionString));
       offset = nextOffset;
       parts++;
     }
-    t.deepEqual(seen, urls, protocol);
+    t.deepEqual(listed, urls, protocol);
     t.true(parts > 1, protocol);
     const { peerlist, nextPeerOffset } = (await client.call(InfoService.method.getInfo, {})) as GetInfoResponse;
     t.true(nextPeerOffset !== undefined && peerlist.length === nextPeerOffset, protocol);
@@ -59,13 +59,13 @@ test("a node that knows very many peers tells of all of them in parts", async (t
       return JSON.stringify((answer as { response: unknown }).response);
     },
   ]) {
-    const seen: string[] = [];
-    for (let part: string[] = [""]; part.length > 0; seen.push(...part)) {
-      const text = await next(seen.length);
+    const listed: string[] = [];
+    for (let part: string[] = [""]; part.length > 0; listed.push(...part)) {
+      const text = await next(listed.length);
       t.true(Buffer.byteLength(text) <= maxResponseBytes);
       part = (JSON.parse(text) as { connection: { string: string } }[]).map(({ connection }) => connection.string);
     }
-    t.deepEqual(seen, urls);
+    t.deepEqual(listed, urls);
   }
   t.true(Buffer.byteLength((await ask(port, "/info")).text) <= maxResponseBytes);
 
@@ -80,7 +80,7 @@ test("a node that knows very many peers tells of all of them in parts", async (t
   t.is((JSON.parse(list.stdout) as unknown[]).length, count);
 });
 
-test("two hundred programs with the longest names, and a document of names, fit an answer of every protocol", async (t) => {
+test("returns two hundred programs with the longest names, and their document, in every protocol", async (t) => {
   const dir = await temporaryDirectory(t);
   const longest = "\u0001".repeat(256);
   const names = Array.from({ length: 170 }, (_, i) => String(i).padEnd(1_000, "\u0001"));
@@ -126,7 +126,7 @@ interface BatchAnswer {
   readonly error?: { readonly code: number; readonly data: { readonly reason: string } };
 }
 
-test("a batch is answered as far as one answer holds it; what is left is refused, and had by another batch", async (t) => {
+test("rejects the requests of a batch that exceed the response limit, so that another batch can repeat them", async (t) => {
   const dir = await temporaryDirectory(t);
   const data = JSON.stringify("x".repeat(1_000_000));
   await seedDatabase(dir, (database) =>
@@ -140,21 +140,21 @@ test("a batch is answered as far as one answer holds it; what is left is refused
   const large = { jsonrpc: "2.0", method: "storage.getProgramData", params: [addressOf(1)] };
   const small = { jsonrpc: "2.0", method: "info.getVersion" };
   let requests = Array.from({ length: 9 }, (_, id) => ({ ...(id % 3 === 2 ? small : large), id }));
-  const answered: number[][] = [];
+  const answeredIds: number[][] = [];
   while (requests.length > 0) {
-    const { answer: given, bytes } = await post(port, requests);
-    const answer = given as BatchAnswer[];
+    const { answer: response, bytes } = await post(port, requests);
+    const answer = response as BatchAnswer[];
     t.true(bytes <= maxResponseBytes, String(bytes));
     t.deepEqual(
       answer.map(({ id }) => id),
       requests.map(({ id }) => id),
     );
-    const refused = answer.filter(({ error }) => error !== undefined);
-    t.true(refused.every(({ error }) => error!.code === -32000 && error!.data.reason === "ANSWER_TOO_LARGE"));
-    answered.push(answer.filter(({ error }) => error === undefined).map(({ id }) => id));
-    requests = requests.filter(({ id }) => refused.some((one) => one.id === id));
+    const rejected = answer.filter(({ error }) => error !== undefined);
+    t.true(rejected.every(({ error }) => error!.code === -32000 && error!.data.reason === "ANSWER_TOO_LARGE"));
+    answeredIds.push(answer.filter(({ error }) => error === undefined).map(({ id }) => id));
+    requests = requests.filter(({ id }) => rejected.some((one) => one.id === id));
   }
-  t.deepEqual(answered, [
+  t.deepEqual(answeredIds, [
     [0, 1, 2, 3, 4, 5],
     [6, 7, 8],
   ]);

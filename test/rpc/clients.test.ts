@@ -91,7 +91,7 @@ testCurlHttp2("curl, by HTTP/2 prior knowledge: plain, Connect, gRPC-Web", async
   );
 });
 
-test("grpc-js, in one connection with many calls, and with failures", async (t) => {
+test("serves grpc-js with many calls on one connection, and with errors", async (t) => {
   const { port } = await startTestNode(t, { genesis: sampleGenesis });
   const client = connectGrpc(port);
   t.teardown(() => client.close());
@@ -101,7 +101,7 @@ test("grpc-js, in one connection with many calls, and with failures", async (t) 
   t.like(readFailure(error), { code: 3, reason: "INVALID_REQUEST" });
 });
 
-test("an HTTP/2 client whose preface arrives byte by byte", async (t) => {
+test("serves an HTTP/2 client whose preface arrives byte by byte", async (t) => {
   const { port } = await startTestNode(t, { genesis: sampleGenesis });
   const socket = connect(port, "127.0.0.1");
   t.teardown(() => socket.destroy());
@@ -122,7 +122,7 @@ test("an HTTP/2 client whose preface arrives byte by byte", async (t) => {
   t.is(answer[4], 0);
 });
 
-test("an HTTP/1.1 client whose request arrives byte by byte", async (t) => {
+test("serves an HTTP/1.1 client whose request arrives byte by byte", async (t) => {
   const { port } = await startTestNode(t, { genesis: sampleGenesis });
   const socket = connect(port, "127.0.0.1");
   t.teardown(() => socket.destroy());

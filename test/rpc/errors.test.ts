@@ -7,7 +7,7 @@ import { Code } from "../../gen/google/rpc/code_pb.js";
 import { commentOf } from "../../src/rpc/describe/comments.js";
 import { errorCatalog, RpcError } from "../../src/rpc/errors.js";
 
-test("every reason of the contract has a code and a status of an error, and says when it is given", (t) => {
+test("gives every reason of the contract an error code, a status and a comment", (t) => {
   const reasons = ReasonSchema.values.filter(({ number }) => number !== 0);
   t.deepEqual(
     Object.keys(errorCatalog),
@@ -24,7 +24,7 @@ test("every reason of the contract has a code and a status of an error, and says
   }
 });
 
-test("a failure is of a reason that the contract has, or does not compile", (t) => {
+test("does not compile an error whose reason is not in the contract", (t) => {
   t.is(new RpcError("NOT_FOUND", "There is no such thing.").kind, errorCatalog.NOT_FOUND);
   // @ts-expect-error -- the first value says that there is no reason
   t.is(new RpcError("UNSPECIFIED", "There is no such reason.").kind, undefined);
@@ -42,7 +42,7 @@ const wordsOf = (texts: readonly string[]): string[] =>
   texts.flatMap((text) => text.match(/\b[A-Z]+(_[A-Z]+)+\b/g) ?? []);
 const isUnknown = (word: string): boolean => !(word in errorCatalog);
 
-test("the errors that comments of the contract speak of are reasons", async (t) => {
+test("names only existing reasons in comments of the contract", async (t) => {
   const files = await textsOf("proto/gatehouse", ".proto");
   // Comments alone, so that a paragraph ends where an empty line begins.
   const comments = files.map((text) => text.replaceAll(/^ *(?:\/\/ ?(.*)|.*)$/gm, "$1"));
@@ -51,7 +51,7 @@ test("the errors that comments of the contract speak of are reasons", async (t) 
   t.deepEqual(words.filter(isUnknown), []);
 });
 
-test("the errors that comments of functions name are reasons", async (t) => {
+test("names only existing reasons in comments of the source", async (t) => {
   const words = wordsOf(
     (await textsOf("src", ".ts")).flatMap((text) => text.match(/\bRpcError [A-Z_]+(, [A-Z_]+)*/g) ?? []),
   );

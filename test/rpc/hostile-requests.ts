@@ -77,7 +77,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
   }
 
   for (const { kind, template, isStream } of templates) {
-    test(`${kind.toUpperCase()} ${template} answers anything with the error body or as usual`, async (t) => {
+    test(`${kind.toUpperCase()} ${template} responds to any input normally or with the error body`, async (t) => {
       const segments = template.split("/");
       const paths = template.includes("{")
         ? texts.map((text) => segments.map((segment) => (segment.startsWith("{") ? text : segment)).join("/"))
@@ -113,7 +113,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
 
   for (const method of methods) {
     const path = `/${method.parent.typeName}/${method.name}`;
-    test(`${path} refuses what is no message, in every protocol`, async (t) => {
+    test(`${path} rejects malformed messages in every protocol`, async (t) => {
       const garbage = [
         Buffer.from([0xff]),
         Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]),
@@ -204,7 +204,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
   const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
 
-  test.serial("a compressed bomb is refused before it is unpacked whole", async (t) => {
+  test.serial("rejects a decompression bomb before it is fully decompressed", async (t) => {
     const before = process.memoryUsage.rss();
     for (let i = 0; i < 20; i++) {
       const json = await ask(node.port, getVersion, {
@@ -228,7 +228,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     await isFine(t);
   });
 
-  test("a body of 1 GB that is only announced is refused at once", async (t) => {
+  test("rejects a body by its announced length of 1 GB", async (t) => {
     for (const [path, type] of [
       ["/", "application/json"],
       ["/tlsnotary/verify", "application/json"],
@@ -244,7 +244,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     await isFine(t);
   });
 
-  test("lengths that lie are answered or closed, and the next connection is served", async (t) => {
+  test("responds or closes if a length is wrong, and serves the next connection", async (t) => {
     t.regex(await send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}GARBAGE"), /^HTTP\/1\.1 (200|400)/);
     t.regex(
       await send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}"),
@@ -263,7 +263,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     await isFine(t);
   });
 
-  test("a path of 16 kB is too large", async (t) => {
+  test("rejects a path of 16 kB", async (t) => {
     t.regex(
       await send(`GET /${"a".repeat(16_384)} HTTP/1.1\r\nHost: a\r\n\r\n`),
       /^HTTP\/1\.1 431[^]*HEADERS_TOO_LARGE/,
@@ -284,7 +284,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     });
   }
 
-  test("a request that comes byte by byte is answered", async (t) => {
+  test("responds to a request that arrives byte by byte", async (t) => {
     const answer = await new Promise<string>((resolve) => {
       let text = "";
       const socket = connect(node.port, "127.0.0.1", () => {
@@ -301,7 +301,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     t.regex(answer, new RegExp(`^HTTP/1\\.1 200[^]*"${versionPattern}"$`));
   });
 
-  test("forged forwarding headers change nothing where no proxy is trusted", async (t) => {
+  test("ignores forwarding headers without a trusted proxy", async (t) => {
     for (const [name, value] of [
       ["X-Forwarded-For", "203.0.113.7"],
       ["Forwarded", "for=203.0.113.7"],
@@ -314,7 +314,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     }
   });
 
-  test.serial("thousands of silent connections leave the node answering, and their number is bounded", async (t) => {
+  test.serial("limits silent connections, and serves others meanwhile", async (t) => {
     const before = process.memoryUsage.rss();
     const sockets: Socket[] = [];
     let closed = 0;
@@ -335,7 +335,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     );
   });
 
-  test.serial("rapid resets are cut off, and others are served meanwhile", async (t) => {
+  test.serial("closes connections with rapid resets, and serves others meanwhile", async (t) => {
     const session = connectHttp2(`http://127.0.0.1:${node.port}`);
     t.teardown(() => session.destroy());
     session.on("error", () => undefined);
@@ -356,7 +356,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     await isFine(t);
   });
 
-  test("an identity that is stuffed is refused without harm", async (t) => {
+  test("rejects malformed and oversized identity headers with 401", async (t) => {
     const path = `/storage-program/stor-${"0".repeat(40)}`;
     const headers = createCaller().headers();
     for (const [name, value] of [
@@ -372,7 +372,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     }
   });
 
-  test("JSON that Connect cannot use is an error of Connect, with the reason", async (t) => {
+  test("responds with a Connect error and its reason to invalid JSON", async (t) => {
     for (const [body, reason] of [
       ["[1,2", "INVALID_REQUEST"],
       ["null", "INVALID_REQUEST"],

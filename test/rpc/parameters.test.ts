@@ -31,10 +31,10 @@ const methods = (await contractServices())
       typeName.startsWith("gatehouse.") && !typeName.includes(".testing.") && !internal.includes(name),
   )
   .flatMap((service) => service.methods);
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 test.before(async () => {
-  node = await startMember(whole);
-  const { address } = await storeProgram(whole, node, "notes", '{"list":[1,2]}', alice);
+  node = await startMember(fileScope);
+  const { address } = await storeProgram(fileScope, node, "notes", '{"list":[1,2]}', alice);
   known = { storage_address: address, field: "list", owner: key, query: "notes", hash: key, address: key };
 });
 
@@ -135,7 +135,7 @@ const numbers = fieldsWhere((field) => rangeOf(field) !== undefined && field.fie
 for (const { method, field } of numbers.filter(
   ({ method: { methodKind, name } }) => methodKind === "unary" || name === "Watch",
 )) {
-  test(`${method.parent.name}.${method.name}: ${field.name} says its range, whichever way it is missed`, async (t) => {
+  test(`${method.parent.name}.${method.name}: an error for ${field.name} states the accepted range`, async (t) => {
     const { min, max } = rangeOf(field)!;
     const word = getOption(field, latest) ? ", or latest" : "";
     const expected = (name: string, value: string): Refusal =>
@@ -177,7 +177,7 @@ for (const { method, field } of numbers.filter(
 
 const commentOf = ({ parent, name }: DescField): string => commentOfName(`${parent.typeName}.${name}`);
 
-test("each public key in a request of any service has the form of one, and each number with a range its bounds", (t) => {
+test("declares the form of every public key and the bounds of every ranged number in requests", (t) => {
   const inputs = files
     .filter(({ proto }) => !proto.package.includes("testing"))
     .flatMap(({ services }) =>
@@ -206,7 +206,7 @@ const spellings = [
 ];
 
 for (const { method, field } of fieldsWhere((each) => getOption(each, form) === TextForm.PUBLIC_KEY)) {
-  test(`${method.parent.name}.${method.name}: ${field.name} takes an identity in each of its forms`, async (t) => {
+  test(`${method.parent.name}.${method.name}: ${field.name} accepts an identity in every spelling`, async (t) => {
     if (method.methodKind === "unary") {
       const asked = await Promise.all(spellings.map((value) => askJsonRpc(method, field, value)));
       t.true(asked[0]!.includes('"result"'), asked[0]);
@@ -239,7 +239,7 @@ async function streamJson(rpc: string, request: object): Promise<{ messages: str
   return { messages: parts.slice(0, -1), ...(error !== undefined && { error }) };
 }
 
-test("the JSON of a stream takes the word for the newest block, and no word that an enumeration does not have", async (t) => {
+test("accepts the keyword for the latest block in the JSON of a stream, and rejects unknown enum names", async (t) => {
   const { messages, error } = await streamJson("gatehouse.chain.v1.ChainService/ListBlocks", { fromNumber: "latest" });
   t.is(error, undefined);
   t.is(messages.length, 1);
@@ -249,7 +249,7 @@ test("the JSON of a stream takes the word for the newest block, and no word that
   t.regex(wrong.error?.message ?? "", /^kinds must be one of EVENT_KIND_BLOCK, .*, not "programs"\.$/);
 });
 
-test("a value of another type is told with its name, its value and what is taken", async (t) => {
+test("names the field, the value and the accepted type in the error for a value of another type", async (t) => {
   const search = methods.find(({ name }) => name === "SearchPrograms")!.input.field;
   const method = methods.find(({ name }) => name === "SearchPrograms")!;
   t.is(

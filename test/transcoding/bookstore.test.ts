@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { ask } from "../helpers/wire/plain-client.js";
 import { until } from "../helpers/nodes/until.js";
 
-test("the bookstore serves plain routes and Connect, and its middleware sees the path of each route", async (t) => {
+test("serves the bookstore by plain routes and Connect, with middleware that sees route paths", async (t) => {
   const example = resolve("examples/transcoding");
   const child = spawn(process.execPath, [join(example, "server.mjs")], { env: { ...process.env, PORT: "0" } });
   t.teardown(() => child.kill());

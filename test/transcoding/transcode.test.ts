@@ -33,7 +33,7 @@ const echo: Parts = {
   put: ({ name, number, inner }) => ({ name, number, ...(inner && { inner }) }),
 };
 
-test("paths with several segments, verbs and any number of segments fill their fields", async (t) => {
+test("binds multi-segment paths, verbs and wildcards to fields", async (t) => {
   const port = await serve(t, echo);
   for (const [path, name] of [
     ["/v1/rooms/a/beds/b", "rooms/a/beds/b"],
@@ -50,7 +50,7 @@ test("paths with several segments, verbs and any number of segments fill their f
   t.is((await ask(port, "/v1/a", { method: "PROPFIND" })).status, 200);
 });
 
-test("queries fill lists, messages in messages and fields of oneofs, and each once", async (t) => {
+test("binds queries to lists, nested messages and oneof fields, and rejects repetitions", async (t) => {
   const port = await serve(t, echo);
   t.deepEqual(bodyOf(await ask(port, "/v1/a?number=7&tags=x&tags=y&inner.depth=2&inner.inner.word=w&unknown=1")), {
     name: "a",
@@ -68,7 +68,7 @@ test("queries fill lists, messages in messages and fields of oneofs, and each on
   t.is((await ask(port, "/v1/a?__proto__.x=1&constructor=2")).status, 200);
 });
 
-test("a body fills the request or one of its fields, beside path and query", async (t) => {
+test("binds the body to the request or one field, next to path and query", async (t) => {
   const port = await serve(t, echo);
   t.like(bodyOf(await ask(port, "/v1/a?number=3", post('{"depth":4}'))), { name: "a", number: 3, inner: { depth: 4 } });
   t.like(bodyOf(await ask(port, "/v2", post('{"name":"b","inner":{"depth":5}}'))), { name: "b", inner: { depth: 5 } });
@@ -76,7 +76,7 @@ test("a body fills the request or one of its fields, beside path and query", asy
   t.is((await ask(port, "/v2", post(`"${"x".repeat(3_000_000)}"`))).status, 413);
 });
 
-test("errors have the status of their code, their details' reason and their headers", async (t) => {
+test("responds to errors with the status of their code, the reason of their details, and their headers", async (t) => {
   const port = await serve(t, {
     get({ name }) {
       throw name === "bug"
@@ -94,7 +94,7 @@ test("errors have the status of their code, their details' reason and their head
   t.false(bug.text.includes("secret"));
 });
 
-test("with onError failures are the application's to answer, those of requests among them", async (t) => {
+test("passes all errors to onError, including those of invalid requests", async (t) => {
   const port = await serve(
     t,
     { get: () => Promise.reject(new ConnectError("Later.", Code.Unavailable)) },
@@ -109,7 +109,7 @@ test("with onError failures are the application's to answer, those of requests a
   t.is((bodyOf(wrong) as unknown[])[0], Code.InvalidArgument);
 });
 
-test("functions have their context: headers both ways, values, interceptors", async (t) => {
+test("provides headers, context values and interceptors to functions", async (t) => {
   const key = createContextKey("nobody");
   const port = await serve(
     t,
@@ -133,7 +133,7 @@ test("functions have their context: headers both ways, values, interceptors", as
   t.is(headers["x-answer"], "why! /v1/a");
 });
 
-test("streams are events, or lines where they are asked for, and end with their reader", async (t) => {
+test("sends streams as events or requested lines, and ends them when the client disconnects", async (t) => {
   let ended = 0;
   const port = await serve(t, {
     async *watch({ name }, { signal }) {
@@ -169,7 +169,7 @@ test("streams are events, or lines where they are asked for, and end with their 
   t.pass();
 });
 
-test("a body that was read before is an error that names the remedy, and two rpcs at one route end the start", async (t) => {
+test("names the remedy for a body that was read before, and rejects two rpcs with one route", async (t) => {
   const app = express().use(express.json(), transcode({ routes: routesOf(echo) }));
   const { port } = await listenApp(t, app);
   t.is((await ask(port, "/v2", post("{}"))).status, 500);

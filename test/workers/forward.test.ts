@@ -11,10 +11,10 @@ const at = (offset: number) => create(ListPeersRequestSchema, { offset });
 
 /** A node whose answers are given when the test says so; an answer is how often it was asked before. */
 function createNode(failsAt = -1) {
-  const asked: number[] = [];
+  const offsets: number[] = [];
   const waiting: (() => void)[] = [];
   const listPeers: Implementation<typeof InfoService>["listPeers"] = async ({ offset }) => {
-    const count = asked.push(offset ?? 0) - 1;
+    const count = offsets.push(offset ?? 0) - 1;
     await new Promise<void>((resolve) => waiting.push(resolve));
     if (count === failsAt) {
       throw new RpcError("BUSY", "Not now.");
@@ -33,11 +33,11 @@ function createNode(failsAt = -1) {
     waiting.splice(0).forEach((resolve) => resolve());
     await turn();
   };
-  return { asked, answer, forward };
+  return { offsets, answer, forward };
 }
 
-test("who comes while the same is asked shares the next answer, which is none from before his question", async (t) => {
-  const { asked, answer, forward } = createNode();
+test("shares the next response among equal calls that arrive while a request is in flight", async (t) => {
+  const { offsets, answer, forward } = createNode();
   const { listPeers } = forwardService(InfoService, forward, true);
   const ask = async (offset = 0) => (await listPeers(at(offset), nobody)).nextOffset;
   const first = ask();
@@ -51,10 +51,10 @@ test("who comes while the same is asked shares the next answer, which is none fr
   const last = ask();
   await answer();
   t.is(await last, 3);
-  t.deepEqual(asked, [0, 7, 0, 0]);
+  t.deepEqual(offsets, [0, 7, 0, 0]);
 });
 
-test("after a failure it is asked anew for those who wait", async (t) => {
+test("sends a new request for waiting calls after an error", async (t) => {
   const { answer, forward } = createNode(0);
   const { listPeers } = forwardService(InfoService, forward, true);
   const [first, second] = [listPeers(at(0), nobody), listPeers(at(0), nobody)];
@@ -64,9 +64,9 @@ test("after a failure it is asked anew for those who wait", async (t) => {
   t.is((await second).nextOffset, 1);
 });
 
-test("what is somebody's is asked for each, with who he is", async (t) => {
+test("forwards each call with its caller if responses depend on the caller", async (t) => {
   const callers: (string | undefined)[] = [];
-  const { answer, forward, asked } = createNode();
+  const { answer, forward, offsets } = createNode();
   const { listPeers } = forwardService(InfoService, {
     ...forward,
     unary(call, signal) {
@@ -80,10 +80,10 @@ test("what is somebody's is asked for each, with who he is", async (t) => {
   await answer();
   await Promise.all(calls);
   t.deepEqual(callers, ["0xa", "0xb"]);
-  t.deepEqual(asked, [0, 0]);
+  t.deepEqual(offsets, [0, 0]);
 });
 
-test("an rpc that the node has not is refused", async (t) => {
+test("rejects an rpc that the node does not have", async (t) => {
   const { calls } = createForwardHandlers([]);
   const call = { service: "a.Service", method: "b", request: new Uint8Array(), caller: nobody.caller };
   await t.throwsAsync(calls.rpc(call, nobody.signal), { message: "There is no rpc b of a.Service here." });

@@ -3,10 +3,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { RpcError } from "../../src/rpc/errors.js";
 import { openIpcChannel, type IpcHandlers, type IpcChannel, type IpcEnd } from "../../src/workers/ipc.js";
 
-const nobody = { calls: {}, streams: {}, notifications: {} } satisfies IpcHandlers;
+const noHandlers = { calls: {}, streams: {}, notifications: {} } satisfies IpcHandlers;
 
 /** Two ends; what goes from one to the other is cloned, as between processes. */
-function channel(): [IpcEnd, IpcEnd] {
+function createEnds(): [IpcEnd, IpcEnd] {
   const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []];
   const endOf = (own: 0 | 1): IpcEnd => ({
     send(message) {
@@ -21,16 +21,16 @@ function channel(): [IpcEnd, IpcEnd] {
 /** An end that asks one which answers so. */
 function connect<Their extends IpcHandlers>(
   their: Their,
-): { readonly wire: IpcChannel<Their>; readonly unexpected: unknown[] } {
-  const [one, other] = channel();
+): { readonly channel: IpcChannel<Their>; readonly unexpected: unknown[] } {
+  const [ownEnd, otherEnd] = createEnds();
   const unexpected: unknown[] = [];
-  openIpcChannel(other, their, (error) => unexpected.push(error));
-  return { wire: openIpcChannel<Their>(one, nobody, (error) => unexpected.push(error)), unexpected };
+  openIpcChannel(otherEnd, their, (error) => unexpected.push(error));
+  return { channel: openIpcChannel<Their>(ownEnd, noHandlers, (error) => unexpected.push(error)), unexpected };
 }
 
-test("a call has the answer of the other side, bytes as bytes, and many at a time have each their own", async (t) => {
-  const { wire } = connect({
-    ...nobody,
+test("returns the response of the other side for each of many concurrent calls, with bytes unchanged", async (t) => {
+  const { channel } = connect({
+    ...noHandlers,
     calls: {
       async double(n: number) {
         await pause(10 - n);
@@ -39,13 +39,13 @@ test("a call has the answer of the other side, bytes as bytes, and many at a tim
       reverse: (bytes: Uint8Array) => bytes.toReversed(),
     },
   });
-  t.deepEqual(await Promise.all([1, 2, 3].map((n) => wire.call("double", n))), [2, 4, 6]);
-  t.deepEqual(await wire.call("reverse", new Uint8Array([1, 2])), new Uint8Array([2, 1]));
+  t.deepEqual(await Promise.all([1, 2, 3].map((n) => channel.call("double", n))), [2, 4, 6]);
+  t.deepEqual(await channel.call("reverse", new Uint8Array([1, 2])), new Uint8Array([2, 1]));
 });
 
-test("a failure is thrown as it was; of what was none, the other side alone hears why", async (t) => {
-  const { wire, unexpected } = connect({
-    ...nobody,
+test("rethrows an RpcError unchanged, and other errors without their details", async (t) => {
+  const { channel, unexpected } = connect({
+    ...noHandlers,
     calls: {
       refuse: () => Promise.reject(new RpcError("RATE_LIMITED", "Too many.", 7, ["RateLimit", "r=0"])),
       stumble() {
@@ -53,14 +53,14 @@ test("a failure is thrown as it was; of what was none, the other side alone hear
       },
     },
   });
-  const refused = await t.throwsAsync(wire.call("refuse", undefined), { instanceOf: RpcError });
-  const { reason, message, retryAfterS, headers } = refused;
+  const error = await t.throwsAsync(channel.call("refuse", undefined), { instanceOf: RpcError });
+  const { reason, message, retryAfterS, headers } = error;
   t.deepEqual(
     { reason, message, retryAfterS, headers },
     { reason: "RATE_LIMITED", message: "Too many.", retryAfterS: 7, headers: ["RateLimit", "r=0"] },
   );
   t.deepEqual(unexpected, []);
-  const stumbled = await t.throwsAsync(wire.call("stumble", undefined), { instanceOf: RpcError });
+  const stumbled = await t.throwsAsync(channel.call("stumble", undefined), { instanceOf: RpcError });
   t.is(stumbled.message, "Internal error");
   t.deepEqual(
     unexpected.map((error) => (error as Error).message),
@@ -68,10 +68,10 @@ test("a failure is thrown as it was; of what was none, the other side alone hear
   );
 });
 
-test("who leaves a call aborts it there", async (t) => {
-  const left = new Promise<void>((resolve) => {
-    const { wire } = connect({
-      ...nobody,
+test("aborts a canceled call on the other side", async (t) => {
+  const aborted = new Promise<void>((resolve) => {
+    const { channel } = connect({
+      ...noHandlers,
       calls: {
         async wait(_: undefined, signal: AbortSignal) {
           await new Promise((end) => signal.addEventListener("abort", end));
@@ -80,24 +80,24 @@ test("who leaves a call aborts it there", async (t) => {
       },
     });
     const controller = new AbortController();
-    void wire.call("wait", undefined, controller.signal);
+    void channel.call("wait", undefined, controller.signal);
     setTimeout(() => controller.abort(), 5);
   });
-  await t.notThrowsAsync(left);
+  await t.notThrowsAsync(aborted);
 });
 
 /** Numbers from 1 on; it counts those that were made, and notes its end. */
 function createNumbers() {
-  const seen = { made: 0, ended: false };
+  const produced = { count: 0, ended: false };
   return {
-    seen,
+    produced,
     side: {
-      ...nobody,
+      ...noHandlers,
       streams: {
         async *numbers(last: number, signal: AbortSignal) {
           try {
             for (let n = 1; n <= last && !signal.aborted; n++) {
-              seen.made++;
+              produced.count++;
               yield n;
             }
             if (last === 0) {
@@ -107,7 +107,7 @@ function createNumbers() {
               throw new RpcError("PRUNED", "There are none.");
             }
           } finally {
-            seen.ended = true;
+            produced.ended = true;
           }
         },
       },
@@ -121,51 +121,51 @@ async function until(isSo: () => boolean): Promise<void> {
   }
 }
 
-test("a stream is made as it is taken, in its order, and ends", async (t) => {
-  const { seen, side } = createNumbers();
-  const { wire } = connect(side);
-  const taken: number[] = [];
-  for await (const n of wire.stream("numbers", 5, new AbortController().signal)) {
-    taken.push(n);
-    t.is(seen.made, n);
+test("produces stream items in order, on request, to the end", async (t) => {
+  const { produced, side } = createNumbers();
+  const { channel } = connect(side);
+  const received: number[] = [];
+  for await (const n of channel.stream("numbers", 5, new AbortController().signal)) {
+    received.push(n);
+    t.is(produced.count, n);
     await pause(2);
-    t.is(seen.made, n);
+    t.is(produced.count, n);
   }
-  t.deepEqual(taken, [1, 2, 3, 4, 5]);
-  t.true(seen.ended);
+  t.deepEqual(received, [1, 2, 3, 4, 5]);
+  t.true(produced.ended);
 });
 
-test("a stream that is left, or waits when its caller goes, ends there", async (t) => {
-  const { seen, side } = createNumbers();
-  const { wire } = connect(side);
-  for await (const n of wire.stream("numbers", 100, new AbortController().signal)) {
+test("ends a stream on the other side when it is canceled or its caller disconnects", async (t) => {
+  const { produced, side } = createNumbers();
+  const { channel } = connect(side);
+  for await (const n of channel.stream("numbers", 100, new AbortController().signal)) {
     if (n === 2) {
       break;
     }
   }
-  await until(() => seen.ended);
-  t.is(seen.made, 2);
+  await until(() => produced.ended);
+  t.is(produced.count, 2);
 
   const waiting = createNumbers();
   const controller = new AbortController();
-  const stream = connect(waiting.side).wire.stream("numbers", 0, controller.signal);
+  const stream = connect(waiting.side).channel.stream("numbers", 0, controller.signal);
   const next = stream.next();
   setTimeout(() => controller.abort(), 5);
   t.deepEqual(await next, { value: undefined, done: true });
-  t.true(waiting.seen.ended);
+  t.true(waiting.produced.ended);
 });
 
-test("a stream that fails fails so here", async (t) => {
-  const { wire, unexpected } = connect(createNumbers().side);
-  const next = wire.stream("numbers", -1, new AbortController().signal).next();
+test("rethrows the error of a stream", async (t) => {
+  const { channel, unexpected } = connect(createNumbers().side);
+  const next = channel.stream("numbers", -1, new AbortController().signal).next();
   const failed = await t.throwsAsync(next, { instanceOf: RpcError });
   t.is(failed.reason, "PRUNED");
   t.deepEqual(unexpected, []);
 });
 
-test("what is told is heard; a wire that is cut leaves nobody waiting", async (t) => {
-  const heard: string[] = [];
-  const { wire } = connect({
+test("delivers notifications, and rejects pending calls when the channel closes", async (t) => {
+  const notified: string[] = [];
+  const { channel } = connect({
     calls: { never: () => new Promise(() => undefined) },
     streams: {
       async *never() {
@@ -173,16 +173,16 @@ test("what is told is heard; a wire that is cut leaves nobody waiting", async (t
         yield 1;
       },
     },
-    notifications: { word: (word: string) => void heard.push(word) },
+    notifications: { word: (word: string) => void notified.push(word) },
   });
-  wire.notify("word", "one");
-  wire.notify("word", "two");
-  const call = wire.call("never", undefined);
-  const next = wire.stream("never", undefined, new AbortController().signal).next();
-  await until(() => heard.length === 2);
-  t.deepEqual(heard, ["one", "two"]);
-  wire.close();
+  channel.notify("word", "one");
+  channel.notify("word", "two");
+  const call = channel.call("never", undefined);
+  const next = channel.stream("never", undefined, new AbortController().signal).next();
+  await until(() => notified.length === 2);
+  t.deepEqual(notified, ["one", "two"]);
+  channel.close();
   await t.throwsAsync(call, { message: "The other process is gone." });
   await t.throwsAsync(next, { message: "The other process is gone." });
-  await t.throwsAsync(wire.call("never", undefined), { message: "The other process is gone." });
+  await t.throwsAsync(channel.call("never", undefined), { message: "The other process is gone." });
 });

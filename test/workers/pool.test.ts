@@ -32,7 +32,7 @@ async function open(t: ExecutionContext) {
   return { pool, fate, errors, starts, listen };
 }
 
-test.serial("a worker that dies again and again is replaced after pauses that double", async (t) => {
+test.serial("doubles the pause before each replacement of a worker that keeps dying", async (t) => {
   const { fate, starts, listen } = await open(t);
   fate.then = "die";
   await listen();
@@ -42,7 +42,7 @@ test.serial("a worker that dies again and again is replaced after pauses that do
   t.true(length >= 3 && length <= 6, String(length));
 });
 
-test.serial("a pool that ends while a worker is replaced logs no error about it", async (t) => {
+test.serial("logs no error if the pool stops during a replacement", async (t) => {
   const { pool, fate, errors, starts, listen } = await open(t);
   fate.then = "die";
   await listen();

@@ -10,34 +10,34 @@ const streams = (count: number) => ({ connections: 0, requests: 0, streams: coun
 /** Parties that note what they hear. */
 function join(sharing: ReturnType<typeof createUsageSharing>, count: number) {
   return Array.from({ length: count }, () => {
-    const heard: SharedUsage[] = [];
-    const party: UsageMember = { receive: (usage) => void heard.push(usage) };
+    const received: SharedUsage[] = [];
+    const party: UsageMember = { receive: (usage) => void received.push(usage) };
     sharing.join(party);
-    return { party, heard };
+    return { party, received };
   });
 }
 
-test("each hears what all others have, of what is new to him, and never of his own", (t) => {
+test("sends each process the changed usage of the others, without its own", (t) => {
   const sharing = createUsageSharing();
   const [one, two, three] = join(sharing, 3) as [ReturnType<typeof join>[0], ...ReturnType<typeof join>];
   sharing.report(one.party, { ...nothing, usages: [[a, streams(2)]], charges: [[a, 5]] });
   sharing.report(two!.party, { ...nothing, usages: [[a, streams(3)]], charges: [[a, 1]], banned: [b] });
   sharing.share();
-  t.deepEqual(one.heard, [{ usages: [[a, streams(3)]], charges: [[a, 1]], banned: [b] }]);
-  t.deepEqual(two!.heard, [{ usages: [[a, streams(2)]], charges: [[a, 5]], banned: [] }]);
-  t.deepEqual(three!.heard, [{ usages: [[a, streams(5)]], charges: [[a, 6]], banned: [b] }]);
+  t.deepEqual(one.received, [{ usages: [[a, streams(3)]], charges: [[a, 1]], banned: [b] }]);
+  t.deepEqual(two!.received, [{ usages: [[a, streams(2)]], charges: [[a, 5]], banned: [] }]);
+  t.deepEqual(three!.received, [{ usages: [[a, streams(5)]], charges: [[a, 6]], banned: [b] }]);
   sharing.share();
   t.deepEqual(
-    [one, two!, three!].map(({ heard }) => heard.length),
+    [one, two!, three!].map(({ received }) => received.length),
     [1, 1, 1],
   );
   sharing.report(one.party, { ...nothing, usages: [[a, streams(0)]] });
   sharing.share();
-  t.deepEqual(three!.heard[1], { usages: [[a, streams(3)]], charges: [], banned: [] });
-  t.is(one.heard.length, 1);
+  t.deepEqual(three!.received[1], { usages: [[a, streams(3)]], charges: [], banned: [] });
+  t.is(one.received.length, 1);
 });
 
-test("what one had who is gone nobody has; who comes anew hears of all there is", (t) => {
+test("removes the usage of a process that left, and sends everything to a new one", (t) => {
   const sharing = createUsageSharing();
   const [one, two] = join(sharing, 2);
   sharing.report(one!.party, { ...nothing, usages: [[a, streams(2)]] });
@@ -46,11 +46,11 @@ test("what one had who is gone nobody has; who comes anew hears of all there is"
   sharing.leave(one!.party);
   const [three] = join(sharing, 1);
   sharing.share();
-  t.deepEqual(two!.heard[1]?.usages, [[a, streams(0)]]);
-  t.deepEqual(three!.heard, [{ usages: [[b, streams(1)]], charges: [], banned: [] }]);
+  t.deepEqual(two!.received[1]?.usages, [[a, streams(0)]]);
+  t.deepEqual(three!.received, [{ usages: [[b, streams(1)]], charges: [], banned: [] }]);
   // What comes late from one that is gone changes nothing.
   sharing.report(one!.party, { ...nothing, usages: [[a, streams(9)]] });
   sharing.share();
-  t.is(two!.heard.length, 3);
-  t.deepEqual(two!.heard[2]?.usages, [[a, streams(0)]]);
+  t.is(two!.received.length, 3);
+  t.deepEqual(two!.received[2]?.usages, [[a, streams(0)]]);
 });

@@ -43,12 +43,12 @@ for (const desc of messages) {
 const json = jsonEncoder(EveryTypeSchema);
 const emptyText = json({});
 
-test("a literal with nothing in it is written with every default", (t) => {
+test("encodes an empty literal with the default of every field", (t) => {
   t.is(emptyText, referenceJson(EveryTypeSchema, create(EveryTypeSchema)));
   t.is(binaryEncoder(EveryTypeSchema)({}).length, 0);
 });
 
-test("literals may leave out fields at any depth", (t) => {
+test("accepts literals with missing fields at any depth", (t) => {
   t.is(
     jsonEncoder(HealthSnapshotSchema)({ status: HealthStatus.OK, boot: { complete: true } }),
     '{"version":"","version_name":"","accepting":false,"mempool_size":null,"uptime_s":0,"status":"ok","dormant":false,' +
@@ -59,7 +59,7 @@ test("literals may leave out fields at any depth", (t) => {
   );
 });
 
-test("a message is null when unset only where it is optional, and one that would never end is refused", (t) => {
+test("writes null for an unset message only if it is optional, and rejects a type that always contains itself", (t) => {
   t.true(emptyText.includes('"child":null,"leaf":{"aUint32":0,"aTimestamp":"1970-01-01T00:00:00.000Z"}'), emptyText);
   const loop = {
     name: "loop.proto",
@@ -73,14 +73,14 @@ test("a message is null when unset only where it is optional, and one that would
   t.throws(() => jsonEncoder(file.getMessage("Outer")!), { message: /Outer contains itself without end/ });
 });
 
-test("a field named __proto__ is an entry like any other, in JSON and in bytes", (t) => {
+test("encodes a map entry named __proto__ like any other, in JSON and in binary", (t) => {
   const entries = JSON.parse('{"__proto__":"x","constructor":"y"}') as Record<string, string>;
   t.true(json({ stringsByString: entries }).includes('"stringsByString":{"__proto__":"x","constructor":"y"}'));
   const bytes = binaryEncoder(EveryTypeSchema)({ stringsByString: entries });
   t.true(["__proto__", "constructor"].every((name) => Buffer.from(bytes).includes(name)));
 });
 
-test("an immutable part is written the same each time, and one that may change is never stale", (t) => {
+test("writes the same JSON for an immutable value each time, and never stale JSON for a mutable one", (t) => {
   const encode = jsonEncoder(HealthSnapshotSchema);
   const boot = { complete: false, current: "ключ" };
   const first = encode({ boot, ports: {} });
@@ -93,7 +93,7 @@ test("an immutable part is written the same each time, and one that may change i
   t.is(encode({ boot, ports: {} }), remembered);
 });
 
-test("an immutable part is encoded to the same bytes each time, and one that may change is never stale", (t) => {
+test("writes the same bytes for an immutable value each time, and never stale bytes for a mutable one", (t) => {
   const encode = binaryEncoder(HealthSnapshotSchema);
   const decode = (bytes: Uint8Array) => fromBinary(HealthSnapshotSchema, bytes);
   const ports = { rpc: { requested: 1, actual: 2, drifted: true }, long: { requested: 70_000 } };
@@ -118,7 +118,7 @@ for (const [form, encoder] of [
   ["JSON", jsonEncoder],
   ["bytes", binaryEncoder],
 ] as const) {
-  test(`${form}: what is frozen on its surface alone is never stale`, (t) => {
+  test(`${form}: does not cache a value that is only shallowly frozen`, (t) => {
     const encode = encoder(HealthSnapshotSchema);
     const rpc = { requested: 1, actual: 1 };
     const snapshot = Object.freeze({ ports: Object.freeze({ rpc }) });
@@ -128,34 +128,34 @@ for (const [form, encoder] of [
     t.deepEqual(encode(snapshot), encoder(HealthSnapshotSchema)({ ports: { rpc: { requested: 1, actual: 2 } } }));
   });
 
-  test(`${form}: an immutable part is encoded once`, (t) => {
+  test(`${form}: encodes an immutable value once`, (t) => {
     const encode = encoder(HealthSnapshotSchema);
-    let looks = 0;
+    let reads = 0;
     const boot = makeImmutable({
       get complete() {
-        looks++;
+        reads++;
         return true;
       },
     });
-    const looksBefore = looks;
+    const looksBefore = reads;
     for (let i = 0; i < 3; i++) {
       encode({ boot });
     }
-    t.is(looks, looksBefore + 1);
+    t.is(reads, looksBefore + 1);
   });
 }
 
-test("JSON text is spliced in untouched", (t) => {
+test("inserts raw JSON text unchanged", (t) => {
   const data = '{ "a":1.0, "b":12345678901234567890,"c":"\\u0000\\ud800" }';
   t.true(jsonEncoder(GetProgramResponseSchema)({ data }).includes(`"data":${data},"metadata":null`));
 });
 
-test("a list of lists is written as such", (t) => {
+test("writes a list of lists as nested arrays", (t) => {
   const text = jsonEncoder(GetMerkleProofResponseSchema)({ proof: { siblings: [{ hashes: ["0x1"] }, {}] } });
   t.true(text.includes('"siblings":[["0x1"],[]]'));
 });
 
-test("strings are escaped as JSON.stringify does", (t) => {
+test("escapes strings as JSON.stringify does", (t) => {
   for (const text of [
     "\ud800",
     "a\udc00b",
@@ -170,18 +170,18 @@ test("strings are escaped as JSON.stringify does", (t) => {
   }
 });
 
-test("numbers that JSON does not have are null; negative zero is zero", (t) => {
+test("writes NaN and infinities as null, and negative zero as zero", (t) => {
   t.true(json({ aDouble: NaN }).startsWith('{"aDouble":null'));
   t.true(json({ aDouble: -Infinity }).startsWith('{"aDouble":null'));
   t.true(json({ aDouble: -0 }).startsWith('{"aDouble":0,'));
 });
 
-test("an enumeration is its word without prefix, an unknown number the number", (t) => {
+test("writes an enum value as its name without prefix, and an unknown value as its number", (t) => {
   t.true(json({ aColor: 2 }).includes('"aColor":"dark_green"'));
   t.true(json({ aColor: 77 }).includes('"aColor":77'));
 });
 
-test("a timestamp is ISO 8601 with milliseconds", (t) => {
+test("writes a timestamp as ISO 8601 with milliseconds", (t) => {
   t.true(
     json({ aTimestamp: { seconds: 1767323045n, nanos: 678_999_999 } }).includes(
       '"aTimestamp":"2026-01-02T03:04:05.678Z"',
@@ -190,7 +190,7 @@ test("a timestamp is ISO 8601 with milliseconds", (t) => {
   t.true(json({ aTimestamp: {} }).includes('"aTimestamp":"1970-01-01T00:00:00.000Z"'));
 });
 
-test("a request nested too deep is refused, not overflowed", (t) => {
+test("rejects a request that is nested too deeply, without a stack overflow", (t) => {
   let message: object = {};
   for (let depth = 0; depth < 500; depth++) {
     message = { child: message };
@@ -199,15 +199,15 @@ test("a request nested too deep is refused, not overflowed", (t) => {
   t.throws(() => requestDecoder(EveryTypeSchema)(bytes), { message: /is not a valid/ });
 });
 
-test("what was encoded stays as it is when more is encoded", (t) => {
+test("does not change encoded bytes when the next message is encoded", (t) => {
   const encode = binaryEncoder(EveryTypeSchema);
   const first = encode({ aString: "first" });
-  const kept = Buffer.from(first);
+  const copy = Buffer.from(first);
   encode({ aString: "second, and longer" });
-  t.deepEqual(first, kept);
+  t.deepEqual(first, copy);
 });
 
-test("messages larger than the shared buffer are encoded whole", (t) => {
+test("encodes messages larger than the shared buffer completely", (t) => {
   const message = create(EveryTypeSchema, {
     child: { child: { aString: "é".repeat(3_000_000) } },
     someBytes: new Uint8Array(5_000_000),
@@ -215,7 +215,7 @@ test("messages larger than the shared buffer are encoded whole", (t) => {
   t.true(equals(EveryTypeSchema, fromBinary(EveryTypeSchema, binaryEncoder(EveryTypeSchema)(message)), message));
 });
 
-test("bytes in JSON are base64 of either alphabet, padded or not, and nothing else", (t) => {
+test("accepts bytes in JSON as base64 of either alphabet, with or without padding, and nothing else", (t) => {
   for (const text of ["", "AA", "AA==", "AAA", "AAA=", "AAAA", "-_+/", "-_8", "+/8="]) {
     const read = readJson(TransactionSchema, { body: text });
     t.true(equals(TransactionSchema, read as never, fromJson(TransactionSchema, { body: text })), text);
@@ -229,7 +229,7 @@ test("bytes in JSON are base64 of either alphabet, padded or not, and nothing el
   }
 });
 
-test("bytes in JSON are found by either name of their field, and in a oneof", (t) => {
+test("finds bytes in JSON by either name of their field, and in a oneof", (t) => {
   const read = (json: object) => readJson(ProgramDataSchema, json as never) as never;
   t.true(equals(ProgramDataSchema, read({ binary: "AQI=" }), fromJson(ProgramDataSchema, { binary: "AQI=" })));
   t.true(equals(ProgramDataSchema, read({ json: "{}" }), fromJson(ProgramDataSchema, { json: "{}" })));

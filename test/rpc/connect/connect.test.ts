@@ -15,13 +15,13 @@ import {
   transports,
 } from "../../helpers/wire/transports.js";
 
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 let tls: Target;
 let cleartext: Target;
 
 test.before(async () => {
-  tls = await startTlsNode(whole);
-  cleartext = await startTestNode(whole);
+  tls = await startTlsNode(fileScope);
+  cleartext = await startTestNode(fileScope);
 });
 
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
@@ -41,7 +41,7 @@ for (const name of Object.keys(transports) as TransportName[]) {
     body,
   });
 
-  test(`unknown fields of JSON are ignored, over ${name}`, async (t) => {
+  test(`ignores unknown fields in JSON, over ${name}`, async (t) => {
     const client = connect(t);
     for (const body of ['{"unknown":1}', '{"nested":{"a":[1]},"version":null}']) {
       t.is((await client.ask(getVersion, post("application/json", body))).text, version);
@@ -50,7 +50,7 @@ for (const name of Object.keys(transports) as TransportName[]) {
     t.regex(known.text, /"invalid_argument".*stor-/);
   });
 
-  test(`content types have no case, over ${name}`, async (t) => {
+  test(`accepts content types in any case, over ${name}`, async (t) => {
     const client = connect(t);
     for (const type of ["APPLICATION/JSON", "Application/Json; Charset=UTF-8", "application/json;charset=utf-8"]) {
       const answer = await client.ask(getVersion, post(type, "{}"));
@@ -61,7 +61,7 @@ for (const name of Object.keys(transports) as TransportName[]) {
     t.is(binary.text, `\n\x05${packageVersion}`);
   });
 
-  test(`a content type that is not spoken is 415 with an error body, over ${name}`, async (t) => {
+  test(`rejects an unsupported content type with 415 and an error body, over ${name}`, async (t) => {
     const client = connect(t);
     for (const [path, type] of [
       [getVersion, "text/plain"],
@@ -84,7 +84,7 @@ for (const name of Object.keys(transports) as TransportName[]) {
     }
   });
 
-  test(`reads can be asked by GET, over ${name}`, async (t) => {
+  test(`serves reads by GET, over ${name}`, async (t) => {
     const client = connect(t);
     for (const query of [
       "?encoding=json&message=%7B%7D",
@@ -107,7 +107,7 @@ for (const name of Object.keys(transports) as TransportName[]) {
     t.is((await client.ask(`${watchHealth}?encoding=json&message=%7B%7D`)).status, 405);
   });
 
-  test(`a stream takes one message, over ${name}`, async (t) => {
+  test(`accepts exactly one request message for a stream, over ${name}`, async (t) => {
     const client = connect(t);
     const message = grpcMessage(Buffer.from("{}"));
     for (const body of [Buffer.concat([message, message]), Buffer.alloc(0), message.subarray(0, 3)]) {

@@ -55,7 +55,7 @@ for (const [title, putImage] of [
   ["damaged", (path: string) => writeFile(path, Buffer.alloc(1000, 0xff))],
   ["a directory", (path: string) => mkdir(path)],
 ] as const) {
-  test(`the image is ${title}: documents are without comments, and the operator is told once`, async (t) => {
+  test(`serves documents without comments, and warns once, if the descriptor set is ${title}`, async (t) => {
     const { node, root } = await startCopy(t, putImage);
     for (let round = 0; round < 2; round++) {
       const { openApi, docs, openRpc } = await readDocuments(node.port);
@@ -76,7 +76,7 @@ for (const [title, putImage] of [
   });
 }
 
-test("the image is there: documents have the contract's comments, and nobody is told", async (t) => {
+test("serves documents with the contract's comments, without a warning, if the descriptor set exists", async (t) => {
   const { node } = await startCopy(t, (path) => copyFile("gen/contract.binpb", path));
   const { paths } = JSON.parse((await readDocuments(node.port)).openApi.text) as Described;
   t.like(paths["/version"]?.get, { summary: "Returns the node version", description: "Returns the node version." });

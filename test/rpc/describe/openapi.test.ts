@@ -65,12 +65,12 @@ const probes = new Set(
 
 const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
 
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 let document: Document;
 let operations: Operation[];
 
 test.before(async () => {
-  const { port } = await startTestNode(whole, { "tlsnotary-enabled": true });
+  const { port } = await startTestNode(fileScope, { "tlsnotary-enabled": true });
   document = await askJson<Document>(port, "/openapi.json");
   operations = Object.values(document.paths).flatMap((path) => Object.values(path));
 });
@@ -91,14 +91,14 @@ function isRefusal({ responses }: Operation, status: number): boolean {
 const reasonsIn = (text: string): Reason[] =>
   [...text.matchAll(/\b[A-Z]+(?:_[A-Z]+)*\b/g)].map(([word]) => word as Reason).filter((word) => word in errorCatalog);
 
-test("a list of operations is read at a glance: each has a summary of its own, no longer than a line of a phone", (t) => {
+test("gives each operation a unique summary that fits a phone's line", (t) => {
   for (const { summary, operationId } of operations) {
     t.true(summary.length <= 48, `${operationId}: ${summary}`);
   }
   t.is(new Set(operations.map(({ summary }) => summary)).size, operations.length);
 });
 
-test("what the contract says is always there is not nullable, and what may be unset is", (t) => {
+test("marks fields nullable only if they can be unset", (t) => {
   const { schemas } = document.components;
   const at = (schema: string, name: string): unknown =>
     (schemas[schema]!.properties as Readonly<Record<string, unknown>>)[name];
@@ -113,7 +113,7 @@ test("what the contract says is always there is not nullable, and what may be un
   t.like(at("health.Boot", "current"), { type: ["string", "null"] });
 });
 
-test("what must be given is required, and nothing else", (t) => {
+test("marks only required fields as required", (t) => {
   const required = (path: string): string[] =>
     document.paths[path]!.get!.parameters.filter((parameter) => parameter.required).map(({ name }) => name);
   t.deepEqual(required("/storage-program/search"), ["q"]);
@@ -124,7 +124,7 @@ test("what must be given is required, and nothing else", (t) => {
   t.deepEqual(document.components.schemas["attestation.VerifyAttestationRequest.Input"]!.required, ["attestation"]);
 });
 
-test("every operation has the failures of its rpc and of every request, by their status", (t) => {
+test("lists the errors of the rpc and of every request by status for each operation", (t) => {
   t.true(operations.length > 30);
   for (const operation of operations) {
     const failures = answersOf(operation).filter(([status]) => Number(status) >= 400);
@@ -153,27 +153,27 @@ test("every operation has the failures of its rpc and of every request, by their
   }
 });
 
-test("what caches may keep says so, and how it is asked about; nothing else does", (t) => {
-  const kept = new Set(
+test("documents 304 and cache headers for cacheable operations only", (t) => {
+  const cacheable = new Set(
     routed
       .filter((method) => getOption(method, caching) !== Caching.UNSPECIFIED)
       .map(({ parent, localName }) => `${parent.typeName.split(".").at(-3)}.${localName}`),
   );
-  t.true(kept.size > 15);
+  t.true(cacheable.size > 15);
   const headers = {
     ETag: { $ref: "#/components/headers/ETag" },
     "Cache-Control": { $ref: "#/components/headers/Cache-Control" },
   };
   for (const operation of operations) {
-    const isKept = kept.has(operation.operationId);
-    t.deepEqual(operation.responses["200"]?.headers, isKept ? headers : undefined, operation.operationId);
+    const isCacheable = cacheable.has(operation.operationId);
+    t.deepEqual(operation.responses["200"]?.headers, isCacheable ? headers : undefined, operation.operationId);
     const notModified = answersOf(operation).find(([status]) => status === "304")?.[1];
-    t.deepEqual(notModified?.headers, isKept ? headers : undefined, operation.operationId);
+    t.deepEqual(notModified?.headers, isCacheable ? headers : undefined, operation.operationId);
     t.is(notModified?.content, undefined);
   }
 });
 
-test("every parameter, body and answer has an example, and each example fits its schema", (t) => {
+test("has an example for every parameter, body and response that matches its schema", (t) => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema(document, "openapi.json");
   const fits = (schema: object, example: unknown, place: string): void => {
@@ -205,7 +205,7 @@ test("every parameter, body and answer has an example, and each example fits its
   t.like(content["application/json"].examples?.example.value, { status: "failing" });
 });
 
-test("whatever the encoder writes has the schema of its message", (t) => {
+test("matches every encoded message against its schema", (t) => {
   const random = createRandom(seed);
   for (const desc of outputs) {
     const schemas = createSchemas("response", "#/$defs/", () => "");

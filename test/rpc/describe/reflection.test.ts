@@ -27,7 +27,7 @@ testUnless(whyNoBuf)("a client without any proto lists the services and calls on
 });
 
 for (const service of [ServerReflection, ServerReflectionAlpha] as const) {
-  test(`${service.typeName} finds files by name, symbol and extension, and says what it has not`, async (t) => {
+  test(`${service.typeName} finds files by name, symbol and extension, and reports unknown ones`, async (t) => {
     const { rpcUrl } = await startTestNode(t);
     const client = createClient(service as typeof ServerReflection, createGrpcTransport({ baseUrl: rpcUrl }));
     const questions = [

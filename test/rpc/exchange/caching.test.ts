@@ -19,7 +19,7 @@ const version = "1.0.0";
 /** A state that changes, and a server of it. */
 async function startServer(t: Teardown, state: { block: number }, maxCacheBytes?: number) {
   const edge = createEdge({ ...openSettings, identityMode: "trusted-header", rateLimitExempt: ["127.0.0.0/8"] });
-  const told = { asked: 0, onAsked: (): void => undefined };
+  const calls = { count: 0, onCall: (): void => undefined };
   const server = createRpcServer(
     {
       services: [
@@ -30,17 +30,17 @@ async function startServer(t: Teardown, state: { block: number }, maxCacheBytes?
               throw new RpcError("NOT_FOUND", "It is not there.");
             },
             // What is asked for says how long the answer is, and that it comes later.
-            getNullifier: async ({ nullifierHash: asked }, { caller }) => {
-              told.asked++;
+            getNullifier: async ({ nullifierHash: length }, { caller }) => {
+              calls.count++;
               const { block } = state;
-              told.onAsked();
+              calls.onCall();
               await Promise.resolve();
-              if (Number(asked) % 7 === block % 7) {
+              if (Number(length) % 7 === block % 7) {
                 throw new RpcError("NOT_FOUND", `Not in block ${block}.`);
               }
-              const text = "x".repeat(Number(asked));
+              const text = "x".repeat(Number(length));
               return {
-                nullifierHash: `${Number(asked)} in ${block} for ${caller.identity ?? "anybody"} ${text}`,
+                nullifierHash: `${Number(length)} in ${block} for ${caller.identity ?? "anybody"} ${text}`,
                 used: true,
               };
             },
@@ -65,7 +65,7 @@ async function startServer(t: Teardown, state: { block: number }, maxCacheBytes?
     edge.stop();
     await server.drain(1_000);
   });
-  return { port, told };
+  return { port, calls };
 }
 
 /** A service whose rpcs all identify their callers. */
@@ -75,7 +75,7 @@ function identifyingAll({ desc, methods }: ServedService): ServedService {
 
 const mib = 1024 * 1024;
 
-test("whoever asks, and whatever comes in between: everybody is answered as by a server that keeps nothing", async (t) => {
+test("responds to every caller as a server without a cache, for any order of requests and blocks", async (t) => {
   const seed = Number(process.env["SEED"] ?? 29);
   t.log(`SEED=${seed}`);
   const random = createRandom(seed);
@@ -135,59 +135,59 @@ test("whoever asks, and whatever comes in between: everybody is answered as by a
     }
   }
   t.true(unchanged > 20, String(unchanged));
-  t.true(keeping.told.asked < plain.told.asked * 0.9, `${keeping.told.asked} of ${plain.told.asked}`);
+  t.true(keeping.calls.count < plain.calls.count * 0.9, `${keeping.calls.count} of ${plain.calls.count}`);
 });
 
-test("in one state an rpc is asked twice at most, and after the next block again", async (t) => {
+test("calls an rpc at most twice per state, and again after the next block", async (t) => {
   const state = { block: 1 };
-  const { port, told } = await startServer(t, state, mib);
+  const { port, calls } = await startServer(t, state, mib);
   for (let block = 1; block <= 3; block++) {
     state.block = block;
-    told.asked = 0;
+    calls.count = 0;
     const answers = [];
     for (let i = 0; i < 5; i++) {
       answers.push((await ask(port, `/zk/nullifier/${numberedHash(20)}`)).text);
     }
     t.is(new Set(answers).size, 1);
     t.true(answers[0]!.includes(`in ${block} for anybody`));
-    t.is(told.asked, 2);
+    t.is(calls.count, 2);
     // An identity is always answered for itself.
     const headers = { identity: testKey(1).publicKey };
     t.true((await ask(port, `/zk/nullifier/${numberedHash(20)}`, { headers })).text.includes(testKey(1).publicKey));
-    t.is(told.asked, 3);
+    t.is(calls.count, 3);
     t.false((await ask(port, `/zk/nullifier/${numberedHash(20)}`)).text.includes(testKey(1).publicKey));
   }
 });
 
-test("an answer in whose making a block came is kept for neither state", async (t) => {
+test("caches no response during whose call a block was applied", async (t) => {
   const state = { block: 1 };
-  const { port, told } = await startServer(t, state, mib);
+  const { port, calls } = await startServer(t, state, mib);
   await ask(port, `/zk/nullifier/${numberedHash(20)}`);
-  told.onAsked = () => state.block++;
+  calls.onCall = () => state.block++;
   const between = await ask(port, `/zk/nullifier/${numberedHash(20)}`);
   t.is(between.headers["cache-control"], "private, no-store");
-  told.onAsked = () => undefined;
+  calls.onCall = () => undefined;
   for (const block of [1, 2, 1, 2]) {
     state.block = block;
     t.true((await ask(port, `/zk/nullifier/${numberedHash(20)}`)).text.includes(`20 in ${block} for`));
   }
 });
 
-test("what is kept is bounded, however much there is to ask for", async (t) => {
-  const { port, told } = await startServer(t, { block: 1 }, 100_000);
+test("limits the cached bytes, for any number of different requests", async (t) => {
+  const { port, calls } = await startServer(t, { block: 1 }, 100_000);
   const askTwice = async (size: number): Promise<void> => {
     await ask(port, `/zk/nullifier/${numberedHash(size)}`);
     await ask(port, `/zk/nullifier/${numberedHash(size)}`);
   };
   await askTwice(2);
-  told.asked = 0;
+  calls.count = 0;
   await ask(port, `/zk/nullifier/${numberedHash(2)}`);
-  t.is(told.asked, 0);
+  t.is(calls.count, 0);
   // Of these there is room for five.
   for (let i = 0; i < 10; i++) {
     await askTwice(7 * (1_400 + i) + 2);
   }
-  told.asked = 0;
+  calls.count = 0;
   await ask(port, `/zk/nullifier/${numberedHash(2)}`);
-  t.is(told.asked, 1);
+  t.is(calls.count, 1);
 });

@@ -3,7 +3,7 @@ import { matchesIfNoneMatch } from "../../../src/rpc/exchange/entity-tags.js";
 
 const weak = 'W/"7.abc"';
 
-test("a tag is known by itself, in a list, and whether it is said to be weak or not", (t) => {
+test("matches a tag alone or in a list, weak or strong", (t) => {
   for (const shown of [
     weak,
     '"7.abc"',
@@ -19,7 +19,7 @@ test("a tag is known by itself, in a list, and whether it is said to be weak or 
   t.true(matchesIfNoneMatch('"strong"', 'W/"strong"'));
 });
 
-test("what is another tag, or no list of tags, names nothing", (t) => {
+test("does not match another tag or a malformed list", (t) => {
   for (const shown of [
     ...[undefined, "", " ", ",", '"7.abd"', 'W/"7.ab"', '"7.abc ', '7.abc"', "7.abc", "W/7.abc", 'w/"7.abc"'],
     ...[`"other" ${weak}`, `x, ${weak}`, `${weak}x`, `${weak}, *`, `"a"b", ${weak}`, `${weak}, "open`, '"7.abc\u0001"'],
@@ -28,7 +28,7 @@ test("what is another tag, or no list of tags, names nothing", (t) => {
   }
 });
 
-test("a long header is read once, whatever it is made of", (t) => {
+test("parses a long If-None-Match in linear time", (t) => {
   for (const piece of [" ", ",", '"', 'W/"', "W/", '"a",', '"a" ', "\t, "]) {
     const long = piece.repeat(Math.ceil(16_384 / piece.length));
     t.false(matchesIfNoneMatch(weak, `${long}x`));

@@ -44,7 +44,7 @@ const parsers: Readonly<Record<string, RequestHandler>> = {
 };
 
 for (const [name, parser] of Object.entries(parsers)) {
-  test(`a body that ${name} has read is an error of the application, which is told what to do`, async (t) => {
+  test(`responds with 500, and logs a remedy, if ${name} has read the body`, async (t) => {
     const { handler, errors } = mountOf(countBytes);
     const { port } = await listenApp(t, express().use(parser, handler));
     for (const size of [2, 90_000]) {
@@ -62,14 +62,14 @@ for (const [name, parser] of Object.entries(parsers)) {
   });
 }
 
-test("a parser that leaves the body alone is none", async (t) => {
+test("accepts a body that a parser left unread", async (t) => {
   const { handler, errors } = mountOf(countBytes);
   const { port } = await listenApp(t, express().use(express.json(), handler));
   t.is((await ask(port, "/", { method: "POST", body: "1234" })).text, "4");
   t.deepEqual(errors, []);
 });
 
-test("what does not end in time is cut, and the server goes on", async (t) => {
+test("aborts requests that outlast the drain, and leaves the server running", async (t) => {
   const { mount, handler } = mountOf(() => undefined);
   const app = express().get("/mine", (_request, response) => void response.send("mine"));
   const { port, server } = await listenApp(t, app.use(handler));
@@ -85,7 +85,7 @@ test("what does not end in time is cut, and the server goes on", async (t) => {
   t.is((await ask(port, "/")).status, 503);
 });
 
-test("it has drained when the last answer is out", async (t) => {
+test("finishes draining when the last response is sent", async (t) => {
   const waiting: Exchange[] = [];
   const { mount, handler } = mountOf((exchange) => void waiting.push(exchange));
   const { port } = await listenApp(t, express().use(handler));
@@ -102,7 +102,7 @@ test("it has drained when the last answer is out", async (t) => {
   await drained;
 });
 
-test("whoever drains it while it drains is told, too", async (t) => {
+test("resolves every concurrent drain", async (t) => {
   const waiting: Exchange[] = [];
   const { mount, handler } = mountOf((exchange) => void waiting.push(exchange));
   const { port } = await listenApp(t, express().use(handler));

@@ -94,24 +94,24 @@ async function open(t: ExecutionContext, port: number, tls = true): Promise<Chan
   return channel;
 }
 
-test("both ends know whom they talk to, and failures come with the other's words", async (t) => {
+test("proves both identities over TLS, and passes on the error messages of the other node", async (t) => {
   const { port } = await startServer(t, testKey(2));
   const channel = await open(t, port);
   t.is(channel.identity, testKey(2).publicKey);
   const { genesisHash } = await channel.call(PeerService.method.getChallenge, {}, soon());
   t.is(genesisHash, testKey(1).publicKey);
-  const refused = await t.throwsAsync(channel.call(PeerService.method.exchangeStatus, {}, soon()));
-  t.like(refused, { name: "CallError", message: "The node has no genesis block yet.", isResponse: true });
+  const rejected = await t.throwsAsync(channel.call(PeerService.method.exchangeStatus, {}, soon()));
+  t.like(rejected, { name: "CallError", message: "The node has no genesis block yet.", isResponse: true });
 });
 
-test("without TLS nobody proves anything", async (t) => {
+test("has no identities without TLS", async (t) => {
   const { port } = await startServer(t, undefined);
   const channel = await open(t, port, false);
   t.is(channel.identity, undefined);
   t.is((await channel.call(PeerService.method.getChallenge, {}, soon())).genesisHash, "nobody");
 });
 
-test("a channel leads to one key: it comes back to it, and says nothing to another one", async (t) => {
+test("reconnects only to the node with the same key", async (t) => {
   const first = await startServer(t, testKey(2));
   const channel = await open(t, first.port);
   const call = () => channel.call(PeerService.method.getChallenge, {}, soon());
@@ -126,7 +126,7 @@ test("a channel leads to one key: it comes back to it, and says nothing to anoth
   t.true(again.calls > 0);
 });
 
-test("what is closed takes no more calls, and ends those under way when they are done", async (t) => {
+test("rejects new calls after close, and completes the calls in flight", async (t) => {
   const { port } = await startServer(t, testKey(2));
   const channel = await open(t, port);
   const ended = new AbortController();
@@ -145,7 +145,7 @@ test("what is closed takes no more calls, and ends those under way when they are
   await t.throwsAsync(channel.call(PeerService.method.getChallenge, {}, soon()));
 });
 
-test("a stream ends when its signal is aborted", async (t) => {
+test("ends a stream when its signal is aborted", async (t) => {
   const { port } = await startServer(t, testKey(2));
   const channel = await open(t, port);
   const ended = new AbortController();
@@ -162,7 +162,7 @@ test("a stream ends when its signal is aborted", async (t) => {
   t.true(count >= 1);
 });
 
-test("who proves no identity, or says nothing, is not called", async (t) => {
+test("fails to open a channel to a peer that proves no identity or does not respond", async (t) => {
   const dir = await temporaryDirectory(t);
   const files = ["-keyout", join(dir, "key.pem"), "-out", join(dir, "cert.pem")];
   execFileSync(
@@ -188,14 +188,14 @@ test("who proves no identity, or says nothing, is not called", async (t) => {
   await t.throwsAsync(createGrpcClient(mine)(nobody, soon()), { instanceOf: CallError, message: /ECONNREFUSED/ });
 });
 
-test("a request that cannot be encoded is an error of this node's own", async (t) => {
+test("throws the node's own error for a request that cannot be encoded", async (t) => {
   const { port } = await startServer(t, testKey(2));
   const channel = await open(t, port);
   const broken = { transactions: [null] } as object;
   await t.throwsAsync(channel.call(PeerService.method.relayTransactions, broken, soon()), { instanceOf: TypeError });
 });
 
-test("of a stream no more than one message is read ahead, whatever it weighs, and none is lost", async (t) => {
+test("reads at most one message of a stream ahead, of any size, and loses none", async (t) => {
   const server = await startServer(t, undefined);
   const channel = await open(t, server.port, false);
   const stopped = new AbortController();

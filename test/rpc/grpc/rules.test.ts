@@ -86,7 +86,7 @@ for (const rule of rules) {
   test(follows, rule);
 }
 
-test("an answer says the version, then its status in trailers", async (t) => {
+test("responds with the version, then with the status in trailers", async (t) => {
   const connection = await connect(t);
   const answer = readGrpcAnswer(await connection.request(grpcFields(getVersion), empty));
   t.is(answer.messages.length, 1);
@@ -95,7 +95,7 @@ test("an answer says the version, then its status in trailers", async (t) => {
   t.is(answer.grpcStatus, codes.ok);
 });
 
-test("te: trailers may be left out everywhere or nowhere", async (t) => {
+test("treats a missing te: trailers alike in every call", async (t) => {
   const connection = await connect(t);
   const statuses = [];
   for (const [path, timeout] of [
@@ -109,7 +109,7 @@ test("te: trailers may be left out everywhere or nowhere", async (t) => {
   t.is(new Set(statuses).size, 1, statuses.join());
 });
 
-test("a failure is percent-encoded where it is not ASCII, and told whole in its details", async (t) => {
+test("percent-encodes an error message outside ASCII, and repeats it unencoded in the details", async (t) => {
   const connection = await connect(t);
   const service = "ключ 100%\n";
   const message = grpcMessage(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service })));
@@ -119,7 +119,7 @@ test("a failure is percent-encoded where it is not ASCII, and told whole in its 
   t.is(answer.details?.message, answer.message);
 });
 
-test("an answer waits for room, stream by stream", async (t) => {
+test("respects the flow-control window of each stream", async (t) => {
   const connection = await connect(t, { settings: { [settingIds.initialWindow]: 0 }, replenish: false });
   const [first, second] = [0, 1].map(() => {
     const streamId = connection.open(grpcFields(getVersion));
@@ -137,7 +137,7 @@ test("an answer waits for room, stream by stream", async (t) => {
   t.is(readGrpcAnswer(await answered).grpcStatus, codes.ok);
 });
 
-test("a message that never comes holds up nobody else on the connection", async (t) => {
+test("serves other streams of a connection while one message is incomplete", async (t) => {
   const connection = await connect(t);
   const silent = connection.open(grpcFields(getVersion));
   connection.data(silent, empty.subarray(0, 3));
@@ -149,14 +149,14 @@ test("a message that never comes holds up nobody else on the connection", async 
   t.is(readGrpcAnswer(await connection.answer(silent)).grpcStatus, codes.ok);
 });
 
-test("a time-out also ends a call whose message never comes", async (t) => {
+test("ends a call at its deadline even if its message never arrives", async (t) => {
   const connection = await connect(t);
   const streamId = connection.open(grpcFields(getVersion, { "grpc-timeout": "300m" }));
   const answer = await connection.answer(streamId);
   t.is(readGrpcAnswer(answer).grpcStatus, codes.deadlineExceeded);
 });
 
-test("thousands of streams that are reset at once leave nothing uncaught, and fill no log", async (t) => {
+test("handles thousands of reset streams without uncaught errors, and with few log lines", async (t) => {
   const { port, stderr } = await startNodeProcess(t, await temporaryDirectory(t), ["--log-level", "warn"]);
   const kinds: Field[][] = [
     grpcFields(getVersion),

@@ -13,7 +13,7 @@ import { fileTeardown } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 import { compiledFirst } from "../../helpers/nodes/application.js";
 
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 const errors: unknown[] = [];
 const outcomes: string[] = [];
 let port: number;
@@ -25,11 +25,11 @@ const things = {
     yield {};
   },
   async *broken() {
-    yield await Promise.resolve(seen(1));
+    yield await Promise.resolve(createMessage(1));
     throw new RpcError("STATE_NOT_READY", "It is away.", 5);
   },
   async *secret() {
-    yield await Promise.resolve(seen(1));
+    yield await Promise.resolve(createMessage(1));
     throw new Error("the password is x");
   },
   async *nothing() {
@@ -39,12 +39,12 @@ const things = {
   /** Ends after three. */
   async *counted(after: number) {
     for (let i = 1; i <= 3; i++) {
-      yield await Promise.resolve(seen(after + i));
+      yield await Promise.resolve(createMessage(after + i));
     }
   },
 };
 
-const seen = (place: number) => ({
+const createMessage = (place: number) => ({
   place: String(place),
   what: { case: "thingSeen" as const, value: { name: "a\nb", count: BigInt(place) } },
 });
@@ -57,43 +57,40 @@ test.before(async () => {
     }),
   ];
   const gate = createEdge({ ...openSettings, onFinished: ({ code }) => outcomes.push(code) });
-  whole.teardown(() => gate.stop());
+  fileScope.teardown(() => gate.stop());
   const onInternalError = (error: unknown): void => void errors.push(error);
   const info = { title: "test", version: "0" };
   const server = createRpcServer(
     { services, gate, onInternalError, info, nodeCall: () => Promise.resolve("null") },
     compiledFirst,
   );
-  whole.teardown(() => server.drain(0));
+  fileScope.teardown(() => server.drain(0));
   port = await server.listen({ host: "127.0.0.1", port: 0 });
 });
 
-const lines = { headers: { accept: "application/jsonl" } };
+const acceptJsonLines = { headers: { accept: "application/jsonl" } };
 const read = (name: string, request?: { headers: Record<string, string> }) =>
   ask(port, `/testing/watch/${name}`, request);
 
-test.serial(
-  "a browser's client hears each event by its kind, and goes on where it was when the line is lost",
-  async (t) => {
-    const source = new EventSource(`http://127.0.0.1:${port}/testing/watch/counted?after=5`);
-    t.teardown(() => source.close());
-    const heard: { readonly id: string; readonly count: number }[] = [];
-    source.addEventListener("thingSeen", ({ lastEventId, data }) => {
-      const { thingSeen } = JSON.parse(data as string) as { thingSeen: { name: string; count: number } };
-      t.is(thingSeen.name, "a\nb");
-      heard.push({ id: lastEventId, count: thingSeen.count });
-    });
-    await until(() => heard.length >= 6);
-    source.close();
-    t.deepEqual(
-      heard.slice(0, 6),
-      [6, 7, 8, 9, 10, 11].map((count) => ({ id: String(count), count })),
-    );
-  },
-);
+test.serial("sends events by kind to an EventSource, which resumes after a lost connection", async (t) => {
+  const source = new EventSource(`http://127.0.0.1:${port}/testing/watch/counted?after=5`);
+  t.teardown(() => source.close());
+  const events: { readonly id: string; readonly count: number }[] = [];
+  source.addEventListener("thingSeen", ({ lastEventId, data }) => {
+    const { thingSeen } = JSON.parse(data as string) as { thingSeen: { name: string; count: number } };
+    t.is(thingSeen.name, "a\nb");
+    events.push({ id: lastEventId, count: thingSeen.count });
+  });
+  await until(() => events.length >= 6);
+  source.close();
+  t.deepEqual(
+    events.slice(0, 6),
+    [6, 7, 8, 9, 10, 11].map((count) => ({ id: String(count), count })),
+  );
+});
 
-test.serial("what is wrong from the start is a failure as elsewhere", async (t) => {
-  for (const request of [undefined, lines]) {
+test.serial("responds with a normal error if a stream fails before its first message", async (t) => {
+  for (const request of [undefined, acceptJsonLines]) {
     const { status, headers, text } = await read("missing", request);
     t.is(status, 404);
     t.is(headers["content-type"], "application/json; charset=utf-8");
@@ -105,11 +102,11 @@ test.serial("what is wrong from the start is a failure as elsewhere", async (t) 
   t.is(source.readyState, EventSource.CLOSED, "it does not ask again");
 });
 
-test.serial("what goes wrong later is the last event, or the last line, and says no cause", async (t) => {
+test.serial("sends a later error as the last event or line, without internal details", async (t) => {
   outcomes.length = 0;
   const body = '{"success":false,"error":"It is away.","errorCode":"STATE_NOT_READY","retryAfter":5}';
   t.true((await read("broken")).text.endsWith(`\n\nevent: failure\ndata: ${body}\n\n`));
-  const [first, last, ...none] = (await read("broken", lines)).text.split("\n");
+  const [first, last, ...none] = (await read("broken", acceptJsonLines)).text.split("\n");
   t.like(JSON.parse(first!), { place: "1" });
   t.deepEqual([last, none], [body, [""]]);
   const { text } = await read("secret");
@@ -120,7 +117,7 @@ test.serial("what goes wrong later is the last event, or the last line, and says
   t.deepEqual(outcomes, ["STATE_NOT_READY", "STATE_NOT_READY", "INTERNAL_ERROR"]);
 });
 
-test.serial("a stream of nothing is an answer of nothing, and no stream has a HEAD", async (t) => {
+test.serial("responds to an empty stream with an empty body, and to HEAD with 405", async (t) => {
   const { status, headers, text } = await read("nothing");
   t.deepEqual([status, text], [200, ""]);
   t.like(headers, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" });

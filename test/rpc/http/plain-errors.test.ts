@@ -59,13 +59,13 @@ test(
   "PAYLOAD_TOO_LARGE",
 );
 
-test("a wrong method is told which ones are right", async (t) => {
+test("lists the allowed methods in a 405 response", async (t) => {
   t.is((await ask(node.port, "/health", { method: "POST" })).headers.allow, "GET, HEAD, OPTIONS");
   t.is((await ask(node.port, "/", { method: "PUT" })).headers.allow, "GET, HEAD, POST, OPTIONS");
   t.is((await ask(node.port, "/tlsnotary/verify", { method: "GET" })).headers.allow, "POST, OPTIONS");
 });
 
-test("HEAD is GET without the body", async (t) => {
+test("responds to HEAD as to GET, without the body", async (t) => {
   for (const path of ["/health", "/version", "/", `/storage-program/${address}`, "/nope"]) {
     const [head, get] = await Promise.all([ask(node.port, path, { method: "HEAD" }), ask(node.port, path)]);
     t.is(head.status, get.status, path);
@@ -77,7 +77,7 @@ test("HEAD is GET without the body", async (t) => {
   }
 });
 
-test("OPTIONS answers a preflight on any path", async (t) => {
+test("responds to a preflight on any path", async (t) => {
   for (const path of ["/health", "/", "/nope", "/%ZZ"]) {
     const { status, headers, text } = await ask(node.port, path, {
       method: "OPTIONS",
@@ -94,13 +94,13 @@ test("OPTIONS answers a preflight on any path", async (t) => {
   }
 });
 
-test("one trailing slash is tolerated, two are not", async (t) => {
+test("accepts one trailing slash, but not two", async (t) => {
   t.is((await ask(node.port, "/version/")).status, 200);
   t.is((await ask(node.port, `/storage-program/${address}/`)).status, 404);
   t.is((await ask(node.port, "/version//")).status, 404);
 });
 
-test("a query that no route knows is passed over, one that a route knows is checked", async (t) => {
+test("ignores unknown query parameters, and validates known ones", async (t) => {
   t.is((await ask(node.port, "/version?cache=1&__proto__=x&a=%ZZ".replace("%ZZ", "%20"))).status, 200);
   t.is((await ask(node.port, "/readyz?verbose=perhaps")).status, 400);
 });
@@ -132,7 +132,7 @@ for (const [name, bytes, status, errorCode] of [
     "HEADERS_TOO_LARGE",
   ],
 ] as const) {
-  test(`${name} is answered with the error body`, async (t) => {
+  test(`responds with the error body: ${name}`, async (t) => {
     const answer = await raw(bytes);
     t.regex(answer, new RegExp(`^HTTP/1.1 ${status} `));
     const body = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4)) as object;
@@ -166,13 +166,13 @@ test(answers, '{"method":"moon","params":[]}', {
   extra: null,
 });
 
-test("POST / with notifications only is answered with nothing", async (t) => {
+test("responds with 204 to POST / with notifications only", async (t) => {
   const { status, text } = await rpc('{"jsonrpc":"2.0","method":"x"}');
   t.is(status, 204);
   t.is(text, "");
 });
 
-test("JSON that is nothing but brackets is refused by a look at them", async (t) => {
+test("rejects a megabyte of brackets without parsing it", async (t) => {
   const { status, text } = await ask(node.port, "/tlsnotary/verify", { method: "POST", body: "[".repeat(1_000_000) });
   t.is(status, 400);
   t.regex(text, /nested deeper than 128 levels/);
@@ -185,7 +185,7 @@ test(answers, "[null, 7]", [
   { jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid Request" } },
 ]);
 
-test("POST / refuses what is no request", async (t) => {
+test("rejects bodies of POST / that are no request", async (t) => {
   for (const body of ["7", "null", "[]", '{"jsonrpc":"2.0","id":1}', '{"jsonrpc":"1.0","id":1,"method":"x"}']) {
     const { status, text } = await rpc(body);
     t.is(status, 200, body);
@@ -194,7 +194,7 @@ test("POST / refuses what is no request", async (t) => {
 });
 
 for (const host of ["a b", "[::", "", "a:99999999"]) {
-  test(`Connect answers whatever the host is said to be: "${host}"`, async (t) => {
+  test(`responds over Connect for any Host header: "${host}"`, async (t) => {
     const answer = await ask(node.port, "/gatehouse.info.v1.InfoService/GetVersion", {
       method: "POST",
       headers: { "Content-Type": "application/json", Host: host },

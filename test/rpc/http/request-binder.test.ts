@@ -18,7 +18,7 @@ const other = `0x${"cd".repeat(32)}`;
 const ready = compileRequestBinder(GetReadinessRequestSchema, [], undefined);
 const verify = compileRequestBinder(VerifyAttestationRequestSchema, [], "*");
 
-test("query values go to the field with that JSON name", (t) => {
+test("binds query values to fields by JSON name", (t) => {
   t.like(search([], "q=a%20b+c&exact=true&limit=7&offset=0", undefined), {
     query: "a b c",
     exact: true,
@@ -27,28 +27,28 @@ test("query values go to the field with that JSON name", (t) => {
   });
 });
 
-test("what is not given is unset", (t) => {
+test("leaves missing parameters unset", (t) => {
   t.like(byOwner([someone], "", undefined), { owner: someone, limit: undefined, offset: undefined });
 });
 
-test("a path parameter is not taken from the query", (t) => {
+test("ignores a query value for a path parameter", (t) => {
   t.like(byOwner([someone], `owner=${other}`, undefined), { owner: someone });
 });
 
-test("names that no field has are passed over", (t) => {
+test("ignores query names that match no field", (t) => {
   t.like(search([], "q=a&query=b&__proto__=c&constructor=d&=e&&x", undefined), { query: "a" });
 });
 
-test("a flag needs no value", (t) => {
+test("accepts a boolean parameter without a value", (t) => {
   t.like(ready([], "verbose", undefined), { verbose: true, exclude: [] });
   t.like(ready([], "verbose=false", undefined), { verbose: false });
 });
 
-test("a list takes every value", (t) => {
+test("binds every value of a repeated parameter to a list", (t) => {
   t.like(ready([], "exclude=boot&exclude=chain", undefined), { exclude: ["boot", "chain"] });
 });
 
-test("a request without fields costs nothing", (t) => {
+test("returns one shared message for a request without fields", (t) => {
   const bind = compileRequestBinder(GetVersionRequestSchema, [], undefined);
   t.is(bind([], "a=1", undefined), bind([], "", undefined));
 });
@@ -59,7 +59,7 @@ const refuses = test.macro({
     t.is(error.reason, "INVALID_REQUEST");
     t.regex(error.message, message);
   },
-  title: (title) => `refused: ${title ?? ""}`,
+  title: (title) => `rejects ${title ?? ""}`,
 });
 
 for (const value of ["abc", "1e3", "-1", "1.5", "", " 1", "+1", "0x1", "01", "4294967296", "9".repeat(5000), "١"]) {
@@ -71,15 +71,10 @@ for (const value of ["abc", "1e3", "-1", "1.5", "", " 1", "+1", "0x1", "01", "42
   );
 }
 test("a repeated limit", refuses, () => search([], "limit=1&limit=1", undefined), /^limit is given more than once/);
-test("a flag that is none", refuses, () => search([], "exact=yes", undefined), /^exact must be true or false/);
+test("an invalid boolean", refuses, () => search([], "exact=yes", undefined), /^exact must be true or false/);
 test("malformed encoding in a query", refuses, () => search([], "q=%ZZ", undefined), /malformed/);
-test(
-  "an index that is none",
-  refuses,
-  () => item([`stor-${"0".repeat(40)}`, "f", "1e1"], "", undefined),
-  /^index must be/,
-);
-test("a body that is no JSON", refuses, () => verify([], "", "{"), /is not JSON/);
+test("an invalid index", refuses, () => item([`stor-${"0".repeat(40)}`, "f", "1e1"], "", undefined), /^index must be/);
+test("a body that is not JSON", refuses, () => verify([], "", "{"), /is not JSON/);
 test("a missing body", refuses, () => verify([], "", undefined), /is not JSON/);
 test("a body that is a list", refuses, () => verify([], "", "[]"), /must be a JSON object/);
 test(
@@ -95,10 +90,10 @@ test(
   /^attestation must be a text, not an object\.$/,
 );
 
-test("a body fills the request; unknown fields are passed over", (t) => {
+test("binds the body to the request, and ignores unknown fields", (t) => {
   t.like(verify([], "", '{"attestation":"AA==","__proto__":{"x":1},"more":[1]}'), { attestation: "AA==" });
 });
 
-test("a template that names a missing field fails at start-up", (t) => {
+test("rejects a template that names a missing field at startup", (t) => {
   t.throws(() => compileRequestBinder(GetVersionRequestSchema, ["nope"], undefined), { message: /no field nope/ });
 });

@@ -53,13 +53,13 @@ test(finds, "/__proto__", undefined);
 test(finds, "/constructor", undefined);
 
 for (const path of ["/%ZZ", "/storage-program/%", "/storage-program/%C0%AF", "/a/%ff"]) {
-  test(`${path} is malformed`, (t) => {
+  test(`rejects the malformed path ${path}`, (t) => {
     const error = t.throws(() => storageRoutes().find(path), { instanceOf: RpcError });
     t.is(error.reason, "INVALID_REQUEST");
   });
 }
 
-test("two rpcs that claim the same paths fail and are both named", (t) => {
+test("names both rpcs in the error if they claim the same paths", (t) => {
   const table = createRouteTable<string>();
   table.add("GET", "/a/{x}/b", "One", "1");
   table.add("POST", "/a/{x}/b", "Other", "2");
@@ -67,7 +67,7 @@ test("two rpcs that claim the same paths fail and are both named", (t) => {
 });
 
 for (const template of ["a", "/a//b", "/{x}/{x}", "/{x=**}", "/a:verb", "/*", "/{X}", "/a/"]) {
-  test(`the template ${template} is refused`, (t) => {
+  test(`rejects the template ${template}`, (t) => {
     t.throws(() => createRouteTable<string>().add("GET", template, "One", "1"), { message: /Path template/ });
   });
 }

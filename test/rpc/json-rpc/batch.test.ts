@@ -21,35 +21,35 @@ function batchRequest(): JsonRpcRequest {
   return { body: "", arrival, permit: open.admit(arrival, "json-rpc", undefined), call: {} as Call };
 }
 
-test("a request of a batch that failed is counted as failed, and no other one", async (t) => {
-  const settled: (string | undefined)[] = [];
+test("records the error of a failed request in a batch for that request only", async (t) => {
+  const outcomes: (string | undefined)[] = [];
   const gate: Gate = {
     ...open,
-    admit: (...given) => ({
-      ...open.admit(...given),
-      recordOutcome: (failure) => settled.push(failure?.reason),
+    admit: (...batch) => ({
+      ...open.admit(...batch),
+      recordOutcome: (failure) => outcomes.push(failure?.reason),
     }),
   };
-  const given = batchRequest();
-  await receiveBatch(["bad", "good", "bad", "good"], given, {
+  const batch = batchRequest();
+  await receiveBatch(["bad", "good", "bad", "good"], batch, {
     gate,
-    receive: (one, its) => {
-      if (one === "bad") {
-        its.failure = new RpcError("NOT_FOUND", "Bad.");
+    receive: (request, admitted) => {
+      if (request === "bad") {
+        admitted.failure = new RpcError("NOT_FOUND", "Bad.");
       }
       return Promise.resolve("{}");
     },
   });
-  // The first one is settled by whoever admitted the batch.
-  t.is(given.failure?.reason, "NOT_FOUND");
-  t.deepEqual(settled, [undefined, "NOT_FOUND", undefined]);
+  // The code that admitted the batch records the outcome of its first request.
+  t.is(batch.failure?.reason, "NOT_FOUND");
+  t.deepEqual(outcomes, [undefined, "NOT_FOUND", undefined]);
 });
 
-for (const [what, lengths, given] of [
-  ["answers up to the bound are given", [maxListBytes - 100, 100], [0, 1]],
-  ["the first answer is given, however long it is, and nothing after it is looked at", [maxListBytes + 2, 2], [0]],
-  ["an answer that does not fit is refused, and nothing after it is looked at", [maxListBytes, 1_000, 2], [0]],
-  ["a short answer is given where the bound is reached: it may tell what was done", [maxListBytes, 500, 2], [0, 1]],
+for (const [what, lengths, batch] of [
+  ["includes responses up to the limit", [maxListBytes - 100, 100], [0, 1]],
+  ["includes the first response of any size, and processes no request after it", [maxListBytes + 2, 2], [0]],
+  ["rejects a response that does not fit, and processes no request after it", [maxListBytes, 1_000, 2], [0]],
+  ["includes a short response at the limit, because it may confirm a change", [maxListBytes, 500, 2], [0, 1]],
 ] as const) {
   test(`a batch: ${what}`, async (t) => {
     const looked: number[] = [];
@@ -58,8 +58,8 @@ for (const [what, lengths, given] of [
       batchRequest(),
       {
         gate: open,
-        receive: (one) => {
-          const { id, length } = one as { id: number; length: number };
+        receive: (request) => {
+          const { id, length } = request as { id: number; length: number };
           looked.push(id);
           // What counts are bytes: each of these characters has two.
           return Promise.resolve(JSON.stringify("é".repeat(length / 2 - 1)));
@@ -69,14 +69,14 @@ for (const [what, lengths, given] of [
     const answers = JSON.parse(text!) as (string | { id: number; error: { data: { reason: string } } })[];
     t.deepEqual(
       answers.flatMap((answer, i) => (typeof answer === "string" ? [i] : [])),
-      [...given],
+      [...batch],
     );
-    const refused = answers.flatMap((answer) => (typeof answer === "string" ? [] : [answer]));
+    const rejected = answers.flatMap((answer) => (typeof answer === "string" ? [] : [answer]));
     t.deepEqual(
-      refused.map(({ id, error }) => [id, error.data.reason]),
-      lengths.flatMap((_, id) => ((given as readonly number[]).includes(id) ? [] : [[id, "ANSWER_TOO_LARGE"]])),
+      rejected.map(({ id, error }) => [id, error.data.reason]),
+      lengths.flatMap((_, id) => ((batch as readonly number[]).includes(id) ? [] : [[id, "ANSWER_TOO_LARGE"]])),
     );
-    t.true(looked.length <= given.length + 1);
+    t.true(looked.length <= batch.length + 1);
     t.false(looked.includes(2));
     t.true(Buffer.byteLength(text!) <= maxResponseBytes);
   });

@@ -5,7 +5,7 @@ import type { Arrival } from "../../../src/rpc/gate.js";
 import { createJsonRpcEntry } from "../../../src/rpc/json-rpc/json-rpc.js";
 import type { Call } from "../../../src/rpc/service.js";
 
-test("the caller hears that it failed, and the log why", async (t) => {
+test("reports a failed discovery to the caller, and its reason to the log", async (t) => {
   const reported: unknown[] = [];
   const cause = new Error("ENOENT: no such file, open '/opt/secret/contract.binpb'");
   const gate = createUnrestrictedGate();

@@ -27,7 +27,7 @@ async function post(node: TestNode, body: unknown, headers: Record<string, strin
   return text;
 }
 
-test("a library's client calls methods by name and by position, alone and in batches", async (t) => {
+test("accepts named and positional parameters from a JSON-RPC library, alone and in batches", async (t) => {
   const { node, address } = await startWithProgram(t);
   const client = new JSONRPCClient(async (request: unknown) => {
     client.receive(JSON.parse(await post(node, request)) as JSONRPCResponse);
@@ -52,13 +52,13 @@ test("a library's client calls methods by name and by position, alone and in bat
   t.like(missing, { code: -32000, data: { reason: "NOT_FOUND" } });
 });
 
-test("documents come back as they were written, whatever a number would make of them", async (t) => {
+test("returns documents unchanged, without parsing their numbers", async (t) => {
   const { node, address } = await startWithProgram(t);
   const text = await post(node, { jsonrpc: "2.0", id: "a", method: "storage.getProgramData", params: [address] });
   t.true(text.includes('"data":{"big":12345678901234567890,"list":[1.0,"two"]}'), text);
 });
 
-test("wrong parameters, unknown methods and the names of every object's own are told apart", async (t) => {
+test("distinguishes invalid parameters, unknown methods and names of Object.prototype", async (t) => {
   const node = await startMember(t);
   const cases: readonly (readonly [string, unknown, number])[] = [
     ["storage.getProgram", [1], -32602],
@@ -105,7 +105,7 @@ test("wrong parameters, unknown methods and the names of every object's own are 
   t.like(JSON.parse(await post(node, harmless)), { result: "0.2.0" });
 });
 
-test("what is no request is refused, by its id where that can be one, alone and in batches", async (t) => {
+test("rejects invalid requests with their id if it is valid, alone and in batches", async (t) => {
   const node = await startMember(t);
   const version = { jsonrpc: "2.0", method: "info.getVersion" };
   const invalid = (id: unknown) => ({ jsonrpc: "2.0", id, error: { code: -32600, message: "Invalid Request" } });
@@ -146,7 +146,7 @@ test("what is no request is refused, by its id where that can be one, alone and 
   );
 });
 
-test("a request that a full batch refuses is answered by an id that is none only as null", async (t) => {
+test("responds with a null id if a rejected request of a full batch has an invalid one", async (t) => {
   const node = await startTestNode(t, { "rate-limit": "1", "rate-limit-exempt": "192.0.2.1" });
   const one = { jsonrpc: "2.0", method: "info.getVersion" };
   const answers = JSON.parse(
@@ -159,7 +159,7 @@ test("a request that a full batch refuses is answered by an id that is none only
   t.true(answers.every(({ error }) => error.data?.reason === "RATE_LIMITED"));
 });
 
-test("a batch is bounded, each of its requests counts, and notifications are done and not answered", async (t) => {
+test("limits batches, rate limits each of their requests, and runs notifications without a response", async (t) => {
   const node = await startTestNode(t, { "rate-limit": "10", "rate-limit-exempt": "192.0.2.1" });
   const one = { jsonrpc: "2.0", method: "info.getVersion" };
   t.is(
@@ -181,13 +181,13 @@ test("a batch is bounded, each of its requests counts, and notifications are don
     answers.map(({ id }) => id),
     Array.from({ length: 20 }, (_, id) => id),
   );
-  const refused = answers.filter(({ error }) => error?.data.reason === "RATE_LIMITED");
-  t.true(refused.length > 5 && refused.length < 20);
-  t.true(refused.every(({ error }) => error!.data.retryAfter >= 1));
-  t.is(answers.filter(({ result }) => result === "0.2.0").length, 20 - refused.length);
+  const rejected = answers.filter(({ error }) => error?.data.reason === "RATE_LIMITED");
+  t.true(rejected.length > 5 && rejected.length < 20);
+  t.true(rejected.every(({ error }) => error!.data.retryAfter >= 1));
+  t.is(answers.filter(({ result }) => result === "0.2.0").length, 20 - rejected.length);
 });
 
-test("rpc.discover describes every method, with parameters, results and comments", async (t) => {
+test("describes every method by rpc.discover, with parameters, results and comments", async (t) => {
   const node = await startMember(t);
   const { result } = JSON.parse(await post(node, { jsonrpc: "2.0", id: 1, method: "rpc.discover" })) as {
     result: { openrpc: string; methods: { name: string; summary: string; params: { name: string }[] }[] };
@@ -207,7 +207,7 @@ test("rpc.discover describes every method, with parameters, results and comments
   }
 });
 
-test("the node-call envelope answers what existing clients ask", async (t) => {
+test("responds to existing clients in the node-call envelope", async (t) => {
   const { node, hash, address } = await startWithProgram(t);
   const call = async (message: string, data: object = {}): Promise<{ result: number; response: unknown }> => {
     const anonymous = { identity: "ed25519:", signature: "" };
@@ -289,7 +289,7 @@ test("the node-call envelope answers what existing clients ask", async (t) => {
 /** Longer with FUZZ_SECONDS. */
 const fuzzMs = Number(process.env["FUZZ_SECONDS"] ?? 2) * 1000;
 
-test("nothing that looks like JSON-RPC and is not makes the node fail or grow", async (t) => {
+test("survives malformed JSON-RPC requests without errors or growing memory", async (t) => {
   t.timeout(fuzzMs + 120_000);
   const { node, address } = await startWithProgram(t);
   const value = fc

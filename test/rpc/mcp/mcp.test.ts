@@ -28,7 +28,7 @@ async function connect(t: Teardown, node: TestNode): Promise<Client> {
 
 const textOf = (result: unknown): string => (result as { content: { text: string }[] }).content[0]!.text;
 
-test("tools are the rpcs that read, with their documentation, and answer as plain HTTP does", async (t) => {
+test("offers read rpcs as documented tools that respond as plain HTTP does", async (t) => {
   const node = await startMember(t, flags);
   t.deepEqual(await askJson(node.port, "/mcp"), { enabled: true, transport: "streamable-http", status: "running" });
   const client = await connect(t, node);
@@ -42,16 +42,16 @@ test("tools are the rpcs that read, with their documentation, and answer as plai
   t.is(textOf(await client.callTool({ name: "info_getVersion", arguments: {} })), '"0.2.0"');
   const found = await client.callTool({ name: "storage_searchPrograms", arguments: { q: "nothing" } });
   t.deepEqual(JSON.parse(textOf(found)), await askJson(node.port, "/storage-program/search?q=nothing"));
-  const refused = await client.callTool({ name: "storage_getProgram", arguments: { storageAddress: "x" } });
-  t.true(refused.isError);
-  t.regex(textOf(refused), /^INVALID_REQUEST: /);
+  const rejected = await client.callTool({ name: "storage_getProgram", arguments: { storageAddress: "x" } });
+  t.true(rejected.isError);
+  t.regex(textOf(rejected), /^INVALID_REQUEST: /);
   await t.throwsAsync(client.callTool({ name: "chain_submitTransaction", arguments: {} }), {
     message: /There is no tool/,
   });
   await t.throwsAsync(client.callTool({ name: "__proto__", arguments: {} }), { message: /There is no tool/ });
 });
 
-test("health, node and genesis are resources", async (t) => {
+test("offers health, node and genesis as resources", async (t) => {
   const node = await startMember(t, flags);
   const client = await connect(t, node);
   const { resources } = await client.listResources();
@@ -64,7 +64,7 @@ test("health, node and genesis are resources", async (t) => {
   await t.throwsAsync(client.readResource({ uri: "gatehouse://info/moon" }), { message: /no such resource/ });
 });
 
-test("what needs a parameter is a template, and reads as plain HTTP does", async (t) => {
+test("offers rpcs with required parameters as resource templates that read as plain HTTP does", async (t) => {
   const node = await startMember(t, flags);
   const { address } = await storeProgram(t, node, "a/b ключ?", '{"a/b":[1.0,"two"],"":3}');
   const client = await connect(t, node);
@@ -124,7 +124,7 @@ test("what needs a parameter is a template, and reads as plain HTTP does", async
   }
 });
 
-test("arguments that must be given are marked, and missing or wrong ones are named as callers write them", async (t) => {
+test("marks required arguments, and names missing or invalid ones as callers write them", async (t) => {
   const node = await startMember(t, flags);
   const client = await connect(t, node);
   const tools = new Map((await client.listTools()).tools.map((tool) => [tool.name, tool]));
@@ -133,7 +133,7 @@ test("arguments that must be given are marked, and missing or wrong ones are nam
   t.deepEqual(required("storage_searchPrograms"), ["q"]);
   t.deepEqual(required("zk_getMerkleProof"), ["commitment"]);
   t.deepEqual(required("health_getReadiness"), []);
-  for (const [name, given, sentence] of [
+  for (const [name, args, sentence] of [
     ["storage_getProgram", {}, "INVALID_REQUEST: storageAddress is required."],
     ["storage_getProgram", { storageAddress: null }, "INVALID_REQUEST: storageAddress is required."],
     ["storage_getProgram", { storageAddress: 1 }, /^INVALID_REQUEST: storageAddress must be /],
@@ -141,7 +141,7 @@ test("arguments that must be given are marked, and missing or wrong ones are nam
     ["zk_getNullifier", { nullifierHash: {} }, /^INVALID_REQUEST: nullifierHash must be /],
     ["storage_searchPrograms", { q: [] }, /^INVALID_REQUEST: q must be /],
   ] as const) {
-    const result = await client.callTool({ name, arguments: given });
+    const result = await client.callTool({ name, arguments: args });
     t.true(result.isError);
     if (typeof sentence === "string") {
       t.is(textOf(result), sentence);
@@ -151,13 +151,13 @@ test("arguments that must be given are marked, and missing or wrong ones are nam
   }
 });
 
-test("what a session can do is what it says", async (t) => {
+test("declares exactly the capabilities that a session has", async (t) => {
   const client = await connect(t, await startMember(t, flags));
   t.deepEqual(client.getServerCapabilities(), { tools: {}, resources: {} });
   await t.throwsAsync(client.listPrompts(), { message: /Method not found/ });
 });
 
-test("pages of other sites, other paths and other methods are turned away", async (t) => {
+test("rejects pages of other sites, other paths and other methods", async (t) => {
   const node = await startMember(t, flags);
   const port = (await askJson<{ ports: { mcp: { actual: number } } }>(node.port, "/health")).ports.mcp.actual;
   const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
@@ -175,7 +175,7 @@ test("pages of other sites, other paths and other methods are turned away", asyn
   t.is((await ask(port, "/mcp", { method: "POST", body: "[".repeat(1_000_000), headers })).status, 400);
 });
 
-test("a dormant node has no tools, and has them when it wakes; by default there are none", async (t) => {
+test("serves no tools while dormant, and by default", async (t) => {
   const { genesis } = networkOf(testKey(1));
   const sleeper = await startMemberOf(t, { key: testKey(1), genesis, flags });
   t.like(await askJson(sleeper.port, "/mcp"), { enabled: true, status: "stopped" });

@@ -38,7 +38,7 @@ async function start(t: Teardown) {
   return { node, address, hash, call };
 }
 
-test("a field is named by field, as well as by key", async (t) => {
+test("accepts a field name as field or as key", async (t) => {
   const { address, call } = await start(t);
   for (const name of ["field", "key"]) {
     const theme = { storageAddress: address, [name]: "theme" };
@@ -51,7 +51,7 @@ test("a field is named by field, as well as by key", async (t) => {
   }
 });
 
-test("an argument that is missing is an error, and never a guess", async (t) => {
+test("rejects a message without a required argument", async (t) => {
   const { address, call } = await start(t);
   const program = { storageAddress: address };
   const missing: readonly (readonly [message: string, data: object, argument: string])[] = [
@@ -74,7 +74,7 @@ test("an argument that is missing is an error, and never a guess", async (t) => 
   }
 });
 
-test("an item is found from either end, of a short array and of a long one, with the array's length", async (t) => {
+test("finds items from either end of short and long arrays, with the array's length", async (t) => {
   const { address, call } = await start(t);
   const item = (field: string, index: unknown) =>
     call("getStorageProgramItem", { storageAddress: address, field, index });
@@ -101,7 +101,7 @@ test("an item is found from either end, of a short array and of a long one, with
   }
 });
 
-test("fields are counted; lists are bare, and read their options", async (t) => {
+test("counts fields, returns lists as plain arrays, and reads their options", async (t) => {
   const { address, call } = await start(t);
   t.like(await call("getStorageProgramFields", { storageAddress: address }), {
     response: { fields: ["theme", "big", "few", "many"], count: 4 },
@@ -117,7 +117,7 @@ test("fields are counted; lists are bare, and read their options", async (t) => 
   t.like(await call("searchStoragePrograms", { query: "sett", options: { limit: 0 } }), { result: 400 });
 });
 
-test("every form of a request, and every set of headers, that existing clients send", async (t) => {
+test("accepts every request form and header set of existing clients", async (t) => {
   const { node, address } = await start(t);
   const data = { storageAddress: address, field: "theme", requesterAddress: alice.publicKey };
   const [message, type] = ["getStorageProgramValue", "nodeCall"];
@@ -148,7 +148,7 @@ test("every form of a request, and every set of headers, that existing clients s
   }
 });
 
-test("what is not served says so, in a form that nobody takes for data", async (t) => {
+test("rejects messages that are not served with an error that cannot be mistaken for data", async (t) => {
   const { call } = await start(t);
   for (const message of ["getAddressInfo", "nodeCall", "__proto__", "constructor", "x".repeat(200)]) {
     const { result, response } = await call(message);
@@ -162,7 +162,7 @@ test("what is not served says so, in a form that nobody takes for data", async (
   t.like(await call("tlsnotary.getInfo"), { result: 404, response: { errorCode: "NOT_FOUND" } });
 });
 
-test("the network tells of its forks; a block has what clients read of it", async (t) => {
+test("returns the network's forks, and blocks with the members that clients read", async (t) => {
   const { node, hash, call } = await start(t);
   t.like((await call("getNetworkInfo")).response, { forks: { osDenomination: { activated: false } }, block: 1 });
   const { header, hash: blockHash } = await askJson<{ hash: string; header: Record<string, unknown> }>(
@@ -179,7 +179,7 @@ test("the network tells of its forks; a block has what clients read of it", asyn
   t.like((await call("getBlocks", { start: "latest", limit: 5 })).response, [block]);
 });
 
-test("a transaction is told in words, by a hash with or without 0x, to whom may read it; a nonce to anybody", async (t) => {
+test("returns a transaction by hash, with or without 0x, to permitted readers, and a nonce to everyone", async (t) => {
   const { node, hash, call } = await start(t);
   const body = { sender: alice.publicKey, nonce: 1, storage: { createProgram: { programName: "settings" } } };
   t.like((await call("getTxByHash", { hash })).response, { hash, status: "included", blockNumber: 1, body });
@@ -197,8 +197,8 @@ test("a transaction is told in words, by a hash with or without 0x, to whom may 
   await until(
     async () => ((await call("getTxByHash", { hash: hidden })).response as { status: string }).status === "included",
   );
-  const told = (await call("getTxByHash", { hash: hidden })).response;
-  t.deepEqual(Object.keys(told as object), ["hash", "status", "blockNumber", "reason"]);
+  const redacted = (await call("getTxByHash", { hash: hidden })).response;
+  t.deepEqual(Object.keys(redacted as object), ["hash", "status", "blockNumber", "reason"]);
   const own = await call("getTxByHash", { hash: hidden }, callerOf(bob).headers());
   t.like(own.response, { hash: hidden, body: { sender: bob.publicKey } });
 

@@ -20,7 +20,7 @@ const getBlocks = async (data: object, readBlock: (number: number) => Promise<st
   return (JSON.parse(text) as { number: number }[]).map(({ number }) => number);
 };
 
-test("of several lists of blocks one is put together at a time, also after one that failed", async (t) => {
+test("builds one list of blocks at a time, also after an error", async (t) => {
   let underWay = 0;
   let most = 0;
   const readBlock = async (number: number): Promise<string> => {
@@ -47,7 +47,7 @@ test("of several lists of blocks one is put together at a time, also after one t
   ]);
 });
 
-test("everybody else has a turn between two blocks", async (t) => {
+test("yields to the event loop between blocks", async (t) => {
   let turns = 0;
   const turnsBefore: number[] = [];
   const done = new AbortController();
@@ -67,7 +67,7 @@ test("everybody else has a turn between two blocks", async (t) => {
   t.true(turnsBefore.every((before, i) => i === 0 || before > turnsBefore[i - 1]!));
 });
 
-test("the newest blocks are read from the last one back, as many as one answer holds", async (t) => {
+test("reads the latest blocks backwards, up to the size of one response", async (t) => {
   const read: number[] = [];
   const readBlock = (number: number): Promise<string> => {
     read.push(number);

@@ -11,7 +11,7 @@ import { startNodeProcess } from "../../helpers/nodes/start-cli.js";
 import { fileTeardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 let node: Awaited<ReturnType<typeof startNodeProcess>>;
 
 test.before(async () => {
@@ -19,7 +19,7 @@ test.before(async () => {
   const args = Object.entries(flagsOf).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : [`--${name}`, String(value)],
   );
-  node = await startNodeProcess(whole, await temporaryDirectory(whole), args);
+  node = await startNodeProcess(fileScope, await temporaryDirectory(fileScope), args);
 });
 
 const path = "/gatehouse.info.v1.InfoService/GetVersion";
@@ -50,39 +50,36 @@ for (const [title, block, attacker] of [
   ["rapid resets", rpc, "127.0.0.7"],
   ["headers and RST without a content type", untyped, "127.0.0.8"],
 ] as const) {
-  test.serial(
-    `${title}: all connections of the address are cut, and it is shut out, while others are served`,
-    async (t) => {
-      const counts = await readEdgeCounts(node);
-      const [bad, idle, neighbor] = await Promise.all(
-        [attacker, attacker, "127.0.0.6"].map((localAddress) =>
-          connectRawHttp2(node.port, { localAddress, replenish: false }),
-        ),
-      );
-      for (const connection of [bad!, idle!, neighbor!]) {
-        t.teardown(() => connection.close());
-      }
-      const [perWrite, most] = [100, 20_000];
-      for (let sent = 0; sent < most && !bad!.socket.closed && bad!.socket.writable; sent += perWrite) {
-        bad!.write(resets(block, 1 + 2 * sent, perWrite));
-        await isFine(t);
-      }
-      await until(() => bad!.socket.closed && idle!.socket.closed);
-      t.false(neighbor!.socket.closed);
-
-      // For ten seconds; it is asked at once.
-      const shutOut = openFrom(t, node.port, attacker);
-      shutOut.write("GET /version HTTP/1.1\r\nHost: a\r\n\r\n");
-      t.is(await firstBytes(shutOut), undefined);
+  test.serial(`${title}: bans the address, closes its connections, and serves others`, async (t) => {
+    const counts = await readEdgeCounts(node);
+    const [bad, idle, neighbor] = await Promise.all(
+      [attacker, attacker, "127.0.0.6"].map((localAddress) =>
+        connectRawHttp2(node.port, { localAddress, replenish: false }),
+      ),
+    );
+    for (const connection of [bad!, idle!, neighbor!]) {
+      t.teardown(() => connection.close());
+    }
+    const [perWrite, most] = [100, 20_000];
+    for (let sent = 0; sent < most && !bad!.socket.closed && bad!.socket.writable; sent += perWrite) {
+      bad!.write(resets(block, 1 + 2 * sent, perWrite));
       await isFine(t);
-      await until(async () => (await counts()).inFlight === 0);
-      // At most one line a second, so it may be of the one before.
-      t.true(logged().some(({ msg }) => msg.startsWith("An address is banned")));
-    },
-  );
+    }
+    await until(() => bad!.socket.closed && idle!.socket.closed);
+    t.false(neighbor!.socket.closed);
+
+    // For ten seconds; it is asked at once.
+    const shutOut = openFrom(t, node.port, attacker);
+    shutOut.write("GET /version HTTP/1.1\r\nHost: a\r\n\r\n");
+    t.is(await firstBytes(shutOut), undefined);
+    await isFine(t);
+    await until(async () => (await counts()).inFlight === 0);
+    // At most one line a second, so it may be of the one before.
+    t.true(logged().some(({ msg }) => msg.startsWith("An address is banned")));
+  });
 }
 
-test.serial("who resets a hundred streams in the bytes that open them is cut at once", async (t) => {
+test.serial("closes a connection that resets a hundred streams as it opens them", async (t) => {
   const bad = await connectRawHttp2(node.port, { localAddress: "127.0.0.9", replenish: false });
   t.teardown(() => bad.close());
   bad.write(resets(rpc, 1, 110));
@@ -90,7 +87,7 @@ test.serial("who resets a hundred streams in the bytes that open them is cut at 
   await isFine(t);
 });
 
-test.serial("who gives up two hundred calls some time after it began them goes on", async (t) => {
+test.serial("tolerates two hundred calls that are canceled later", async (t) => {
   const fair = await connectRawHttp2(node.port, { localAddress: "127.0.0.10" });
   t.teardown(() => fair.close());
   const streams = Array.from({ length: 200 }, (_, i) => 1 + 2 * i);
@@ -103,7 +100,7 @@ test.serial("who gives up two hundred calls some time after it began them goes o
   t.is((await askFrom(node.port, "/version", "127.0.0.10")).text, '"0.2.0"');
 });
 
-test.serial("the log has a line a second for all of it", (t) => {
+test.serial("logs at most one line per second about abuse", (t) => {
   const lines = logged();
   const cancelled = lines.filter(({ code }) => code === "CANCELLED");
   t.log(`${lines.length} lines, ${cancelled.length} of those who left`);

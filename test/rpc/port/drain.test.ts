@@ -70,7 +70,7 @@ async function send(t: ExecutionContext, port: number, text: string): Promise<So
 }
 
 for (const [title, open] of Object.entries(idlers)) {
-  test(`${title} does not hold up a node that stops`, async (t) => {
+  test(`does not delay shutdown: ${title}`, async (t) => {
     const node = await startTestNode(t);
     const socket = await open(t, node.port);
     socket?.resume();
@@ -109,7 +109,7 @@ async function holdOverTls(
   return sockets;
 }
 
-test("over TLS, those in mid-handshake, the silent and the idle do not hold it up either", async (t) => {
+test("does not delay shutdown for TLS handshakes, silent and idle connections", async (t) => {
   const { node, port, ca } = await startTlsNode(t);
   const sent = [
     ["http/1.1", get],
@@ -122,7 +122,7 @@ test("over TLS, those in mid-handshake, the silent and the idle do not hold it u
   await until(() => sockets.every(({ closed }) => closed));
 });
 
-test("nor do those over the port between nodes", async (t) => {
+test("does not delay shutdown for connections of the port between nodes", async (t) => {
   const node = await startTestNode(t);
   const sent = ["", preface.slice(0, 10), preface].map((text) => ["h2", text] as const);
   const credentials = { ...createCertificate(testKey(9).privateKey), rejectUnauthorized: false };
@@ -131,7 +131,7 @@ test("nor do those over the port between nodes", async (t) => {
   await until(() => sockets.every(({ closed }) => closed));
 });
 
-test("nor does who begins to speak HTTP/2 when the port is closed already", async (t) => {
+test("does not delay shutdown for a client that starts HTTP/2 after the port has closed", async (t) => {
   const server = await startEdgeServer(t);
   const socket = openFrom(t, server.port, "127.0.0.1");
   await once(socket, "connect");
@@ -146,7 +146,7 @@ test("nor does who begins to speak HTTP/2 when the port is closed already", asyn
   });
 });
 
-test("a stream ends cleanly when the node stops, in each protocol, and idle connections beside it do not matter", async (t) => {
+test("ends streams cleanly at shutdown in each protocol, despite idle connections", async (t) => {
   const node = await startTestNode(t);
   await send(t, node.port, "");
   const ends = await Promise.all(
@@ -183,7 +183,7 @@ async function drained(messages: AsyncIterator<unknown>): Promise<string> {
   }
 }
 
-test("requests that are under way are answered, and new connections are refused meanwhile", async (t) => {
+test("completes requests in flight at shutdown, and rejects new connections", async (t) => {
   const server = await startEdgeServer(t);
   const over1 = ask(server.port, waitingAnswer);
   const session = sessionFrom(t, server.port, "127.0.0.1");

@@ -18,11 +18,11 @@ import { startNodeProcess } from "../../helpers/nodes/start-cli.js";
 import { fileTeardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 let node: Awaited<ReturnType<typeof startNodeProcess>>;
 
 test.before(async () => {
-  node = await startNodeProcess(whole, await temporaryDirectory(whole), ["--log-level", "warn"]);
+  node = await startNodeProcess(fileScope, await temporaryDirectory(fileScope), ["--log-level", "warn"]);
 });
 
 /** What is sent: first once, then over and over, with numbers of streams that nobody has used. */
@@ -155,7 +155,7 @@ const perWrite = 5_000;
 const mostWrites = 50;
 
 for (const { title, first, again, isLeftOpen } of floods) {
-  test.serial(`${title}: cut off`, async (t) => {
+  test.serial(`closes the connection: ${title}`, async (t) => {
     const { socket, closed, frames } = await connectRawHttp2(node.port, { replenish: false });
     t.teardown(() => socket.destroy());
     let streamId = first === undefined ? -1 : 1;
@@ -194,7 +194,7 @@ async function isFine(t: ExecutionContext): Promise<void> {
   t.is(errors["unhandled_rejection_total"], 0);
 }
 
-test.serial("none of it filled the log", (t) => {
+test.serial("logs few lines about the floods", (t) => {
   const lines = node.stderr().split("\n").length;
   t.true(lines < 100, `${lines} lines`);
 });

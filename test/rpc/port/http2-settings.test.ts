@@ -8,7 +8,7 @@ import { until } from "../../helpers/nodes/until.js";
 const node = sharedTestNode({});
 const usualTableBytes = 4_096;
 
-test("a client that knows the usual header table alone, as nginx does, is asked for no other", async (t) => {
+test("keeps the default header table size, which nginx requires", async (t) => {
   const client = await connectRawHttp2(node.port);
   t.teardown(() => client.close());
   const { frames } = client;

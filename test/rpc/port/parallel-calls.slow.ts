@@ -12,7 +12,7 @@ import { startTestNode } from "../../helpers/nodes/start-node.js";
 import { fileTeardown } from "../../helpers/nodes/teardown.js";
 import { type Target, type TransportName, transports } from "../../helpers/wire/transports.js";
 
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 const parallel = 300;
 const rounds = 10;
 
@@ -20,8 +20,8 @@ let tls: Target;
 let cleartext: Target;
 
 test.before(async () => {
-  tls = await startTlsNode(whole);
-  cleartext = await startTestNode(whole);
+  tls = await startTlsNode(fileScope);
+  cleartext = await startTestNode(fileScope);
 });
 
 const overHttp2 = (Object.keys(transports) as TransportName[]).filter((name) => transports[name].http === "2");
@@ -44,7 +44,7 @@ for (const name of overHttp2) {
     }
   });
 
-  test.serial(`WatchHealth begins each time, beside other calls, over ${name}`, async (t) => {
+  test.serial(`starts WatchHealth each time, next to other calls, over ${name}`, async (t) => {
     const client = connectRpc("gRPC by Connect", name, targetOf(name));
     t.teardown(() => client.close());
     for (let round = 0; round < 5; round++) {

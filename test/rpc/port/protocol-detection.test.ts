@@ -48,7 +48,7 @@ async function answer(socket: Socket): Promise<string> {
   return text;
 }
 
-test("a request in one piece goes to HTTP/1.1", async (t) => {
+test("passes a request in one chunk to HTTP/1.1", async (t) => {
   const { open } = await listen(t);
   const socket = await open();
   socket.write("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -57,14 +57,14 @@ test("a request in one piece goes to HTTP/1.1", async (t) => {
   t.regex(await answer(socket), /http1 GET \/b$/);
 });
 
-test("a method that begins like the preface goes to HTTP/1.1, also byte by byte", async (t) => {
+test("passes a method that starts like the preface to HTTP/1.1, also byte by byte", async (t) => {
   const { open } = await listen(t);
   const socket = await open();
   void byteByByte(socket, "PROPFIND /p HTTP/1.1\r\nHost: x\r\n\r\n");
   t.regex(await answer(socket), /http1 PROPFIND \/p$/);
 });
 
-test("the preface goes to HTTP/2 whole, also byte by byte", async (t) => {
+test("passes the complete preface to HTTP/2, also byte by byte", async (t) => {
   const { open, http2 } = await listen(t);
   const socket = await open();
   const reply = answer(socket);
@@ -73,7 +73,7 @@ test("the preface goes to HTTP/2 whole, also byte by byte", async (t) => {
   t.is(http2.join(""), preface);
 });
 
-test("what follows the preface in the same packet is not lost", async (t) => {
+test("keeps the bytes after the preface in the same packet", async (t) => {
   const { open, http2 } = await listen(t);
   const socket = await open();
   socket.write(`${preface}settings`);
@@ -81,7 +81,7 @@ test("what follows the preface in the same packet is not lost", async (t) => {
   t.is(http2.join(""), `${preface}settings`);
 });
 
-test("a silent connection is closed in time, also one that stops within the preface", async (t) => {
+test("closes a silent connection after the time limit, also within the preface", async (t) => {
   const { open } = await listen(t, 100);
   const silent = await open();
   const partial = await open();
@@ -93,7 +93,7 @@ test("a silent connection is closed in time, also one that stops within the pref
   t.is(silent.bytesRead + partial.bytesRead, 0);
 });
 
-test("a client that ends or resets before deciding leaves nothing behind", async (t) => {
+test("leaves no listeners if a client ends or resets before detection", async (t) => {
   const { open } = await listen(t);
   (await open()).end();
   (await open()).resetAndDestroy();

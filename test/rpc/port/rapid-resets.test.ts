@@ -91,7 +91,7 @@ function resets(count: number): Buffer {
 for (const isTls of [false, true]) {
   const name = isTls ? "TLS" : "cleartext";
 
-  test(`over ${name}: on a connection that is open`, async (t) => {
+  test(`over ${name}: counts resets on an open connection`, async (t) => {
     const { harmful, connect } = await listen(t, isTls);
     const [bad, neighbor] = await Promise.all([connect(), connect()]);
     await until(() => bad.frames.some(({ type }) => type === frameTypes.settings));
@@ -101,7 +101,7 @@ for (const isTls of [false, true]) {
     await isServed(t, neighbor);
   });
 
-  test(`over ${name}: together with the preface`, async (t) => {
+  test(`over ${name}: counts resets sent with the preface`, async (t) => {
     const { harmful, connect } = await listen(t, isTls);
     const [bad, neighbor] = await Promise.all([connect(resets(resetCount)), connect()]);
     await bad.closed;
@@ -110,7 +110,7 @@ for (const isTls of [false, true]) {
   });
 }
 
-test("a few streams that are reset together with the preface do no harm to one that is not", async (t) => {
+test("serves a stream next to a few streams that are reset with the preface", async (t) => {
   const { connect } = await listen(t, false);
   const [count, next] = [3, 7];
   const fields = encodeBlock(fieldsOf(honest));

@@ -27,7 +27,7 @@ async function start(t: Teardown) {
   return { node, cert, key, dir, ca: await readFile(cert) };
 }
 
-test("curl speaks HTTP/1.1, and two gRPC clients HTTP/2, to one port", async (t) => {
+test("serves curl over HTTP/1.1 and two gRPC clients over HTTP/2 on one TLS port", async (t) => {
   const { node, cert, ca, dir } = await start(t);
   t.is(node.rpcUrl, `https://127.0.0.1:${node.port}`);
   for (const [flag, first] of [
@@ -96,7 +96,7 @@ testUnless(whyNoBuf)("buf curl calls over TLS, is told of a failure, and its str
   await ended;
 });
 
-test("by ALPN the client chooses; cleartext and half a handshake get nothing, and hold nobody up", async (t) => {
+test("selects the protocol by ALPN, and ignores cleartext and partial handshakes", async (t) => {
   const { node, ca } = await start(t);
   for (const [offered, chosen] of [
     [["h2", "http/1.1"], "h2"],
@@ -123,7 +123,7 @@ test("by ALPN the client chooses; cleartext and half a handshake get nothing, an
   t.notRegex(answered, new RegExp(`${versionPattern}|HTTP`));
 });
 
-test("files that are no certificate and key are refused in one sentence", async (t) => {
+test("rejects invalid certificate and key files with one sentence", async (t) => {
   const { dir, cert, key } = await start(t);
   const other = await start(t);
   const bad = join(dir, "bad.pem");
