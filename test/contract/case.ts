@@ -1,22 +1,22 @@
-/** What a contract case is: one request, over plain HTTP and as a message. */
+/** Contract cases: one request each, over plain HTTP and as a message. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { callerOf } from "../helpers/process/caller.js";
 import type { PlainRequest } from "../helpers/wire/plain-client.js";
 import { withShownPending, people } from "./data.js";
 
-/** Who signs a request; nobody does otherwise. */
+/** Signer of a request; undefined for an anonymous request. */
 export type CallerName = "owner" | "friend" | "member" | "enemy";
 
-/** The nodes that cases run against. */
+/** Nodes that cases run against. */
 export type NodeName = "member" | "newcomer";
 
-/** One request of the contract. */
+/** Request of the contract. */
 export interface ContractCase {
   readonly title: string;
   /** `member` has peers, a genesis and data; `newcomer` has nothing, so it is dormant. Both have TLSNOTARY_ENABLED. */
   readonly node: NodeName;
   readonly method: DescMethodUnary;
-  /** The request as a message; undefined when no message says what the plain request says, such as `limit=abc`. */
+  /** Request as a message; undefined if no message can express the plain request, such as `limit=abc`. */
   readonly request: object | undefined;
   readonly path: string;
   readonly httpMethod: "GET" | "POST";
@@ -44,17 +44,17 @@ export function contractCase<I extends DescMessage, O extends DescMessage>(
   };
 }
 
-/** A case in one line. */
+/** Returns a case as one line. */
 export function describe({ node, httpMethod, path, title }: ContractCase): string {
   return `${httpMethod} ${mask(path)}: ${title}${node === "member" ? "" : ", on a newcomer"}`;
 }
 
-/** The headers of who signs it. */
+/** Returns the identity headers of the signer. */
 export function headersOf({ caller }: ContractCase): Record<string, string> {
   return caller === undefined ? {} : callerOf(people[caller]).headers();
 }
 
-/** The request over plain HTTP, signed now. */
+/** Returns the plain HTTP request, signed now. */
 export function plainRequestOf(contractCase: ContractCase): PlainRequest {
   const { httpMethod, body } = contractCase;
   return {
@@ -64,14 +64,14 @@ export function plainRequestOf(contractCase: ContractCase): PlainRequest {
   };
 }
 
-/** What differs from run to run, replaced by a word; the types stay visible in what the other tests check. */
+/** Replaces values that differ between runs by placeholders. Other tests check their types. */
 export function mask(text: string): string {
   return (
     withShownPending(text)
       .replace(/"(time|since|timestamp)":1[789]\d{11}\b/g, '"$1":"<ms>"')
       .replace(/"(uptime_s|heartbeat_age_s)":\d+(\.\d+)?/g, '"$1":"<s>"')
       .replace(/"(port|actual)":\d+/g, '"$1":"<port>"')
-      // How many processes serve is no part of what they answer.
+      // The number of worker processes is not part of the contract.
       .replace(/,"extra":\{"workers":\{[^}]*\}\}/g, "")
       .replace(/http:\/\/127\.0\.0\.1:\d{4,}/g, "http://127.0.0.1:<port>")
   );

@@ -1,4 +1,4 @@
-/** Every request of the contract: the answers are in the snapshots. */
+/** Every request of the contract. The responses are in the snapshots. */
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -88,7 +88,7 @@ const infoCases = [
 
 const at = (address: string, rest = ""): string => `/storage-program/${address}${rest}`;
 
-/** What every route at an address answers, whether the caller may read the program or not. */
+/** Cases for every route at an address, for permitted and other callers. */
 const onEveryRoute = ([address, title, caller]: readonly [string, string, CallerName?]): ContractCase[] =>
   routesAt(address, caller === undefined ? title : `${title}, ${caller}`, caller === undefined ? {} : { caller });
 
@@ -294,7 +294,7 @@ const rootAfter = (title: string, block: bigint): ContractCase =>
 const upper = (hash: string): string => `0x${hash.slice(2).toUpperCase()}`;
 const [firstLeaf, secondLeaf, lastLeaf] = leaves;
 const noLeaf = `0x${"4".padStart(64, "0")}`;
-/** Each way in which a hash can be malformed. */
+/** Malformed hashes of every kind. */
 const malformed = [
   ["without 0x", firstLeaf.slice(2)],
   ["too short", firstLeaf.slice(0, -1)],
@@ -303,7 +303,7 @@ const malformed = [
   ["an upper-case X", `0X${firstLeaf.slice(2)}`],
   ["a space after it", `${firstLeaf} `],
 ] as const;
-/** Poseidon(1, 2) and so on, by another implementation: the roots after blocks 1 and 2. */
+/** Roots after blocks 1 and 2, from Poseidon(1, 2) and so on, computed by another implementation. */
 const [rootOfOne, rootOfTwo] = [1, 2].map((count) => {
   const tree = new IMT(poseidon2, 20, 0n, 2, leaves.slice(0, count).map(BigInt));
   return `0x${BigInt(tree.root).toString(16).padStart(64, "0")}`;
@@ -446,7 +446,7 @@ const submit = (title: string, transaction: typeof pendingTransaction, more = {}
 const ofTransaction = (title: string, hashOf: string): ContractCase =>
   contractCase(chain.getTransaction, `/chain/transactions/${hashOf}`, title, { hash: hashOf });
 
-// At the end: what is submitted stays pending.
+// Last, because submitted transactions stay pending.
 const ofBlock = (title: string, hash: string): ContractCase =>
   contractCase(chain.getBlockByHash, `/chain/blocks/hash/${hash}`, title, { hash });
 

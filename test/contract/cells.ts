@@ -16,7 +16,7 @@ export type Protocol =
   | "gRPC"
   | "gRPC by Connect";
 
-/** The protocols that stream. */
+/** Protocols with streams. */
 export const streaming: ReadonlySet<Protocol> = new Set<Protocol>([
   "Connect JSON",
   "Connect binary",
@@ -44,7 +44,7 @@ export function homeOf(protocol: Protocol): TransportName {
   return Object.entries(cells).find(isHome)![0] as TransportName;
 }
 
-/** The cells. */
+/** Cells of the matrix. */
 export const cells: Readonly<Record<TransportName, readonly Protocol[]>> = {
   "HTTP/1.1": onEveryHttp,
   "HTTP/2 by prior knowledge": onHttp2,

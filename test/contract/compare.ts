@@ -1,4 +1,4 @@
-/** What a protocol answers to a case, beside what it should by the answer of plain HTTP/1.1. */
+/** Comparison of a protocol's response to a case with the response of plain HTTP/1.1. */
 import { create, getOption, type Message, toJson } from "@bufbuild/protobuf";
 import type { IncomingHttpHeaders } from "node:http";
 import { http } from "../../gen/google/api/annotations_pb.js";
@@ -10,20 +10,20 @@ import { connectTransport, type Target, type TransportClient, type TransportName
 import { type ContractCase, headersOf, mask, plainRequestOf } from "./case.js";
 import type { Protocol } from "./cells.js";
 
-/** Both sides of a comparison: they are the same, or the case fails. */
+/** Actual and expected side of a comparison, which must be equal. */
 export interface Comparison {
   readonly expected: unknown;
   readonly got: unknown;
 }
 
-/** A protocol spoken to one node. */
+/** Client of one node in one protocol. */
 export interface Speaker {
-  /** Sends the case, whose answer over plain HTTP/1.1 is known. */
+  /** Sends the case, given its response over plain HTTP/1.1. */
   compare(contractCase: ContractCase, plain: PlainResponse): Promise<Comparison>;
   close(): unknown;
 }
 
-/** Speaks a protocol over a transport. */
+/** Creates the client of a protocol over a transport. */
 export function speak(protocol: Protocol, name: TransportName, target: Target): Speaker {
   if (protocol === "plain JSON" || protocol === "JSON-RPC") {
     const client = connectTransport(name, target);
@@ -49,7 +49,7 @@ async function comparePlain(
   return comparePlainAnswers(plain, await client.ask(contractCase.path, plainRequestOf(contractCase)));
 }
 
-/** Two answers, without what differs from one request or connection to the next. */
+/** Returns two responses without the values that differ between requests or connections. */
 export function comparePlainAnswers(expected: PlainResponse, got: PlainResponse): Comparison {
   return { expected: comparable(expected), got: comparable(got) };
 }
@@ -60,7 +60,7 @@ function comparable({ status, headers, text }: PlainResponse) {
   return { status, headers: lasting(headers, text), text: mask(text) };
 }
 
-/** The length is told right; it is another one where what is masked is longer. */
+/** Returns the headers that are equal in every response. A length that is correct for its body counts as equal. */
 function lasting(headers: IncomingHttpHeaders, text: string): Record<string, unknown> {
   const compared = Object.entries(headers)
     .filter(([name]) => !ofTheConnection.includes(name))
@@ -79,7 +79,7 @@ async function compareJsonRpc(
 ): Promise<Comparison> {
   const { method, request } = contractCase;
   const area = method.parent.typeName.split(".").at(-3) ?? "";
-  // An empty text or a zero is said, where it is meant.
+  // Empty texts and zeros are sent explicitly if the case sets them.
   const params = toJson(method.input, create(method.input, request as never), { alwaysEmitImplicit: true });
   const { text } = await client.ask("/", {
     method: "POST",
@@ -97,7 +97,7 @@ async function compareJsonRpc(
   };
 }
 
-/** @param isBinary its failures name fields as the proto does. */
+/** @param isBinary true if errors name fields by their proto names. */
 async function compareRpc(
   client: RpcClient,
   contractCase: ContractCase,
@@ -120,7 +120,7 @@ async function compareRpc(
   }
 }
 
-/** A sentence that begins with the JSON name of a field, with its name in the proto. */
+/** Replaces the JSON name of a field at the start of a message by its proto name. */
 function withProtoName(sentence: string, { method }: ContractCase): string {
   const [first = "", ...rest] = sentence.split(" ");
   const field = method.input.fields.find(({ jsonName }) => jsonName === first);
@@ -133,13 +133,13 @@ interface PlainFailure {
   readonly errorCode: string;
 }
 
-/** The failure that plain HTTP told; undefined for an answer, also for one that is an answer with another status. */
+/** Returns the error of a plain HTTP response; undefined for a regular body with any status. */
 function failureOf({ status, text }: PlainResponse): PlainFailure | undefined {
   const body = JSON.parse(text) as Partial<PlainFailure> | null;
   return status >= 400 && body?.success === false ? (body as PlainFailure) : undefined;
 }
 
-/** The plain body of a response, made by reflection. */
+/** Encodes a response message as plain JSON, by reflection. */
 function bodyOf({ method }: ContractCase, response: Message): string {
   const { responseBody } = getOption(method, http);
   const json = referenceJson(method.output, response);

@@ -53,7 +53,7 @@ const overPlainHttp = test.macro({
   title: (_, contractCase: ContractCase) => `${describe(contractCase)} (plain)`,
 });
 
-/** What may be kept is the answer to nobody in particular, by an rpc of which the contract says so. */
+/** Checks that only anonymous responses of rpcs with the option `caching` are cacheable. */
 function checkCaching(
   t: Pick<ExecutionContext, "is" | "regex" | "true">,
   { node, method, caller }: ContractCase,
@@ -77,11 +77,11 @@ function checkCaching(
   }
 }
 
-/** What the node itself says of its answers, compiled once. */
+/** Schemas of /openapi.json, compiled once. */
 const schemas = new Map<string, ValidateFunction>();
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
-/** The answer has the schema that /openapi.json gives for it. */
+/** Checks the response against its schema in /openapi.json. */
 function checkSchema(
   t: { true(value: boolean, message: string): void },
   { method, httpMethod }: ContractCase,
@@ -115,7 +115,7 @@ function checkSchema(
 
 const plainAnswers = new Map<ContractCase, Promise<PlainResponse>>();
 
-/** The answer over plain HTTP/1.1: asked for once. */
+/** Returns the response over plain HTTP/1.1, requested once. */
 function askPlainly(nodes: ContractNodes, contractCase: ContractCase): Promise<PlainResponse> {
   const { node, path } = contractCase;
   const answer = plainAnswers.get(contractCase) ?? ask(nodes[node].port, path, plainRequestOf(contractCase));
@@ -123,7 +123,7 @@ function askPlainly(nodes: ContractNodes, contractCase: ContractCase): Promise<P
   return answer;
 }
 
-// In series, so that counts of requests in flight are the same each time.
+// Serial, so that counts of requests in flight are equal in each run.
 for (const contractCase of cases) {
   test.serial(overPlainHttp, contractCase);
 }

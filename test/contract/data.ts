@@ -1,4 +1,4 @@
-/** What the member node of the contract suite holds. */
+/** Data of the member node in the contract suite. */
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { genesisOf } from "../helpers/chain/genesis.js";
 import {
@@ -16,7 +16,7 @@ import type { CallerName } from "./case.js";
 const key = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = (digit: string): string => `stor-${digit.repeat(40)}`;
 
-/** Who signs requests. */
+/** Signers of requests. */
 export const people: Readonly<Record<CallerName, TestKey>> = {
   owner: testKey(21),
   friend: testKey(22),
@@ -24,7 +24,7 @@ export const people: Readonly<Record<CallerName, TestKey>> = {
   enemy: testKey(24),
 };
 
-/** Their public keys. */
+/** Public keys of the signers. */
 export const owner = people.owner.publicKey;
 export const friend = people.friend.publicKey;
 export const member = people.member.publicKey;
@@ -105,7 +105,7 @@ export const programs: readonly SeedProgram[] = [
     owner,
     name: "deleted",
     mode: "public",
-    // What it held is gone.
+    // The program's data was deleted.
     type: "object",
     createdMs: createdMs + 3,
     deleted: true,
@@ -132,7 +132,7 @@ export const programs: readonly SeedProgram[] = [
   { address: empty, owner: friend, name: "EXOTIC", mode: "public", type: "null", createdMs: createdMs + 6 },
 ];
 
-/** Two, so that no node seals by itself. */
+/** Two authorities, so that no node produces blocks alone. */
 export const authorities = [testKey(11), testKey(12)] as const;
 /** Time of all blocks but the last, and of that one: so much later that roots are known by the number of blocks alone. */
 export const blockTimeMs = createdMs + 60_000;
@@ -141,7 +141,7 @@ export const lastBlockTimeMs = blockTimeMs + 11 * 60_000;
 const writer = testKey(13);
 
 const network = sha256(genesisOf(...authorities));
-/** What is in the blocks expires at one time in every run, what is handed in while the node runs after a while. */
+/** Transactions in blocks expire at a fixed time; those submitted to the running node expire later. */
 const old: SigningOptions = { network, expiresMs: blockTimeMs + 3_600_000 };
 
 const written = signTransaction(writer, 1, createPublic("written", '{"a":1}'), old);
@@ -150,7 +150,7 @@ export const includedHash = sha256(written.body);
 export const rejectedHash = sha256(broken.body);
 
 const element = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
-/** The tree's leaves. */
+/** Leaves of the commitment tree. */
 export const leaves = [1n, 2n, 0xabcn].map(element) as [string, string, string];
 /** A nullifier that block 3 spends. */
 export const spentNullifier = key("d");
@@ -168,7 +168,7 @@ export const blocks = [
   [signZk(committer, 3, commit(leaves[2]), old)],
 ];
 export const lastBlock = blocks.length;
-/** Hash of block 1, which is the same in every run: its bytes are, and Ed25519 leaves nothing to chance. */
+/** Hash of block 1, equal in every run: its bytes are fixed, and Ed25519 is deterministic. */
 export const firstBlockHash = "0xa44b3960fb4f82b1500bc8e41185daf65562d86d2ef9e84583a34b92f7b0339b";
 export const pendingTransaction = signTransaction(writer, 3, createPublic("pending", "{}"), { network });
 export const pendingHash = sha256(pendingTransaction.body);

@@ -1,4 +1,4 @@
-/** Examples of the interface's documents, made of what cases of the contract send and get. */
+/** Examples of the API documents, built from requests and responses of contract cases. */
 import { create, type DescField, getOption } from "@bufbuild/protobuf";
 import { readFile, writeFile } from "node:fs/promises";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -12,7 +12,7 @@ import { type ContractCase, contractCase } from "./case.js";
 import { withShownPending } from "./data.js";
 import { streams } from "./streams.js";
 
-/** What no case of the contract asks, and an example should. They come after the cases. */
+/** Additional requests for examples, sent after the cases. */
 export const askedBeside: readonly ContractCase[] = [
   contractCase(HealthService.method.getLiveness, "/livez?exclude=main_loop", "one left out", {
     exclude: ["main_loop"],
@@ -26,29 +26,29 @@ export const askedBeside: readonly ContractCase[] = [
   contractCase(ChainService.method.listPendingTransactions, "/chain/pending?limit=10", "one", { limit: 10 }),
 ];
 
-/** What a case got over plain HTTP. */
+/** Plain HTTP response to a case. */
 export interface Answered {
   readonly contractCase: ContractCase;
   readonly status: number;
   readonly body: unknown;
 }
 
-/** Examples by the full name of their rpc. */
+/** Examples by full name of the rpc. */
 export type Examples = Readonly<Record<string, Example>>;
 
 const file = "src/pages/examples.json";
 
-/** The ones that the node shows. */
+/** Reads the examples that the node serves. */
 export async function readExamples(): Promise<Examples> {
   return JSON.parse(await readFile(file, "utf8")) as Examples;
 }
 
-/** Keeps them for the node to show; `npm run format` lays them out. */
+/** Writes the examples that the node serves; `npm run format` formats the file. */
 export async function writeExamples(examples: Examples): Promise<void> {
   await writeFile(file, withShownPending(JSON.stringify(examples)));
 }
 
-/** Makes them of every case and its answer. */
+/** Builds the examples from every case and its response. */
 export function makeExamples(answers: readonly Answered[]): Examples {
   const byRpc = new Map<string, Answered[]>();
   for (const answered of answers) {
@@ -58,7 +58,7 @@ export function makeExamples(answers: readonly Answered[]): Examples {
   }
   return Object.fromEntries([
     ...[...byRpc].map(([name, ofRpc]) => [name, makeExample(ofRpc)]),
-    // Of a stream there is no body to show.
+    // A stream has no single body to show.
     ...streams.flatMap(({ stream: { parent, name }, plain }) =>
       plain?.parameters === undefined ? [] : [[`${parent.typeName}.${name}`, { parameters: plain.parameters }]],
     ),
@@ -101,7 +101,7 @@ function isFailure(body: unknown): boolean {
   return (body as { success?: boolean } | null)?.success === false;
 }
 
-/** The parameters that the case gives, as their values stand in its URL. */
+/** Returns the parameters of a case, as written in its URL. */
 function parametersOf({ method, request, body }: ContractCase): Record<string, unknown> {
   if (body !== undefined || getOption(method, http).pattern.case !== "get") {
     return {};

@@ -20,25 +20,25 @@ import { type ContractNodes, plainTransport } from "./nodes.js";
 import { type StreamCase, streams } from "./streams.js";
 import { surface } from "./surface.js";
 
-/** Two nodes, and what they should answer. */
+/** Two nodes with the expected responses. */
 export interface Side {
   readonly nodes: ContractNodes;
-  /** Nodes of the same data whose answers over plain HTTP/1.1 are right: the same ones, or others. */
+  /** Nodes with the same data that provide the expected responses over plain HTTP/1.1. */
   readonly reference: ContractNodes;
-  /** Those answers. */
+  /** Expected responses. */
   readonly plain: ReadonlyMap<ContractCase, PlainResponse>;
 }
 
-/** The sides of a file of tests: those that its transports need. */
+/** Nodes that the transports of a test file need. */
 export type Sides = Readonly<Partial<Record<"cleartext" | "tls", Side>>>;
 
-/** Requests under way at a time in one cell. */
+/** Concurrent requests in one cell. */
 const parallel = 16;
 const mostShown = 10;
-/** Characters in a path: lines and headers of 16 KiB are taken. */
+/** Limit on the characters of a path: the node accepts lines and headers of 16 KiB. */
 const longestMessage = 10_000;
 
-/** Twice, since some cases change what others answer: the second time nothing new is submitted. */
+/** Sends the cases twice, because some change the responses of others. The second time, nothing new is submitted. */
 export async function askAll(nodes: ContractNodes): Promise<Side> {
   const plain = new Map<ContractCase, PlainResponse>();
   for (let round = 0; round < 2; round++) {
@@ -59,12 +59,12 @@ async function askPlainly(nodes: ContractNodes, contractCase: ContractCase): Pro
   }
 }
 
-/** What is not as it should be: which case, and both sides. */
+/** Difference of a case: its title and both sides. */
 interface Difference extends Comparison {
   readonly title: string;
 }
 
-/** Compares many at a time, and gives those that differ: no more than can be read. */
+/** Compares many cases concurrently, and returns the differences, up to a readable number. */
 async function differing<T>(items: readonly T[], compare: (item: T) => Promise<Comparison>): Promise<T[]> {
   const waiting = [...items];
   const found: T[] = [];
@@ -101,7 +101,7 @@ async function explain<T>(
 const shownBefore = 100;
 const shownAfter = 300;
 
-/** Both sides around the place where they begin to differ: some are long. */
+/** Returns both sides around their first difference, because some are long. */
 function excerpt({ expected, got }: Comparison): Comparison {
   const [left, right] = [JSON.stringify(expected), JSON.stringify(got)];
   const at = Array.from(left).findIndex((character, i) => character !== right[i]);
@@ -133,7 +133,7 @@ function sideOf(name: TransportName): "cleartext" | "tls" {
   return transports[name].alpn === undefined ? "cleartext" : "tls";
 }
 
-/** One case of each kind: of a node, a method of HTTP, a status and content type, signed or not. */
+/** Selects one case for each combination of node, HTTP method, status, content type and signer. */
 function oneOfEachKind(all: readonly ContractCase[], { plain }: Side): ContractCase[] {
   const kinds = new Map<string, ContractCase>();
   for (const one of all) {
@@ -144,7 +144,7 @@ function oneOfEachKind(all: readonly ContractCase[], { plain }: Side): ContractC
   return [...kinds.values()];
 }
 
-/** Tests a cell: all cases where `scope` says so, or one of each kind; and, where the protocol has them, all streams. */
+/** Declares the tests of a cell: all cases or one of each kind, by `scope`, and all streams of the protocol. */
 export function testCell(
   test: TestFn<Sides>,
   name: TransportName,
@@ -230,7 +230,7 @@ export function testCell(
         }
         for (const method of protocol === "plain JSON" ? ["GET", "HEAD", "GET"] : ["GET", "GET"]) {
           const again = await client.ask(path, { method, headers: { "if-none-match": `"other", ${etag}` } });
-          // Meanwhile an authority may have said anew which block is the newest.
+          // An authority may have signed a newer head meanwhile.
           if (again.headers.etag === etag) {
             t.is(again.status, 304, path);
             t.is(again.text, "");
@@ -301,7 +301,7 @@ async function take(stream: AsyncIterable<Message>, count: number): Promise<Mess
   return messages;
 }
 
-/** What a message of a stream and an answer of the unary rpc have in common. */
+/** Returns the common part of a stream message and a unary response. */
 function comparable({ stream, common }: StreamCase, message: Message, of: "ofMessage" | "ofAnswer"): string {
   const json =
     common === undefined
@@ -314,7 +314,7 @@ function comparable({ stream, common }: StreamCase, message: Message, of: "ofMes
 
 const requests = Object.entries(surface);
 
-/** Tests, over a transport, what is no rpc. */
+/** Declares the tests of requests for no rpc over a transport. */
 export function testSurface(test: TestFn<Sides>, name: TransportName): void {
   test.serial(`pages, preflights and unknown paths, over ${name}`, async (t) => {
     const { nodes, reference } = t.context[sideOf(name)]!;

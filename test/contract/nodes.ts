@@ -1,4 +1,4 @@
-/** The nodes of the contract: one with peers, a genesis and data, and one that has nothing; in cleartext or over TLS. */
+/** Nodes of the contract suite: one with peers, genesis and data, and an empty one; in cleartext or over TLS. */
 import { createClient } from "@connectrpc/connect";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ import { authorities, blocks, blockTimeMs, lastBlock, lastBlockTimeMs, programs,
 /** Both nodes. */
 export type ContractNodes = Readonly<Record<NodeName, ContractNode>>;
 
-/** One of them, and what its clients trust. */
+/** Node with the certificate that its clients trust. */
 export interface ContractNode extends Target {
   readonly node: TestNode;
 }
@@ -33,7 +33,7 @@ export async function startContractNodes(t: Teardown): Promise<ContractNodes> {
   return startBoth(t, await seedMember(t));
 }
 
-/** Starts both nodes twice, from one seed: in cleartext, and with a certificate that signs itself. */
+/** Starts both nodes twice from one seed: in cleartext, and with a self-signed certificate. */
 export async function startContractNodesWithTls(
   t: Teardown,
 ): Promise<{ readonly cleartext: ContractNodes; readonly tls: ContractNodes }> {
@@ -44,7 +44,7 @@ export async function startContractNodesWithTls(
   return { cleartext, tls: await startBoth(t, copy, { "tls-cert": cert, "tls-key": key }) };
 }
 
-/** Starts both nodes twice, from one seed: with workers that serve their ports, and without. */
+/** Starts both nodes twice from one seed: with and without workers. */
 export async function startContractNodesWithWorkers(
   t: Teardown,
 ): Promise<{ readonly workers: ContractNodes; readonly alone: ContractNodes }> {
@@ -53,7 +53,7 @@ export async function startContractNodesWithWorkers(
   return { workers: await startBoth(t, dir, { workers: "2" }), alone: await startBoth(t, copy) };
 }
 
-/** A directory that holds the member's database, key, genesis and peers. */
+/** Creates a directory with the member's database, key, genesis and peers. */
 async function seedMember(t: Teardown): Promise<string> {
   const dir = await temporaryDirectory(t);
   await seedDatabase(dir, async (database) => {
@@ -70,7 +70,7 @@ async function seedMember(t: Teardown): Promise<string> {
       }
       await chain.produceBlock(authorities[0]);
     }
-    // It is told of for an hour after its transaction has expired, which was long ago.
+    // The rejection is reported for an hour after the transaction expired, which was long ago.
     const rejection = {
       hash: rejectedHash,
       reason: "There is no storage program at this address.",
@@ -87,7 +87,7 @@ async function seedMember(t: Teardown): Promise<string> {
 
 async function startBoth(t: Teardown, memberDir: string, given: Record<string, string> = {}): Promise<ContractNodes> {
   const ca = given["tls-cert"] === undefined ? {} : { ca: await readFile(given["tls-cert"]) };
-  // A node of an open network warns of private programs at a moment that is not always the same.
+  // A node of an open network warns of private programs at a varying time.
   const flags = { followers: "listed", "tlsnotary-enabled": true, "notary-keys": notaryKey, ...given };
   const member = await startTestNode(
     t,
@@ -112,7 +112,7 @@ async function startBoth(t: Teardown, memberDir: string, given: Record<string, s
 }
 
 async function makeReady(member: ContractNode): Promise<void> {
-  // Its blocks come from outside.
+  // Another process delivers its blocks.
   await createClient(ControlService, member.node.control).reportSubsystem({
     name: "chain",
     status: SubsystemStatus.READY,

@@ -1,4 +1,4 @@
-/** What the contract says of ranges: comments and declarations agree, and a running node holds to them at their ends. */
+/** Ranges of the contract: comments equal declarations, and a running node enforces their limits. */
 import {
   create,
   type DescField,
@@ -24,20 +24,20 @@ import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { cases } from "./cases.js";
 import { type ContractNodes, startContractNodes } from "./nodes.js";
 
-/** The ends of a field; undefined where there is none. */
+/** Limits of a field; undefined if it has none. */
 interface Ends {
   readonly of: "number" | "characters" | "items";
   readonly min: bigint | undefined;
   readonly max: bigint | undefined;
 }
 
-/** A field of a request that says what it takes. */
+/** Request field with declared limits. */
 interface Ranged {
   readonly method: DescMethod;
   readonly field: DescField;
 }
 
-/** Nodes call these, and one another: what they take is in their services. */
+/** Services between nodes, which validate their own requests. */
 const isPublic = ({ typeName }: DescService): boolean => /^gatehouse\.(?!peer\.)/.test(typeName);
 const services = (await contractServices()).filter(isPublic);
 const fields = services.flatMap(({ methods }) =>
@@ -46,7 +46,7 @@ const fields = services.flatMap(({ methods }) =>
 
 const typeMax = 2n ** 32n - 1n;
 
-/** Returns what is declared. The least and the largest number of the type are no ends. */
+/** Returns the declared limits. The minimum and maximum of the type do not count. */
 function declaredOf(field: DescField): Ends | undefined {
   if (!hasOption(field, boundsOption)) {
     return undefined;
@@ -69,7 +69,7 @@ function numberIn(text: string): bigint {
   return text === "2^53 - 1" ? 2n ** 53n - 1n : BigInt(text.replaceAll(",", ""));
 }
 
-/** Returns the ends that the comment names, in the words that comments have for them. */
+/** Returns the limits that the comment names, by the usual phrases of comments. */
 function promisedBy(field: DescField): Pick<Ends, "min" | "max"> | undefined {
   const comment = commentOf(`${field.parent.typeName}.${field.name}`).replace(/\s+/g, " ");
   const range = /\b([\d,]*\d) to ([\d,]*\d)\b/.exec(comment);
@@ -124,7 +124,7 @@ test.before(async () => {
   };
 });
 
-/** A request that is right in all but the field under test. */
+/** Creates a request that is valid except for the tested field. */
 function baseOf(method: DescMethod): object {
   if (method === (ControlService.method.reportSubsystem as DescMethod)) {
     return { name: "signaling", status: SubsystemStatus.READY, leaseS: 60 };
@@ -132,13 +132,13 @@ function baseOf(method: DescMethod): object {
   return cases.find((one) => (one.method as DescMethod) === method && one.request !== undefined)?.request ?? {};
 }
 
-/** Resolves with the message of the refusal; undefined where there is none. */
+/** Resolves to the error message; undefined if the node accepts the request. */
 async function refusalOf(method: DescMethod, request: object): Promise<string | undefined> {
   const ending = new AbortController();
   const served = method.parent.typeName.startsWith("gatehouse.control.") ? control : client;
   try {
     if (method.methodKind === "server_streaming") {
-      // One that sends nothing has taken its request.
+      // A stream without messages has accepted its request.
       const timer = setTimeout(() => ending.abort(), 1_000);
       for await (const _ of served.stream(method, create(method.input, request as never), ending.signal)) {
         break;
@@ -157,7 +157,7 @@ async function refusalOf(method: DescMethod, request: object): Promise<string | 
 
 const samples = [`stor-${"0".repeat(40)}`, "0".repeat(64), `0x${"0".repeat(64)}`] as const;
 
-/** A value of so much: a number, a text of so many characters, a list of so many items. */
+/** Creates a value of a size: a number, a text of that length, or a list of that many items. */
 function valueOf(field: DescField, of: Ends["of"], size: bigint): unknown {
   if (of === "number") {
     return field.scalar === ScalarType.UINT64 ? size : Number(size);

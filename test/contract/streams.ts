@@ -1,4 +1,4 @@
-/** The server streams of the contract, whose messages are what unary rpcs answer. */
+/** Server streams of the contract, whose messages equal responses of unary rpcs. */
 import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import { BlockHeaderSchema, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, type GetBlockResponse, type ListBlocksResponse } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -12,13 +12,13 @@ import {
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { exotic, includedHash, owner } from "./data.js";
 
-/** A stream, and a request for each of its first messages: the unary rpc answers it with the same. */
+/** Stream with a unary request for each of its first messages, which returns the same data. */
 export interface StreamCase {
   readonly stream: DescMethod;
   readonly request: object;
   readonly unary: DescMethod;
   readonly unaryRequests: readonly object[];
-  /** What is compared; the whole of both without. */
+  /** Part of both messages to compare; by default everything. */
   readonly common?: {
     readonly desc: DescMessage;
     ofMessage(message: Message): Message;
@@ -37,7 +37,7 @@ export interface StreamCase {
 
 const parseJson = (json: string): unknown => JSON.parse(json);
 
-/** All of them. */
+/** All streams. */
 export const streams: readonly StreamCase[] = [
   {
     stream: HealthService.method.watchHealth,

@@ -1,4 +1,4 @@
-/** Plain requests beside the cases: pages and documents, preflights, and paths and methods that are not there. */
+/** Plain requests besides the cases: pages, documents, preflights, and unknown paths and methods. */
 import type { PlainRequest } from "../helpers/wire/plain-client.js";
 
 const pages = ["/docs", "/explore", "/openapi.json", "/status"];
@@ -33,7 +33,7 @@ const nowhere = [
   `/${"a".repeat(4_000)}`,
 ];
 
-/** The requests, each in words. */
+/** Requests by description. */
 export const surface: Readonly<Record<string, readonly [path: string, request?: PlainRequest]>> = Object.fromEntries(
   (
     [

@@ -1,4 +1,4 @@
-/** Nodes whose ports two workers serve answer as nodes do that serve them by themselves: every case by plain JSON, and one of each kind by the other protocols, in cleartext. */
+/** Nodes with two workers respond as nodes without: every case by plain JSON, one of each kind by other protocols. */
 import anyTest, { type TestFn } from "ava";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import type { TransportName } from "../helpers/wire/transports.js";
@@ -12,7 +12,7 @@ const fileScope = fileTeardown();
 test.before(async (t) => {
   t.timeout(5 * 60_000);
   const { workers, alone } = await startContractNodesWithWorkers(fileScope);
-  // What some cases change, they change in both.
+  // Cases that change the state change both nodes.
   await askAll(workers);
   t.context = { cleartext: { ...(await askAll(alone)), nodes: workers } };
 });

@@ -1,4 +1,4 @@
-/** Bytes of answers that nobody reads: bounded, given back, and their readers cut. */
+/** Byte budget: limits unread responses, releases their bytes, and aborts slow readers. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import test, { type ExecutionContext } from "ava";
 import type { IncomingHttpHeaders } from "node:http2";
@@ -23,7 +23,7 @@ import type { TransportName } from "../helpers/wire/transports.js";
 
 const mib = 1024 * 1024;
 
-/** Who holds bytes; several of them may be of one address, or of one connection. */
+/** Request that reserves bytes; several requests may share an address or a connection. */
 function createHolder(
   usage = createUsageTracker().of("192.0.2.1"),
   connection = { reservedBytes: 0 },
@@ -71,7 +71,7 @@ test("limits bytes per connection, per address and in total, with extra capacity
   isRefused(t, () => budget.reserve(three, 8 * 1024 + 1));
   budget.reserve(three, 8 * 1024);
   isRefused(t, () => budget.reserve(three, 8 * 1024));
-  // What was refused was not counted anywhere.
+  // A rejected reservation is counted nowhere.
   t.is(budget.reservedBytes, 5 * unit + 8 * 1024);
   t.deepEqual(
     [one.usage.bytes, one.connection.reservedBytes, oneAgain.connection.reservedBytes],
@@ -111,7 +111,7 @@ test("aborts each slow reader once, for any order of starts, progress and ends",
       budget.setDeadline(holders[Number(i) as 0], i === "1" ? never : late);
     }
     const [first, second, third] = holders;
-    // The deadline of one who goes on counts from now.
+    // A reader that makes progress gets a new deadline.
     budget.setDeadline(second, never);
     budget.clearDeadline(first);
     budget.clearDeadline(first);
@@ -130,7 +130,7 @@ test("aborts each slow reader once, for any order of starts, progress and ends",
   }
 });
 
-/** Bounds of a budget over sockets. */
+/** Byte limits for tests over sockets. */
 const small: ByteLimits = {
   perConnectionBytes: 16 * mib,
   perAddressBytes: 32 * mib,
@@ -145,7 +145,7 @@ const nothingHeld = ({ edge }: EdgeServer): boolean => {
   return activeRequests === 0 && reservedBytes === 0 && openConnections === 0;
 };
 
-/** Checks that each protocol refuses an answer that there is no room for, gives a smaller one, and holds nothing then. */
+/** Checks that each protocol rejects a response over the limit, sends a smaller one, and then reserves no bytes. */
 async function checkRefusals(
   t: ExecutionContext,
   server: EdgeServer,
@@ -167,7 +167,7 @@ async function checkRefusals(
 
 for (const first of ["compiled", "express"] as const) {
   test(`disconnects an HTTP/1.1 client that does not read, and releases its bytes, ${first} first`, async (t) => {
-    // More than the system's own buffers hold.
+    // More than fits into the buffers of the system.
     const sizeBytes = 15 * mib;
     const server = await startEdgeServer(t, { bytes: small }, first);
     const socket = openFrom(t, server.port, "127.0.0.5").pause();
@@ -235,7 +235,7 @@ test("sends the full response to a slow reader above the minimum speed", async (
   ] as const;
   const streamId = connection.open(fields, { endStream: true });
   await until(() => server.edge.stats().reservedBytes > sizeBytes);
-  // Slower readers are looked for once a second; by then a step or two were taken.
+  // The sweep for slow readers runs once per second, so the client reads once or twice before it.
   for (let openedBytes = 0; openedBytes < sizeBytes + stepBytes; openedBytes += stepBytes) {
     connection.windowUpdate(0, stepBytes);
     connection.windowUpdate(streamId, stepBytes);
@@ -270,7 +270,7 @@ test("limits the bytes of 1,000 clients from 20 addresses that do not read a res
   const { address } = await storeProgram(t, node, "large", JSON.stringify({ text: "a".repeat(1_000_000) }));
   const counts = await readEdgeCounts(node);
   let [ended, overloaded, highestBytes] = [0, 0, 0];
-  // Of the one all share the bytes; of the other each has his own.
+  // All requests share the bytes of the first response, but each has its own bytes of the second.
   const json = { ":method": "GET", ":path": `/storage-program/${address}/all` };
   const web = {
     ":method": "POST",

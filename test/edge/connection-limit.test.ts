@@ -1,4 +1,4 @@
-/** Connections: bounded for an address, where the idle make room, and cut where they only do harm. */
+/** Connection limit: limits connections per address, evicts idle ones, and bans abusive addresses. */
 import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import type { Socket } from "node:net";
@@ -29,7 +29,7 @@ async function start(t: ExecutionContext) {
   return { node, counts: await readEdgeCounts(node) };
 }
 
-/** Asks, and waits for the answer and for the node to have done with it: from then on the connection is idle. */
+/** Sends a request, and waits until the response is complete and the connection is idle. */
 async function use(socket: Socket, counts: Awaited<ReturnType<typeof start>>["counts"]): Promise<void> {
   socket.write(get);
   await once(socket, "data");
@@ -57,7 +57,7 @@ test("closes the longest idle of five connections to admit a sixth", async (t) =
     sockets.push(socket);
     await use(socket, counts);
   }
-  // The oldest is used again, so that the second is idle for longest.
+  // Use the oldest connection again, so that the second is idle longest.
   await use(sockets[0]!, counts);
   await isServed(t, node);
   t.deepEqual(
@@ -99,7 +99,7 @@ test("rejects a new connection while all others are busy", async (t) => {
   t.is((await askFrom(node.port, "/version", fullAddress)).status, 200);
 });
 
-/** Connections on a clock that stands still. */
+/** Creates a connection limit with a manual clock. */
 function create(bounds: Partial<ConnectionLimits> = {}, clock = { nowMs: 0 }) {
   const banned: string[] = [];
   const aborted: string[] = [];
@@ -111,7 +111,7 @@ function create(bounds: Partial<ConnectionLimits> = {}, clock = { nowMs: 0 }) {
     nowMs: () => clock.nowMs,
     onBan: (address) => banned.push(address),
   });
-  /** Connects; what is cut is closed, as sockets are. */
+  /** Connects. An aborted connection ends at once. */
   const connect = (address: string, name = address): TrackedConnection | undefined => {
     const connection = connections.connect(address, () => {
       aborted.push(name);
@@ -122,7 +122,7 @@ function create(bounds: Partial<ConnectionLimits> = {}, clock = { nowMs: 0 }) {
   return { clock, banned, aborted, connections, connect };
 }
 
-/** As many as an address has at once, and then far more than come back meanwhile. */
+/** Uses up the penalties of an address, and those that are forgiven meanwhile. */
 function exhaust(connection: TrackedConnection): void {
   connection.penalize(500);
   connection.penalize(250);
@@ -181,11 +181,11 @@ test("evicts idle connections, and rejects new ones if none is idle", (t) => {
   clock.nowMs = 2;
   two.acquire();
   two.release();
-  // Another request is still under way on it.
+  // Another request of the connection is still in flight.
   t.truthy(connect("a:1::", "three"));
   t.deepEqual(aborted, ["one"]);
   clock.nowMs = 3;
-  // Proxies take part in the bound of all, but have none of their own.
+  // Proxies count for the total limit, but have no limit per address.
   t.truthy(connect("10.0.0.1", "proxy 1"));
   clock.nowMs = 4;
   t.truthy(connect("10.0.0.1", "proxy 2"));
@@ -202,7 +202,7 @@ test("closes only one connection if both limits are reached", (t) => {
   const aborted: string[] = [];
   const clock = { nowMs: 0 };
   const { connections } = create({ total: 3, perAddress: 2 }, clock);
-  // What is cut ends later, as sockets do.
+  // An aborted connection ends later, as sockets do.
   const connect = (address: string, name: string) => connections.connect(address, () => aborted.push(name));
   for (const [address, name] of [
     ["a:1::", "other"],
@@ -219,7 +219,7 @@ test("closes only one connection if both limits are reached", (t) => {
   t.deepEqual(aborted, ["one", "other"]);
   t.truthy(connect("a:1::", "other again"));
   t.deepEqual(aborted, ["one", "other", "two"]);
-  // What the bound in total has closed is none of the address any more.
+  // A connection evicted by the total limit no longer counts for its address.
   t.truthy(connect("a:2::", "four"));
   t.is(aborted.length, 4);
   t.deepEqual([aborted[3], connections.size], ["three", 3]);
@@ -228,7 +228,7 @@ test("closes only one connection if both limits are reached", (t) => {
 test("stores nothing for any number of rejected addresses", (t) => {
   const { connect } = create({ total: 1 });
   connect("198.51.100.1")!.acquire();
-  // Far more than a set remembers of addresses by itself.
+  // Far more addresses than a set caches.
   const turnAway = (from: number, count: number): void => {
     for (let i = from; i < from + count; i++) {
       t.is(connect(`${(i >> 24) + 11}.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`), undefined);

@@ -25,7 +25,7 @@ test("limits memory for any number of addresses spoofed through a trusted proxy"
     };
     edge.admit(arrival, "http", undefined).recordOutcome();
   };
-  // More than are remembered, so that from here on each takes the place of another.
+  // More addresses than are cached, so that each new one evicts another.
   for (let i = 0; i < 60_000; i++) {
     arrive(i);
   }
@@ -66,7 +66,7 @@ test("never aborts a finished request, even if its response was empty", async (t
     lease.recordOutcome();
     lease.release();
   }
-  // Neither read nor ended: the sweep that cuts it has looked at the others as well.
+  // Neither read nor ended. The sweep that aborts it has checked the others too.
   admit("unread").reserveResponseBytes(10);
   await until(() => aborted.length > 0);
   t.deepEqual(aborted, ["unread"]);

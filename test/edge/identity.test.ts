@@ -18,9 +18,9 @@ import { forge, smallOrderKeys } from "../helpers/chain/weak-keys.js";
 interface Context {
   readonly node: TestNode;
   readonly trusting: TestNode;
-  /** Takes only identities that name its network. */
+  /** Node that accepts only identities that name its network. */
   readonly strict: TestNode;
-  /** Has no genesis. */
+  /** Node without a genesis. */
   readonly bare: TestNode;
   readonly clients: Record<string, RpcClient>;
   readonly strictClients: Record<string, RpcClient>;
@@ -171,7 +171,7 @@ const cases: readonly (readonly [
   ["a signature of zeros", () => ({ ...owner.headers(), signature: "0".repeat(128) }), 401, "INVALID_SIGNATURE"],
 ];
 
-/** Reads a field that not everybody may read, and checks what comes of it. */
+/** Reads a private field, and checks the response. */
 async function readSecret(
   t: ExecutionContext<Context>,
   client: RpcClient,
@@ -217,7 +217,7 @@ test("trusts the identity header behind a gateway", async (t) => {
   t.is((await ask(port, path, { headers: { identity: owner.publicKey } })).status, 200);
   t.is((await ask(port, path, { headers: { identity: friend.publicKey } })).status, 404);
   t.is((await ask(port, path)).status, 404);
-  // Existing clients send this where they have no key: they are nobody, and not refused.
+  // Existing clients without a key send this. They are anonymous, and not rejected.
   t.is((await ask(port, path, { headers: { identity: "ed25519:" } })).status, 404);
   t.is((await ask(port, path, { headers: { identity: "0x1" } })).status, 401);
   t.regex(warnings.join("\n"), /identity header is trusted without a signature/);
@@ -225,7 +225,7 @@ test("trusts the identity header behind a gateway", async (t) => {
 
 const strictCases = cases.map(([title, headers, status, errorCode]) => {
   const { network: named = "", signature = "" } = headers();
-  // What is signed for every network is refused here, and nothing else changes.
+  // Only identities signed for every network are rejected in addition.
   return named === "" && signature !== ""
     ? ([title, headers, 401, "INVALID_SIGNATURE"] as const)
     : ([title, headers, status, errorCode] as const);
@@ -249,7 +249,7 @@ for (const [title, headers, , errorCode] of cases) {
   });
 }
 
-/** The error code of a call, undefined when it succeeds. */
+/** Returns the error code of a call; undefined on success. */
 async function askByJsonRpc(port: number, headers: Record<string, string>): Promise<string | undefined> {
   const params = { storageAddress: address, field: "secret" };
   const { text } = await ask(port, "/", {
@@ -274,7 +274,7 @@ test("explains what is wrong with the network", async (t) => {
   );
   t.regex(await sentence(strict.port, owner.headers()), /also send the header network, .*GET \/chain\/head/);
   t.regex(await sentence(bare.port, owner.headers({ network })), /this node has no genesis yet/);
-  // Nothing is wrong with it, and there may be one later.
+  // The identity may be valid once the node has a genesis.
   t.is((await ask(bare.port, path, { headers: owner.headers({ network }) })).status, 503);
   t.is((await ask(bare.port, path, { headers: owner.headers() })).status, 200);
 });

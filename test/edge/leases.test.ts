@@ -1,4 +1,4 @@
-/** Who leaves in the middle of it leaves nothing behind: a place is given back with its connection, whichever way it ends. */
+/** Disconnects at every stage of a request release its slot, its bytes and its connection. */
 import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import { type ClientHttp2Stream, connect, constants } from "node:http2";
@@ -24,10 +24,10 @@ const rpc = "/gatehouse.zk.v1.ZkService/GetMerkleRoot";
 const watch = "/gatehouse.health.v1.HealthService/WatchHealth";
 const unary = { ":method": "POST", ":path": rpc, "content-type": "application/grpc", te: "trailers" };
 
-/** Requests that stay open, several of each kind, on a connection of their own or on one of HTTP/2. */
+/** Requests that stay open, several of each kind, on separate connections or on one HTTP/2 connection. */
 interface Kind {
   readonly title: string;
-  /** The text of a request of HTTP/1.1, or headers and body of a stream; without an end where it is not whole. */
+  /** Text of an HTTP/1.1 request, or headers and body of a stream; without an end if incomplete. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer;
@@ -75,10 +75,10 @@ const kinds: readonly Kind[] = [
 
 const each = 10;
 
-/** Ways to leave, by their name. */
+/** Ways to disconnect, by name. */
 type Leave = Readonly<Record<string, () => void>>;
 
-/** Makes the requests, and gives the ways to leave them. */
+/** Sends the requests, and returns the ways to disconnect from them. */
 function begin(t: ExecutionContext, { port }: EdgeServer, kind: Kind): Leave {
   if (kind.text !== undefined) {
     const sockets = Array.from({ length: each }, () => openFrom(t, port, address));
@@ -113,7 +113,7 @@ function begin(t: ExecutionContext, { port }: EdgeServer, kind: Kind): Leave {
 for (const kind of kinds) {
   test(`${kind.title}: releases everything when the client disconnects`, async (t) => {
     const server = await startEdgeServer(t);
-    // A session of Node.js that is destroyed ends its streams first, so that what they sent counts as whole.
+    // A destroyed Node.js session ends its streams first, so that their requests count as complete.
     const closed = kind.isUnended ? [] : ["closed"];
     const ways = ["cut off", ...closed, ...(kind.text === undefined ? ["cancelled"] : [])];
     for (const way of ways) {
@@ -126,7 +126,7 @@ for (const kind of kinds) {
       await until(() => isEmpty(server), `${way}: nothing is left`);
     }
     await until(() => server.outcomes.length === ways.length * each);
-    // Node.js tells the end of a body before it tells that the stream was reset: such a body may be judged as it is.
+    // Node.js reports the end of a body before the reset of its stream, so the node may process the body.
     const isJudged = kind.isUnended === true;
     t.deepEqual(
       server.outcomes.filter((code) => code !== "CANCELLED" && !(isJudged && code === "INVALID_REQUEST")),
@@ -164,7 +164,7 @@ test("logs one line per second for canceled requests, and counts the others", as
   }
   const seconds = Math.floor(Date.now() / 1000) - Math.floor(startedMs / 1000) + 1;
   t.true(server.access.length >= 1 && server.access.length <= seconds, `${server.access.length} lines in ${seconds} s`);
-  // One more, in another second, says how many had no line.
+  // The next line, in a later second, states the number of requests without a line.
   await sleep(1_000 - (Date.now() % 1000) + 5);
   const last = openFrom(t, server.port, address);
   last.write(`GET ${waitingAnswer} HTTP/1.1\r\nHost: a\r\n\r\n`);
@@ -192,7 +192,7 @@ test("has no request in flight after 2,000 MCP clients disconnected during a cal
         const socket = openFrom(t, ports["mcp"]!.actual, "127.0.0.1");
         socket.write(text);
         await once(socket, "connect");
-        // In the first turns after the request was read, each in another one.
+        // Disconnect each client in another of the first ticks after its request was read.
         await sleep(i % 8);
         socket.destroy();
       }),
@@ -209,5 +209,5 @@ test("has no request in flight after 2,000 MCP clients disconnected during a cal
   t.is((await askJson<{ errors: Record<string, unknown> }>(node.port, "/health")).errors["uncaught_total"], 0);
 });
 
-/** Labels of calls of tools that were left. */
+/** Metric labels of canceled tool calls. */
 const cancelled = { protocol: "mcp", rpc: "gatehouse.storage.v1.StorageService/SearchPrograms", code: "CANCELLED" };

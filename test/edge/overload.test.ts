@@ -76,7 +76,7 @@ test("rejects requests above the limit in every protocol, but serves probes", as
 });
 
 test("rejects requests after two late event-loop samples in a row, and recovers", async (t) => {
-  // Something else that is served meanwhile, so that the loop has turns.
+  // Serve another request meanwhile, so that the event loop has ticks.
   const other = createServer().listen(0);
   t.teardown(() => other.close());
   const overload = createOverload({ maxInFlight: 1_000_000, maxInFlightPerAddress: 1_000_000, maxLagMs: 150 });

@@ -132,7 +132,7 @@ test("rate limits malformed requests before their body is read", async (t) => {
 });
 
 test("charges a large body to the remaining quota, after refilling for the time before it", async (t) => {
-  // One request a millisecond.
+  // One request per millisecond.
   const limit = createRateLimit(60_000);
   limit.count("192.0.2.1");
   await pause(200);

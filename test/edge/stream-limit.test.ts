@@ -1,4 +1,4 @@
-/** Streams that are held open: bounded for an address, counted apart from requests, and gone with their connections. */
+/** Stream limit: limits open streams per address, apart from requests, and releases them with their connections. */
 import test, { type ExecutionContext } from "ava";
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
@@ -15,7 +15,7 @@ import { startTestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 
 const [attacker, other] = ["127.0.0.5", "127.0.0.6"];
-/** Loopback is as any other address. */
+/** Settings without exemptions for the loopback address. */
 const flags = { ...metricsFlags, "rate-limit-exempt": "192.0.2.1" };
 
 const watch = "/grpc.health.v1.Health/Watch";
@@ -24,16 +24,16 @@ const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 /** `list_services: "*"`. */
 const listServices = Buffer.from([0x3a, 1, 0x2a]);
 
-/** What became of streams. */
+/** Outcomes of the opened streams. */
 interface OpenedStreams {
   readonly streams: ClientHttp2Stream[];
-  /** Streams that began well. */
+  /** Number of admitted streams. */
   answered: number;
-  /** Streams that were refused, by status and reason. */
+  /** Number of rejected streams, by status and reason. */
   readonly rejected: Record<string, number>;
 }
 
-/** Opens streams of all kinds in turns; each session has its share. */
+/** Opens streams, cycling through kinds and sessions. */
 function openMany(
   sessions: readonly ClientHttp2Session[],
   count: number,
@@ -116,7 +116,7 @@ test("admits 100 of 2,000 streams of one address, and serves others meanwhile", 
   await allDecided(first);
   t.is(first.answered, 100);
   await isRefusedInEachProtocol(t, port);
-  // With those before, as many as the rate limit lets through in a minute.
+  // Together with the first ones, as many as the rate limit admits per minute.
   const more = openMany(sessions, 1_770);
   await allDecided(more);
   t.is(more.answered, 0);

@@ -1,4 +1,4 @@
-/** Headers of an identity where no rpc asks for one: they are ignored, whatever they hold; elsewhere broken ones are refused. */
+/** Identity headers: ignored by rpcs that do not identify callers; elsewhere invalid ones are rejected. */
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import anyTest, { type TestFn } from "ava";
 import { identifies_caller } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
@@ -16,7 +16,7 @@ import { fileTeardown } from "../helpers/nodes/teardown.js";
 interface Context {
   readonly port: number;
   readonly mcpPort: number;
-  /** Takes the header `identity` at its word. */
+  /** Node that trusts the header `identity`. */
   readonly trusting: number;
   readonly grpc: TestGrpcClient;
 }
@@ -36,10 +36,10 @@ test.before(async (t) => {
   Object.assign(t.context, { port: node.port, mcpPort: ports.mcp.actual, trusting: trusting.port, grpc });
 });
 
-/** Identities that are none, each in words. */
+/** Invalid identity headers, by description. */
 const broken: Readonly<Record<string, Headers>> = {
   "a signature of another kind": { signature: "abc" },
-  // As RFC 9421 has it, of which this node knows nothing.
+  // Signature of RFC 9421, which this node does not support.
   "a signature of the message": { signature: "sig1=:dGVzdA==:", "signature-input": 'sig1=("@method");created=1' },
   "a signature of long ago": createCaller().headers({ timestamp: 1 }),
   "another network's": createCaller().headers({ network: "mainnet" }),
@@ -48,13 +48,13 @@ const broken: Readonly<Record<string, Headers>> = {
 const isIdentifying = (method: DescMethod): boolean => getOption(method, identifies_caller);
 const nameOf = ({ parent, name }: DescMethod): string => `${parent.typeName}/${name}`;
 
-/** One way of calling an rpc with an empty request: the reason of its failure, and "OK" where there is none. */
+/** Calls an rpc with an empty request. Returns the reason of its error, or "OK". */
 type Outcome = (context: Context, method: DescMethod, headers: Headers) => Promise<string>;
 
-/** What a parameter of a path is called with: nothing of that name is there. */
+/** Value of path parameters, for which nothing exists. */
 const pathOf = (template: string): string => template.replaceAll(/\{\w+\}/g, "1");
 
-/** Status and reason of a failure, and "OK" where there is none. Of a stream the first bytes tell. */
+/** Returns status and reason of an error, or "OK". For a stream the first bytes decide. */
 async function askPlain(port: number, path: string, request: RequestInit): Promise<string> {
   const controller = new AbortController();
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...request, signal: controller.signal });
@@ -124,7 +124,7 @@ const protocols: Readonly<Record<string, { readonly of: (method: DescMethod) => 
     async call({ port }, method, headers) {
       const name = `${areaOf(method.parent)}.${method.localName}`;
       const request = { jsonrpc: "2.0", method: name, params: {} };
-      // In a batch each has the rpc of its own.
+      // In a batch, each request has its own rpc.
       const body = JSON.stringify([
         { ...request, id: 1 },
         { ...request, id: 2, method: "info.getVersion" },

@@ -18,7 +18,7 @@ import { ask, type PlainRequest, type PlainResponse } from "../helpers/wire/plai
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 
 type Ask = (path: string, request: PlainRequest) => Promise<PlainResponse>;
-/** Asks the compiled handlers, and an application that mounts that of the node. */
+/** Sends a request to the compiled handlers, and to an application that mounts the node. */
 type Ways = Record<NodeName, { readonly compiled: Ask; readonly mounted: Ask }>;
 const test = anyTest as TestFn<Ways>;
 
@@ -61,7 +61,7 @@ const alike = test.macro({
     const { compiled, mounted } = t.context[node];
     const signed = caller === undefined ? {} : callerOf(people[caller]).headers();
     const compare = async (to: string, given: PlainRequest): Promise<void> => {
-      // One after the other, so that counts of requests in flight are the same.
+      // One after the other, so that counts of requests in flight are equal.
       const expected = lasting(await compiled(to, given));
       t.deepEqual(lasting(await mounted(to, given)), expected);
     };
@@ -82,7 +82,7 @@ const alike = test.macro({
   title: (_, { node, httpMethod, path, title }: ContractCase) => `${httpMethod} ${path}: ${title}, on a ${node}`,
 });
 
-/** An answer without what differs from one request to the next. */
+/** Returns a response without the values that differ between requests. */
 function lasting({ status, headers, text: body }: PlainResponse): object {
   const { connection: _, date, "x-request-id": requestId, "content-length": length, ...others } = headers;
   const lastingText = body
@@ -90,7 +90,7 @@ function lasting({ status, headers, text: body }: PlainResponse): object {
     .replace(/"requestId":"[\w-]+"/g, '"requestId":"<id>"');
   return {
     ...{ status, headers: others, isDated: date !== undefined, isNamed: requestId !== undefined },
-    // A length differs with the number of its digits.
+    // The content length differs if masked values have other lengths.
     ...(lastingText === body && body !== "" ? { length } : { hasLength: length !== undefined }),
     text: lastingText,
   };

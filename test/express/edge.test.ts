@@ -1,4 +1,4 @@
-/** The two ways of a node: compiled routes before the application of Express, or that application alone. */
+/** The values of --edge: compiled routes before the Express application, or the application alone. */
 import test from "ava";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,9 +9,9 @@ import { startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { version } from "../helpers/process/version.js";
 
-/** Packages that a network of `npm start` has loaded, once it answered these paths and was told to stop. */
+/** Returns the packages that `npm start` loads to respond to these paths. */
 async function loadedFor(t: Teardown, paths: readonly string[]): Promise<string[]> {
-  // Node.js writes there which scripts it has run, at its end.
+  // Node.js writes the list of executed scripts there when it exits.
   const dir = await temporaryDirectory(t);
   const network = await startCli(t, ["devnet", "--rpc-port", `${await freePort()}`], { NODE_V8_COVERAGE: dir });
   const port = Number(new URL(network.ready.rpc).port);

@@ -1,4 +1,4 @@
-/** An application of Express that mounts a node, beside routes and services of its own. */
+/** Express application that mounts a node next to its own routes and services. */
 import { createClient, ConnectError, Code } from "@connectrpc/connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -23,7 +23,7 @@ import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 
-/** An application with a header, a route, a service and an end of its own; the node is mounted between them. */
+/** Starts an application with its own header, route, service and fallback; the node is mounted between them. */
 async function createApp(path: string, node: TestNode): Promise<Express> {
   const app = express();
   app.use((_request, response, next) => {
@@ -46,7 +46,7 @@ async function createApp(path: string, node: TestNode): Promise<Express> {
 interface Started {
   readonly node: TestNode;
   readonly port: number;
-  /** Of where the node is mounted, without a slash at its end. */
+  /** URL of the mount point, without a trailing slash. */
   readonly url: string;
 }
 
@@ -73,7 +73,7 @@ const jsonBody = (body: object) => ({
   headers: { "Content-Type": "application/json" },
 });
 
-/** What of an answer does not differ from one request to the next. */
+/** Returns the parts of a response that are equal in every request. */
 async function askWhole(port: number, path: string, method = "GET") {
   const { status, headers, text } = await ask(port, path, { method });
   const lasting = Object.fromEntries(
@@ -187,7 +187,7 @@ for (const [name, create] of [
     t.is(error.reason, "INVALID_REQUEST");
     const added = createClient(AddedService, create({ baseUrl: url, httpVersion: "1.1" }));
     t.is((await added.getThing({ name: "a" })).count, 7n);
-    // The application's service is not the node's, nor the other way round.
+    // The node does not serve the application's service, or the application the node's.
     const there = createClient(AddedService, transport);
     t.is((await t.throwsAsync(there.getThing({ name: "a" }), { instanceOf: ConnectError })).code, Code.Unimplemented);
   });
@@ -229,7 +229,7 @@ test("verifies identities, and reads addresses behind trusted proxies", async (t
   t.is((await ask(node.port, "/publickey", forwarded)).status, 200);
   t.is(failureOf(await ask(port, "/node/publickey", forwarded)).errorCode, "RATE_LIMITED");
   t.is((await ask(port, "/node/publickey", { headers: { "X-Forwarded-For": "192.0.2.2" } })).status, 200);
-  // The application's own routes are not the node's to count.
+  // The node does not count requests for the application's own routes.
   t.is((await ask(port, "/hello", forwarded)).status, 200);
 });
 
@@ -267,7 +267,7 @@ test("rejects requests over the limit without closing the application's connecti
     release = () => response.send("done");
   });
   const { port, url } = await listenApp(t, app.use("/node", (await node.application()).listener));
-  // A connection that the node has seen, and on which the application is busy now.
+  // The node has served this connection before, and the application uses it now.
   const socket = connect(port, "127.0.0.1");
   t.teardown(() => socket.destroy());
   let received = "";

@@ -1,4 +1,4 @@
-/** What nobody should send, to a node whose application of Express answers all of HTTP/1.1. */
+/** Hostile requests to a node whose Express application serves all of HTTP/1.1. */
 import { testHostileRequests } from "../rpc/hostile-requests.js";
 
 testHostileRequests({ edge: "express" });

@@ -1,4 +1,4 @@
-/** The pages for people below a path of somebody else's application, in a real browser where there is one. */
+/** HTML pages below a path of another application, in a real browser if one is installed. */
 import express from "express";
 import type { Browser } from "playwright-core";
 import { launchBrowser, listen, whyNoBrowser } from "../helpers/process/browser.js";
@@ -20,7 +20,7 @@ async function open(t: Teardown, path: string) {
   const { url } = await listenApp(t, express().use("/far/node", (await node.application()).listener));
   const page = await browser.newPage();
   t.teardown(() => page.close());
-  // A browser that shares two cores with everything else takes its time.
+  // A browser is slow on two shared cores.
   page.setDefaultTimeout(90_000);
   const heard = listen(page);
   await page.goto(`${url}/far/node${path}`);

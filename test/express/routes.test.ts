@@ -1,4 +1,4 @@
-/** The node's services as those of Connect, in adapters and transports of the library. */
+/** The node's services in adapters and transports of the Connect library. */
 import { Code, ConnectError, createClient, createContextValues, createRouterTransport } from "@connectrpc/connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
 import { connectNodeAdapter, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";

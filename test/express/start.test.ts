@@ -1,4 +1,4 @@
-/** A node that an application starts in its own process, by the name under which the package exports it. */
+/** Node in the process of an application, started by the package export `gatehouse/express`. */
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import express from "express";
@@ -29,11 +29,11 @@ test("uses only the passed settings, not the environment, and ends with stop()",
   t.deepEqual(warnings, []);
 
   const { port, url } = await listenApp(t, express().use("/node", router));
-  // Probes, which no node refuses, however much its machine has to do.
+  // Probes, which are never rejected, even on a busy machine.
   t.is((await ask(port, "/node/livez")).text, (await ask(gatehouse.ports["rpc"]!, "/livez")).text);
   t.is(await askJson(port, "/node/version"), version as never);
   await t.notThrowsAsync(createGatehouse(`${url}/node`).health.getLiveness({}));
-  // What only HTTP/2 carries is on the node's own port.
+  // gRPC needs HTTP/2, so it is only on the node's own port.
   await t.notThrowsAsync(
     createGatehouse(rpcUrl, { transport: createGrpcTransport({ baseUrl: rpcUrl }) }).health.getLiveness({}),
   );

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { markDatabaseError } from "../../src/base/errors/database-error-kind.js";
 import { createBoundedProbe } from "../../src/health/bounded-probe.js";
 
-/** A database of which the test says when and how it answers, and a clock that the test moves. */
+/** Creates a probe with queries that the test completes, and a clock that the test moves. */
 function setUp() {
   const queries: { resolve: (count: number) => void; reject: (error: Error) => void }[] = [];
   const changes: (string | undefined)[] = [];
@@ -19,7 +19,7 @@ function setUp() {
   return { queries, changes, clock, probe };
 }
 
-/** The same, after a first answer a second ago: 7. */
+/** Creates a probe whose first query returned 7 a second ago. */
 async function setUpAnswered(t: ExecutionContext) {
   const known = setUp();
   const first = known.probe.read();

@@ -1,4 +1,4 @@
-/** A node that has much to do is not broken: /health says so all the while, and who is refused is told to come back. */
+/** Health of a busy node: /health never reports failing, and rejected clients get a retry delay. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -40,7 +40,7 @@ async function startBusy(t: Teardown, engine: (typeof engines.names)[number]) {
   };
 }
 
-/** Asks for the health again and again until it is ended; gives what was answered when that was failing. */
+/** Polls the health until the returned function is called, which returns the failing responses. */
 function probe(node: RunningCli): () => Promise<{ readonly probeCount: number; readonly failing: HealthBody[] }> {
   const failing: HealthBody[] = [];
   let [probeCount, isOver] = [0, false];
@@ -76,7 +76,7 @@ for (const engine of engines.names) {
     const large = [1, 2, 3].map((n) => signTransaction(alice, n, createPublic(`large${n}`, largeDocument)));
     const reasons = new Set<string>();
     for (const transaction of large) {
-      // Who is refused comes back.
+      // Rejected clients try again.
       await until(() =>
         node.submit(transaction).then(
           () => true,

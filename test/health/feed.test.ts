@@ -1,11 +1,11 @@
-/** The feed of health: what watching it leaves behind. */
+/** Listeners and timers of the health feed. */
 import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { getEventListeners } from "node:events";
 import { HealthSnapshotSchema } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createHealthFeed } from "../../src/health/feed.js";
 
-/** A feed that sees another snapshot at every look, and looks as often as it can. */
+/** Creates a feed whose snapshot changes at every poll, with the shortest poll interval. */
 function createRestlessFeed() {
   let mempoolSize = 0;
   return createHealthFeed(() => create(HealthSnapshotSchema, { mempoolSize: mempoolSize++ }), 0);

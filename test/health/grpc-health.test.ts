@@ -58,7 +58,7 @@ test("reports an unknown service by Watch, and keeps the stream open", async (t)
   const reported: Serving[] = [];
   for await (const { status } of client.watch({ service: "nobody" })) {
     reported.push(status);
-    // What it does not watch changes, which another watcher is told of; then it ends.
+    // Change another service, which only the other watcher reports; then end the watch.
     void (async () => {
       const otherWatch = client.watch({ service: "metrics" })[Symbol.asyncIterator]();
       await otherWatch.next();

@@ -1,4 +1,4 @@
-/** Ports that a node requests and binds, and the address that it gives of itself. */
+/** Requested and bound ports of a node, and its connection string. */
 import test from "ava";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";

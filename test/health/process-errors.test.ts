@@ -47,7 +47,7 @@ test("counts and logs uncaught errors, and keeps running", async (t) => {
 test("only counts uncaught exceptions of an embedding process", (t) => {
   const errors = createProcessErrors();
   const stop = countProcessErrors(errors);
-  // The declarations of Node.js lack this event for emit.
+  // The types of Node.js lack this event for emit.
   const emit = process.emit.bind(process) as (event: string, error: Error, kind: string) => boolean;
   emit("uncaughtExceptionMonitor", new Error("boom"), "uncaughtException");
   emit("uncaughtExceptionMonitor", new Error("rejected"), "unhandledRejection");

@@ -6,7 +6,7 @@ const { OK, DEGRADED, DORMANT, FAILING } = HealthStatus;
 const F = false;
 const T = true;
 
-// Pending count known, chain failed, main loop dead, dormant, another failed → status.
+// Columns: pending count known, chain failed, main loop stalled, dormant, other subsystem failed → status.
 const truthTable: [boolean, boolean, boolean, boolean, boolean, HealthStatus][] = [
   [T, F, F, F, F, OK],
   [T, F, F, F, T, DEGRADED],

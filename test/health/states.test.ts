@@ -1,4 +1,4 @@
-/** Every state of /health, reached by a running node. */
+/** Every status of /health, in running nodes. */
 import { createClient } from "@connectrpc/connect";
 import test, { type ExecutionContext } from "ava";
 import { execFileSync } from "node:child_process";
@@ -19,7 +19,7 @@ import { until } from "../helpers/nodes/until.js";
 import { openSqlite } from "../helpers/databases/sqlite.js";
 
 async function health(port: number): Promise<{ status: number; dormantHeader: string | undefined; body: HealthBody }> {
-  // Times move while an error repeats itself.
+  // Times change while an error repeats.
   const toldBy = ({ dormant, subsystems }: Pick<HealthBody, "dormant" | "subsystems">): string =>
     JSON.stringify([dormant, subsystems], (key, value: unknown) => (key === "at" ? undefined : value));
   let found: Awaited<ReturnType<typeof health>> | undefined;
@@ -34,7 +34,7 @@ async function health(port: number): Promise<{ status: number; dormantHeader: st
       HealthBody,
     ];
     if (toldBy(body) !== toldBy(after)) {
-      // It has changed between the answers.
+      // The state changed between the responses.
       return false;
     }
     if (slim.status !== 200 || toldBy(subsystemsShape.parse(JSON.parse(slim.text))) !== toldBy(body)) {
@@ -46,7 +46,7 @@ async function health(port: number): Promise<{ status: number; dormantHeader: st
   return found!;
 }
 
-/** Asks until the status is the wanted one. */
+/** Polls until the status is the expected one. */
 async function healthOnce(port: number, wanted: HealthBody["status"]) {
   let answer = await health(port);
   await until(async () => {
@@ -208,10 +208,10 @@ test("waking: a complete boot stays complete", async (t) => {
   t.true(bootStates.every(({ complete }) => complete));
 });
 
-// In series: it takes every thread that this process has for the database.
+// Serial, because the test blocks every database thread of this process.
 /**
- * Holds the threads that SQLite's calls need: opening a FIFO for reading waits for a writer. Returns a function that
- * frees them; the end of the test does, too, before the node is stopped, which needs a thread.
+ * Blocks the threads that run SQLite: opening a FIFO for reading waits for a writer. Returns a function that frees the
+ * threads. The test also frees them at its end, because stopping the node needs a thread.
  */
 function holdThreadPool(t: ExecutionContext, dir: string): () => Promise<void> {
   const fifo = join(dir, "hang");
@@ -238,7 +238,7 @@ test.serial("reports failing while the database hangs, without delay, and recove
   const { port, dir } = await startMember(t);
   t.is((await health(port)).body.status, "ok");
   const release = holdThreadPool(t, dir);
-  // The chain may be found without its database before the pending transactions are.
+  // The chain may detect the hang before the count of pending transactions does.
   await until(async () => (await health(port)).body.mempool_size === null);
   const { status, body } = await health(port);
   t.is(status, 503);

@@ -1,4 +1,4 @@
-/** The metrics, read as Prometheus reads them. */
+/** Metrics in the Prometheus text format. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -107,7 +107,7 @@ test("counts requests by protocol, rpc and outcome, with their latency", async (
   t.is(metrics.value("gatehouse_requests_total", { protocol: "http", rpc: "none", code: "NOT_FOUND" }), 1);
 });
 
-/** Opens a stream, and closes it once it has answered. */
+/** Opens a stream, and closes it after its first message. */
 async function watchOnce(node: TestNode): Promise<void> {
   const client = createClient(HealthService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   const controller = new AbortController();
@@ -155,7 +155,7 @@ test("omits or retains a value that cannot be read, and returns the others", asy
   read = () => Promise.resolve(7);
   t.is(await value("test_asked"), 7);
   t.is(await value("test_asked_total"), 7);
-  // One that hangs is asked once, however often others ask.
+  // A hung read is not repeated by later scrapes.
   let readCount = 0;
   read = () => {
     readCount++;
@@ -168,7 +168,7 @@ test("omits or retains a value that cannot be read, and returns the others", asy
 });
 
 test("serves the metrics of the table in order, with their labels", async (t) => {
-  // Some rows are of workers.
+  // Some rows exist only with workers.
   const node = await startMember(t, { ...flags, workers: "2" });
   await ask(node.port, "/version");
   await watchOnce(node);

@@ -1,4 +1,4 @@
-/** Traces, as a collector gets them. */
+/** Traces, as a collector receives them. */
 import test from "ava";
 import { once } from "node:events";
 import { createServer } from "node:http";

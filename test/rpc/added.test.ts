@@ -1,4 +1,4 @@
-/** An rpc that is added to a proto and served is served by every protocol, and nothing else has to change. */
+/** An rpc that is added to a proto file is served by every protocol without further changes. */
 import { Client as McpClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { createClient } from "@connectrpc/connect";

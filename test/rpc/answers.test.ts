@@ -1,4 +1,4 @@
-/** Answers end before they are too long for clients of any protocol, and say how to go on. */
+/** Responses stay below the size limit of clients in every protocol, and state how to continue. */
 import { createClient } from "@connectrpc/connect";
 import test from "ava";
 import { writeFile } from "node:fs/promises";
@@ -159,7 +159,7 @@ test("rejects the requests of a batch that exceed the response limit, so that an
     [6, 7, 8],
   ]);
 
-  // A notification is answered by nothing, also where an answer would be refused.
+  // A notification gets no response, even if the limit is reached.
   const quiet = await post(port, [
     ...Array.from({ length: 5 }, (_, id) => ({ ...large, id })),
     large,

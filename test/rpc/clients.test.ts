@@ -1,4 +1,4 @@
-/** Clients that others wrote, all on the one port. */
+/** Third-party clients of every protocol on the same port. */
 import test from "ava";
 import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
@@ -32,7 +32,7 @@ test("curl", async (t) => {
 
 const testBuf = testUnless(whyNoBuf);
 
-// buf curl speaks Connect where it is told nothing else.
+// buf curl uses Connect by default.
 for (const [protocol, ...flags] of [
   ["Connect, its default"],
   ["Connect", "--protocol", "connect"],
@@ -117,7 +117,7 @@ test("serves an HTTP/2 client whose preface arrives byte by byte", async (t) => 
     await sleep(10);
   }
   const answer = Buffer.concat(received);
-  // A SETTINGS frame, as every HTTP/2 server begins.
+  // A SETTINGS frame, with which every HTTP/2 server starts.
   t.is(answer[3], 4);
   t.is(answer[4], 0);
 });

@@ -1,4 +1,4 @@
-/** The reasons of failures: each is whole in the contract, and nothing speaks of others. */
+/** Error reasons: each is fully described in the contract, and comments name no others. */
 import test from "ava";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ test("does not compile an error whose reason is not in the contract", (t) => {
   t.is(new RpcError("NOT_DECLARED", "There is no such reason.").kind, undefined);
 });
 
-/** The files below a directory that end so. */
+/** Returns the files below a directory with this suffix. */
 async function textsOf(directory: string, ending: string): Promise<string[]> {
   const paths = (await readdir(directory, { recursive: true })).filter((path) => path.endsWith(ending));
   return await Promise.all(paths.map((path) => readFile(join(directory, path), "utf8")));
@@ -44,7 +44,7 @@ const isUnknown = (word: string): boolean => !(word in errorCatalog);
 
 test("names only existing reasons in comments of the contract", async (t) => {
   const files = await textsOf("proto/gatehouse", ".proto");
-  // Comments alone, so that a paragraph ends where an empty line begins.
+  // Read only comments, in which an empty line ends a paragraph.
   const comments = files.map((text) => text.replaceAll(/^ *(?:\/\/ ?(.*)|.*)$/gm, "$1"));
   const words = wordsOf(comments.flatMap((text) => text.match(/\bErrors: [^]+?\n\n/g) ?? []));
   t.true(words.length >= 40, String(words.length));

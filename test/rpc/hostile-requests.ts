@@ -1,4 +1,4 @@
-/** What nobody should send, on every route and in every protocol: always an answer, never a crash, a hang or a leak. */
+/** Hostile requests on every route and in every protocol: always a response, never a crash, a hang or a leak. */
 import { getOption, hasOption } from "@bufbuild/protobuf";
 import test from "ava";
 import { randomBytes } from "node:crypto";
@@ -61,14 +61,14 @@ const queries = [
   `q=${"a".repeat(8_000)}`,
 ];
 
-/** Declares the tests, of a node with these flags. */
+/** Declares the tests for a node with these flags. */
 export function testHostileRequests(flags: Readonly<Record<string, string>>): void {
   const node = sharedTestNode({ "tlsnotary-enabled": true, ...flags });
   async function isFine(t: { is: (a: unknown, b: unknown) => void }): Promise<void> {
     t.is((await askJson<{ status: string }>(node.port, "/health")).status, "dormant");
   }
 
-  /** Whether a stream is what is answered; it is not read. */
+  /** True if the response is a stream, which is not read. */
   async function begins(path: string, method: string): Promise<boolean> {
     const ended = new AbortController();
     const { status, headers } = await fetch(`http://127.0.0.1:${node.port}${path}`, { method, signal: ended.signal });
@@ -146,7 +146,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     });
   }
 
-  /** Sends a request; gives the first of the answer's body, as one that was asked for a stream properly has no end. */
+  /** Sends a request. Returns the first part of the response body, because a valid stream has no end. */
   async function askBeginning(
     path: string,
     body: Buffer,
@@ -173,7 +173,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     return Buffer.concat([head, bytes]);
   }
 
-  /** The grpc-status of a call; "open" when it is a stream that gives messages. */
+  /** Returns the grpc-status of a call; "open" for a stream with messages. */
   async function callGrpc(
     session: ClientHttp2Session,
     path: string,
@@ -270,7 +270,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
     );
   });
 
-  /** Sends bytes and gives what comes back until the node closes, or 300 ms after the first answer. */
+  /** Sends bytes. Returns the response until the node closes, or 300 ms after its first bytes. */
   function send(bytes: string, { end = false } = {}): Promise<string> {
     return new Promise((resolve) => {
       let text = "";
@@ -324,7 +324,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
       socket.on("error", () => undefined).on("close", () => closed++);
       sockets.push(socket);
       if (i % 100 === 0) {
-        // Until those before it are accepted: of what overflows the system's queue neither end hears again.
+        // Wait until the earlier ones are accepted, because the system silently drops what overflows its queue.
         await ask(node.port, "/livez").catch(() => undefined);
       }
     }

@@ -1,4 +1,4 @@
-/** What nobody should send, to the compiled routes. */
+/** Hostile requests to the compiled routes. */
 import { testHostileRequests } from "./hostile-requests.js";
 
 testHostileRequests({});

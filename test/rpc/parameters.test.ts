@@ -1,4 +1,4 @@
-/** Parameters that are not what the contract says, of every rpc that has one, over every protocol: one sentence for all. */
+/** Invalid parameters of every rpc: each protocol responds with the same error message. */
 import { create, type DescField, type DescMethod, getOption, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import test from "ava";
 import { bounds, form, latest, TextForm } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
@@ -19,11 +19,11 @@ import type { TestNode } from "../helpers/nodes/start-node.js";
 const alice = testKey(90);
 const key = alice.publicKey;
 let node: TestNode;
-/** A value that each text may have, by the field's name. */
+/** Valid value of each text field, by the field's name. */
 let known: Readonly<Record<string, string>> = {};
 
 const files = await contractFiles();
-/** Rpcs of the public port, with the fields of their requests. */
+/** Rpcs of the public port with the fields of their requests. */
 const internal = ["PeerService", "SnapshotService", "ControlService", "ConsensusService", "AddedService"];
 const methods = (await contractServices())
   .filter(
@@ -46,14 +46,14 @@ interface Refusal {
   readonly message: unknown;
 }
 
-/** What the other parameters are. */
+/** Returns valid values for the other parameters. */
 function others(method: DescMethod, field: DescField): [DescField, string][] {
   return method.input.fields
     .filter((each) => each !== field && known[each.name] !== undefined)
     .map((each) => [each, known[each.name]!]);
 }
 
-/** The answer of plain HTTP with values of a parameter; undefined where it has no route of its own. */
+/** Returns the plain HTTP response to values of a parameter; undefined without a route. */
 async function askPlainly(method: DescMethod, field: DescField, values: readonly string[]) {
   const rule = readHttpRoutes(method)[0];
   if (rule === undefined || rule.body !== undefined) {
@@ -97,7 +97,7 @@ async function refusalByJsonRpc(...given: Parameters<typeof askJsonRpc>): Promis
   return { reason: error?.data.reason, message: error?.message };
 }
 
-/** What each protocol of generated clients refuses a value with. */
+/** Returns the error of each protocol of generated clients for a value. */
 async function refusals(
   method: DescMethod,
   field: DescField,
@@ -141,7 +141,7 @@ for (const { method, field } of numbers.filter(
     const expected = (name: string, value: string): Refusal =>
       invalid(name, `a whole number from ${min} to ${max}${word}, not ${JSON.stringify(value)}`);
     for (const value of [`${min - 1n}`, `${max + 1n}`, "1e3", "abc", "1.5", "", "99999999999999999999"]) {
-      // A path without its last part is another one.
+      // A path without its last segment is another route.
       const isPath = value === "" && readHttpRoutes(method)[0]?.template.endsWith(`{${field.name}}`) === true;
       const answer = isPath ? undefined : await askPlainly(method, field, [value]);
       if (answer !== undefined) {
@@ -227,7 +227,7 @@ for (const { method, field } of fieldsWhere((each) => getOption(each, form) === 
   });
 }
 
-/** The end of a stream of Connect's JSON: its messages, and the error that it ends with. */
+/** Reads a Connect JSON stream: its messages, and the error at its end. */
 async function streamJson(rpc: string, request: object): Promise<{ messages: string[]; error?: { message: string } }> {
   const { text } = await ask(node.port, `/${rpc}`, {
     method: "POST",

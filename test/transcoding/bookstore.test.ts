@@ -1,4 +1,4 @@
-/** The example with a service of its own, run as its README says. */
+/** The bookstore example, run as its README describes. */
 import test from "ava";
 import { spawn } from "node:child_process";
 import { createClient } from "@connectrpc/connect";

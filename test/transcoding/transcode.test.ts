@@ -1,4 +1,4 @@
-/** Plain routes for a service that is not the node's: the bookstore of examples/transcoding, served by an application of Express. */
+/** Plain HTTP routes for another service: the bookstore of examples/transcoding in an Express application. */
 import { Code, ConnectError, createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import test from "ava";
 import express from "express";
@@ -17,7 +17,7 @@ const routesOf =
   (router) =>
     router.service(PlainRoutesService, functions);
 
-/** An application with the routes, which tells what was handed on to it. */
+/** Starts an application with the routes, and records the requests that the routes pass on. */
 async function serve(t: Teardown, functions: Parts, options: Partial<TranscodeOptions> = {}): Promise<number> {
   const app = express().use(transcode({ routes: routesOf(functions), ...options }));
   app.use((request, response) => void response.status(418).send(`${request.method} ${request.path}`));
@@ -27,7 +27,7 @@ async function serve(t: Teardown, functions: Parts, options: Partial<TranscodeOp
 const bodyOf = ({ text }: PlainResponse): unknown => JSON.parse(text);
 const post = (body: string) => ({ method: "POST", body, headers: { "Content-Type": "application/json" } });
 
-/** Answers with the request, as JSON. */
+/** Responds with the request as JSON. */
 const echo: Parts = {
   get: ({ name, number, tags, inner }) => ({ name, number, tags, ...(inner && { inner }) }),
   put: ({ name, number, inner }) => ({ name, number, ...(inner && { inner }) }),

@@ -9,7 +9,7 @@ import { createForwardHandlers, type Forward, forwardService } from "../../src/w
 const nobody = { caller: { address: "192.0.2.1", identity: undefined }, signal: new AbortController().signal };
 const at = (offset: number) => create(ListPeersRequestSchema, { offset });
 
-/** A node whose answers are given when the test says so; an answer is how often it was asked before. */
+/** Creates a node that responds when the test says so, with the number of earlier requests. */
 function createNode(failsAt = -1) {
   const offsets: number[] = [];
   const waiting: (() => void)[] = [];

@@ -5,7 +5,7 @@ import { openIpcChannel, type IpcHandlers, type IpcChannel, type IpcEnd } from "
 
 const noHandlers = { calls: {}, streams: {}, notifications: {} } satisfies IpcHandlers;
 
-/** Two ends; what goes from one to the other is cloned, as between processes. */
+/** Creates two connected ends. Messages are cloned, as between processes. */
 function createEnds(): [IpcEnd, IpcEnd] {
   const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []];
   const endOf = (own: 0 | 1): IpcEnd => ({
@@ -18,7 +18,7 @@ function createEnds(): [IpcEnd, IpcEnd] {
   return [endOf(0), endOf(1)];
 }
 
-/** An end that asks one which answers so. */
+/** Opens a channel to a side with these handlers. */
 function connect<Their extends IpcHandlers>(
   their: Their,
 ): { readonly channel: IpcChannel<Their>; readonly unexpected: unknown[] } {
@@ -86,7 +86,7 @@ test("aborts a canceled call on the other side", async (t) => {
   await t.notThrowsAsync(aborted);
 });
 
-/** Numbers from 1 on; it counts those that were made, and notes its end. */
+/** Creates a stream of numbers from 1 on, which counts its items and records its end. */
 function createNumbers() {
   const produced = { count: 0, ended: false };
   return {

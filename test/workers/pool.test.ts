@@ -1,4 +1,4 @@
-/** Worker processes that die soon, or have not started yet when all are to end. */
+/** Worker processes that die early, or are still starting when the pool stops. */
 import test, { type ExecutionContext } from "ava";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ test.serial("doubles the pause before each replacement of a worker that keeps dy
   await listen();
   await pause(4_000);
   const { length } = await starts();
-  // After 0.1, 0.2, 0.4, 0.8 and 1.6 s; with one length of pause there would be dozens.
+  // After 0.1, 0.2, 0.4, 0.8 and 1.6 s. With a constant pause there would be dozens.
   t.true(length >= 3 && length <= 6, String(length));
 });
 

@@ -7,7 +7,7 @@ const b = "192.0.2.2";
 const nothing: SharedUsage = { usages: [], charges: [], banned: [] };
 const streams = (count: number) => ({ connections: 0, requests: 0, streams: count, bytes: 0 });
 
-/** Parties that note what they hear. */
+/** Creates processes that record the usage they receive. */
 function join(sharing: ReturnType<typeof createUsageSharing>, count: number) {
   return Array.from({ length: count }, () => {
     const received: SharedUsage[] = [];
@@ -48,7 +48,7 @@ test("removes the usage of a process that left, and sends everything to a new on
   sharing.share();
   t.deepEqual(two!.received[1]?.usages, [[a, streams(0)]]);
   t.deepEqual(three!.received, [{ usages: [[b, streams(1)]], charges: [], banned: [] }]);
-  // What comes late from one that is gone changes nothing.
+  // A late report of a process that left changes nothing.
   sharing.report(one!.party, { ...nothing, usages: [[a, streams(9)]] });
   sharing.share();
   t.is(two!.received.length, 3);

@@ -1,4 +1,4 @@
-/** JSON of requests: words that no enum has are refused wherever they are. */
+/** JSON requests: unknown enum names are rejected at any depth. */
 import type { JsonValue } from "@bufbuild/protobuf";
 import test from "ava";
 import { EveryTypeSchema } from "../../../gen/gatehouse/testing/v1/every_type_pb.js";

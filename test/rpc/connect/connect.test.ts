@@ -1,4 +1,4 @@
-/** What the Connect protocol promises its clients, over every transport. */
+/** Rules of the Connect protocol, over every transport. */
 import test from "ava";
 import { gzipSync } from "node:zlib";
 import { version as packageVersion } from "../../helpers/process/version.js";

@@ -1,4 +1,4 @@
-/** A node whose package is without the image of the contract, or has one that is none, says less of itself and serves. */
+/** A node without a valid descriptor set in its package serves documents without comments. */
 import test from "ava";
 import { copyFile, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -9,7 +9,7 @@ import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.
 
 const warning = "API descriptions have no comments";
 
-/** Starts a node of a package of its own. */
+/** Starts a node from a separate package. */
 async function startCopy(t: Teardown, putImage: (path: string) => Promise<unknown>) {
   const root = await temporaryDirectory(t);
   for (const name of ["package.json", "dist/src", "dist/gen", "dist/assets"]) {
@@ -30,7 +30,7 @@ interface Described {
   >;
 }
 
-/** A node that has just begun may be busy, and then says when to come back. */
+/** Repeats a request while the node is overloaded, as it may be after its start. */
 async function askAgain(...request: Parameters<typeof ask>): ReturnType<typeof ask> {
   for (;;) {
     const answer = await ask(...request);

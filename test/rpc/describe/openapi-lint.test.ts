@@ -1,10 +1,10 @@
-/** The OpenAPI document, as a linter reads it that knows nothing of this node. */
+/** The OpenAPI document passes an independent linter. */
 import { ask } from "../../helpers/wire/plain-client.js";
 import { sharedTestNode } from "../../helpers/nodes/start-node.js";
 import { loadTool, whyNoTool } from "../../helpers/nodes/tools.js";
 import { testUnless } from "../../helpers/nodes/when.js";
 
-/** What is used of Redocly, whose types are installed with it. */
+/** Used part of Redocly. Its types are installed only with the tools. */
 interface Redocly {
   readonly createConfig: (config: { readonly extends: readonly string[] }) => Promise<unknown>;
   readonly lintFromString: (document: {
@@ -23,19 +23,19 @@ interface Finding {
 const node = sharedTestNode({ "tlsnotary-enabled": true });
 
 /**
- * The specification of the interface has both paths. No request fits both of them in earnest: an address begins with
- * `stor-`, and a path that is written out goes before one with a parameter.
+ * The specification requires both paths. No real request matches both: an address starts with `stor-`, and literal
+ * segments take precedence over parameters.
  */
 const bothSpecified =
   "no-ambiguous-paths at #/paths/~1storage-program~1owner~1{owner}: Paths should resolve unambiguously. Found two " +
   "ambiguous paths: `/storage-program/{storageAddress}/all` and `/storage-program/owner/{owner}`.";
 
-/** What the messages of a stream are stands in an extension, in which this linter does not look. */
+/** An extension describes the messages of a stream, and this linter ignores extensions. */
 const ofStreams = [
   'no-unused-components at #/components/schemas/event.WatchResponse: Component: "event.WatchResponse" is never used.',
 ];
 
-/** Probes have no parameters, and no header that they would refuse. */
+/** Probes have neither parameters nor headers that they could reject. */
 const ofProbes = ["~1health", "~1health~1subsystems", "~1version"].map(
   (path) =>
     `operation-4xx-response at #/paths/${path}/get/responses: Operation must have at least one \`4XX\` response.`,

@@ -1,4 +1,4 @@
-/** What /openapi.json says, against what it is made of and what the encoder writes. */
+/** /openapi.json, compared with the contract and with the output of the encoder. */
 import { type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import test from "ava";
@@ -75,7 +75,7 @@ test.before(async () => {
   operations = Object.values(document.paths).flatMap((path) => Object.values(path));
 });
 
-/** The responses of an operation, references followed. */
+/** Returns the responses of an operation, with references resolved. */
 function answersOf({ responses }: Operation): [status: string, answer: Answer][] {
   return Object.entries(responses).map(([status, answer]) => [
     status,
@@ -83,7 +83,7 @@ function answersOf({ responses }: Operation): [status: string, answer: Answer][]
   ]);
 }
 
-/** At this status the operation answers as it does else; failures are another form of it. */
+/** Returns true if the operation responds at this status with its regular body, or with an error body. */
 function isRefusal({ responses }: Operation, status: number): boolean {
   return responses[status]?.description.startsWith("Done; ") === true;
 }
@@ -215,14 +215,14 @@ test("matches every encoded message against its schema", (t) => {
     for (let round = 0; round < 50; round++) {
       const text = jsonEncoder(desc)(round === 0 ? {} : withJsonTexts(desc, randomMessage(desc, random)));
       validate(JSON.parse(text));
-      // No service sends the zero of an enumeration, or a number that has no name.
+      // No service sends the zero value or an unnamed value of an enum.
       const wrong = (validate.errors ?? []).filter(({ keyword, schema }) => keyword !== "enum" && schema !== null);
       t.deepEqual(wrong, [], `${desc.typeName}, FUZZ_SEED=${seed}: ${text}`);
     }
   }
 });
 
-/** Random text is no JSON text. */
+/** Sets fields of raw JSON to valid JSON, because random text is invalid there. */
 function withJsonTexts(desc: DescMessage, message: object): object {
   const texts = desc.fields.filter((field) => getOption(field, raw_json)).map(({ localName }) => [localName, "[1.0]"]);
   return { ...message, ...(Object.fromEntries(texts) as object) };

@@ -1,4 +1,4 @@
-/** What is kept of answers, beside a server that keeps nothing: nobody hears anything else because of it. */
+/** Response cache: every response equals the one of a server without a cache. */
 import test from "ava";
 import { type Caching, Caching as MadeOf } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
@@ -16,7 +16,7 @@ import { numberedHash } from "../../helpers/chain/numbered-hash.js";
 
 const version = "1.0.0";
 
-/** A state that changes, and a server of it. */
+/** Starts a server of a changing state. */
 async function startServer(t: Teardown, state: { block: number }, maxCacheBytes?: number) {
   const edge = createEdge({ ...openSettings, identityMode: "trusted-header", rateLimitExempt: ["127.0.0.0/8"] });
   const calls = { count: 0, onCall: (): void => undefined };
@@ -29,7 +29,7 @@ async function startServer(t: Teardown, state: { block: number }, maxCacheBytes?
             getMerkleProof: () => {
               throw new RpcError("NOT_FOUND", "It is not there.");
             },
-            // What is asked for says how long the answer is, and that it comes later.
+            // The request sets the length of the response, and if the response is asynchronous.
             getNullifier: async ({ nullifierHash: length }, { caller }) => {
               calls.count++;
               const { block } = state;
@@ -68,7 +68,7 @@ async function startServer(t: Teardown, state: { block: number }, maxCacheBytes?
   return { port, calls };
 }
 
-/** A service whose rpcs all identify their callers. */
+/** Returns the service with rpcs that all identify their callers. */
 function identifyingAll({ desc, methods }: ServedService): ServedService {
   return { desc, methods: methods.map((method) => ({ ...method, identifiesCaller: true })) };
 }
@@ -84,7 +84,7 @@ test("responds to every caller as a server without a cache, for any order of req
   const keeping = await startServer(t, state, mib);
   const plain = await startServer(t, state);
   let unchanged = 0;
-  // Beyond 16 kB answers are kept as bytes, beyond 64 kB not at all.
+  // Responses over 16 kB are cached as bytes, and those over 64 kB not at all.
   const sizes = [1, 2, 3, 20_000, 70_000];
   const connect = (size: number, encoding: string): string => {
     const message = encodeURIComponent(JSON.stringify({ nullifierHash: numberedHash(size) }));
@@ -151,7 +151,7 @@ test("calls an rpc at most twice per state, and again after the next block", asy
     t.is(new Set(answers).size, 1);
     t.true(answers[0]!.includes(`in ${block} for anybody`));
     t.is(calls.count, 2);
-    // An identity is always answered for itself.
+    // Responses to callers with an identity are never cached.
     const headers = { identity: testKey(1).publicKey };
     t.true((await ask(port, `/zk/nullifier/${numberedHash(20)}`, { headers })).text.includes(testKey(1).publicKey));
     t.is(calls.count, 3);
@@ -183,7 +183,7 @@ test("limits the cached bytes, for any number of different requests", async (t) 
   calls.count = 0;
   await ask(port, `/zk/nullifier/${numberedHash(2)}`);
   t.is(calls.count, 0);
-  // Of these there is room for five.
+  // The cache has capacity for five of these.
   for (let i = 0; i < 10; i++) {
     await askTwice(7 * (1_400 + i) + 2);
   }

@@ -1,4 +1,4 @@
-/** The chain behind a server that is not the node's: what only that server's own handlers can do to it. */
+/** Requests that another server accepts, whose handlers may change them first. */
 import test from "ava";
 import express, { type RequestHandler } from "express";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { listenApp } from "../../helpers/nodes/express-app.js";
 import { ask } from "../../helpers/wire/plain-client.js";
 import { until } from "../../helpers/nodes/until.js";
 
-/** A mount whose chain is this function. */
+/** Creates a mount that passes its requests to this handler. */
 function mountOf(handle: (exchange: Exchange) => void) {
   const errors: unknown[] = [];
   const onInternalError = (error: unknown): void => void errors.push(error);
@@ -30,7 +30,7 @@ function mountOf(handle: (exchange: Exchange) => void) {
   return { mount, handler, errors };
 }
 
-/** Answers with how many bytes the body has. */
+/** Responds with the number of bytes in the body. */
 function countBytes(exchange: Exchange): void {
   void exchange
     .readBytes(1_000_000, { reserveRequestBytes: () => undefined })

@@ -1,4 +1,4 @@
-/** The client that nodes call each other with, against servers that are real and hold the keys that they say. */
+/** The gRPC client between nodes, against real servers with their own keys. */
 import test, { type ExecutionContext } from "ava";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -22,19 +22,19 @@ import { until } from "../../helpers/nodes/until.js";
 const mine = createCertificate(testKey(1).privateKey);
 const soon = (): number => Date.now() + 60_000;
 
-/** Blocks from this one on are sent as fast as they are taken, and are long. */
+/** Number of the first long block. Blocks from it on are sent as fast as the client reads them. */
 const large = 1_000_000n;
 
 interface Server {
   readonly port: number;
-  /** Calls that got through. */
+  /** Number of calls that arrived. */
   calls: number;
-  /** Blocks from {@link large} on that were begun to be sent. */
+  /** Number of blocks from {@link large} on whose sending started. */
   largeBlocks: number;
   stop(): Promise<void>;
 }
 
-/** A node's own server, over TLS with this key, or without. */
+/** Starts a node's server, over TLS with this key, or in cleartext. */
 async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted = 0): Promise<Server> {
   const refuse = (): never => {
     throw new RpcError("STATE_NOT_READY", "The node has no genesis block yet.");
@@ -66,7 +66,7 @@ async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted
             for (let number = fromNumber; ; number++) {
               if (number >= large) {
                 state.largeBlocks++;
-                // What can be compressed would have less to carry.
+                // Compressible data would need fewer bytes.
                 yield { block: { header: randomBytes(128 * 1024), signature: Buffer.from(String(number)) } };
               } else {
                 await new Promise((resolve) => setTimeout(resolve, 5));
@@ -202,11 +202,11 @@ test("reads at most one message of a stream ahead, of any size, and loses none",
   const blocks = channel.stream(ChainService.method.listBlocks, { fromNumber: large }, stopped.signal);
   const next = async (): Promise<string> => Buffer.from((await blocks.next()).value!.block!.signature).toString();
   t.is(await next(), "1000000");
-  // On the same connection, and each after what was sent before it.
+  // On the same connection, so that each arrives after the bytes sent before.
   for (let i = 0; i < 300; i++) {
     await channel.call(PeerService.method.getChallenge, {}, soon());
   }
-  // One is there, one on its way, and one where it is sent from.
+  // One message is received, one is in transit, and one is at the sender.
   t.true(server.largeBlocks <= 4, `${server.largeBlocks} blocks were begun`);
   for (let number = 1_000_001; number < 1_000_030; number++) {
     t.is(await next(), String(number));

@@ -1,4 +1,4 @@
-/** The node as a gRPC server, held against the rules of gRPC over HTTP/2 with raw frames. */
+/** Conformance of the node to gRPC over HTTP/2, tested with raw frames. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import test, { type ExecutionContext } from "ava";
 import { GetVersionResponseSchema } from "../../../gen/gatehouse/info/v1/info_pb.js";
@@ -68,7 +68,7 @@ const follows = test.macro({
   title: (_, { rule }: Rule) => rule,
 });
 
-/** What holds for every answer of gRPC. */
+/** Checks the rules for every gRPC response. */
 function checkGrpc(t: ExecutionContext, answer: GrpcAnswer, raw: RawAnswer, shown: string): void {
   const isOk = answer.grpcStatus === codes.ok;
   t.regex(answer.contentType ?? "", /^application\/grpc(\+proto)?$/, shown);
@@ -129,7 +129,7 @@ test("respects the flow-control window of each stream", async (t) => {
   connection.windowUpdate(second, 1_000);
   t.is(readGrpcAnswer(await connection.answer(second)).grpcStatus, codes.ok);
   t.is(connection.received(first).bodyBytes, 0);
-  // Byte by byte.
+  // Increase the window byte by byte.
   const answered = connection.answer(first);
   for (let bytes = 0; bytes < 100; bytes++) {
     connection.windowUpdate(first, 1);

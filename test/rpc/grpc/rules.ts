@@ -1,7 +1,7 @@
 /**
- * The rules of gRPC over HTTP/2 for a server, one by one: what a client sends, and what it must be answered. From the
+ * Rules of gRPC over HTTP/2 for a server: each has a request and the required response. From the
  * specification (grpc/grpc, doc/PROTOCOL-HTTP2.md, doc/compression.md, doc/statuscodes.md) and RFC 9113; where these
- * leave it open, a comment says what is taken, and a list of codes stands for what any of them allows.
+ * leave a choice, a comment states the choice, and a list of codes names every allowed one.
  */
 import { toBinary, create } from "@bufbuild/protobuf";
 import { gzipSync } from "node:zlib";
@@ -9,7 +9,7 @@ import { HealthCheckRequestSchema } from "../../../gen/health/v1/health_pb.js";
 import type { Overrides } from "../../helpers/wire/grpc-exchange.js";
 import { grpcMessage } from "../../helpers/wire/http2-frames.js";
 
-/** Codes of gRPC that the rules name. */
+/** gRPC status codes that the rules name. */
 export const codes = {
   ok: 0,
   invalidArgument: 3,
@@ -20,24 +20,24 @@ export const codes = {
   internal: 13,
 } as const;
 
-/** One rule. */
+/** Rule with its request and the expected response. */
 export interface Rule {
   readonly rule: string;
-  /** GetVersion without. */
+  /** Path of the rpc. Default: GetVersion. */
   readonly path?: string | Buffer;
   readonly headers?: Overrides;
-  /** Payloads of DATA; one empty message without. The last one ends the request, unless it stays open. */
+  /** Payloads of DATA frames. Default: one empty message. The last one ends the request, unless it stays open. */
   readonly frames?: readonly Buffer[];
   readonly staysOpen?: boolean;
   readonly expected: {
-    /** 200 without. */
+    /** Expected HTTP status. Default: 200. */
     readonly httpStatus?: number | readonly number[];
-    /** Undefined where the answer is none of gRPC. */
+    /** Expected gRPC status; undefined if the response is not gRPC. */
     readonly grpcStatus?: number | readonly number[];
     readonly message?: RegExp;
-    /** That a reset of the stream is an answer as well. */
+    /** True if a reset of the stream is also allowed. */
     readonly orReset?: true;
-    /** Header of the answer. */
+    /** Expected header of the response. */
     readonly header?: readonly [name: string, value: RegExp];
   };
 }
@@ -48,9 +48,9 @@ const listBlocks = "/gatehouse.chain.v1.ChainService/ListBlocks";
 const check = "/grpc.health.v1.Health/Check";
 
 const empty = grpcMessage(Buffer.alloc(0));
-/** An unknown field of ten bytes: messages may have such. */
+/** Unknown field of ten bytes, which messages may contain. */
 const tenUnknown = Buffer.concat([Buffer.from([0x7a, 8]), Buffer.alloc(8)]);
-/** The first two bytes of it, and the prefix of all. */
+/** Incomplete message: a prefix that announces ten bytes, and two of them. */
 const tenBytes = grpcMessage(tenUnknown.subarray(0, 2), 0, 10);
 const checkOf = (service: string): Buffer =>
   grpcMessage(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service })));
@@ -65,7 +65,7 @@ const contentTypes: Rule[] = [
     "application/grpc+proto",
     "application/grpc;charset=utf-8",
     "application/grpc+proto; charset=utf-8",
-    // Media types have no case (RFC 9110, 8.3.1).
+    // Media types are case-insensitive (RFC 9110, 8.3.1).
     "Application/GRPC",
   ].map((type) => ({ rule: `content type ${type}`, headers: { "content-type": type }, expected: ok })),
   // "SHOULD respond with HTTP status of 415 (Unsupported Media Type). This will prevent other HTTP/2 clients from
@@ -74,7 +74,7 @@ const contentTypes: Rule[] = [
     (type) => ({ rule: `content type ${type}`, headers: { "content-type": type }, expected: notGrpc }),
   ),
   { rule: "no content type", headers: { "content-type": undefined }, expected: notGrpc },
-  // The specification lets a server choose its codecs, and does not say how it tells that it lacks one.
+  // The specification lets a server choose its codecs, and does not define the error for others.
   ...["application/grpc+json", "application/grpc+thrift", "application/grpc+protobuf"].map((type) => ({
     rule: `content type ${type}, which is not spoken here`,
     headers: { "content-type": type },
@@ -89,7 +89,7 @@ const timeouts: Rule[] = [
     headers: { "grpc-timeout": timeout },
     expected: ok,
   })),
-  // What becomes of a time-out that is none is left open: here it is the caller's error.
+  // The specification does not define the error for an invalid timeout: here it is INVALID_ARGUMENT.
   ...["-1S", "1.5S", "0x1S", "1", "S", "", "100000000m", "1s", "1 S", "+1S", "1SS", "1e1S", "NaNS", "1S, 1S"].map(
     (timeout) => ({
       rule: `time-out ${JSON.stringify(timeout)}`,
@@ -157,7 +157,7 @@ const compression: Rule[] = [
     expected: { grpcStatus: [codes.internal, codes.invalidArgument] },
   },
   {
-    // The flag is 0 or 1; nothing is said of others.
+    // The flag is 0 or 1. The specification does not define others.
     rule: "flag byte 2",
     frames: [grpcMessage(tenUnknown, 2)],
     expected: { grpcStatus: [codes.internal, codes.invalidArgument] },
@@ -174,7 +174,7 @@ const compression: Rule[] = [
   },
 ];
 
-/** RFC 9113, 8.3.1: a path begins with a slash; what does not is malformed, and may be reset. */
+/** RFC 9113, 8.3.1: a path without a leading slash is malformed, so its stream may be reset. */
 const paths: Rule[] = [
   ...[
     "/gatehouse.info.v1.InfoService/Nothing",
@@ -209,7 +209,7 @@ const paths: Rule[] = [
 ];
 
 const half = { grpcStatus: [codes.invalidArgument, codes.internal] } as const;
-/** Which code is for one message too many or too few is told twice: statuscodes.md says UNIMPLEMENTED, servers differ. */
+/** Allowed codes for one message too many or too few: statuscodes.md requires UNIMPLEMENTED, but servers differ. */
 const cardinality = { grpcStatus: [codes.unimplemented, codes.invalidArgument, codes.internal] } as const;
 
 const messages: Rule[] = [
@@ -259,7 +259,7 @@ const messages: Rule[] = [
     expected: { grpcStatus: codes.invalidArgument },
   },
   ...[5 * 1024 * 1024, 0x7fffffff, 0xffffffff].map((length) => ({
-    // Told before the message comes: what is known to be refused is not waited for.
+    // The node rejects the message by its length, without waiting for it.
     rule: `a message that says it has ${length} bytes`,
     frames: [grpcMessage(tenUnknown, 0, length)],
     staysOpen: true,
@@ -280,7 +280,7 @@ const messages: Rule[] = [
   },
 ];
 
-/** In frames of the size that every peer takes. */
+/** Splits a message into frames of the size that every peer accepts. */
 function chunks(bytes: Buffer): Buffer[] {
   const size = 16_384;
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
@@ -341,7 +341,7 @@ const requests: Rule[] = [
   },
 ];
 
-/** All of them. */
+/** All rules. */
 export const rules: readonly Rule[] = [
   ...contentTypes,
   ...timeouts,

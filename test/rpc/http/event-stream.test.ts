@@ -1,4 +1,4 @@
-/** Streams over plain HTTP: events and lines, where they go on, and how they end. */
+/** Streams over plain HTTP: events and JSON lines, resumption, and errors. */
 import test from "ava";
 import { EventSource } from "eventsource";
 import { once } from "node:events";
@@ -18,7 +18,7 @@ const errors: unknown[] = [];
 const outcomes: string[] = [];
 let port: number;
 
-/** What a stream gives, by its name; a cursor is the number of a thing. */
+/** Messages of a stream by its name; a cursor is the number of a message. */
 const things = {
   async *missing() {
     await Promise.reject(new RpcError("NOT_FOUND", "There is no such thing."));
@@ -36,7 +36,7 @@ const things = {
     await Promise.resolve();
     yield* [];
   },
-  /** Ends after three. */
+  /** Stream that ends after three messages. */
   async *counted(after: number) {
     for (let i = 1; i <= 3; i++) {
       yield await Promise.resolve(createMessage(after + i));

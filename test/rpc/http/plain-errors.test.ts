@@ -1,4 +1,4 @@
-/** One error body on every route, for every cause, and the headers that go with it. */
+/** Error bodies and headers of plain HTTP, which are the same on every route. */
 import test from "ava";
 import { connect } from "node:net";
 import { ask, type PlainRequest, type PlainResponse } from "../../helpers/wire/plain-client.js";
@@ -105,7 +105,7 @@ test("ignores unknown query parameters, and validates known ones", async (t) => 
   t.is((await ask(node.port, "/readyz?verbose=perhaps")).status, 400);
 });
 
-/** Sends bytes as they are, and gives what comes back until the node closes. */
+/** Sends raw bytes, and returns the response until the node closes. */
 function raw(bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(node.port, "127.0.0.1", () => socket.write(bytes, "latin1"));

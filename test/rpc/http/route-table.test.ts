@@ -4,7 +4,7 @@ import { createRouteTable } from "../../../src/rpc/http/route-table.js";
 
 function storageRoutes() {
   const table = createRouteTable<string>();
-  // Parameters are declared before the literals that must beat them.
+  // Declare parameters before the literals that must take precedence.
   table.add("GET", "/storage-program/{storage_address}", "GetProgram", "program");
   table.add("GET", "/storage-program/{storage_address}/fields", "ListFields", "fields");
   table.add("GET", "/storage-program/{storage_address}/field/{field}", "GetField", "field");

@@ -9,7 +9,7 @@ import type { Call } from "../../../src/rpc/service.js";
 
 const open = createUnrestrictedGate();
 
-/** A batch as it came. */
+/** Creates an admitted batch. */
 function batchRequest(): JsonRpcRequest {
   const arrival: Arrival = {
     requestId: "1",
@@ -61,7 +61,7 @@ for (const [what, lengths, batch] of [
         receive: (request) => {
           const { id, length } = request as { id: number; length: number };
           looked.push(id);
-          // What counts are bytes: each of these characters has two.
+          // The limit is in bytes, and each of these characters has two.
           return Promise.resolve(JSON.stringify("é".repeat(length / 2 - 1)));
         },
       },

@@ -1,4 +1,4 @@
-/** What `rpc.discover` answers when its document cannot be made. */
+/** Response of `rpc.discover` if its document cannot be built. */
 import test from "ava";
 import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
 import type { Arrival } from "../../../src/rpc/gate.js";

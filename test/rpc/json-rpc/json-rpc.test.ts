@@ -1,4 +1,4 @@
-/** The JSON-RPC entry point, with a library's client and with what no client would send. */
+/** The JSON-RPC entry point, with a client library and with invalid requests. */
 import test from "ava";
 import fc from "fast-check";
 import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
@@ -286,7 +286,7 @@ test("responds to existing clients in the node-call envelope", async (t) => {
   });
 });
 
-/** Longer with FUZZ_SECONDS. */
+/** Duration in seconds; FUZZ_SECONDS sets a longer one. */
 const fuzzMs = Number(process.env["FUZZ_SECONDS"] ?? 2) * 1000;
 
 test("survives malformed JSON-RPC requests without errors or growing memory", async (t) => {
@@ -338,7 +338,7 @@ test("survives malformed JSON-RPC requests without errors or growing memory", as
         }
       }),
     );
-    // From here on everything is warm.
+    // Caches and compiled code are warm from here on.
     before ??= Date.now() > untilMs - fuzzMs / 2 ? heapBytes() : undefined;
   }
   const grownMb = (heapBytes() - before!) / 1e6;

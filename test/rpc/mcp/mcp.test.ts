@@ -1,4 +1,4 @@
-/** The tools for assistants, with the protocol's own client. */
+/** MCP tools and resources, with the official client. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { UriTemplate } from "@modelcontextprotocol/sdk/shared/uriTemplate.js";

@@ -1,4 +1,4 @@
-/** What existing clients send to the node-call interface, in the shape and under the names in which they do. */
+/** Node-call requests as existing clients send them. */
 import test from "ava";
 import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -20,13 +20,13 @@ interface Answer {
   readonly response: unknown;
 }
 
-/** A node with one program, of alice, in block 1; and what calls it as the clients do. */
+/** Starts a node with one program of alice in block 1, and returns a function that calls it as clients do. */
 async function start(t: Teardown) {
   const node = await startMember(t);
   const document = `{"theme":"dark","big":12345678901234567890,"few":[1.0,"two",null],"many":[${items.join()}]}`;
   const { address, hash } = await storeProgram(t, node, "settings", document, alice);
   const call = async (message: string, data: object = {}, headers: Record<string, string> = {}): Promise<Answer> => {
-    // What the clients send beside the two that count.
+    // Members that clients send besides the two that matter.
     const params = [{ type: "nodeCall", message, sender: null, receiver: null, timestamp: null, data, extra: "" }];
     const { text } = await ask(node.port, "/", {
       method: "POST",

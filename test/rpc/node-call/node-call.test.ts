@@ -6,11 +6,11 @@ import { handleNodeCall } from "../../../src/rpc/node-call/node-call.js";
 
 const newest = 30;
 
-/** Text of a block as chain.getBlock gives it. */
+/** Returns the text of a block, as chain.getBlock does. */
 const blockText = (number: number, hash = ""): string =>
   JSON.stringify({ hash, header: { number }, transactionHashes: [] });
 
-/** Asks for blocks of a chain whose rpcs are answered by a function; gives their numbers. */
+/** Lists blocks of a chain whose rpcs are a function, and returns their numbers. */
 const getBlocks = async (data: object, readBlock: (number: number) => Promise<string>): Promise<number[]> => {
   const call: CallByName = (name, params) =>
     name === "chain.getHead"

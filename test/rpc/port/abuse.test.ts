@@ -1,4 +1,4 @@
-/** An address that only does harm: its connections are cut and it is shut out for a while, and nobody else notices. */
+/** Abuse: the address is banned temporarily, its connections are closed, and other clients are served. */
 import test, { type ExecutionContext } from "ava";
 import { metricsFlags, readEdgeCounts } from "../../helpers/process/edge-metrics.js";
 import { askFrom, firstBytes, openFrom } from "../../helpers/wire/from-address.js";
@@ -27,7 +27,7 @@ const [rpc, untyped] = [undefined, { "content-type": undefined }].map((overrides
   encodeBlock(grpcFields(path, overrides)),
 ) as [Buffer, Buffer];
 
-/** Streams that are opened with these fields and reset at once. */
+/** Returns frames that open streams with these fields and reset them at once. */
 function resets(block: Buffer, firstStream: number, count: number): Buffer {
   const cancel = numberBytes(errorCodes.cancel);
   return Buffer.concat(
@@ -38,7 +38,7 @@ function resets(block: Buffer, firstStream: number, count: number): Buffer {
   );
 }
 
-/** Others are served, nothing was uncaught, and what there is to be said of it is said in few lines. */
+/** Checks that others are served, that no error was uncaught, and that the log has few lines. */
 async function isFine(t: ExecutionContext): Promise<void> {
   t.is((await askFrom(node.port, "/version", "127.0.0.6")).text, '"0.2.0"');
   const { errors } = await askJson<{ errors: Record<string, unknown> }>(node.port, "/health");
@@ -68,13 +68,13 @@ for (const [title, block, attacker] of [
     await until(() => bad!.socket.closed && idle!.socket.closed);
     t.false(neighbor!.socket.closed);
 
-    // For ten seconds; it is asked at once.
+    // The ban lasts ten seconds, and the request follows immediately.
     const shutOut = openFrom(t, node.port, attacker);
     shutOut.write("GET /version HTTP/1.1\r\nHost: a\r\n\r\n");
     t.is(await firstBytes(shutOut), undefined);
     await isFine(t);
     await until(async () => (await counts()).inFlight === 0);
-    // At most one line a second, so it may be of the one before.
+    // The log has at most one line per second, so the line may be of the test before.
     t.true(logged().some(({ msg }) => msg.startsWith("An address is banned")));
   });
 }

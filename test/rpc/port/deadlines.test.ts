@@ -1,4 +1,4 @@
-/** A time that is up is an error, in the words of each protocol and over each transport. */
+/** Deadlines: the error in each protocol and over each transport. */
 import test from "ava";
 import { startTlsNode } from "../../helpers/process/certificate.js";
 import { grpcFields, readGrpcAnswer } from "../../helpers/wire/grpc-exchange.js";
@@ -106,13 +106,13 @@ for (const name of names) {
   }
 }
 
-/** The error of the last envelope, which ends every stream of Connect; undefined where it says none. */
+/** Returns the error of the end-stream message of Connect; undefined without an error. */
 function endOfConnectStream({ text }: PlainResponse): { readonly code: string } | undefined {
   const end = text.lastIndexOf('{"error"');
   return end < 0 ? undefined : (JSON.parse(text.slice(end)) as { error: { code: string } }).error;
 }
 
-/** Pieces of base64, each padded by itself. */
+/** Decodes pieces of base64 that are padded separately. */
 function decodeText(text: string): string {
   return (text.match(/[A-Za-z0-9+/]+={0,2}/g) ?? [])
     .map((piece) => Buffer.from(piece, "base64").toString("latin1"))

@@ -1,4 +1,4 @@
-/** A node that stops: who has asked is answered, and who only holds a connection does not hold it up. */
+/** Shutdown: requests in flight get a response, and idle connections cause no delay. */
 import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import type { Socket } from "node:net";
@@ -16,7 +16,7 @@ import { connectRpc } from "../../helpers/wire/rpc-clients.js";
 import { startTestNode, type TestNode } from "../../helpers/nodes/start-node.js";
 import { until } from "../../helpers/nodes/until.js";
 
-/** Half of what a node gives to those who are under way. */
+/** Half of the grace period for requests in flight, in milliseconds. */
 const alarmMs = 5_000;
 
 async function stopsInTime(t: ExecutionContext, node: Pick<TestNode, "stop">): Promise<void> {
@@ -32,7 +32,7 @@ async function stopsInTime(t: ExecutionContext, node: Pick<TestNode, "stop">): P
 const get = "GET /version HTTP/1.1\r\nHost: a\r\n\r\n";
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/** Connections that hold nobody up, each with what it has sent. */
+/** Connections that must not delay shutdown, each with the bytes it has sent. */
 const idlers: Readonly<Record<string, (t: ExecutionContext, port: number) => Promise<Socket | undefined>>> = {
   "a silent connection": (t, port) => send(t, port, ""),
   "half a request line": (t, port) => send(t, port, "GET /vers"),
@@ -63,7 +63,7 @@ async function send(t: ExecutionContext, port: number, text: string): Promise<So
   await once(socket, "connect");
   if (text !== "") {
     socket.write(text);
-    // Until the node has read it.
+    // Wait until the node has read it.
     await askJson(port, "/health");
   }
   return socket;
@@ -79,7 +79,7 @@ for (const [title, open] of Object.entries(idlers)) {
   });
 }
 
-/** Opens connections that are in mid-handshake, and some over TLS that have sent so much. */
+/** Opens connections during the TLS handshake, and some over TLS that have sent these bytes. */
 async function holdOverTls(
   t: ExecutionContext,
   port: number,
@@ -90,7 +90,7 @@ async function holdOverTls(
   await once(early, "connect");
   const halfway = openFrom(t, port, "127.0.0.1");
   await once(halfway, "connect");
-  // The head of a record whose hello does not come.
+  // The header of a TLS record without the client hello.
   halfway.write(Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]));
   const sockets: Socket[] = [early, halfway];
   for (const [protocol, text] of sent) {

@@ -1,4 +1,4 @@
-/** What HTTP/2 lets a client send for nothing: connections that do it are cut off, and others are served meanwhile. */
+/** HTTP/2 floods that cost the client nothing: their connections are closed, and others are served meanwhile. */
 import test, { type ExecutionContext } from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { grpcFields } from "../../helpers/wire/grpc-exchange.js";
@@ -25,14 +25,14 @@ test.before(async () => {
   node = await startNodeProcess(fileScope, await temporaryDirectory(fileScope), ["--log-level", "warn"]);
 });
 
-/** What is sent: first once, then over and over, with numbers of streams that nobody has used. */
+/** Frames to send: first once, then repeatedly, with unused stream IDs. */
 interface Flood {
   readonly title: string;
   readonly first?: Buffer;
   readonly again: (nextStreamId: () => number) => Buffer;
   /**
-   * That Node.js says GOAWAY and hears nothing more, while it leaves the socket open and tells nobody: it costs no more
-   * than an idle connection, and is closed as one.
+   * True if Node.js sends GOAWAY and stops reading, but leaves the socket open without an event. The connection then
+   * costs no more than an idle one, and is closed like one.
    */
   readonly isLeftOpen?: true;
 }
@@ -43,9 +43,9 @@ const get: readonly Field[] = [
   [":path", "/version"],
   [":authority", "localhost"],
 ];
-/** Confirms that the table of header fields is empty, as the node may ask. */
+/** HPACK update of the dynamic table size to 0, which the node may require. */
 const emptyTable = encodeInteger(0, 5, 0x20);
-/** Confirms one that holds an entry of a thousand bytes. */
+/** HPACK update of the dynamic table size to 1,024 bytes. */
 const smallTable = encodeInteger(1_024, 5, 0x20);
 const block = Buffer.concat([emptyTable, encodeBlock(get)]);
 const rpcBlock = Buffer.concat([emptyTable, encodeBlock(grpcFields("/gatehouse.info.v1.InfoService/GetVersion"))]);
@@ -135,7 +135,7 @@ const floods: readonly Flood[] = [
       Buffer.concat([
         smallTable,
         encodeBlock(get),
-        // The form that is remembered.
+        // Literal with incremental indexing (RFC 7541).
         Buffer.from([0x40]),
         encodeBlock([["x-large", "a".repeat(900)]]).subarray(1),
       ]),
@@ -150,7 +150,7 @@ const floods: readonly Flood[] = [
   },
 ];
 
-/** So many that what comes in one piece is more than anybody has reason to send. */
+/** Number of frames per write that exceeds any legitimate use. */
 const perWrite = 5_000;
 const mostWrites = 50;
 
@@ -172,7 +172,7 @@ for (const { title, first, again, isLeftOpen } of floods) {
       }
     }
     if (isLeftOpen) {
-      // As Node.js has it: up to 24 it says goodbye and leaves the connection, after that it closes it.
+      // Up to version 24, Node.js sends GOAWAY and leaves the connection open; later versions close it.
       await until(() => socket.closed || frames.some(({ type }) => type === frameTypes.goAway));
       t.true(frames.filter(({ type }) => type === frameTypes.headers).length <= 1, "streams are answered still");
       await isFine(t);
@@ -186,7 +186,7 @@ for (const { title, first, again, isLeftOpen } of floods) {
   });
 }
 
-/** Somebody else is served, and nothing was uncaught. */
+/** Checks that another client is served, and that no error was uncaught. */
 async function isFine(t: ExecutionContext): Promise<void> {
   const { status, errors } = await askJson<{ status: string; errors: Record<string, unknown> }>(node.port, "/health");
   t.is(status, "dormant");

@@ -1,4 +1,4 @@
-/** What the node asks of HTTP/2 clients: no more than those that are in use can do. */
+/** HTTP/2 settings of the node, which common clients must support. */
 import test from "ava";
 import { frameTypes, settingIds } from "../../helpers/wire/http2-frames.js";
 import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";

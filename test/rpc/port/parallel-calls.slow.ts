@@ -1,4 +1,4 @@
-/** Hundreds of calls at once on one connection, whatever was offered by ALPN: each gets its answer and its status. */
+/** Hundreds of concurrent calls on one connection, for each ALPN offer: each gets its response and status. */
 import test, { type ExecutionContext } from "ava";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
@@ -56,7 +56,7 @@ for (const name of overHttp2) {
   });
 }
 
-/** Answers and failures in turns. */
+/** Calls an rpc, and returns its outcome. Every third call fails. */
 async function outcome(client: RpcClient, i: number): Promise<string> {
   const { getVersion } = InfoService.method;
   const call = i % 3 === 2 ? client.call(ChainService.method.getHead, {}) : client.call(getVersion, {});
@@ -91,7 +91,7 @@ async function firstOfWatch(client: RpcClient): Promise<number> {
   return messages;
 }
 
-/** All requests in one write: HTTP status and gRPC status of each. As many at a time as the node lets a client have. */
+/** Sends all requests in one write, up to the stream limit. Returns HTTP status and gRPC status of each. */
 async function rawStatuses(t: ExecutionContext, name: TransportName): Promise<Record<string, number>> {
   const { alpn } = transports[name];
   const { port, ca } = targetOf(name);

@@ -7,7 +7,7 @@ import { detectHttpVersion } from "../../../src/rpc/port/protocol-detection.js";
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/** A port that answers HTTP/1.1 with the path, and HTTP/2 with everything that was sent, as text. */
+/** Starts a port that responds to HTTP/1.1 with the path, and to HTTP/2 with all received bytes as text. */
 async function listen(t: { teardown(fn: () => unknown): void }, decideWithinMs = 5000) {
   const server = createServer((request, response) => response.end(`http1 ${request.method} ${request.url}`));
   const http2: string[] = [];
@@ -86,7 +86,7 @@ test("closes a silent connection after the time limit, also within the preface",
   const silent = await open();
   const partial = await open();
   partial.write("PRI * HTT");
-  // A socket that is closed with bytes unread is reset, and resets are errors.
+  // Closing a socket with unread bytes resets it, which is an error at the client.
   const closed = (socket: Socket) =>
     new Promise((resolve) => socket.on("error", resolve).resume().once("close", resolve));
   await Promise.all([closed(silent), closed(partial)]);

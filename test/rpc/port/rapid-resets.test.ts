@@ -1,4 +1,4 @@
-/** Streams that are reset as soon as they are open: from the strike that cuts their connection on, none is handled any more. */
+/** Rapid resets: no stream is handled after the penalty that closes the connection. */
 import test, { type ExecutionContext } from "ava";
 import { readFile } from "node:fs/promises";
 import type { TlsCredentials } from "../../../src/base/crypto/certificate.js";
@@ -15,9 +15,9 @@ import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.
 import { until } from "../../helpers/nodes/until.js";
 
 const [harm, honest] = ["/harm", "/honest"];
-/** Strikes that a connection has. */
-const maxStrikes = 20;
-/** As many as come in one read. */
+/** Penalties until a connection is closed. */
+const maxPenalties = 20;
+/** Number of streams that arrive in one read. */
 const resetCount = 1_000;
 
 const fieldsOf = (path: string): Field[] => [
@@ -27,7 +27,7 @@ const fieldsOf = (path: string): Field[] => [
   [":authority", "localhost"],
 ];
 
-/** Cuts a connection at its last strike. */
+/** Creates a gate that closes a connection at its last penalty. */
 function createStrictGate(): Gate {
   const open = createUnrestrictedGate();
   return {
@@ -37,7 +37,7 @@ function createStrictGate(): Gate {
       return {
         ...open.connect(remoteAddress, cut)!,
         penalize() {
-          if (++strikes === maxStrikes) {
+          if (++strikes === maxPenalties) {
             cut();
           }
         },
@@ -46,14 +46,14 @@ function createStrictGate(): Gate {
   };
 }
 
-/** A port, what was handled there of what does harm, and connections to it. */
+/** Starts a port, counts its handled abusive streams, and opens connections to it. */
 async function listen(t: Teardown, isTls: boolean) {
-  let harmful = 0;
+  let abusive = 0;
   const handle = (exchange: Exchange): void => {
     if (exchange.path === honest) {
       exchange.send({ status: 200, headers: [], body: "ok" });
     } else {
-      harmful++;
+      abusive++;
     }
   };
   const tls = isTls ? await makeTls(t) : undefined;
@@ -61,7 +61,7 @@ async function listen(t: Teardown, isTls: boolean) {
   t.teardown(() => port.drain(0));
   const number = await port.listen({ host: "127.0.0.1", port: 0 });
   return {
-    harmful: () => harmful,
+    abusive: () => abusive,
     connect: async (beginning?: Buffer): Promise<RawHttp2> => {
       const ca = tls && { ca: Buffer.from(tls.cert) };
       const client = await connectRawHttp2(number, { replenish: false, ...(beginning && { beginning }), ...ca });
@@ -76,7 +76,7 @@ async function makeTls(t: Teardown): Promise<TlsCredentials> {
   return { cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") };
 }
 
-/** Streams that are opened and reset at once, from the first one on. */
+/** Returns frames that open streams and reset them at once. */
 function resets(count: number): Buffer {
   const block = encodeBlock(fieldsOf(harm));
   const cancel = numberBytes(errorCodes.cancel);
@@ -92,20 +92,20 @@ for (const isTls of [false, true]) {
   const name = isTls ? "TLS" : "cleartext";
 
   test(`over ${name}: counts resets on an open connection`, async (t) => {
-    const { harmful, connect } = await listen(t, isTls);
+    const { abusive, connect } = await listen(t, isTls);
     const [bad, neighbor] = await Promise.all([connect(), connect()]);
     await until(() => bad.frames.some(({ type }) => type === frameTypes.settings));
     bad.write(resets(resetCount));
     await bad.closed;
-    t.true(harmful() <= maxStrikes + 1, `${harmful()} were handled`);
+    t.true(abusive() <= maxPenalties + 1, `${abusive()} were handled`);
     await isServed(t, neighbor);
   });
 
   test(`over ${name}: counts resets sent with the preface`, async (t) => {
-    const { harmful, connect } = await listen(t, isTls);
+    const { abusive, connect } = await listen(t, isTls);
     const [bad, neighbor] = await Promise.all([connect(resets(resetCount)), connect()]);
     await bad.closed;
-    t.is(harmful(), 0);
+    t.is(abusive(), 0);
     await isServed(t, neighbor);
   });
 }

@@ -49,13 +49,13 @@ test("serves curl over HTTP/1.1 and two gRPC clients over HTTP/2 on one TLS port
     t.is(await curl(...connect, `${node.rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`), '{"version":"0.2.0"}');
     const large = join(dir, "large");
     await writeFile(large, Buffer.alloc(3_000_000));
-    // Over HTTP/1.1 the connection is closed on what is still being sent.
+    // Over HTTP/1.1 the node closes the connection while the client still sends.
     if (flag === "--http2") {
       t.like(JSON.parse(await curl("--data-binary", `@${large}`, `${node.rpcUrl}/`)), {
         errorCode: "PAYLOAD_TOO_LARGE",
       });
     }
-    // Many at once on one connection.
+    // Many concurrent calls on one connection.
     const many = Array.from({ length: 50 }, () => `${node.rpcUrl}/version`);
     t.is(await curl("-Z", ...many), '"0.2.0"'.repeat(50));
   }
@@ -115,7 +115,7 @@ test("selects the protocol by ALPN, and ignores cleartext and partial handshakes
     socket.on("error", () => undefined).on("data", (bytes) => (answered += bytes.toString("latin1")));
     await once(socket, "connect");
   }
-  // Whoever comes after them is served, and by then they would have been.
+  // A later client is served, so the earlier ones would have been served too.
   for (let i = 0; i < 3; i++) {
     const { stdout } = await run("curl", ["-sSk", `${node.rpcUrl}/version`]);
     t.is(stdout, '"0.2.0"');
