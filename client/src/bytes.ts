@@ -15,12 +15,12 @@ export function sha256Hex(content: Uint8Array | string): string {
  * @param what name of the value, which starts the error message.
  * @throws TypeError if the value is not 32 bytes.
  */
-export function toBytes32(given: Uint8Array | string, what: string): Uint8Array {
-  if (typeof given === "string" && /^(0x)?[0-9a-f]{64}$/i.test(given)) {
-    return hexToBytes(given.replace(/^0x/i, ""));
+export function toBytes32(value: Uint8Array | string, name: string): Uint8Array {
+  if (typeof value === "string" && /^(0x)?[0-9a-f]{64}$/i.test(value)) {
+    return hexToBytes(value.replace(/^0x/i, ""));
   }
-  if (given instanceof Uint8Array && given.length === 32) {
-    return given;
+  if (value instanceof Uint8Array && value.length === 32) {
+    return value;
   }
-  throw new TypeError(`${what} must be 32 bytes, or 64 hex digits.`);
+  throw new TypeError(`${name} must be 32 bytes, or 64 hex digits.`);
 }

@@ -24,7 +24,7 @@ export interface CallsDeps {
 /**
  * Returns true if a call may be repeated without a side effect. A transaction counts once, however often it is sent.
  */
-function mayRepeat(method: DescMethod): boolean {
+function mayRetry(method: DescMethod): boolean {
   return (
     method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ||
     method === (ChainService.method.submitTransaction as DescMethod)
@@ -33,8 +33,8 @@ function mayRepeat(method: DescMethod): boolean {
 
 /** Creates a transport with these additions. */
 export function createCalls({ transport, lifetime, retry, timeoutMs, identity }: CallsDeps): Transport {
-  async function headersOf(given: HeadersInit | undefined): Promise<Headers> {
-    const headers = new Headers(given);
+  async function headersOf(callHeaders: HeadersInit | undefined): Promise<Headers> {
+    const headers = new Headers(callHeaders);
     if (identity !== undefined) {
       for (const [name, value] of Object.entries(await identity())) {
         headers.set(name, value);
@@ -45,27 +45,27 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
 
   return {
     async unary(method, signal, callTimeoutMs = timeoutMs, header, input, contextValues) {
-      return await lifetime.run(signal, async (own) => {
+      return await lifetime.run(signal, async (callSignal) => {
         const attempt = async (leftMs: number | undefined) =>
-          await transport.unary(method, own, leftMs, await headersOf(header), input, contextValues);
+          await transport.unary(method, callSignal, leftMs, await headersOf(header), input, contextValues);
         return await withRetry(attempt, {
-          retry: mayRepeat(method) ? retry : { ...retry, attempts: 1 },
+          retry: mayRetry(method) ? retry : { ...retry, attempts: 1 },
           // In Connect, 0 means no limit.
           timeoutMs: callTimeoutMs > 0 ? callTimeoutMs : undefined,
-          signal: own,
+          signal: callSignal,
         });
       });
     },
 
     async stream(method, signal, callTimeoutMs, header, input, contextValues) {
-      const { signal: own, end } = lifetime.start(signal);
+      const { signal: callSignal, end } = lifetime.start(signal);
       try {
-        const args = [own, callTimeoutMs, await headersOf(header), input, contextValues] as const;
+        const args = [callSignal, callTimeoutMs, await headersOf(header), input, contextValues] as const;
         const response = await transport.stream(method, ...args);
-        return { ...response, message: untilEnd(response.message, own, end) } as typeof response;
+        return { ...response, message: convertStreamError(response.message, callSignal, end) } as typeof response;
       } catch (thrown) {
         end();
-        own.throwIfAborted();
+        callSignal.throwIfAborted();
         throw toGatehouseError(thrown);
       }
     },
@@ -73,7 +73,11 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
 }
 
 /** Yields the messages of a stream and converts its error. */
-async function* untilEnd<T>(messages: AsyncIterable<T>, signal: AbortSignal, end: () => void): AsyncGenerator<T> {
+async function* convertStreamError<T>(
+  messages: AsyncIterable<T>,
+  signal: AbortSignal,
+  end: () => void,
+): AsyncGenerator<T> {
   try {
     yield* messages;
   } catch (thrown) {

@@ -19,7 +19,7 @@ export function toGatehouseError(thrown: unknown): GatehouseError {
 }
 
 /** Returns the same error with the hash of a transaction. */
-export function ofTransaction(error: GatehouseError, transactionHash: string): GatehouseError {
+export function withTransactionHash(error: GatehouseError, transactionHash: string): GatehouseError {
   const { message, reason, code, retryAfterMs, cause } = error;
   return new GatehouseError(message, reason, { code, retryAfterMs, transactionHash, cause: cause ?? error });
 }

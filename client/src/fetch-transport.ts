@@ -26,7 +26,7 @@ export function connectOverFetch(baseUrl: string, headers: Readonly<Record<strin
       try {
         const response = await globalThis.fetch(input, init);
         const isStream = response.headers.get("content-type")?.startsWith("application/connect+") === true;
-        return limited(response, { signal, maxBytes: isStream ? Infinity : maxBytesFrom(urlOf(input)) });
+        return withLimits(response, { signal, maxBytes: isStream ? Infinity : maxBytesFrom(urlOf(input)) });
       } catch (cause) {
         signal?.throwIfAborted();
         throw new ConnectError(`No response from ${baseUrl}.`, Code.Unavailable, undefined, undefined, cause);
@@ -50,7 +50,7 @@ interface Limits {
  * 22 lose the signal of a request if garbage is collected during the response. The connection would then keep the
  * process alive.
  */
-function limited(response: Response, { signal, maxBytes }: Limits): Response {
+function withLimits(response: Response, { signal, maxBytes }: Limits): Response {
   if (response.body === null) {
     return response;
   }

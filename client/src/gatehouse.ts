@@ -16,10 +16,10 @@ import { createClientLifecycle } from "./lifetime.js";
 import type { ProgramCreation } from "./operations.js";
 import { createProofSession, type VerifyOptions } from "./proof/session.js";
 import { verifyCalls } from "./proof/verified-calls.js";
-import { type RetryPolicy, usualRetry } from "./retry.js";
+import { type RetryPolicy, defaultRetry } from "./retry.js";
 import { createServiceClient } from "./services.js";
-import { type Signer, toKnownSigner } from "./signer.js";
-import { type CallOptions, createSubmit, handIn, type Submitted, type SubmitOptions } from "./submit.js";
+import { type Signer, validateSigner } from "./signer.js";
+import { type CallOptions, createSubmit, submitSigned, type Submitted, type SubmitOptions } from "./submit.js";
 import type { Operation, SignedTransaction } from "./transaction.js";
 import { createWaitFor, type Included } from "./wait-for.js";
 import { type EventsRequest, watchEvents, watchHealth } from "./watch.js";
@@ -98,37 +98,37 @@ export interface Gatehouse {
  * @throws TypeError if the URL, the network or the public key is invalid.
  */
 export function createGatehouse(url: string | URL, options: GatehouseOptions = {}): Gatehouse {
-  const { proveIdentity = true, timeoutMs = 30_000, headers, retry: wanted } = options;
-  const retry = { ...usualRetry, ...(wanted === false ? { attempts: 1 } : wanted) };
-  const signer = options.signer === undefined ? undefined : toKnownSigner(options.signer);
+  const { proveIdentity = true, timeoutMs = 30_000, headers, retry: retryOption } = options;
+  const retry = { ...defaultRetry, ...(retryOption === false ? { attempts: 1 } : retryOption) };
+  const signer = options.signer === undefined ? undefined : validateSigner(options.signer);
   const lifetime = createClientLifecycle();
   const transport = options.transport ?? connectOverFetch(baseUrlOf(url), headers);
-  const common = { transport, lifetime, retry, timeoutMs };
+  const callDeps = { transport, lifetime, retry, timeoutMs };
   const session = options.verify && createProofSession(options.verify);
-  const callsOf = (deps: CallsDeps): Transport =>
+  const createTransport = (deps: CallsDeps): Transport =>
     session === undefined ? createCalls(deps) : verifyCalls(createCalls(deps), session, timeoutMs);
-  const anonymous = callsOf(common);
-  const plainChain = createServiceClient(ChainService, anonymous);
+  const anonymousTransport = createTransport(callDeps);
+  const plainChain = createServiceClient(ChainService, anonymousTransport);
   const network = networkOf(options.network ?? session?.genesisHash, plainChain);
-  const proving =
+  const identityTransport =
     signer === undefined || !proveIdentity
-      ? anonymous
-      : callsOf({ ...common, identity: createIdentity(signer, network) });
+      ? anonymousTransport
+      : createTransport({ ...callDeps, identity: createIdentity(signer, network) });
   const submit = signer && createSubmit({ chain: plainChain, lifetime, signer, network });
-  const health = createServiceClient(HealthService, anonymous);
-  const event = createServiceClient(EventService, proving);
-  const going = { lifetime, retry };
+  const health = createServiceClient(HealthService, anonymousTransport);
+  const event = createServiceClient(EventService, identityTransport);
+  const watchDeps = { lifetime, retry };
   // Events of a node prove nothing, so a verifying client does not use them.
-  const events = session === undefined ? createServiceClient(EventService, anonymous) : undefined;
+  const events = session === undefined ? createServiceClient(EventService, anonymousTransport) : undefined;
   const waitFor = createWaitFor({ chain: plainChain, lifetime, event: events });
   return {
     health,
-    info: createServiceClient(InfoService, anonymous),
-    chain: createServiceClient(ChainService, proving),
-    storage: createServiceClient(StorageService, proving),
-    zk: createServiceClient(ZkService, anonymous),
-    search: createServiceClient(SearchService, proving),
-    attestation: createServiceClient(AttestationService, anonymous),
+    info: createServiceClient(InfoService, anonymousTransport),
+    chain: createServiceClient(ChainService, identityTransport),
+    storage: createServiceClient(StorageService, identityTransport),
+    zk: createServiceClient(ZkService, anonymousTransport),
+    search: createServiceClient(SearchService, identityTransport),
+    attestation: createServiceClient(AttestationService, anonymousTransport),
     event,
     publicKey: signer?.publicKey,
     network,
@@ -138,10 +138,10 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
       }
       return await submit(operation, submitOptions);
     }) as Gatehouse["submit"],
-    submitSigned: (signed, callOptions = {}) => handIn(plainChain, signed, callOptions),
+    submitSigned: (signed, callOptions = {}) => submitSigned(plainChain, signed, callOptions),
     waitFor: (hash, callOptions = {}) => waitFor(hash, callOptions),
-    watch: (request = {}, { signal } = {}) => watchEvents(event, request, going, signal),
-    watchHealth: ({ signal } = {}) => watchHealth(health, going, signal),
+    watch: (request = {}, { signal } = {}) => watchEvents(event, request, watchDeps, signal),
+    watchHealth: ({ signal } = {}) => watchHealth(health, watchDeps, signal),
     close: () => lifetime.close(),
   };
 }
@@ -155,12 +155,12 @@ function baseUrlOf(url: string | URL): string {
 }
 
 /** Creates a function that returns the configured network, or the one that the node reports. */
-function networkOf(named: string | undefined, chain: Client<typeof ChainService>): () => Promise<string> {
-  const given = named?.toLowerCase();
-  if (given !== undefined && !hex32.test(given)) {
+function networkOf(configured: string | undefined, chain: Client<typeof ChainService>): () => Promise<string> {
+  const pinned = configured?.toLowerCase();
+  if (pinned !== undefined && !hex32.test(pinned)) {
     throw new TypeError("network must be the hash of a genesis: 0x and 64 hex digits.");
   }
-  let hash: Promise<string> | undefined = given === undefined ? undefined : Promise.resolve(given);
+  let hash: Promise<string> | undefined = pinned === undefined ? undefined : Promise.resolve(pinned);
   return async () => {
     hash ??= chain.getHead({}).then(({ genesisHash }) => genesisHash);
     try {

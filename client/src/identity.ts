@@ -1,7 +1,7 @@
 /** Headers that prove the identity of the caller. */
 import { identityOf, identityText } from "../../src/base/crypto/signing-payloads.js";
 import { bytesToHex, sha256Hex, utf8ToBytes } from "./bytes.js";
-import { type Signer, toKnownSigner } from "./signer.js";
+import { type Signer, validateSigner } from "./signer.js";
 
 /** Headers of a proof of identity. */
 export type IdentityHeaders = Readonly<Record<"identity" | "timestamp" | "network" | "signature", string>>;
@@ -12,7 +12,7 @@ export type IdentityHeaders = Readonly<Record<"identity" | "timestamp" | "networ
  * @param network hash of its genesis: 0x and 64 lower-case hex digits.
  */
 export async function identityHeaders(signer: Signer, network: string, nowMs = Date.now()): Promise<IdentityHeaders> {
-  const { publicKey, sign } = toKnownSigner(signer);
+  const { publicKey, sign } = validateSigner(signer);
   const identity = identityOf(publicKey);
   const timestamp = String(nowMs);
   const signature = await sign(utf8ToBytes(sha256Hex(identityText(identity, timestamp, network))));
@@ -31,13 +31,13 @@ export function createIdentity(signer: Signer, network: () => Promise<string>): 
     // If the clock was set back, the timestamp of an old signature is in the future.
     if (headers === undefined || Math.abs(nowMs - signedMs) > signAgainAfterMs) {
       signedMs = nowMs;
-      const made = network().then((hash) => identityHeaders(signer, hash, nowMs));
-      made.catch(() => {
-        if (headers === made) {
+      const created = network().then((hash) => identityHeaders(signer, hash, nowMs));
+      created.catch(() => {
+        if (headers === created) {
           headers = undefined;
         }
       });
-      headers = made;
+      headers = created;
     }
     return await headers;
   };

@@ -19,7 +19,7 @@ export function keyFromSeed(seed: Uint8Array | string): Signer & { readonly publ
 }
 
 /** PKCS #8 prefix of the 32 bytes of an Ed25519 key (RFC 8410). The second byte is the length of the outer sequence. */
-const beforeSeed = /^30..02010[01]300506032b657004220420/;
+const seedPrefix = /^30..02010[01]300506032b657004220420/;
 
 /**
  * Creates a signer from a PEM text (PKCS #8, not encrypted), as `gatehouse keygen` and OpenSSL write it.
@@ -30,7 +30,7 @@ export function keyFromPem(pem: string): Signer & { readonly publicKey: string }
   const content = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----/.exec(pem)?.[1];
   const binary = content === undefined ? "" : fromBase64(content.replace(/\s/g, ""));
   const hex = bytesToHex(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
-  const prefix = beforeSeed.exec(hex)?.[0];
+  const prefix = seedPrefix.exec(hex)?.[0];
   const seed = prefix === undefined ? "" : hex.slice(prefix.length, prefix.length + 64);
   if (seed.length !== 64) {
     throw new TypeError("The PEM text must hold an Ed25519 private key that is not encrypted (BEGIN PRIVATE KEY).");

@@ -2,7 +2,7 @@
 import { closedError } from "./retry.js";
 
 /** Work of the client that can be aborted. */
-export interface Span {
+export interface AbortableWork {
   /** Aborted when the caller aborts, or when the client is closed. */
   readonly signal: AbortSignal;
   /** Marks the work as ended. */
@@ -16,7 +16,7 @@ export interface ClientLifecycle {
    *
    * @throws GatehouseError CLOSED if the client is closed; the reason of the caller's signal if that is aborted.
    */
-  start(signal: AbortSignal | undefined): Span;
+  start(signal: AbortSignal | undefined): AbortableWork;
   /** Runs work that `close()` aborts and waits for. Rejects as {@link start} throws. */
   run<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Aborts all work; resolves when the work of `run()` has ended. May be called again. */
@@ -29,7 +29,7 @@ export function createClientLifecycle(): ClientLifecycle {
   const running = new Set<Promise<unknown>>();
   let isClosed = false;
 
-  function start(caller: AbortSignal | undefined): Span {
+  function start(caller: AbortSignal | undefined): AbortableWork {
     if (isClosed) {
       throw closedError();
     }
@@ -54,11 +54,11 @@ export function createClientLifecycle(): ClientLifecycle {
     start,
     async run(caller, work) {
       const { signal, end } = start(caller);
-      const ended = work(signal).finally(end);
-      const settled = ended.catch(() => undefined);
+      const result = work(signal).finally(end);
+      const settled = result.catch(() => undefined);
       running.add(settled);
       void settled.then(() => running.delete(settled));
-      return await ended;
+      return await result;
     },
     async close() {
       isClosed = true;

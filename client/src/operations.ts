@@ -152,7 +152,7 @@ export function spendNullifier({ nullifierHash, root, proof }: NullifierSpend): 
   const value = {
     nullifierHash: toElement(nullifierHash),
     root: root === undefined ? "" : toElement(root),
-    ...(proof !== undefined && { proof: "pi_a" in proof ? readCircomProof(proof) : proof }),
+    ...(proof !== undefined && { proof: "pi_a" in proof ? encodeCircomProof(proof) : proof }),
   };
   return { case: "zk", value: { operation: { case: "spendNullifier", value } } };
 }
@@ -182,7 +182,7 @@ function toText(value: Json | JsonText): string {
 }
 
 const modes = { public: Mode.PUBLIC, owner: Mode.OWNER, restricted: Mode.RESTRICTED };
-const permissionWords = { read: Permission.READ, write: Permission.WRITE };
+const permissionValues = { read: Permission.READ, write: Permission.WRITE };
 
 function toAccess(access: Access): MessageInitShape<typeof AccessControlSchema> {
   const {
@@ -198,7 +198,7 @@ function toAccess(access: Access): MessageInitShape<typeof AccessControlSchema> 
     groups: Object.fromEntries(
       Object.entries(groups).map(([name, { members, permissions }]) => [
         name,
-        { members: [...members], permissions: permissions.map((word) => permissionWords[word]) },
+        { members: [...members], permissions: permissions.map((permission) => permissionValues[permission]) },
       ]),
     ),
   };
@@ -210,23 +210,23 @@ function toElement(element: bigint | string): string {
 }
 
 /** Encodes the points as the API requires: in a coordinate of the extension field, the imaginary part comes first. */
-function readCircomProof({ pi_a: a, pi_b: b, pi_c: c }: CircomProof) {
+function encodeCircomProof({ pi_a: a, pi_b: b, pi_c: c }: CircomProof) {
   return {
-    a: encodeWords(a[0], a[1]),
-    b: encodeWords(b[0]?.[1], b[0]?.[0], b[1]?.[1], b[1]?.[0]),
-    c: encodeWords(c[0], c[1]),
+    a: encodeCoordinates(a[0], a[1]),
+    b: encodeCoordinates(b[0]?.[1], b[0]?.[0], b[1]?.[1], b[1]?.[0]),
+    c: encodeCoordinates(c[0], c[1]),
   };
 }
 
-function encodeWords(...decimals: readonly (string | undefined)[]): Uint8Array<ArrayBuffer> {
+function encodeCoordinates(...decimals: readonly (string | undefined)[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(32 * decimals.length);
-  decimals.forEach((decimal, word) => {
+  decimals.forEach((decimal, index) => {
     if (decimal === undefined || !/^\d{1,78}$/.test(decimal)) {
       throw new TypeError("A proof's coordinates must be decimal numbers, as circom's tools write them.");
     }
     let rest = BigInt(decimal);
     for (let i = 31; i >= 0; i--, rest >>= 8n) {
-      bytes[32 * word + i] = Number(rest & 0xffn);
+      bytes[32 * index + i] = Number(rest & 0xffn);
     }
   });
   return bytes;

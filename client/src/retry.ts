@@ -13,10 +13,10 @@ export interface RetryPolicy {
 }
 
 /** Default retry policy. */
-export const usualRetry: RetryPolicy = { attempts: 5, firstWaitMs: 250, maxWaitMs: 30_000 };
+export const defaultRetry: RetryPolicy = { attempts: 5, firstWaitMs: 250, maxWaitMs: 30_000 };
 
 /** Settings of a call with retries. */
-export interface Repetition {
+export interface RetrySettings {
   readonly retry: RetryPolicy;
   /** Time limit in milliseconds for all attempts and waits together; undefined for no limit. */
   readonly timeoutMs: number | undefined;
@@ -32,7 +32,7 @@ export interface Repetition {
  */
 export async function withRetry<T>(
   attempt: (leftMs: number | undefined) => Promise<T>,
-  { retry, timeoutMs, signal }: Repetition,
+  { retry, timeoutMs, signal }: RetrySettings,
 ): Promise<T> {
   const endsAtMs = timeoutMs === undefined ? Infinity : performance.now() + timeoutMs;
   for (let failures = 1; ; failures++) {
@@ -68,16 +68,16 @@ export function waitAfter(failures: number, retry: RetryPolicy, requestedMs: num
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
-    const wake = (): void => {
-      signal.removeEventListener("abort", stop);
+    const finish = (): void => {
+      signal.removeEventListener("abort", cancel);
       resolve();
     };
-    const timer = setTimeout(wake, ms);
-    const stop = (): void => {
+    const timer = setTimeout(finish, ms);
+    const cancel = (): void => {
       clearTimeout(timer);
       reject(signal.reason as Error);
     };
-    signal.addEventListener("abort", stop, { once: true });
+    signal.addEventListener("abort", cancel, { once: true });
   });
 }
 

@@ -11,13 +11,13 @@ export function createServiceClient<S extends DescService>(service: S, transport
     .filter(({ methodKind }) => methodKind === "server_streaming")
     .map(({ localName }) => {
       const open = (client as Record<string, Stream>)[localName]!;
-      return [localName, (request: object, options?: CallOptions) => untilLeft(open, request, options)] as const;
+      return [localName, (request: object, options?: CallOptions) => closeOnExit(open, request, options)] as const;
     });
   return { ...client, ...Object.fromEntries(streams) };
 }
 
 /** Closes the stream when the consumer leaves the loop. The iterables of Connect leave the stream open. */
-async function* untilLeft(open: Stream, request: object, options: CallOptions = {}): AsyncGenerator {
+async function* closeOnExit(open: Stream, request: object, options: CallOptions = {}): AsyncGenerator {
   const controller = new AbortController();
   const caller = options.signal;
   const abort = (): void => controller.abort(caller?.reason);

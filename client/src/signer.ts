@@ -10,7 +10,7 @@ export interface Signer {
 }
 
 /** Validated signer: its public key is 0x and 64 lower-case hex digits, its signatures have 64 bytes. */
-export interface KnownSigner {
+export interface ValidSigner {
   readonly publicKey: string;
   readonly sign: (bytes: Uint8Array) => Promise<Uint8Array>;
 }
@@ -20,7 +20,7 @@ export interface KnownSigner {
  *
  * @throws TypeError if the public key is invalid.
  */
-export function toKnownSigner(signer: Signer): KnownSigner {
+export function validateSigner(signer: Signer): ValidSigner {
   return {
     publicKey: `0x${bytesToHex(toBytes32(signer.publicKey, "A signer's publicKey"))}`,
     async sign(bytes) {

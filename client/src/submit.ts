@@ -1,9 +1,9 @@
 /** Signs operations and submits them one after the other. */
 import type { Client } from "@connectrpc/connect";
 import type { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { ofTransaction, toGatehouseError } from "./errors.js";
+import { withTransactionHash, toGatehouseError } from "./errors.js";
 import type { ClientLifecycle } from "./lifetime.js";
-import type { KnownSigner } from "./signer.js";
+import type { ValidSigner } from "./signer.js";
 import { type Operation, type SignedTransaction, signTransaction } from "./transaction.js";
 
 export interface CallOptions {
@@ -27,12 +27,12 @@ export type Submitted = Omit<SignedTransaction, "transaction">;
 export interface SubmitDeps {
   readonly chain: Client<typeof ChainService>;
   readonly lifetime: ClientLifecycle;
-  readonly signer: KnownSigner;
+  readonly signer: ValidSigner;
   readonly network: () => Promise<string>;
 }
 
 /** Submits a signed transaction. An error contains the hash of the transaction. */
-export async function handIn(
+export async function submitSigned(
   chain: Client<typeof ChainService>,
   { transaction, ...submitted }: SignedTransaction,
   { signal, timeoutMs }: CallOptions,
@@ -42,7 +42,7 @@ export async function handIn(
     return submitted;
   } catch (thrown) {
     signal?.throwIfAborted();
-    throw ofTransaction(toGatehouseError(thrown), submitted.hash);
+    throw withTransactionHash(toGatehouseError(thrown), submitted.hash);
   }
 }
 
@@ -51,7 +51,7 @@ export async function handIn(
  * each transaction is submitted after the response to the previous one, even if calls are concurrent.
  */
 export function createSubmit({ chain, lifetime, signer, network }: SubmitDeps) {
-  let before: Promise<unknown> = Promise.resolve();
+  let previous: Promise<unknown> = Promise.resolve();
   /** Nonce on the chain when this client submitted first. */
   let chainNonce: bigint | undefined;
   let lastNonce = 0n;
@@ -62,25 +62,25 @@ export function createSubmit({ chain, lifetime, signer, network }: SubmitDeps) {
    */
   async function nextNonce(options: CallOptions): Promise<bigint> {
     chainNonce ??= (await chain.getSender({ address: signer.publicKey }, options)).nonce;
-    const lowest = (chainNonce > lastNonce ? chainNonce : lastNonce) + 1n;
+    const minNonce = (chainNonce > lastNonce ? chainNonce : lastNonce) + 1n;
     const now = BigInt(Date.now());
-    return now > lowest ? now : lowest;
+    return now > minNonce ? now : minNonce;
   }
 
   return async (operation: Operation, options: SubmitOptions = {}): Promise<Submitted> => {
     const { signal, timeoutMs, expiresInMs } = options;
-    const result = before.then(() =>
-      lifetime.run(signal, async (own) => {
-        const call = { signal: own, timeoutMs };
+    const result = previous.then(() =>
+      lifetime.run(signal, async (callSignal) => {
+        const call = { signal: callSignal, timeoutMs };
         const nonce = options.nonce ?? (await nextNonce(call));
         const expiresMs = expiresInMs === undefined ? undefined : Date.now() + expiresInMs;
         const signed = await signTransaction(signer, { operation, network: await network(), nonce, expiresMs });
-        own.throwIfAborted();
+        callSignal.throwIfAborted();
         lastNonce = nonce > lastNonce ? nonce : lastNonce;
-        return await handIn(chain, signed, call);
+        return await submitSigned(chain, signed, call);
       }),
     );
-    before = result.catch(() => undefined);
+    previous = result.catch(() => undefined);
     return await result;
   };
 }

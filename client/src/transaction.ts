@@ -3,7 +3,7 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { addressOf, addressText, transactionPrefix } from "../../src/base/crypto/signing-payloads.js";
 import { sha256Hex, utf8ToBytes } from "./bytes.js";
-import { type Signer, toKnownSigner } from "./signer.js";
+import { type Signer, validateSigner } from "./signer.js";
 
 /** Operation of a transaction in the form of the API, as the builders create it. */
 export type Operation = NonNullable<MessageInitShape<typeof TransactionBodySchema>["operation"]>;
@@ -34,11 +34,11 @@ export interface SignedTransaction {
   readonly transaction: Transaction;
 }
 
-const usualLifeMs = 600_000;
+const defaultLifeMs = 600_000;
 
 export async function signTransaction(signer: Signer, content: TransactionContent): Promise<SignedTransaction> {
-  const { operation, network, nonce, timestampMs = Date.now(), expiresMs = Date.now() + usualLifeMs } = content;
-  const { publicKey, sign } = toKnownSigner(signer);
+  const { operation, network, nonce, timestampMs = Date.now(), expiresMs = Date.now() + defaultLifeMs } = content;
+  const { publicKey, sign } = validateSigner(signer);
   const body = toBinary(
     TransactionBodySchema,
     create(TransactionBodySchema, {
@@ -54,7 +54,7 @@ export async function signTransaction(signer: Signer, content: TransactionConten
   return {
     hash: `0x${sha256Hex(body)}`,
     nonce,
-    storageAddress: touchedProgram(operation, publicKey, nonce),
+    storageAddress: targetProgram(operation, publicKey, nonce),
     // Copy the signature, because its buffer may be shared or reused.
     transaction: create(TransactionSchema, { body, signature: Uint8Array.from(signature) }),
   };
@@ -74,7 +74,7 @@ function transactionMessage(body: Uint8Array): Uint8Array {
   return message;
 }
 
-function touchedProgram(operation: Operation, sender: string, nonce: bigint): string | undefined {
+function targetProgram(operation: Operation, sender: string, nonce: bigint): string | undefined {
   const change = operation.case === "storage" ? operation.value.operation : undefined;
   if (change?.case === undefined) {
     return undefined;

@@ -2,7 +2,7 @@
 import type { Client } from "@connectrpc/connect";
 import { type ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { EventKind, type EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
-import { ofTransaction, toGatehouseError } from "./errors.js";
+import { withTransactionHash, toGatehouseError } from "./errors.js";
 import { GatehouseError } from "./gatehouse-error.js";
 import type { ClientLifecycle } from "./lifetime.js";
 import { ProofError } from "./proof/proof-error.js";
@@ -15,7 +15,7 @@ export interface Included {
   readonly blockNumber: bigint;
 }
 
-const usualTimeoutMs = 60_000;
+const defaultTimeoutMs = 60_000;
 /** Wait in milliseconds between two polls. It grows, so that long waits cost the node little. */
 const firstWaitMs = 100;
 const maxWaitMs = 2_000;
@@ -64,34 +64,37 @@ export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
     }
   }
 
-  return async (hash: string, { signal, timeoutMs = usualTimeoutMs }: CallOptions): Promise<Included> =>
-    await lifetime.run(signal, async (own) => {
-      const over = new AbortController();
+  return async (hash: string, { signal, timeoutMs = defaultTimeoutMs }: CallOptions): Promise<Included> =>
+    await lifetime.run(signal, async (callSignal) => {
+      const streamController = new AbortController();
       const notification = createNotification();
-      void listen(hash, notification, over.signal);
+      void listen(hash, notification, streamController.signal);
       // As for calls, 0 means no limit.
       const endsAtMs = timeoutMs > 0 ? performance.now() + timeoutMs : Infinity;
-      let last: GatehouseError | undefined;
+      let lastError: GatehouseError | undefined;
       try {
         for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, waitMs * 1.5)) {
           const leftMs = endsAtMs === Infinity ? undefined : Math.max(1, Math.floor(endsAtMs - performance.now()));
-          const found = await poll(chain, hash, { signal: own, timeoutMs: leftMs });
-          if (!(found instanceof GatehouseError)) {
-            return found;
+          const result = await poll(chain, hash, { signal: callSignal, timeoutMs: leftMs });
+          if (!(result instanceof GatehouseError)) {
+            return result;
           }
           // A poll that hit the deadline says less than the poll before it.
-          last = last !== undefined && found.reason === "DEADLINE_EXCEEDED" && found.cause !== undefined ? last : found;
+          lastError =
+            lastError !== undefined && result.reason === "DEADLINE_EXCEEDED" && result.cause !== undefined
+              ? lastError
+              : result;
           const restMs = endsAtMs - performance.now();
           if (!notification.isOpen && restMs <= waitMs) {
-            throw last;
+            throw lastError;
           }
-          await notification.wait(notification.isOpen ? Math.min(notifiedWaitMs, restMs) : waitMs, own);
+          await notification.wait(notification.isOpen ? Math.min(notifiedWaitMs, restMs) : waitMs, callSignal);
           if (performance.now() >= endsAtMs) {
-            throw last;
+            throw lastError;
           }
         }
       } finally {
-        over.abort();
+        streamController.abort();
       }
     });
 }
@@ -106,26 +109,26 @@ interface Notification {
 }
 
 function createNotification(): Notification {
-  let isNew = false;
-  let wake: () => void = () => undefined;
+  let hasUnread = false;
+  let endWait: () => void = () => undefined;
   const notification: Notification = {
     isOpen: false,
     notify() {
       notification.isOpen = true;
-      isNew = true;
-      wake();
+      hasUnread = true;
+      endWait();
     },
     async wait(ms, signal) {
-      if (!isNew) {
-        const waiting = new AbortController();
-        const stop = (): void => waiting.abort();
-        wake = stop;
+      if (!hasUnread) {
+        const controller = new AbortController();
+        const stop = (): void => controller.abort();
+        endWait = stop;
         signal.addEventListener("abort", stop, { once: true });
-        await sleep(ms, waiting.signal).catch(() => undefined);
+        await sleep(ms, controller.signal).catch(() => undefined);
         signal.removeEventListener("abort", stop);
         signal.throwIfAborted();
       }
-      isNew = false;
+      hasUnread = false;
     },
   };
   return notification;
@@ -145,13 +148,13 @@ async function poll(
     if (status === TransactionStatus.REJECTED) {
       throw new GatehouseError(reason ?? "The transaction is rejected.", "REJECTED", { transactionHash: hash });
     }
-    const sentence = "The transaction is still pending; check again later.";
-    return new GatehouseError(sentence, "DEADLINE_EXCEEDED", { transactionHash: hash });
+    const message = "The transaction is still pending; check again later.";
+    return new GatehouseError(message, "DEADLINE_EXCEEDED", { transactionHash: hash });
   } catch (thrown) {
     options.signal?.throwIfAborted();
     const error = toGatehouseError(thrown);
     if (error.reason === "NOT_FOUND" || error.reason === "DEADLINE_EXCEEDED") {
-      return ofTransaction(error, hash);
+      return withTransactionHash(error, hash);
     }
     // Only inclusion in a block can be proven, so this error means that the transaction is in no block yet.
     if (error instanceof ProofError && error.flaw === "unprovable") {

@@ -25,7 +25,7 @@ export async function* watchHealth(
   deps: WatchDeps,
   caller: AbortSignal | undefined,
 ): AsyncGenerator<HealthSnapshot, undefined> {
-  for await (const { snapshot } of goOn((signal) => health.watchHealth({}, { signal }), deps, caller)) {
+  for await (const { snapshot } of reconnecting((signal) => health.watchHealth({}, { signal }), deps, caller)) {
     yield snapshot!;
   }
 }
@@ -43,14 +43,14 @@ export async function* watchEvents(
   caller: AbortSignal | undefined,
 ): AsyncGenerator<WatchResponse, undefined> {
   let from = request.from ?? "";
-  for await (const message of goOn((signal) => events.watch({ ...request, from }, { signal }), deps, caller)) {
+  for await (const message of reconnecting((signal) => events.watch({ ...request, from }, { signal }), deps, caller)) {
     from = message.cursor;
     yield message;
   }
 }
 
 /** Opens a stream again whenever it ends. */
-async function* goOn<T>(
+async function* reconnecting<T>(
   open: (signal: AbortSignal) => AsyncIterable<T>,
   { lifetime, retry }: WatchDeps,
   caller: AbortSignal | undefined,

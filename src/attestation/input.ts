@@ -20,13 +20,13 @@ const base64Form = /^[A-Za-z0-9+/_-]+={0,2}$/;
  *
  * @throws RpcError INVALID_REQUEST, INVALID_ATTESTATION, PAYLOAD_TOO_LARGE
  */
-export function readPresentation(attestation: string): Uint8Array {
+export function decodePresentation(attestation: string): Uint8Array {
   const text = attestation.trim();
   if (text === "") {
     throw new RpcError("INVALID_REQUEST", "attestation is required: the attestation, base64-encoded.");
   }
   if (text.startsWith("{")) {
-    return readJson(text);
+    return decodeJson(text);
   }
   if (hexForm.test(text)) {
     return checkSize(Buffer.from(text, "hex"));
@@ -38,10 +38,10 @@ export function readPresentation(attestation: string): Uint8Array {
     );
   }
   const bytes = Buffer.from(text, "base64");
-  return bytes[0] === 0x7b ? readJson(bytes.toString("utf8")) : checkSize(bytes);
+  return bytes[0] === 0x7b ? decodeJson(bytes.toString("utf8")) : checkSize(bytes);
 }
 
-function readJson(text: string): Uint8Array {
+function decodeJson(text: string): Uint8Array {
   if (isNestedDeeper(text, maxDepth)) {
     throw new RpcError("INVALID_ATTESTATION", "The attestation is rejected. Its JSON is nested too deep.");
   }
@@ -56,10 +56,10 @@ function readJson(text: string): Uint8Array {
   }
   const { version, data } = json;
   if (typeof version !== "string" || !(supportedVersions as readonly string[]).includes(version)) {
-    const given = typeof version === "string" ? `version ${JSON.stringify(version.slice(0, 40))}` : "no version";
+    const versionText = typeof version === "string" ? `version ${JSON.stringify(version.slice(0, 40))}` : "no version";
     throw new RpcError(
       "INVALID_ATTESTATION",
-      `The attestation is rejected. It has ${given}; supported are ${supportedVersions.join(" and ")}.`,
+      `The attestation is rejected. It has ${versionText}; supported are ${supportedVersions.join(" and ")}.`,
     );
   }
   if (typeof data !== "string" || !hexForm.test(data)) {

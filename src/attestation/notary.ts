@@ -34,9 +34,9 @@ export function watchNotary(url: string, onChange: (state: NotaryState) => void)
       if (stopped.signal.aborted) {
         return;
       }
-      const next: NotaryState = { ...state, ...info, isReachable: info !== undefined };
-      const changed = next.isReachable !== state.isReachable || next.publicKey !== state.publicKey;
-      state = next;
+      const newState: NotaryState = { ...state, ...info, isReachable: info !== undefined };
+      const changed = newState.isReachable !== state.isReachable || newState.publicKey !== state.publicKey;
+      state = newState;
       if (changed) {
         onChange(state);
       }
@@ -60,15 +60,15 @@ export function watchNotary(url: string, onChange: (state: NotaryState) => void)
 /** Requests `/info`. Rejects if the response has no key, if it takes longer than 2 s, or if `stopped` is aborted. */
 async function fetchInfo(url: string, stopped: AbortSignal): Promise<Pick<NotaryState, "version" | "publicKey">> {
   // Not AbortSignal.any or AbortSignal.timeout: Node.js 20 garbage-collects these signals while a caller awaits them.
-  const ending = new AbortController();
-  const end = (): void => ending.abort();
-  const timer = setTimeout(end, timeoutMs);
-  stopped.addEventListener("abort", end);
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  const timer = setTimeout(abort, timeoutMs);
+  stopped.addEventListener("abort", abort);
   try {
-    return await readInfo(new URL("info", url.endsWith("/") ? url : `${url}/`), ending.signal);
+    return await readInfo(new URL("info", url.endsWith("/") ? url : `${url}/`), controller.signal);
   } finally {
     clearTimeout(timer);
-    stopped.removeEventListener("abort", end);
+    stopped.removeEventListener("abort", abort);
   }
 }
 

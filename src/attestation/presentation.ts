@@ -26,7 +26,7 @@ export interface VerifiedPresentation {
   readonly recv: readonly Revealed[];
 }
 
-/** Result of a verification; `refused` is the reason why a presentation does not verify. */
+/** Result of a verification; `rejected` is the reason why a presentation does not verify. */
 export type Verdict = { readonly presentation: VerifiedPresentation } | { readonly rejected: string };
 
 /** Error code of a worker thread that ended because the library trapped on a presentation. */

@@ -2,39 +2,39 @@
 import { type AttestationService, AttestationStatus } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
-import { readPresentation } from "./input.js";
+import { decodePresentation } from "./input.js";
 import type { WatchedNotary } from "./notary.js";
 import { type AttestationPolicy, checkPolicy } from "./policy.js";
 import type { AttestationVerifier } from "./verifier.js";
 
 /** Reason why a service without trusted notaries is unhealthy. */
-export const believesNone = "--notary-keys is empty, so every attestation is rejected.";
+export const noTrustedNotaries = "--notary-keys is empty, so every attestation is rejected.";
 
 export interface AttestationServiceDeps {
   /** Returns the verifier; undefined while the node does not run one. */
   readonly verifier: () => Pick<AttestationVerifier, "state" | "verify"> | undefined;
-  readonly whyLeftOut: () => string;
+  readonly whyDisabled: () => string;
   readonly policy: AttestationPolicy;
   /** Keys of the trusted notaries. */
   readonly notaryKeys: readonly string[];
   /** Returns the operator's own notary, if one is configured. */
   readonly notary: () => WatchedNotary | undefined;
   /** Public addresses of that notary, and of the WebSocket proxy through which browsers reach servers. */
-  readonly reachedAt: { readonly notaryUrl?: string | undefined; readonly proxyUrl?: string | undefined };
+  readonly publicUrls: { readonly notaryUrl?: string | undefined; readonly proxyUrl?: string | undefined };
   readonly nowMs: () => number;
 }
 
 export function createAttestationService(deps: AttestationServiceDeps): Implementation<typeof AttestationService> {
-  const { verifier, whyLeftOut, policy, notaryKeys, notary, reachedAt, nowMs } = deps;
+  const { verifier, whyDisabled, policy, notaryKeys, notary, publicUrls, nowMs } = deps;
 
   function problem(): string | undefined {
     const state = verifier()?.state;
     switch (state?.status) {
       case undefined:
-        return whyLeftOut();
+        return whyDisabled();
       case "running":
         if (notaryKeys.length === 0) {
-          return believesNone;
+          return noTrustedNotaries;
         }
         return notary()?.state.isReachable === false ? "The node's own notary does not respond." : undefined;
       case "failed":
@@ -46,37 +46,37 @@ export function createAttestationService(deps: AttestationServiceDeps): Implemen
 
   return {
     getAttestationHealth() {
-      const running = verifier();
+      const current = verifier();
       const error = problem();
-      const unwell = running === undefined ? AttestationStatus.DISABLED : AttestationStatus.UNHEALTHY;
+      const errorStatus = current === undefined ? AttestationStatus.DISABLED : AttestationStatus.UNHEALTHY;
       return {
-        status: error === undefined ? AttestationStatus.HEALTHY : unwell,
+        status: error === undefined ? AttestationStatus.HEALTHY : errorStatus,
         service: "tlsnotary",
-        initialized: running !== undefined && running.state.status !== "failed",
-        serverRunning: running?.state.status === "running",
+        initialized: current !== undefined && current.state.status !== "failed",
+        serverRunning: current?.state.status === "running",
         error,
       };
     },
     getAttestationInfo() {
-      const own = notary();
+      const ownNotary = notary();
       return {
         enabled: true,
-        port: own?.port,
-        publicKey: own === undefined ? notaryKeys[0] : own.state.publicKey,
+        port: ownNotary?.port,
+        publicKey: ownNotary === undefined ? notaryKeys[0] : ownNotary.state.publicKey,
         running: verifier()?.state.status === "running",
-        notaryAnswers: own?.state.isReachable,
-        version: own?.state.version,
+        notaryAnswers: ownNotary?.state.isReachable,
+        version: ownNotary?.state.version,
         notaryKeys: [...notaryKeys],
-        ...reachedAt,
+        ...publicUrls,
       };
     },
     async verifyAttestation({ attestation }) {
-      const bytes = readPresentation(attestation);
-      const running = verifier();
-      if (running === undefined) {
-        throw new RpcError("VERIFIER_NOT_RUNNING", `No attestation can be verified. ${whyLeftOut()}`);
+      const bytes = decodePresentation(attestation);
+      const current = verifier();
+      if (current === undefined) {
+        throw new RpcError("VERIFIER_NOT_RUNNING", `No attestation can be verified. ${whyDisabled()}`);
       }
-      const presentation = await running.verify(bytes);
+      const presentation = await current.verify(bytes);
       checkPolicy(presentation, policy, nowMs());
       const { connectionTimeS, ...rest } = presentation;
       return { success: true, connectionTimeS: BigInt(connectionTimeS), ...rest };

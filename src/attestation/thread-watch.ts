@@ -5,7 +5,7 @@
 import type { ThreadPool } from "../base/async/thread-pool.js";
 
 /** Limits in milliseconds, and a callback for the case that a thread cannot be replaced. */
-export interface ThreadWatchDeps {
+export interface ThreadMonitorDeps {
   readonly taskWithinMs: number;
   readonly startWithinMs: number;
   /** Called once if the pool is no longer usable. */
@@ -13,7 +13,7 @@ export interface ThreadWatchDeps {
 }
 
 /** Monitor of the thread. Tasks must run in the order in which they are submitted. */
-export interface ThreadWatch {
+export interface ThreadMonitor {
   /** Records that a task was submitted. */
   start(): void;
   /**
@@ -24,32 +24,32 @@ export interface ThreadWatch {
 }
 
 /** Monitors a pool. The caller waits for the start of the first thread. */
-export function watchThread(pool: ThreadPool, deps: ThreadWatchDeps): ThreadWatch {
+export function monitorThread(pool: ThreadPool, deps: ThreadMonitorDeps): ThreadMonitor {
   const { taskWithinMs, startWithinMs, onBroken } = deps;
-  let openTasks = 0;
+  let pendingTasks = 0;
   /** True while a thread can run tasks; false while a replacement starts. */
-  let isUp = true;
-  let isLate = false;
+  let hasThread = true;
+  let timedOut = false;
   let isStopped = false;
-  let clock: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined;
 
   /** Stops the current timer, and starts one for the present activity: the start of a thread, or a task. */
-  function restartClock(): void {
-    clearTimeout(clock);
+  function restartTimer(): void {
+    clearTimeout(timer);
     if (isStopped) {
       return;
     }
-    if (!isUp) {
-      clock = setTimeout(() => giveUp(`its thread did not start within ${startWithinMs / 1000} s`), startWithinMs);
-    } else if (openTasks > 0) {
-      clock = setTimeout(() => {
-        isLate = true;
+    if (!hasThread) {
+      timer = setTimeout(() => fail(`its thread did not start within ${startWithinMs / 1000} s`), startWithinMs);
+    } else if (pendingTasks > 0) {
+      timer = setTimeout(() => {
+        timedOut = true;
         void pool.threads[0]?.terminate();
       }, taskWithinMs);
     }
   }
 
-  function giveUp(why: string): void {
+  function fail(why: string): void {
     if (!isStopped) {
       stop();
       onBroken(new Error(why));
@@ -58,33 +58,33 @@ export function watchThread(pool: ThreadPool, deps: ThreadWatchDeps): ThreadWatc
 
   function stop(): void {
     isStopped = true;
-    clearTimeout(clock);
+    clearTimeout(timer);
   }
 
   pool.on("workerDestroy", () => {
-    if (!isUp) {
-      giveUp("its thread ended while it started");
+    if (!hasThread) {
+      fail("its thread ended while it started");
     }
-    isUp = false;
-    restartClock();
+    hasThread = false;
+    restartTimer();
   });
   pool.on("workerCreate", () => {
-    isUp = true;
-    restartClock();
+    hasThread = true;
+    restartTimer();
   });
   return {
     start() {
-      openTasks++;
-      if (openTasks === 1) {
-        restartClock();
+      pendingTasks++;
+      if (pendingTasks === 1) {
+        restartTimer();
       }
     },
     end() {
-      const wasLate = isLate;
-      isLate = false;
-      openTasks--;
-      restartClock();
-      return wasLate;
+      const hadTimedOut = timedOut;
+      timedOut = false;
+      pendingTasks--;
+      restartTimer();
+      return hadTimedOut;
     },
     stop,
   };

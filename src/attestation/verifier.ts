@@ -41,17 +41,17 @@ export interface AttestationVerifier {
 }
 
 /** Limit on open verifications: the one in progress, and those that wait. */
-const maxOpen = 66;
+const maxPending = 66;
 const defaultTimeoutMs = 2_000;
 const installedLibrary = createRequire(import.meta.url).resolve("tlsn-wasm/tlsn_wasm_bg.wasm");
 /** Pauses after failed starts: 1 s, doubling up to 60 s. */
 const firstRetryMs = 1_000;
-const lastRetryMs = 60_000;
+const maxRetryMs = 60_000;
 
 export function startVerifier(deps: VerifierDeps): AttestationVerifier {
   const pool = managePool(deps);
   const { started } = pool;
-  let open = 0;
+  let pending = 0;
   return {
     get state() {
       return pool.state;
@@ -61,20 +61,20 @@ export function startVerifier(deps: VerifierDeps): AttestationVerifier {
     },
     started,
     async verify(bytes) {
-      checkRuns(pool.state);
-      if (open >= maxOpen) {
+      requireRunning(pool.state);
+      if (pending >= maxPending) {
         throw busy("Too many attestations wait to be verified; try again in 5 s.");
       }
-      open++;
+      pending++;
       try {
         await started;
-        checkRuns(pool.state);
+        requireRunning(pool.state);
         return await pool.pool!.verify(bytes);
       } catch (error) {
-        checkRuns(pool.state);
+        requireRunning(pool.state);
         throw error;
       } finally {
-        open--;
+        pending--;
       }
     },
     stop: () => pool.stop(),
@@ -95,7 +95,7 @@ function managePool(deps: VerifierDeps): ManagedPool {
   let retryMs = firstRetryMs;
   let timer: NodeJS.Timeout | undefined;
 
-  function move(next: VerifierState): void {
+  function setState(next: VerifierState): void {
     if (state.status !== "stopped") {
       state = next;
       onState(next);
@@ -110,7 +110,7 @@ function managePool(deps: VerifierDeps): ManagedPool {
         pool = createWorkerPool({ module, notaryKeys, timeoutMs, onProblem, onBroken: fail });
         await pool.ready;
         retryMs = firstRetryMs;
-        move({ status: "running" });
+        setState({ status: "running" });
       }
     } catch (error) {
       fail(error);
@@ -122,7 +122,7 @@ function managePool(deps: VerifierDeps): ManagedPool {
       return;
     }
     onProblem(error);
-    move({
+    setState({
       status: "failed",
       why: module === undefined ? "its library cannot be loaded" : "its thread cannot be started",
     });
@@ -130,7 +130,7 @@ function managePool(deps: VerifierDeps): ManagedPool {
     timer = setTimeout(() => {
       starting = start();
     }, retryMs);
-    retryMs = Math.min(2 * retryMs, lastRetryMs);
+    retryMs = Math.min(2 * retryMs, maxRetryMs);
   }
 
   let starting = start();
@@ -144,7 +144,7 @@ function managePool(deps: VerifierDeps): ManagedPool {
     },
     started,
     async stop() {
-      move({ status: "stopped" });
+      setState({ status: "stopped" });
       clearTimeout(timer);
       await pool?.stop();
       await starting;
@@ -157,7 +157,7 @@ function managePool(deps: VerifierDeps): ManagedPool {
  *
  * @throws RpcError VERIFIER_NOT_RUNNING
  */
-function checkRuns(state: VerifierState): void {
+function requireRunning(state: VerifierState): void {
   if (state.status === "failed" || state.status === "stopped") {
     const why = state.status === "failed" ? state.why : "the node stops";
     throw new RpcError("VERIFIER_NOT_RUNNING", `No attestation can be verified: ${why}.`);

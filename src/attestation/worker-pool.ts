@@ -8,7 +8,7 @@ import { createThreadPool, type ThreadPool } from "../base/async/thread-pool.js"
 import { RpcError } from "../rpc/errors.js";
 import { batchSmall } from "./batch-small.js";
 import { trappedCode, type Verdict, type VerifiedPresentation } from "./presentation.js";
-import { watchThread } from "./thread-watch.js";
+import { monitorThread } from "./thread-watch.js";
 import type { WorkerSetup } from "./worker.js";
 
 export interface WorkerPoolDeps extends WorkerSetup {
@@ -43,17 +43,17 @@ const maxHeapMb = 64;
 
 /** Creates the pool and starts its thread. */
 export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: WorkerPoolDeps): VerifierThread {
-  const pool = startPiscina(setup).on("error", onProblem);
-  const watch = watchThread(pool, { taskWithinMs: timeoutMs, startWithinMs, onBroken });
+  const pool = createPool(setup).on("error", onProblem);
+  const monitor = monitorThread(pool, { taskWithinMs: timeoutMs, startWithinMs, onBroken });
   const verify = batchSmall(async (presentations) => {
-    watch.start();
+    monitor.start();
     let verdicts: readonly Verdict[];
     try {
       verdicts = (await pool.run(presentations, { name: "verify" })) as readonly Verdict[];
     } catch (error) {
-      throw explainEnd(error, watch.end() ? timeoutMs : undefined);
+      throw errorForEndedThread(error, monitor.end() ? timeoutMs : undefined);
     }
-    watch.end();
+    monitor.end();
     return verdicts;
   });
 
@@ -70,13 +70,13 @@ export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: W
       return pool.threads[0];
     },
     async stop() {
-      watch.stop();
+      monitor.stop();
       await pool.destroy();
     },
   };
 }
 
-function startPiscina(workerData: WorkerSetup): ThreadPool {
+function createPool(workerData: WorkerSetup): ThreadPool {
   return createThreadPool({
     filename: fileURLToPath(new URL("worker.js", import.meta.url)),
     minThreads: 1,
@@ -94,17 +94,17 @@ function startPiscina(workerData: WorkerSetup): ThreadPool {
 /**
  * Returns the error for a presentation during which the thread ended.
  *
- * @param lateAfterMs Time limit in milliseconds if the thread was ended for exceeding it; undefined if it ended by
+ * @param exceededMs Time limit in milliseconds if the thread was ended for exceeding it; undefined if it ended by
  *   itself.
  */
-function explainEnd(error: unknown, lateAfterMs: number | undefined): RpcError {
+function errorForEndedThread(error: unknown, exceededMs: number | undefined): RpcError {
   if ((error as NodeJS.ErrnoException).code === trappedCode) {
     return rejected("It is malformed.");
   }
   return busy(
-    lateAfterMs === undefined
+    exceededMs === undefined
       ? "The verifier stopped while it verified this attestation; try again in 1 s."
-      : `It took longer than ${lateAfterMs / 1000} s; try again in 5 s.`,
+      : `It took longer than ${exceededMs / 1000} s; try again in 5 s.`,
   );
 }
 

@@ -48,12 +48,12 @@ export function verify(presentations: readonly Uint8Array[]): readonly Verdict[]
   const verdicts: Verdict[] = [];
   for (const bytes of presentations) {
     try {
-      verdicts.push({ presentation: read(bytes) });
+      verdicts.push({ presentation: verifyOne(bytes) });
     } catch (error) {
       if (isTrap(error)) {
-        return end();
+        return endThread();
       }
-      verdicts.push({ rejected: explain(error) });
+      verdicts.push({ rejected: rejectionReason(error) });
     }
   }
   return verdicts;
@@ -70,23 +70,23 @@ function isTrap(error: unknown): boolean {
  * Ends the thread before it reads another presentation. No code catches an error thrown outside of a task; the node
  * receives it as the error of the present task.
  */
-function end(): Promise<never> {
+function endThread(): Promise<never> {
   queueMicrotask(() => {
     throw Object.assign(new Error("The library trapped."), { code: trappedCode });
   });
   return new Promise(() => undefined);
 }
 
-function read(bytes: Uint8Array): VerifiedPresentation {
+function verifyOne(bytes: Uint8Array): VerifiedPresentation {
   const presentation = Presentation.deserialize(bytes);
   try {
     const key = presentation.verifying_key();
     const notaryKey = `${key.alg}:${Buffer.from(key.data).toString("hex")}`;
     if (!trusted.has(notaryKey)) {
-      throw new Refusal(`Its notary ${notaryKey} is not trusted here (--notary-keys).`);
+      throw new Rejection(`Its notary ${notaryKey} is not trusted here (--notary-keys).`);
     }
     if (isPresentation(bytes.subarray(0, -1))) {
-      throw new Refusal("It has extra bytes after its end.");
+      throw new Rejection("It has extra bytes after its end.");
     }
     return describe(presentation.verify(), notaryKey);
   } finally {
@@ -133,15 +133,15 @@ function isPresentation(bytes: Uint8Array): boolean {
  * joined.
  */
 function reveal(bytes: readonly number[], ranges: readonly Range[]): Revealed[] {
-  const all = bufferOf(bytes);
-  return ranges.map(({ start, end }) => ({ start, end, text: all.toString("utf8", start, end) }));
+  const buffer = copyBytes(bytes);
+  return ranges.map(({ start, end }) => ({ start, end, text: buffer.toString("utf8", start, end) }));
 }
 
 /**
  * Copies the library's arrays. This loop is ten times as fast as a typed array constructor, which is slow on such
  * arrays.
  */
-function bufferOf(bytes: readonly number[]): Buffer {
+function copyBytes(bytes: readonly number[]): Buffer {
   const buffer = Buffer.alloc(bytes.length);
   for (let i = 0; i < bytes.length; i++) {
     buffer[i] = bytes[i]!;
@@ -150,9 +150,9 @@ function bufferOf(bytes: readonly number[]): Buffer {
 }
 
 /** Reason for a rejection by this node, not by the library. */
-class Refusal extends Error {}
+class Rejection extends Error {}
 
-function explain(error: unknown): string {
+function rejectionReason(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  return error instanceof Refusal ? message : `It does not verify: ${message.slice(0, 300)}.`;
+  return error instanceof Rejection ? message : `It does not verify: ${message.slice(0, 300)}.`;
 }

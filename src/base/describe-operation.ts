@@ -75,8 +75,8 @@ function targetOf(
 ): OperationTarget | undefined {
   if (name === "createProgram") {
     // The node derives the address of a new program the same way.
-    const named = addressText(sender, text(value["programName"]), BigInt(nonce), text(value["salt"]));
-    return { kind: "program", name: addressOf(sha256Hex(named)) };
+    const hashedText = addressText(sender, text(value["programName"]), BigInt(nonce), text(value["salt"]));
+    return { kind: "program", name: addressOf(sha256Hex(hashedText)) };
   }
   const { storageAddress, commitment, nullifierHash } = value;
   if (typeof storageAddress === "string") {

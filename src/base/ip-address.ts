@@ -69,29 +69,29 @@ export function addressPrefixOf(address: string): string {
 }
 
 /** Returns the IPv4 addresses that packets to an IPv6 address may reach, because the address embeds them. */
-export function carriedAddresses(ip: string): string[] {
+export function embeddedAddresses(ip: string): string[] {
   if (!isIPv6(ip)) {
     return [];
   }
   const g = groupsOf(ip);
   const last = toIpv4(g[6]!, g[7]!);
-  const carried: string[] = [];
+  const embedded: string[] = [];
   if (g[0] === 0x64 && g[1] === 0xff9b) {
-    carried.push(...translated(g));
+    embedded.push(...nat64Addresses(g));
   }
   // 6to4 (2002::/16).
   if (g[0] === 0x2002) {
-    carried.push(toIpv4(g[1]!, g[2]!));
+    embedded.push(toIpv4(g[1]!, g[2]!));
   }
   // Teredo (2001::/32): the server, and the client with all bits inverted.
   if (g[0] === 0x2001 && g[1] === 0) {
-    carried.push(toIpv4(g[2]!, g[3]!), toIpv4(g[6]! ^ 0xffff, g[7]! ^ 0xffff));
+    embedded.push(toIpv4(g[2]!, g[3]!), toIpv4(g[6]! ^ 0xffff, g[7]! ^ 0xffff));
   }
   // ISATAP, with any prefix.
   if ((g[4]! & 0xfdff) === 0 && g[5] === 0x5efe) {
-    carried.push(last);
+    embedded.push(last);
   }
-  return carried;
+  return embedded;
 }
 
 /**
@@ -99,7 +99,7 @@ export function carriedAddresses(ip: string): string[] {
  * 64:ff9b:1::/48 of 48, 56, 64 or 96 bits. RFC 6052, section 2.2, puts eight zero bits between the parts. The length of
  * the site's prefix is unknown, so all are tried. A result that starts with 0 is the suffix of another form.
  */
-function translated(g: readonly number[]): string[] {
+function nat64Addresses(g: readonly number[]): string[] {
   const last = toIpv4(g[6]!, g[7]!);
   if (g[2] !== 1) {
     return [last];

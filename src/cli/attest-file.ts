@@ -1,5 +1,5 @@
 /** Implementation of `gatehouse attest verify`. */
-import { readPresentation } from "../attestation/input.js";
+import { decodePresentation } from "../attestation/input.js";
 import { checkPolicy } from "../attestation/policy.js";
 import type { Revealed } from "../attestation/presentation.js";
 import { startVerifier } from "../attestation/verifier.js";
@@ -28,7 +28,7 @@ export async function verifyFile(file: string, { notaryKeys, maxAge, servers, js
   const verifier = startVerifier({ notaryKeys, onState: ignore, onProblem: ignore, timeoutMs });
   try {
     await verifier.started;
-    const presentation = await verifier.verify(readPresentation(textOf(bytes)));
+    const presentation = await verifier.verify(decodePresentation(textOf(bytes)));
     checkPolicy(presentation, { maxAgeS: maxAge, servers }, Date.now());
     if (json === true) {
       print(JSON.stringify({ valid: true, ...presentation, serverName: presentation.serverName ?? null }));

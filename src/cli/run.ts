@@ -1,6 +1,6 @@
 /** Entry point of the command line, with one format for all errors. */
 import { CommanderError } from "commander";
-import { explained } from "../base/errors/database-error-kind.js";
+import { operatorErrorFor } from "../base/errors/database-error-kind.js";
 import { InputError } from "../base/errors/start-error.js";
 import { readEnvironment, rejectUnknownVariables } from "../config/variables.js";
 import { optionsByKey } from "../config/options.js";
@@ -46,7 +46,7 @@ function isJsonRequested(args: readonly string[]): boolean {
 }
 
 function toExitError(thrown: unknown): ExitError {
-  const error = explained(thrown);
+  const error = operatorErrorFor(thrown);
   if (error instanceof ExitError) {
     return error;
   }

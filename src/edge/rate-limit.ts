@@ -83,7 +83,7 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
 
   function chargeBytes(address: string, bytes: number): void {
     const prefix = addressPrefixOf(address);
-    const bucket = perMinute === 0 ? undefined : buckets.known(prefix);
+    const bucket = perMinute === 0 ? undefined : buckets.find(prefix);
     if (bucket !== undefined) {
       const requests = Math.floor(bytes / bytesPerRequest);
       // The bucket may become negative, since the response is already built. The next request waits.

@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import type { SignedHeader } from "../../client/src/proof/proof-error.js";
 import { sha256 } from "../base/crypto/hash.js";
-import { claimDirectory, privateFileMode } from "../base/files/private-files.js";
+import { ensurePrivateDirectory, privateFileMode } from "../base/files/private-files.js";
 import { InputError, StartError } from "../base/errors/start-error.js";
 
 /** Contents of the directory. */
@@ -41,7 +41,7 @@ interface HeaderBody {
  * @throws InputError if the directory belongs to another network or is corrupt, StartError if it cannot be used.
  */
 export async function openTrustStore(dir: string, genesisHash: string): Promise<TrustStore> {
-  await claimDirectory(dir).catch((error: unknown) => {
+  await ensurePrivateDirectory(dir).catch((error: unknown) => {
     throw new StartError(`The directory ${dir} cannot be used: ${(error as Error).message}`);
   });
   const path = join(dir, "head.json");

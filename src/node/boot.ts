@@ -169,7 +169,7 @@ export const bootTable = BootTable.of<BootInput>()
           };
         });
       } catch (error) {
-        core.damage.notice(error);
+        core.damage.recordRequestError(error);
         // Permanent: the error remains when the database accepts writes again.
         chainHealth.report("boot", errorMessage(error));
         throw error;

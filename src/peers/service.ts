@@ -33,15 +33,16 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
    * Returns some peers. If another process uses the caller's own key, its endpoint comes first, so that the caller can
    * dial it and detect the duplicate.
    */
-  function gossipFor(known: BookEntry | undefined, identity = "", limit: number) {
-    const endpoint = duplicates.of(known);
-    const double = endpoint === undefined ? [] : [{ endpoint, identity }];
-    return [...double, ...book.sample(limit - double.length, identity)];
+  function gossipFor(entry: BookEntry | undefined, identity = "", limit: number) {
+    const endpoint = duplicates.endpointOf(entry);
+    const duplicate = endpoint === undefined ? [] : [{ endpoint, identity }];
+    return [...duplicate, ...book.sample(limit - duplicate.length, identity)];
   }
 
   return {
     getChallenge: () => ({
-      ...{ genesisHash: requireGenesis(), challenge: challenges.create() },
+      genesisHash: requireGenesis(),
+      challenge: challenges.create(),
       instanceId: self.instanceId,
     }),
 
@@ -49,24 +50,24 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
 
     async exchangeStatus({ status, maxPeers }, { caller }) {
       requireGenesis();
-      const known = caller.identity === undefined ? undefined : book.verified(caller.identity);
-      if (known !== undefined && status !== undefined) {
-        if (known.online) {
-          book.recordStatus(known.endpoint, readStatus(status, known.identity ?? ""));
+      const entry = caller.identity === undefined ? undefined : book.verified(caller.identity);
+      if (entry !== undefined && status !== undefined) {
+        if (entry.online) {
+          book.recordStatus(entry.endpoint, readStatus(status, entry.identity ?? ""));
           await onStatus();
-        } else if (book.add(known.endpoint, "handshake")) {
-          void handshakes.dialBack(known.endpoint);
+        } else if (book.add(entry.endpoint, "handshake")) {
+          void handshakes.dialBack(entry.endpoint);
         }
       }
       return {
         status: self.status(),
-        knowsCaller: known !== undefined,
-        peers: maxPeers === 0 ? [] : gossipFor(known, caller.identity, Math.min(maxPeers, maxGossipedPeers)),
+        knowsCaller: entry !== undefined,
+        peers: maxPeers === 0 ? [] : gossipFor(entry, caller.identity, Math.min(maxPeers, maxGossipedPeers)),
       };
     },
 
-    relayTransactions: async (relayed, { caller }) => ({
-      outcomes: await acceptRelayed(relayed, caller.address),
+    relayTransactions: async (request, { caller }) => ({
+      outcomes: await acceptRelayed(request, caller.address),
     }),
   };
 }

@@ -25,8 +25,8 @@ export function cacheTree(tree: MerkleTree): CachedTree {
     rootAfter: (blockNumber) => tree.rootAfter(blockNumber),
     path: (commitment, under) => (under === undefined ? paths.read(commitment) : tree.path(commitment, under)),
     invalidatePaths() {
-      root.forget();
-      paths.forget();
+      root.invalidate();
+      paths.invalidate();
     },
   };
 }
@@ -36,11 +36,11 @@ export interface CachedNullifiers extends Nullifiers {
   /**
    * Called when a nullifier was spent, or, without a hash, when any may have been spent; removes the affected entries.
    */
-  spent(hash?: string): void;
+  invalidate(hash?: string): void;
 }
 
 /** Adds a cache for reads of nullifiers. */
 export function cacheNullifiers(nullifiers: Nullifiers): CachedNullifiers {
   const cache = createReadCache<NullifierSearch>((hash) => Promise.resolve(nullifiers.find(hash)), maxNullifiers);
-  return { find: (hash) => cache.read(hash), spent: (hash) => cache.forget(hash) };
+  return { find: (hash) => cache.read(hash), invalidate: (hash) => cache.invalidate(hash) };
 }

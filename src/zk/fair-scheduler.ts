@@ -7,11 +7,11 @@ const maxWaitingOfOne = 16;
 export interface SchedulerDeps<Task, Result> {
   readonly run: (task: Task) => Promise<Result>;
   /** Maximum number of tasks that run at the same time. */
-  readonly atOnce: number;
+  readonly maxRunning: number;
   /** Returns true if the tasks of this requester wait until no other requester has tasks. */
-  readonly isLast: (requester: string) => boolean;
+  readonly isLowPriority: (requester: string) => boolean;
   /** Creates the error for a task that exceeds the limits. */
-  readonly refuse: () => Error;
+  readonly createRejection: () => Error;
 }
 
 /** Scheduler that shares a limited number of parallel tasks among requesters. */
@@ -24,7 +24,7 @@ export interface FairScheduler<Task, Result> {
   schedule(name: string, task: Task, requester: string | undefined): Promise<Result>;
 }
 
-interface Piece<Task, Result> {
+interface QueuedTask<Task, Result> {
   readonly name: string;
   readonly task: Task;
   readonly result: Promise<Result>;
@@ -34,33 +34,33 @@ interface Piece<Task, Result> {
   requester: string | undefined;
 }
 
-function createPiece<Task, Result>(name: string, task: Task): Piece<Task, Result> {
-  let resolve!: Piece<Task, Result>["resolve"];
-  let reject!: Piece<Task, Result>["reject"];
-  const result = new Promise<Result>((...settle) => ([resolve, reject] = settle));
+function createQueuedTask<Task, Result>(name: string, task: Task): QueuedTask<Task, Result> {
+  let resolve!: QueuedTask<Task, Result>["resolve"];
+  let reject!: QueuedTask<Task, Result>["reject"];
+  const result = new Promise<Result>((...callbacks) => ([resolve, reject] = callbacks));
   return { name, task, result, resolve, reject, requester: undefined };
 }
 
 /** Creates the queues of waiting tasks: one for urgent tasks, and one for each requester. */
-function createQueues<One extends { requester: string | undefined }>(isLast: (requester: string) => boolean) {
-  const urgent: One[] = [];
+function createQueues<Item extends { requester: string | undefined }>(isLowPriority: (requester: string) => boolean) {
+  const urgent: Item[] = [];
   /** Queues by requester, in the order of their turns. No queue is empty. */
-  const queues = new Map<string, One[]>();
+  const queues = new Map<string, Item[]>();
   let waiting = 0;
 
   const lengthOf = (requester: string): number => queues.get(requester)?.length ?? 0;
 
   /** Returns a number that grows with the waiting time of the requester's next task. */
-  const waitOf = (requester: string): number => lengthOf(requester) + (isLast(requester) ? maxWaiting : 0);
+  const waitOf = (requester: string): number => lengthOf(requester) + (isLowPriority(requester) ? maxWaiting : 0);
 
   /** Removes a task from the queue of its requester. */
-  function remove(piece: One): void {
-    const queue = queues.get(piece.requester!)!;
-    queue.splice(queue.indexOf(piece), 1);
+  function remove(queued: Item): void {
+    const queue = queues.get(queued.requester!)!;
+    queue.splice(queue.indexOf(queued), 1);
     if (queue.length === 0) {
-      queues.delete(piece.requester!);
+      queues.delete(queued.requester!);
     }
-    piece.requester = undefined;
+    queued.requester = undefined;
     waiting--;
   }
 
@@ -71,40 +71,40 @@ function createQueues<One extends { requester: string | undefined }>(isLast: (re
     /** Returns the number of waiting tasks that are not urgent. */
     waiting: () => waiting,
 
-    add(piece: One, requester: string | undefined): void {
-      piece.requester = requester;
+    add(queued: Item, requester: string | undefined): void {
+      queued.requester = requester;
       if (requester === undefined) {
-        urgent.push(piece);
+        urgent.push(queued);
         return;
       }
-      queues.set(requester, [...(queues.get(requester) ?? []), piece]);
+      queues.set(requester, [...(queues.get(requester) ?? []), queued]);
       waiting++;
     },
 
     /** Removes and returns the next task. Its requester moves to the end of the rotation. */
-    next(): One | undefined {
+    next(): Item | undefined {
       const first = urgent.shift();
       if (first !== undefined || waiting === 0) {
         return first;
       }
       const requesters = [...queues.keys()];
-      const requester = requesters.find((one) => !isLast(one)) ?? requesters[0]!;
+      const requester = requesters.find((candidate) => !isLowPriority(candidate)) ?? requesters[0]!;
       const queue = queues.get(requester)!;
-      const piece = queue[0]!;
-      remove(piece);
+      const queued = queue[0]!;
+      remove(queued);
       if (queue.length > 0) {
         queues.delete(requester);
         queues.set(requester, queue);
       }
-      return piece;
+      return queued;
     },
 
     /**
      * Returns the latest task of the requester with the longest wait, if that wait would still exceed the wait of a new
      * task by `requester`; otherwise undefined.
      */
-    surplus(requester: string): One | undefined {
-      let longest = { wait: waitOf(requester) + 1, queue: undefined as One[] | undefined };
+    evictionCandidate(requester: string): Item | undefined {
+      let longest = { wait: waitOf(requester) + 1, queue: undefined as Item[] | undefined };
       for (const [one, queue] of queues) {
         const wait = waitOf(one);
         if (wait > longest.wait) {
@@ -117,38 +117,38 @@ function createQueues<One extends { requester: string | undefined }>(isLast: (re
 }
 
 export function createFairScheduler<Task, Result>(deps: SchedulerDeps<Task, Result>): FairScheduler<Task, Result> {
-  const { run, atOnce, isLast, refuse } = deps;
-  const pieces = new Map<string, Piece<Task, Result>>();
-  const queues = createQueues<Piece<Task, Result>>(isLast);
-  let underWay = 0;
+  const { run, maxRunning, isLowPriority, createRejection } = deps;
+  const queuedByName = new Map<string, QueuedTask<Task, Result>>();
+  const queues = createQueues<QueuedTask<Task, Result>>(isLowPriority);
+  let running = 0;
 
   function makeCapacity(requester: string): void {
     if (queues.lengthOf(requester) >= maxWaitingOfOne) {
-      throw refuse();
+      throw createRejection();
     }
     if (queues.waiting() >= maxWaiting) {
-      const piece = queues.surplus(requester);
-      if (piece === undefined) {
-        throw refuse();
+      const queued = queues.evictionCandidate(requester);
+      if (queued === undefined) {
+        throw createRejection();
       }
-      queues.remove(piece);
-      pieces.delete(piece.name);
-      piece.reject(refuse());
+      queues.remove(queued);
+      queuedByName.delete(queued.name);
+      queued.reject(createRejection());
     }
   }
 
   function start(): void {
-    while (underWay < atOnce) {
-      const piece = queues.next();
-      if (piece === undefined) {
+    while (running < maxRunning) {
+      const queued = queues.next();
+      if (queued === undefined) {
         return;
       }
-      underWay++;
-      void run(piece.task)
-        .then(piece.resolve, piece.reject)
+      running++;
+      void run(queued.task)
+        .then(queued.resolve, queued.reject)
         .finally(() => {
-          underWay--;
-          pieces.delete(piece.name);
+          running--;
+          queuedByName.delete(queued.name);
           start();
         });
     }
@@ -156,25 +156,25 @@ export function createFairScheduler<Task, Result>(deps: SchedulerDeps<Task, Resu
 
   return {
     async schedule(name, task, requester) {
-      let piece = pieces.get(name);
-      if (piece === undefined) {
+      let queued = queuedByName.get(name);
+      if (queued === undefined) {
         if (requester !== undefined) {
           makeCapacity(requester);
         }
-        piece = createPiece(name, task);
-        pieces.set(name, piece);
-        queues.add(piece, requester);
+        queued = createQueuedTask(name, task);
+        queuedByName.set(name, queued);
+        queues.add(queued, requester);
         start();
       } else if (
-        piece.requester !== undefined &&
-        (requester === undefined || queues.waitOf(requester) + 1 < queues.waitOf(piece.requester))
+        queued.requester !== undefined &&
+        (requester === undefined || queues.waitOf(requester) + 1 < queues.waitOf(queued.requester))
       ) {
         // Moves the task to the requester that gets it sooner. Otherwise, others who know a task could delay it by
         // requesting it first.
-        queues.remove(piece);
-        queues.add(piece, requester);
+        queues.remove(queued);
+        queues.add(queued, requester);
       }
-      return await piece.result;
+      return await queued.result;
     },
   };
 }

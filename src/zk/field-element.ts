@@ -8,7 +8,7 @@ import { fieldOrder } from "./poseidon.js";
  * @param name subject of the error message, such as "A commitment".
  * @throws RpcError INVALID_REQUEST
  */
-export function readElement(name: string, text: string): bigint {
+export function parseFieldElement(name: string, text: string): bigint {
   if (!hex32.test(text)) {
     throw new RpcError("INVALID_REQUEST", `${name} must be 0x and 64 lower-case hex digits.`);
   }

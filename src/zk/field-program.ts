@@ -185,8 +185,8 @@ function assemble(order: bigint, operations: readonly Operation[]): Uint8Array<A
       10,
       vector(
         functions.map(({ locals, body }) => {
-          const whole = [...(locals === 0 ? [0] : [1, ...unsigned(locals), i64]), ...body, code.end];
-          return [...unsigned(whole.length), ...whole];
+          const contents = [...(locals === 0 ? [0] : [1, ...unsigned(locals), i64]), ...body, code.end];
+          return [...unsigned(contents.length), ...contents];
         }),
       ),
     ),

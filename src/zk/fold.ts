@@ -90,18 +90,18 @@ function splitRun({ level, position, hashes }: NodeRun, size: number): NodeRun[]
  *
  * @param peaks for each level with an odd number of complete nodes, the last of these.
  */
-export function edgeOf(leafCount: number, peaks: Peaks): (bigint | undefined)[] {
-  const edge: (bigint | undefined)[] = [undefined];
+export function frontierOf(leafCount: number, peaks: Peaks): (bigint | undefined)[] {
+  const frontier: (bigint | undefined)[] = [undefined];
   for (let level = 0; level < treeDepth; level++) {
-    const below = edge[level];
+    const child = frontier[level];
     const isOdd = Math.floor(leafCount / 2 ** level) % 2 === 1;
     if (isOdd) {
-      edge.push(hashPair(peaks[level]!, below ?? emptyNodes()[level]!));
+      frontier.push(hashPair(peaks[level]!, child ?? emptyNodes()[level]!));
     } else {
-      edge.push(below === undefined ? undefined : hashPair(below, emptyNodes()[level]!));
+      frontier.push(child === undefined ? undefined : hashPair(child, emptyNodes()[level]!));
     }
   }
-  return edge;
+  return frontier;
 }
 
 /**

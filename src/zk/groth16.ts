@@ -85,12 +85,12 @@ function readWords(bytes: Uint8Array, count: number): bigint[] {
 
 function readG1(bytes: Uint8Array) {
   const [x, y] = readWords(bytes, 2) as [bigint, bigint];
-  return checked(G1.Point, { x, y });
+  return validPoint(G1.Point, { x, y });
 }
 
 function readG2(bytes: Uint8Array) {
   const [x1, x0, y1, y0] = readWords(bytes, 4) as [bigint, bigint, bigint, bigint];
-  return checked(G2.Point, { x: { c0: x0, c1: x1 }, y: { c0: y0, c1: y1 } });
+  return validPoint(G2.Point, { x: { c0: x0, c1: x1 }, y: { c0: y0, c1: y1 } });
 }
 
 /**
@@ -98,7 +98,7 @@ function readG2(bytes: Uint8Array) {
  *
  * @throws Error if the point is not in the group.
  */
-function checked<A, P extends { assertValidity(): void }>(group: { fromAffine(affine: A): P }, affine: A): P {
+function validPoint<A, P extends { assertValidity(): void }>(group: { fromAffine(affine: A): P }, affine: A): P {
   const point = group.fromAffine(affine);
   point.assertValidity();
   return point;
@@ -137,8 +137,8 @@ export function parseVerificationKey(json: unknown): VerificationKey {
   }
   const { vk_alpha_1: alpha, vk_beta_2: beta, vk_gamma_2: gamma, vk_delta_2: delta, IC: ic } = parsed.data;
   try {
-    [alpha, ...ic].forEach((point) => checked(G1.Point, point));
-    [beta, gamma, delta].forEach((point) => checked(G2.Point, point));
+    [alpha, ...ic].forEach((point) => validPoint(G1.Point, point));
+    [beta, gamma, delta].forEach((point) => validPoint(G2.Point, point));
   } catch {
     throw new Error("The verification key is not usable: one of its points is not a point of its group.");
   }

@@ -4,7 +4,7 @@
  * them once, and startup rebuilds nothing.
  */
 import { CorruptionError } from "../base/errors/corruption.js";
-import { edgeOf, type FoldAll, appendToTree, type NodeRun, type Peaks, peaksAfter } from "./fold.js";
+import { frontierOf, type FoldAll, appendToTree, type NodeRun, type Peaks, peaksAfter } from "./fold.js";
 import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 
 /** Root with the block that created it. Hashes are 0x and 64 lowercase hex digits. */
@@ -66,7 +66,7 @@ export interface NewRoot {
   /** Block that creates the root. */
   readonly block: BlockPosition;
   readonly leafCount: number;
-  readonly edge: readonly bigint[];
+  readonly frontier: readonly bigint[];
 }
 
 /** Tree as seen and changed by blocks. */
@@ -110,11 +110,11 @@ export async function appendLeaves(
   await tree.insertNodes(runs);
   const leafCount = before + leaves.length;
   const after = peaksAfter(leafCount, peaks, runs);
-  const edge = edgeOf(leafCount, after);
-  const root = rootOfEdge(edge, after);
+  const frontier = frontierOf(leafCount, after);
+  const root = rootOfFrontier(frontier, after);
   latestComputed = { leafCount, peaks: after, root };
-  const above = edge.slice(1, treeDepth).map((node) => node ?? 0n);
-  await tree.insertRoot({ root, block, leafCount, edge: above });
+  const innerLevels = frontier.slice(1, treeDepth).map((node) => node ?? 0n);
+  await tree.insertRoot({ root, block, leafCount, frontier: innerLevels });
   return { root, leafCount };
 }
 
@@ -133,9 +133,9 @@ export function rootOf(leafCount: number, peaks: Peaks): string {
   const isComplete = levels.every(
     (level) => Math.floor(leafCount / 2 ** level) % 2 === 0 || peaks[level] !== undefined,
   );
-  return isComplete ? rootOfEdge(edgeOf(leafCount, peaks), peaks) : "";
+  return isComplete ? rootOfFrontier(frontierOf(leafCount, peaks), peaks) : "";
 }
 
-function rootOfEdge(edge: readonly (bigint | undefined)[], peaks: Peaks): string {
-  return toHex(edge[treeDepth] ?? peaks[treeDepth] ?? emptyNodes()[treeDepth]!);
+function rootOfFrontier(frontier: readonly (bigint | undefined)[], peaks: Peaks): string {
+  return toHex(frontier[treeDepth] ?? peaks[treeDepth] ?? emptyNodes()[treeDepth]!);
 }

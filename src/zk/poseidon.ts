@@ -119,21 +119,26 @@ function factorRounds() {
   }
 
   // Constants of a partial round for the other elements are added after its matrix instead.
-  let carried = roundConstants[half]!;
+  let pendingConstants = roundConstants[half]!;
   const constants = sparse.map((_, round) => {
-    const [own, b, c] = carried;
-    carried = roundConstants[half + round + 1]!.map((constant, i) =>
+    const [own, b, c] = pendingConstants;
+    pendingConstants = roundConstants[half + round + 1]!.map((constant, i) =>
       Fr.add(constant, Fr.add(Fr.mul(mds[i]![1], b), Fr.mul(mds[i]![2], c))),
     ) as Triple;
     return own;
   });
 
   const full = (round: number): FullRound => ({ constants: roundConstants[round]!, matrix: mds });
-  const later = half + partialRounds;
+  const firstAfter = half + partialRounds;
   return {
     before: [full(0), full(1), full(2), { constants: roundConstants[3]!, matrix: [first, second, third] as const }],
     partial: sparse.map((round, i): SparseRound => ({ ...round, constant: constants[i]! })),
-    after: [{ constants: carried, matrix: mds }, full(later + 1), full(later + 2), full(later + 3)],
+    after: [
+      { constants: pendingConstants, matrix: mds },
+      full(firstAfter + 1),
+      full(firstAfter + 2),
+      full(firstAfter + 3),
+    ],
   };
 }
 

@@ -26,47 +26,47 @@ export interface ProofVerifier {
 }
 
 /** Limit on the cached results, so that a proof verified for a transaction is not verified again for its block. */
-const maxVerdicts = 10_000;
+const maxCachedResults = 10_000;
 /** Time in milliseconds for which the sender of an invalid proof is served last. */
-const suspectMs = 60_000;
-const maxSuspects = 10_000;
+const lowPriorityMs = 60_000;
+const maxLowPriority = 10_000;
 
 /** Creates the proof verifier. The threads of the pool verify the proofs. */
 export function createProofVerifier(
   workerPool: Pick<ZkThreads, "verify" | "threads">,
   key: VerificationKey,
 ): ProofVerifier {
-  const verdicts = createLruCache<boolean>(maxVerdicts);
-  const suspects = createLruCache<true>(maxSuspects, suspectMs);
+  const results = createLruCache<boolean>(maxCachedResults);
+  const lowPriority = createLruCache<true>(maxLowPriority, lowPriorityMs);
   const scheduler = createFairScheduler<Task, boolean>({
     run: (task) =>
       workerPool.verify(task).catch(() => {
         // An invalid proof is a result; an error means that the thread ended.
         throw new RpcError("OVERLOADED", "The proof could not be verified now; try again in 5 s.", 5);
       }),
-    atOnce: workerPool.threads,
-    isLast: (requester) => suspects.has(requester),
-    refuse: () => new RpcError("OVERLOADED", "Too many proofs wait to be verified; try again in 5 s.", 5),
+    maxRunning: workerPool.threads,
+    isLowPriority: (requester) => lowPriority.has(requester),
+    createRejection: () => new RpcError("OVERLOADED", "Too many proofs wait to be verified; try again in 5 s.", 5),
   });
 
   return {
     async verify({ a, b, c }, signals, requester) {
-      const parts = [a, b, c];
-      if (parts.some(({ length }, i) => length !== proofBytes[i])) {
+      const points = [a, b, c];
+      if (points.some(({ length }, i) => length !== proofBytes[i])) {
         return false;
       }
       const hash = createHash("sha256");
-      parts.forEach((part) => hash.update(part));
-      const name = hash.update(signals.map(toHex).join("")).digest("hex");
-      let verdict = verdicts.get(name);
-      if (verdict === undefined) {
-        verdict = await scheduler.schedule(name, { key, proof: { a, b, c }, signals }, requester);
-        verdicts.set(name, verdict);
+      points.forEach((point) => hash.update(point));
+      const proofHash = hash.update(signals.map(toHex).join("")).digest("hex");
+      let isValid = results.get(proofHash);
+      if (isValid === undefined) {
+        isValid = await scheduler.schedule(proofHash, { key, proof: { a, b, c }, signals }, requester);
+        results.set(proofHash, isValid);
       }
-      if (!verdict && requester !== undefined) {
-        suspects.set(requester, true);
+      if (!isValid && requester !== undefined) {
+        lowPriority.set(requester, true);
       }
-      return verdict;
+      return isValid;
     },
   };
 }

@@ -33,14 +33,14 @@ export function createZkService({ tree, nullifiers }: ZkServiceDeps): Implementa
 
   return {
     async getMerkleRoot({ block }) {
-      const found = block === undefined || block === latestBlock ? await tree.root() : await tree.rootAfter(block);
-      if (found === undefined) {
+      const result = block === undefined || block === latestBlock ? await tree.root() : await tree.rootAfter(block);
+      if (result === undefined) {
         throw new RpcError(
           "NOT_FOUND",
           `Roots are known after each of the last ${knownBlocks} blocks, and after those of the last ${knownMinutes} minutes; block ${block} is not one of them.`,
         );
       }
-      return rootResponse(found);
+      return rootResponse(result);
     },
 
     async getMerkleProof({ commitment, root }) {

@@ -7,7 +7,7 @@ import { bulkInsert } from "../db/rows/bulk-insert.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
 import type { Leaf } from "../tree/path.js";
 import { nullifierLeaf } from "../tree/state-leaves.js";
-import { edgeOf, type FoldAll, appendToTree, type NodeRun, peaksAfter } from "./fold.js";
+import { frontierOf, type FoldAll, appendToTree, type NodeRun, peaksAfter } from "./fold.js";
 import { type BlockPosition, rootOf, type TreeChanges } from "./merkle-tree.js";
 import { emptyNodes, fieldOrder, hashPair, toHex, treeDepth } from "./poseidon.js";
 import {
@@ -21,7 +21,7 @@ import {
 } from "./tree-store.js";
 
 /** Nullifier of a snapshot, with its leaf of the state tree. */
-export interface NullifierOfSnapshot {
+export interface ExportedNullifier {
   readonly leaf: Leaf;
   readonly nullifier: {
     readonly nullifier: Uint8Array;
@@ -49,17 +49,17 @@ const partLevels = 14;
 /** Number of leaves that are downloaded at a time. */
 export const partLeaves = 2 ** partLevels;
 
-const portionRows = 2_000;
+const pageRows = 2_000;
 
-/** Yields all nullifiers, in portions. */
-export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly NullifierOfSnapshot[], void> {
+/** Yields all nullifiers, in pages. */
+export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly ExportedNullifier[], void> {
   for (let last = ""; ;) {
     const after = last;
     const rows = await db.rows<NullifierColumns & { readonly row_hash: string }>((sql) =>
       sql("nullifiers")
         .where("hash", ">", after)
         .orderBy("hash")
-        .limit(portionRows)
+        .limit(pageRows)
         .select("hash", "block_number", "transaction_hash", "row_hash"),
     );
     if (rows.length === 0) {
@@ -120,7 +120,7 @@ async function nodeOfPart(db: Queries, from: number, leafCount: number): Promise
   const count = leafCount - from;
   if (count < partLeaves) {
     // Below this level, the peaks of the full tree are those of the last part.
-    return edgeOf(count, await createTreeChanges(db).peaks(leafCount))[partLevels]!;
+    return frontierOf(count, await createTreeChanges(db).peaks(leafCount))[partLevels]!;
   }
   const id = nodeId(partLevels, from / partLeaves);
   const [row] = await db.rows<{ hash: Buffer }>((sql) => sql("merkle_nodes").where({ id }).select("hash"));
@@ -128,7 +128,11 @@ async function nodeOfPart(db: Queries, from: number, leafCount: number): Promise
 }
 
 /** Returns true if the nodes above the parts hash to the root. */
-export function foldsToRoot({ root, leafCount, parts }: Pick<CommitmentTree, "root" | "leafCount" | "parts">): boolean {
+export function partsHashToRoot({
+  root,
+  leafCount,
+  parts,
+}: Pick<CommitmentTree, "root" | "leafCount" | "parts">): boolean {
   if (parts.length !== Math.ceil(leafCount / partLeaves) || leafCount > 2 ** treeDepth || root.length !== 32) {
     return false;
   }
@@ -161,7 +165,7 @@ export interface LeavesPart {
   readonly from: number;
   readonly leaves: readonly Uint8Array[];
   /** Returns the block of a number, and the root in its header. */
-  readonly momentOf: (
+  readonly blockAndRootOf: (
     blockNumber: bigint,
   ) => Promise<{ readonly block: BlockPosition; readonly root: string | undefined }>;
   readonly foldAll: FoldAll;
@@ -178,7 +182,7 @@ export type PartOutcome = "stored" | "wrong leaves" | "wrong snapshot";
  * `stored`, the caller must roll back everything that was written.
  */
 export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartOutcome> {
-  const { tree, from, momentOf } = part;
+  const { tree, from, blockAndRootOf } = part;
   const changes = createTreeChanges(db);
   const leaves = part.leaves.map((leaf) => BigInt(toHex32(leaf)));
   if (leaves.length !== Math.min(partLeaves, tree.leafCount - from) || leaves.some((leaf) => leaf >= fieldOrder)) {
@@ -191,12 +195,12 @@ export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartO
   for (const runs of appended.runs) {
     await changes.insertNodes(runs);
   }
-  for (const { known, root, edge } of appended.roots) {
-    const { block, root: named } = await momentOf(known.blockNumber);
-    if (named !== root) {
+  for (const { known, root, frontier } of appended.roots) {
+    const { block, root: headerRoot } = await blockAndRootOf(known.blockNumber);
+    if (headerRoot !== root) {
       return "wrong snapshot";
     }
-    await changes.insertRoot({ root, block, leafCount: known.leafCount, edge });
+    await changes.insertRoot({ root, block, leafCount: known.leafCount, frontier });
   }
   return "stored";
 }
@@ -204,28 +208,28 @@ export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartO
 /** Computes the nodes and roots that the leaves add to the tree, one root after the other, without storing anything. */
 async function appendPart(changes: TreeChanges, leaves: readonly bigint[], { tree, from, foldAll }: LeavesPart) {
   const end = from + leaves.length;
-  const inPart = new Map(tree.knownRoots.map((known) => [known.leafCount, known]));
-  const stops = [...inPart.keys()].filter((count) => count > from && count < end);
-  const all: (readonly NodeRun[])[] = [];
-  const roots: { readonly known: KnownRoot; readonly root: string; readonly edge: readonly bigint[] }[] = [];
+  const knownByLeafCount = new Map(tree.knownRoots.map((known) => [known.leafCount, known]));
+  const leafCounts = [...knownByLeafCount.keys()].filter((count) => count > from && count < end);
+  const appendedRuns: (readonly NodeRun[])[] = [];
+  const roots: { readonly known: KnownRoot; readonly root: string; readonly frontier: readonly bigint[] }[] = [];
   let peaks = await changes.peaks(from);
   let count = from;
-  for (const stop of [...stops.sort((a, b) => a - b), end]) {
-    const runs = await appendToTree(count, leaves.slice(count - from, stop - from), peaks, foldAll);
-    all.push(runs);
-    peaks = peaksAfter(stop, peaks, runs);
-    count = stop;
-    const known = inPart.get(stop);
+  for (const leafCount of [...leafCounts.sort((a, b) => a - b), end]) {
+    const runs = await appendToTree(count, leaves.slice(count - from, leafCount - from), peaks, foldAll);
+    appendedRuns.push(runs);
+    peaks = peaksAfter(leafCount, peaks, runs);
+    count = leafCount;
+    const known = knownByLeafCount.get(leafCount);
     if (known !== undefined) {
-      const edge = edgeOf(stop, peaks).slice(1, treeDepth);
-      roots.push({ known, root: rootOf(stop, peaks), edge: edge.map((one) => one ?? 0n) });
+      const frontier = frontierOf(leafCount, peaks).slice(1, treeDepth);
+      roots.push({ known, root: rootOf(leafCount, peaks), frontier: frontier.map((node) => node ?? 0n) });
     }
   }
-  const complete = all
+  const complete = appendedRuns
     .at(-1)!
     .find(({ level }) => level === partLevels)
     ?.hashes.at(-1);
-  return { runs: all, roots, node: complete ?? edgeOf(leaves.length, peaks)[partLevels]! };
+  return { runs: appendedRuns, roots, node: complete ?? frontierOf(leaves.length, peaks)[partLevels]! };
 }
 
 /**
@@ -234,7 +238,7 @@ async function appendPart(changes: TreeChanges, leaves: readonly bigint[], { tre
  *
  * @param rootsSince returns the numbers of the blocks with a new root, starting at the given block.
  */
-export async function areRootsKnown(
+export async function hasAllKnownRoots(
   db: Queries,
   { knownRoots }: CommitmentTree,
   rootsSince: (blockNumber: bigint) => Promise<readonly bigint[]>,

@@ -6,7 +6,7 @@ import type { VerificationKey } from "./groth16.js";
 import { type BlockPosition, knownBlocks, knownMinutes, type TreeChanges } from "./merkle-tree.js";
 import { createProofVerifier, type ProofVerifier } from "./proof-verifier.js";
 import type { Nullifiers } from "./nullifiers.js";
-import { readElement } from "./field-element.js";
+import { parseFieldElement } from "./field-element.js";
 import type { ZkThreads } from "./worker-pool.js";
 
 /** Sender and block of a spend. */
@@ -49,7 +49,7 @@ export function createSpendCheck({ workerPool, verificationKey, authorities }: S
     { nullifierHash, root, proof }: SpendNullifier,
     { block, requester }: SpendContext,
   ): Promise<void> {
-    const signals = [readElement("A nullifier hash", nullifierHash), readElement("A root", root)];
+    const signals = [parseFieldElement("A nullifier hash", nullifierHash), parseFieldElement("A root", root)];
     if (proof === undefined) {
       throw new RpcError("INVALID_PROOF", "The proof is missing: this network spends nullifiers with proofs.");
     }

@@ -20,9 +20,9 @@ import { emptyNodes, hashPair, toHex, treeDepth } from "./poseidon.js";
 
 const hashBytes = 32;
 /** Limit on the cached hashes of pairs of children, of about 300 bytes each. A hash takes 40 µs, and a path has 20. */
-const maxPairs = 8_192;
+const maxCachedPairs = 8_192;
 /** Lowest level of which hashes are cached. Below it, two paths rarely share a node. */
-const pairsMeetAt = 7;
+const minCachedLevel = 7;
 /** Number of ids reserved for each level. A node's id is its level times this number, plus its position. */
 const levelSize = 2 ** (treeDepth + 1);
 const knownMs = knownMinutes * 60_000;
@@ -54,7 +54,7 @@ export function oldestKnownAt({ greater, lesser }: Dialect, latest: typeof lates
 }
 
 /** Returns the parameters of {@link givenBlock}. */
-const valuesOf = ({ number, timeMs }: BlockPosition): [number, number] => [Number(number), timeMs];
+const blockParameters = ({ number, timeMs }: BlockPosition): [number, number] => [Number(number), timeMs];
 
 export type RootRow = RootColumns & { readonly edge: Buffer; readonly row_hash: string };
 
@@ -145,27 +145,29 @@ export function createTreeStore(db: Queries): MerkleTree {
 export function createTreeChanges(db: Queries): TreeChanges {
   const { dialect } = db;
   /** Prefetched commitments: true if the commitment was in the tree before the block. */
-  const expected = new Map<string, boolean>();
+  const prefetched = new Map<string, boolean>();
   const findLatest = db.prepare<RootRow>(latestRoot);
   const findNodes = db.prepare<{ id: number; hash: Buffer }>(
     `SELECT n.id, n.hash FROM ${dialect.list.table}
       CROSS JOIN merkle_nodes AS n WHERE n.id = CAST(${dialect.list.text} AS bigint)`,
   );
-  const forgetRoots = db.prepare(`DELETE FROM merkle_roots WHERE block_number < ${oldestKnownAt(dialect, givenBlock)}`);
-  const rootIsKnown = db.prepare(
+  const deleteOldRoots = db.prepare(
+    `DELETE FROM merkle_roots WHERE block_number < ${oldestKnownAt(dialect, givenBlock)}`,
+  );
+  const findKnownRoot = db.prepare(
     `SELECT 1 FROM merkle_roots WHERE root = ? AND block_number >= ${oldestKnownAt(dialect, givenBlock)}`,
   );
 
   return {
     async prefetch(commitments) {
       const found = await findCommitments(db, commitments);
-      commitments.forEach((commitment) => expected.set(commitment, found.has(commitment)));
+      commitments.forEach((commitment) => prefetched.set(commitment, found.has(commitment)));
     },
 
-    has: async (commitment) => expected.get(commitment) ?? (await findCommitments(db, [commitment])).has(commitment),
+    has: async (commitment) => prefetched.get(commitment) ?? (await findCommitments(db, [commitment])).has(commitment),
 
     async isKnownRoot(root, { number, timeMs }) {
-      return (await rootIsKnown(root, ...valuesOf({ number: number - 1n, timeMs }))).length > 0;
+      return (await findKnownRoot(root, ...blockParameters({ number: number - 1n, timeMs }))).length > 0;
     },
 
     async latest() {
@@ -204,14 +206,14 @@ export function createTreeChanges(db: Queries): TreeChanges {
       );
     },
 
-    async insertRoot({ root, block, leafCount, edge }) {
-      const [number, timeMs] = valuesOf(block);
-      const bytes = Buffer.concat(edge.map((node) => toBytes(toHex(node))));
+    async insertRoot({ root, block, leafCount, frontier }) {
+      const [number, timeMs] = blockParameters(block);
+      const bytes = Buffer.concat(frontier.map((node) => toBytes(toHex(node))));
       const row = { block_number: number, root, timestamp_ms: timeMs, leaf_count: leafCount, edge: bytes };
       await insertRows(db, "merkle_roots", insertedRootColumns, [
         [number, root, timeMs, leafCount, bytes.toString("hex"), hashRootRow(row)],
       ]);
-      await forgetRoots(number, timeMs);
+      await deleteOldRoots(number, timeMs);
     },
   };
 }
@@ -243,14 +245,14 @@ export function checkRoot(row: RootRow): RootRow {
 
 /** Creates a function that hashes pairs of children. It caches hashes on the upper levels, which many paths share. */
 function createPairHash(): (left: bigint, right: bigint, level: number) => bigint {
-  const known = createLruCache<bigint>(maxPairs);
+  const cached = createLruCache<bigint>(maxCachedPairs);
   return (left, right, level) => {
-    if (level < pairsMeetAt) {
+    if (level < minCachedLevel) {
       return hashPair(left, right);
     }
     const key = `${left.toString(36)} ${right.toString(36)}`;
-    const hash = known.get(key) ?? hashPair(left, right);
-    known.set(key, hash);
+    const hash = cached.get(key) ?? hashPair(left, right);
+    cached.set(key, hash);
     return hash;
   };
 }
@@ -278,7 +280,7 @@ function toPath(
       return empty;
     }
     // A stored node may be later than the root. The node is complete under the root only if all of its leaves are.
-    return first + 2 ** level <= leafCount ? stored.get(level) : edgeHash(edge, level);
+    return first + 2 ** level <= leafCount ? stored.get(level) : frontierHash(edge, level);
   });
   if (!siblings.every((sibling) => sibling !== undefined)) {
     return undefined;
@@ -292,7 +294,7 @@ function toPath(
   };
 }
 
-function edgeHash(edge: Buffer, level: number): string {
+function frontierHash(edge: Buffer, level: number): string {
   return `0x${edge.subarray((level - 1) * hashBytes, level * hashBytes).toString("hex")}`;
 }
 

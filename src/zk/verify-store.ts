@@ -50,8 +50,8 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
     sql("merkle_roots").orderBy("block_number").select(sql.raw(rootColumns)),
   );
   for (const [i, row] of rows.entries()) {
-    const what = `the root of the commitment tree after block ${row.block_number}`;
-    const findings = await runCheck(what, async () => {
+    const subject = `the root of the commitment tree after block ${row.block_number}`;
+    const findings = await runCheck(subject, async () => {
       checkRoot(row);
       if (row.block_number > 0 && (await witness.rootOf(BigInt(row.block_number))) !== row.root) {
         throw new CorruptionError(
@@ -76,8 +76,8 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
   return leafCount;
 }
 
-/** Number of nodes in a portion; hashing them takes a few milliseconds. */
-const portionNodes = 64;
+/** Number of nodes that are checked together; hashing them takes a few milliseconds. */
+const batchNodes = 64;
 
 interface NodeRow {
   readonly id: number;
@@ -98,13 +98,13 @@ async function* verifyNodes(db: Queries, leafCount: number): Verification {
   const total = counts.reduce((sum, count) => sum + count, 0);
   let done = 0;
   for (const [level, count] of counts.entries()) {
-    for (let from = 0; from < count; from += portionNodes) {
-      const to = Math.min(count, from + portionNodes);
+    for (let from = 0; from < count; from += batchNodes) {
+      const to = Math.min(count, from + batchNodes);
       const findings: Finding[] = await runCheck(
         `nodes of the commitment tree on level ${level}, from ${from} on`,
         async () => {
-          const below = level === 0 ? [] : await read(level - 1, 2 * from, 2 * to);
-          await checkNodes(level, from, to, await read(level, from, to), below);
+          const children = level === 0 ? [] : await read(level - 1, 2 * from, 2 * to);
+          await checkNodes(level, from, to, await read(level, from, to), children);
         },
       );
       done += to - from;
@@ -118,22 +118,22 @@ async function checkNodes(
   from: number,
   to: number,
   nodes: readonly NodeRow[],
-  below: readonly NodeRow[],
+  children: readonly NodeRow[],
 ): Promise<void> {
   const element = ({ hash }: NodeRow): bigint => BigInt(`0x${hash.toString("hex")}`);
-  const wrong = new CorruptionError(
+  const corruption = new CorruptionError(
     `Nodes of the commitment tree in the database are corrupt: on level ${level}, between ${from} and ${to - 1}.`,
   );
-  if (nodes.length !== to - from || below.length !== (level === 0 ? 0 : 2 * nodes.length)) {
-    throw wrong;
+  if (nodes.length !== to - from || children.length !== (level === 0 ? 0 : 2 * nodes.length)) {
+    throw corruption;
   }
   for (const [i, node] of nodes.entries()) {
-    const isRight =
+    const isCorrect =
       level === 0
         ? node.leaf_index === from + i
-        : element(node) === hashPair(element(below[2 * i]!), element(below[2 * i + 1]!));
-    if (!isRight) {
-      throw wrong;
+        : element(node) === hashPair(element(children[2 * i]!), element(children[2 * i + 1]!));
+    if (!isCorrect) {
+      throw corruption;
     }
     if (i % 16 === 15) {
       await yieldToEventLoop();
@@ -141,7 +141,7 @@ async function checkNodes(
   }
 }
 
-const portionNullifiers = 100;
+const batchNullifiers = 100;
 
 type NullifierRow = NullifierColumns & { readonly row_hash: string };
 
@@ -152,15 +152,15 @@ function verifyNullifiers(db: Queries, witness: ZkWitness): Verification {
       (await db.first<{ count: number }>((sql) => sql("nullifiers").count({ count: "*" })))?.count ?? 0,
     after: db.prepare<NullifierRow>(
       `SELECT hash, block_number, transaction_hash, row_hash FROM nullifiers WHERE hash > ?
-        ORDER BY hash LIMIT ${portionNullifiers}`,
+        ORDER BY hash LIMIT ${batchNullifiers}`,
       "list",
     ),
     keyOf: ({ hash }) => hash,
     nameOf: ({ hash }) => `the nullifier ${hash}`,
     async check(row) {
-      const recorded = BigInt(row.block_number);
+      const storedBlock = BigInt(row.block_number);
       const block = await witness.blockOf(row.transaction_hash);
-      const isConfirmed = block === recorded || (block === undefined && recorded < (await witness.lowestBlock()));
+      const isConfirmed = block === storedBlock || (block === undefined && storedBlock < (await witness.lowestBlock()));
       if (row.row_hash !== hashNullifierRow(row) || !isConfirmed) {
         throw new CorruptionError(`The nullifier ${row.hash} in the database is corrupt.`);
       }

@@ -3,7 +3,7 @@ import type { ZkOperation } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { hex32 } from "../base/crypto/hash.js";
 import { RpcError } from "../rpc/errors.js";
 import { costs } from "./cost.js";
-import { readElement } from "./field-element.js";
+import { parseFieldElement } from "./field-element.js";
 import { appendLeaves, type BlockPosition, maxLeaves, type MerkleRoot, type TreeChanges } from "./merkle-tree.js";
 import type { NullifierChanges } from "./nullifiers.js";
 import { createSpendCheck, type SpendCheckDeps, type SpendContext, type SpendState } from "./spend-check.js";
@@ -81,21 +81,21 @@ export function createZkChanges(deps: ZkChangesDeps): ZkChanges {
           await checkSpend(latest, operation.value, context);
           return;
         case undefined:
-          throw nothingToDo();
+          throw emptyOperationError();
       }
     },
 
     start(block, state) {
       const { tree, nullifiers } = state;
       const leaves = new Map<string, bigint>();
-      let latest: MerkleRoot | undefined;
+      let latestRoot: MerkleRoot | undefined;
       return {
         async prefetch(operations) {
           // Malformed names are rejected later, before they are looked up.
-          const named = (which: typeof namedCommitment): string[] =>
-            operations.map(which).filter((name) => name !== undefined && hex32.test(name)) as string[];
-          await tree.prefetch(named(namedCommitment));
-          await nullifiers.prefetch(named(namedNullifier));
+          const hashesFrom = (hashOf: typeof commitmentIn): string[] =>
+            operations.map(hashOf).filter((name) => name !== undefined && hex32.test(name)) as string[];
+          await tree.prefetch(hashesFrom(commitmentIn));
+          await nullifiers.prefetch(hashesFrom(nullifierIn));
         },
         async apply({ operation }, context) {
           switch (operation.case) {
@@ -103,10 +103,10 @@ export function createZkChanges(deps: ZkChangesDeps): ZkChanges {
               const { commitment } = operation.value;
               const leaf = await checkCommitment(state, commitment);
               if (leaves.has(commitment)) {
-                throw alreadyThere();
+                throw commitmentExistsError();
               }
-              latest ??= await tree.latest();
-              checkCapacity(latest.leafCount + leaves.size);
+              latestRoot ??= await tree.latest();
+              checkCapacity(latestRoot.leafCount + leaves.size);
               leaves.set(commitment, leaf);
               return costs.leaf;
             }
@@ -117,23 +117,27 @@ export function createZkChanges(deps: ZkChangesDeps): ZkChanges {
               return verificationKey === undefined ? costs.nullifier : costs.proof;
             }
             case undefined:
-              throw nothingToDo();
+              throw emptyOperationError();
           }
         },
         finish: async () =>
           leaves.size === 0
             ? undefined
-            : await appendLeaves(tree, { leaves: [...leaves.values()], block, foldAll: workerPool.foldAll }, latest),
+            : await appendLeaves(
+                tree,
+                { leaves: [...leaves.values()], block, foldAll: workerPool.foldAll },
+                latestRoot,
+              ),
       };
     },
   };
 }
 
-function namedCommitment({ operation }: ZkOperation): string | undefined {
+function commitmentIn({ operation }: ZkOperation): string | undefined {
   return operation.case === "addCommitment" ? operation.value.commitment : undefined;
 }
 
-function namedNullifier({ operation }: ZkOperation): string | undefined {
+function nullifierIn({ operation }: ZkOperation): string | undefined {
   return operation.case === "spendNullifier" ? operation.value.nullifierHash : undefined;
 }
 
@@ -145,20 +149,20 @@ function checkCapacity(leafCount: number): void {
 }
 
 async function checkCommitment({ tree }: ZkReads, commitment: string): Promise<bigint> {
-  const leaf = readElement("A commitment", commitment);
+  const leaf = parseFieldElement("A commitment", commitment);
   if (leaf === 0n) {
     throw new RpcError("INVALID_REQUEST", "A commitment must not be 0, which is the empty leaf.");
   }
   if (await tree.has(commitment)) {
-    throw alreadyThere();
+    throw commitmentExistsError();
   }
   return leaf;
 }
 
-function alreadyThere(): RpcError {
+function commitmentExistsError(): RpcError {
   return new RpcError("ALREADY_EXISTS", "The commitment is in the tree already.");
 }
 
-function nothingToDo(): RpcError {
+function emptyOperationError(): RpcError {
   return new RpcError("INVALID_REQUEST", "The operation is empty; set one of its changes.");
 }

@@ -1,5 +1,5 @@
 import test from "ava";
-import { maxPresentationBytes, readPresentation } from "../../src/attestation/input.js";
+import { maxPresentationBytes, decodePresentation } from "../../src/attestation/input.js";
 import { RpcError, type Reason } from "../../src/rpc/errors.js";
 
 const bytes = Buffer.from("00017f80ff", "hex");
@@ -18,13 +18,13 @@ test("each form gives the same bytes", (t) => {
     Buffer.from(json({ version: "0.1.0-alpha.11" })).toString("base64"),
   ];
   for (const form of forms) {
-    t.deepEqual(Buffer.from(readPresentation(form)), bytes, form);
+    t.deepEqual(Buffer.from(decodePresentation(form)), bytes, form);
   }
 });
 
 const refuses = test.macro({
   exec(t, text: string, reason: Reason, message: RegExp) {
-    const failure = t.throws(() => readPresentation(text), { instanceOf: RpcError });
+    const failure = t.throws(() => decodePresentation(text), { instanceOf: RpcError });
     t.is(failure.reason, reason);
     t.regex(failure.message, message);
   },

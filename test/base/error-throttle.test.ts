@@ -14,7 +14,7 @@ function setUp() {
     log: { info: write("info"), warn: write("warn"), error: write("error") },
     fields: { subsystem: "chain" },
     message: "It does not work",
-    over: "It works again",
+    recoveryMessage: "It works again",
     nowMs: () => clock.nowMs,
   });
   return { lines, fields, clock, troubles };
@@ -35,8 +35,8 @@ test("of what comes again and again there is a line at first, one a minute, and 
   ]);
   t.deepEqual(fields[0], { subsystem: "chain", err: first });
   t.deepEqual(fields[1], { subsystem: "chain", more: 240, problem: "connect" });
-  troubles.well();
-  troubles.well();
+  troubles.succeeded();
+  troubles.succeeded();
   t.deepEqual(lines.slice(3), ["info It works again"]);
   t.deepEqual(fields[3], { subsystem: "chain", more: 39 });
 });
@@ -57,7 +57,7 @@ test("what comes and goes has no more lines than what stays", (t) => {
   const { lines, clock, troubles } = setUp();
   for (; clock.nowMs < 125_000; clock.nowMs += 250) {
     troubles.failed(refused());
-    troubles.well();
+    troubles.succeeded();
   }
   t.is(lines.length, 6);
 });
@@ -81,7 +81,7 @@ test("another kind is told of at once; many kinds are not", (t) => {
 test("what comes again after a long while has a line of its own", (t) => {
   const { lines, fields, clock, troubles } = setUp();
   troubles.failed(refused());
-  troubles.well();
+  troubles.succeeded();
   clock.nowMs = 600_000;
   troubles.failed(refused());
   t.deepEqual(lines, ["error It does not work", "info It works again", "error It does not work"]);
@@ -96,7 +96,7 @@ test("what comes again after a long while has a line of its own, whatever was no
   troubles.failed(refused());
   t.deepEqual(lines, ["error It does not work", "error It does not work"]);
   t.truthy(fields[1]!.err);
-  troubles.well();
+  troubles.succeeded();
   t.is(lines.at(-1), "info It works again");
   t.is(fields.at(-1)!.more, 1);
 });

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { chmod, mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { StartError } from "../../src/base/errors/start-error.js";
-import { claimDirectory } from "../../src/base/files/private-files.js";
+import { ensurePrivateDirectory } from "../../src/base/files/private-files.js";
 import { freePort } from "../helpers/nodes/free-port.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { askJson } from "../helpers/wire/plain-client.js";
@@ -89,7 +89,7 @@ test("what was open before is closed at the start, and the log says so", async (
   );
   second.child.kill("SIGTERM");
   await second.ended;
-  t.false(await claimDirectory(dir));
+  t.false(await ensurePrivateDirectory(dir));
 });
 
 test("a directory that is everybody's is none for a node", async (t) => {
@@ -105,7 +105,9 @@ test("a directory that is everybody's is none for a node", async (t) => {
 const asRoot = process.getuid?.() === 0 ? "root may change every directory" : undefined;
 testUnless(asRoot)("a directory that is somebody else's and open is refused", async (t) => {
   // It belongs to root, and is open to everybody.
-  await t.throwsAsync(claimDirectory("/usr"), { message: /can be read by others than the node, .* chmod 700 \/usr$/ });
+  await t.throwsAsync(ensurePrivateDirectory("/usr"), {
+    message: /can be read by others than the node, .* chmod 700 \/usr$/,
+  });
 });
 
 test("so are the files that commands write", async (t) => {

@@ -141,9 +141,9 @@ test.serial(
           t.true(given === undefined || given === right.get(name) || isAbsent, `${where}, ${name}: ${given}`);
         }
         for await (const { findings } of verifyAll({ database, genesis })) {
-          findings.forEach(({ what, sentence }) => damage.found(what, sentence));
+          findings.forEach(({ what, sentence }) => damage.record(what, sentence));
         }
-        outcome[damage.known().size > 0 ? "found" : "unseen"]++;
+        outcome[damage.corruptItems().size > 0 ? "found" : "unseen"]++;
         for (const [name, question] of asked) {
           const given = await answer(question);
           t.true(given === undefined || given === right.get(name), `${where}, ${name}: ${given}`);

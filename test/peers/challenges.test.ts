@@ -5,25 +5,25 @@ test("a challenge is good for half a minute and for once, and only if it is ours
   let nowMs = 1_000_000;
   const challenges = createChallenges(() => nowMs);
   const one = challenges.create();
-  challenges.spend(one);
-  t.throws(() => challenges.spend(one), { message: /not issued by this node/ });
+  challenges.markUsed(one);
+  t.throws(() => challenges.markUsed(one), { message: /not issued by this node/ });
   const late = challenges.create();
   nowMs += 30_001;
-  t.throws(() => challenges.spend(late), { message: /not issued by this node/ });
+  t.throws(() => challenges.markUsed(late), { message: /not issued by this node/ });
   const forged = challenges.create();
   forged[30]! ^= 1;
-  t.throws(() => challenges.spend(forged));
-  t.throws(() => challenges.spend(createChallenges(() => nowMs).create()));
-  t.throws(() => challenges.spend(new Uint8Array()));
+  t.throws(() => challenges.markUsed(forged));
+  t.throws(() => challenges.markUsed(createChallenges(() => nowMs).create()));
+  t.throws(() => challenges.markUsed(new Uint8Array()));
 });
 
 test("what is remembered of used challenges is bounded, and forgotten in time", (t) => {
   let nowMs = 1_000_000;
   const challenges = createChallenges(() => nowMs);
   for (let i = 0; i < 10_000; i++) {
-    challenges.spend(challenges.create());
+    challenges.markUsed(challenges.create());
   }
-  t.throws(() => challenges.spend(challenges.create()), { message: /Too many concurrent handshakes/ });
+  t.throws(() => challenges.markUsed(challenges.create()), { message: /Too many concurrent handshakes/ });
   nowMs += 30_001;
-  t.notThrows(() => challenges.spend(challenges.create()));
+  t.notThrows(() => challenges.markUsed(challenges.create()));
 });

@@ -1,6 +1,6 @@
 /** Which addresses a peer may name. */
 import test from "ava";
-import { reachOf } from "../../src/peers/address-book/address-ranges.js";
+import { classifyAddress } from "../../src/peers/address-book/address-ranges.js";
 import {
   checkHost,
   parseConnectionString,
@@ -181,6 +181,6 @@ test("what a look-up finds is judged in whatever form it comes", (t) => {
     ["2A00::1", "public"],
     ["8.8.4.4", "public"],
   ] as const) {
-    t.is(reachOf(address), reach, address);
+    t.is(classifyAddress(address), reach, address);
   }
 });

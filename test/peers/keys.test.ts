@@ -9,7 +9,7 @@ import { sha256 } from "../../src/base/crypto/hash.js";
 import type { PeerClient } from "../../src/peers/handshake/client.js";
 import { createDuplicateIdentities } from "../../src/peers/handshake/duplicate-identities.js";
 import { createKeyMonitor } from "../../src/peers/handshake/key-monitor.js";
-import { blank, entryOf } from "../../src/peers/address-book/peer.js";
+import { unknownPeer, entryOf } from "../../src/peers/address-book/peer.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
 import { askJson } from "../helpers/wire/plain-client.js";
@@ -160,8 +160,8 @@ test("who was met is asked again, and forgotten when it was not there for a minu
   const keys = createKeyMonitor({ self, client, monotonicMs: () => nowMs, onChange: (all) => shown.push(all) });
   await keys.poll();
   t.deepEqual(shown, []);
-  keys.met("https://a.test:1");
-  keys.met("https://a.test:1");
+  keys.report("https://a.test:1");
+  keys.report("https://a.test:1");
   t.deepEqual(shown, [["https://a.test:1"]]);
   answer = { identity: authority.publicKey, instanceId: Buffer.alloc(16, 2) };
   nowMs = 50_000;
@@ -183,21 +183,28 @@ test("who was met is asked again, and forgotten when it was not there for a minu
 
 test("an identity has two processes when its holder answers after another one was seen", (t) => {
   let nowMs = 1_000;
-  const doubles = createDuplicateIdentities(() => nowMs);
-  const holder = (lastSeenMs: number) => ({ ...entryOf({ ...blank, endpoint: "a", identity: "0x1" }), lastSeenMs });
-  t.is(doubles.of(undefined), undefined);
-  t.is(doubles.of(holder(2_000)), undefined);
-  doubles.record("0x1", "https://b.test:1");
-  t.is(doubles.of(holder(900)), undefined);
-  t.is(doubles.of(holder(1_001)), "https://b.test:1");
+  const duplicates = createDuplicateIdentities(() => nowMs);
+  const holder = (lastSeenMs: number) => ({
+    ...entryOf({ ...unknownPeer, endpoint: "a", identity: "0x1" }),
+    lastSeenMs,
+  });
+  t.is(duplicates.endpointOf(undefined), undefined);
+  t.is(duplicates.endpointOf(holder(2_000)), undefined);
+  duplicates.record("0x1", "https://b.test:1");
+  t.is(duplicates.endpointOf(holder(900)), undefined);
+  t.is(duplicates.endpointOf(holder(1_001)), "https://b.test:1");
   // It comes again, refused, before the holder has been asked again: that ends no alarm.
   nowMs = 60_000;
-  doubles.record("0x1", "https://b.test:1");
-  t.is(doubles.of(holder(59_999)), "https://b.test:1");
-  t.is(doubles.of({ ...holder(59_999), endpoint: "https://b.test:1" }), undefined, "It has moved there.");
-  t.is(doubles.of({ ...holder(59_999), announced: "https://b.test:1" }), undefined, "So it has, and says so.");
+  duplicates.record("0x1", "https://b.test:1");
+  t.is(duplicates.endpointOf(holder(59_999)), "https://b.test:1");
+  t.is(duplicates.endpointOf({ ...holder(59_999), endpoint: "https://b.test:1" }), undefined, "It has moved there.");
+  t.is(
+    duplicates.endpointOf({ ...holder(59_999), announced: "https://b.test:1" }),
+    undefined,
+    "So it has, and says so.",
+  );
   nowMs = 200_000;
-  t.is(doubles.of(holder(199_999)), undefined);
-  doubles.record("0x1", "https://b.test:1");
-  t.is(doubles.of(holder(199_999)), undefined, "It is another time.");
+  t.is(duplicates.endpointOf(holder(199_999)), undefined);
+  duplicates.record("0x1", "https://b.test:1");
+  t.is(duplicates.endpointOf(holder(199_999)), undefined, "It is another time.");
 });

@@ -12,7 +12,7 @@ function setUp(t: Teardown, tasks: LoopTask[], nowMs: () => number = Date.now) {
     tasks,
     nowMs,
     onTaskError: (task, error) => errors.push(`${task}: ${String(error)}`),
-    onLife: (death) => life.push(death),
+    onLivenessChange: (death) => life.push(death),
   });
   t.teardown(() => loop.stop("the test is over"));
   return { loop, errors, life };

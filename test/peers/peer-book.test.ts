@@ -1,9 +1,9 @@
 /** The address book: what it believes, what it forgets, and how much it holds. */
 import test from "ava";
-import type { ReadStatus } from "../../src/peers/address-book/status.js";
+import type { VerifiedStatus } from "../../src/peers/address-book/status.js";
 import { createPeerBook } from "../../src/peers/address-book/peer-book.js";
 
-const status: ReadStatus = { head: { number: 3n, hash: "0x3" }, accepting: true, statedMs: 0 };
+const status: VerifiedStatus = { head: { number: 3n, hash: "0x3" }, accepting: true, statedMs: 0 };
 const identity = (n: number): string => `0x${n.toString(16).padStart(64, "0")}`;
 const endpoint = (n: number): string => `https://198.51.100.1:${n}`;
 
@@ -187,7 +187,7 @@ test("the newest block is that of those who are believed, at any moment", (t) =>
   t.is(book.highestBlock(), 9n);
   book.recordFailure(endpoint(2));
   t.is(book.highestBlock(), 3n);
-  book.forget(endpoint(1));
+  book.remove(endpoint(1));
   t.is(book.highestBlock(), undefined);
 });
 
@@ -203,9 +203,9 @@ test("only what matters is stored: not every answer", (t) => {
   book.recordStatus(endpoint(1), status);
   const changes = book.drainChanges();
   t.is(changes.saved.length, 1);
-  book.returnChanges(changes);
+  book.restoreChanges(changes);
   t.is(book.drainChanges().saved.length, 1);
-  book.forget(endpoint(1));
+  book.remove(endpoint(1));
   t.deepEqual(book.drainChanges(), { saved: [], removed: [endpoint(1)] });
 });
 

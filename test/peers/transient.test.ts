@@ -61,7 +61,7 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
       nowMs: () => 0,
       onError: (error) => errors.push(error),
       onEnd: () => undefined,
-      onLeft: () => undefined,
+      onPeerDropped: () => undefined,
     });
     sync.kick();
     await sync.settled();

@@ -1,6 +1,6 @@
 /** The root of the state against a tree that is built anew of everything that is stored, and proofs under it. */
 import { create } from "@bufbuild/protobuf";
-import { atOnce } from "../../src/base/async/yielding.js";
+import { runWithoutYielding } from "../../src/base/async/yielding.js";
 import test, { type ExecutionContext } from "ava";
 import { BlockHeaderSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
@@ -80,8 +80,8 @@ function documentHash(type: string, data: string | undefined): Uint8Array {
   if (type !== "object") {
     return hashDocument({ kind: "text", text: data });
   }
-  const { leaves, lastKey, tailHash } = atOnce(fieldsOfObject(data));
-  return hashDocument({ kind: "object", fieldsRoot: atOnce(buildTree(leaves)).root, lastKey, tailHash });
+  const { leaves, lastKey, tailHash } = runWithoutYielding(fieldsOfObject(data));
+  return hashDocument({ kind: "object", fieldsRoot: runWithoutYielding(buildTree(leaves)).root, lastKey, tailHash });
 }
 
 const addressOf = (nonce: number): string => programAddress(alice.publicKey, "p", BigInt(nonce), "");
@@ -216,7 +216,7 @@ for (const engine of engines.names) {
 
 async function checkRoot(t: ExecutionContext, database: Database, { header }: VerifiedBlock): Promise<void> {
   const leaves = await allLeaves(database);
-  t.is(`0x${Buffer.from(atOnce(buildTree(leaves)).root).toString("hex")}`, header.stateRoot);
+  t.is(`0x${Buffer.from(runWithoutYielding(buildTree(leaves)).root).toString("hex")}`, header.stateRoot);
   const state = createStateTreeStore(database.read);
   for (const { key, valueHash } of leaves) {
     const proof = await provePath(state.pagesAfter(header.number), key);

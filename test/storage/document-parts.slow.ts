@@ -1,6 +1,6 @@
 /** Large documents are kept in parts; nobody can tell, but by what a change of one costs. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { atOnce } from "../../src/base/async/yielding.js";
+import { runWithoutYielding } from "../../src/base/async/yielding.js";
 import type { ObjectStateSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
 import test, { type ExecutionContext } from "ava";
 import fc from "fast-check";
@@ -240,8 +240,8 @@ async function checkState(
   text: string,
 ): Promise<void> {
   const [row] = await database.read.rows<ProgramRow>((sql) => selectPrograms(sql).where("p.address", address));
-  const { leaves, lastKey, tailHash } = atOnce(fieldsOfObject(text));
-  const fieldsRoot = atOnce(buildTree(leaves)).root;
+  const { leaves, lastKey, tailHash } = runWithoutYielding(fieldsOfObject(text));
+  const fieldsRoot = runWithoutYielding(buildTree(leaves)).root;
   const documentHash = hashDocument({ kind: "object", fieldsRoot, lastKey, tailHash });
   const valueHash = stateHashes.program({ ...partsOf(row!), documentHash });
   t.is(hex(leafOf(address)!), hex(valueHash), "the leaf");

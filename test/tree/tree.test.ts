@@ -1,6 +1,6 @@
 /** Trees in pages: changes against a tree that is built by its definition, and proofs against every other root. */
 import { verifyExistence, verifyNonExistence } from "@confio/ics23";
-import { atOnce } from "../../src/base/async/yielding.js";
+import { runWithoutYielding } from "../../src/base/async/yielding.js";
 import { smtSpec } from "@confio/ics23/build/proofs.js";
 import test from "ava";
 import { hash, randomBytes } from "node:crypto";
@@ -85,7 +85,7 @@ test("blocks of changes lead to the root of what is there, as does a tree that i
       const root = await stored.change([...changes.values()]);
       const leaves = inOrder(expected);
       t.is(root, hex(rootOf(leaves)));
-      t.is(root, hex(atOnce(buildTree(leaves)).root));
+      t.is(root, hex(runWithoutYielding(buildTree(leaves)).root));
       t.is(root, hex(rootOfLeaves(leaves.toReversed())));
     }
     // Everything taken out again leaves no page behind.
@@ -99,7 +99,7 @@ test("a page reads as it was written, and is refused when it is cut, too long or
     key: randomBytes(32),
     valueHash: randomBytes(32),
   }));
-  const { pages } = atOnce(buildTree(leaves));
+  const { pages } = runWithoutYielding(buildTree(leaves));
   const stored = [...pages.values()].map((bytes) => Buffer.from(bytes!));
   t.deepEqual(new Set(stored.map((bytes) => decodeTreePage(bytes).kind)), new Set(["bucket", "branch"]));
   for (const bytes of stored) {

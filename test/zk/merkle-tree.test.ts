@@ -197,7 +197,7 @@ for (const engine of engines.names) {
 
 test("a large block is folded in pieces, in other threads, and gives the same tree", async (t) => {
   const { createZkThreads: createWorkerPool } = await import("../../src/zk/worker-pool.js");
-  const { appendToTree, edgeOf, peaksAfter } = await import("../../src/zk/fold.js");
+  const { appendToTree, frontierOf, peaksAfter } = await import("../../src/zk/fold.js");
   const workerPool = createWorkerPool(2);
   t.teardown(() => workerPool.stop());
   const leaves = Array.from({ length: 5_000 }, (_, i) => BigInt(i + 1));
@@ -210,10 +210,10 @@ test("a large block is folded in pieces, in other threads, and gives the same tr
     count += size;
     peaks = peaksAfter(count, peaks, runs);
   }
-  t.is(edgeOf(count, peaks)[20], other.root as bigint);
+  t.is(frontierOf(count, peaks)[20], other.root as bigint);
 });
 
 test("a full tree has a root, and no edge", async (t) => {
-  const { edgeOf } = await import("../../src/zk/fold.js");
-  t.deepEqual(edgeOf(2 ** 20, { 20: 5n }), new Array(21).fill(undefined));
+  const { frontierOf } = await import("../../src/zk/fold.js");
+  t.deepEqual(frontierOf(2 ** 20, { 20: 5n }), new Array(21).fill(undefined));
 });

@@ -1,4 +1,4 @@
-/** The commitment tree with many leaves: its growth and its proofs, beside bare servers and beside zk-kit's tree. */
+/** Measures a commitment tree with many leaves: its growth and proofs, against bare servers and zk-kit's tree. */
 import { transactionMessage } from "../../src/chain/transactions/signing.js";
 import { checkOperation } from "../../src/node/chain/transaction-executor.js";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -21,7 +21,7 @@ import { fromHex32 } from "../../src/base/crypto/hash.js";
 import { loadNodeKey, type NodeKey } from "../../src/base/crypto/node-key.js";
 import type { Leaf } from "../../src/tree/path.js";
 import { commitmentsLeaf, nullifierLeaf } from "../../src/tree/state-leaves.js";
-import { edgeOf, appendToTree, type Peaks, peaksAfter } from "../../src/zk/fold.js";
+import { frontierOf, appendToTree, type Peaks, peaksAfter } from "../../src/zk/fold.js";
 import { appendLeaves, maxLeaves } from "../../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../../src/zk/tree-store.js";
 import { fieldOrder, toHex, treeDepth } from "../../src/zk/poseidon.js";
@@ -32,24 +32,23 @@ import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { commitToLoaded, plantLeaves } from "./loaded-state.js";
 import { probeHealth } from "./prober.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { controlOf } from "./control.js";
 import { type ServerProcess, startGatehouse } from "./server-process.js";
 import { latencyFigures, median, ratioOfRounds } from "./statistics.js";
 
-/** What the benchmark takes. */
-export interface TreeBench extends OwnNodeBench {
-  /** How many leaves; a little room is needed above them. */
+export interface TreeBench extends NodeBench {
+  /** Number of leaves; must leave some capacity for more. */
   readonly leaves: number;
 }
 
 const loadedAtOnce = 10_000;
 const largeBlock = 10_000;
-/** About as many as a block's work allows. */
+/** Number of leaves in a block, about the limit by cost. */
 const fullBlock = 480;
 const nullifiers = 100_000;
 
-/** Elements that look like hashes. */
+/** Creates elements that look like hashes. */
 const leafOf = (i: number): bigint => (BigInt(i + 1) ** 23n * 1_000_003n) % fieldOrder;
 
 /** Loads the leaves, and measures. */
@@ -67,7 +66,7 @@ async function benchWith(workerPool: ZkThreads, bench: TreeBench): Promise<Row[]
   const leaves = Math.min(bench.leaves, maxLeaves - 5 * largeBlock);
   const dataDir = join(directory, "tree");
   await mkdir(dataDir, { recursive: true });
-  // Two authorities, so that the node makes no blocks of its own.
+  // Name two authorities, so that the node does not produce blocks itself.
   const authorities = [testKey(1), testKey(2)] as const;
   await writeKey(join(directory, "authority.key"), authorities[0]);
   const key = await loadNodeKey(join(directory, "authority.key"));
@@ -167,7 +166,7 @@ async function growInDatabase(url: string, leaves: number, workerPool: ZkThreads
   }
   await insertNullifiers(database);
   const peaks = await createTreeChanges(database.write).peaks(leafCount);
-  // As if the genesis had them all.
+  // Insert all leaves as if they had been in the genesis.
   await database.write.runAll((sql) => [
     sql("merkle_roots").where("block_number", "<", block).delete(),
     sql("merkle_roots").update({ block_number: 0 }),
@@ -177,7 +176,7 @@ async function growInDatabase(url: string, leaves: number, workerPool: ZkThreads
   return { rows, loadS, leafCount, peaks };
 }
 
-/** The same work by another implementation, in memory: one by one, or at once where that is faster for it. */
+/** Measures another implementation, in memory: one leaf at a time, or in bulk if that is faster. */
 function zkKitSeconds(count: number): number {
   const leaves = Array.from({ length: count }, (_, i) => leafOf(i));
   const tree = count < 1_000 ? new IMT(poseidon2, treeDepth, 0n, 2) : undefined;
@@ -190,9 +189,9 @@ function zkKitSeconds(count: number): number {
   return (performance.now() - start) / 1000;
 }
 
-/** What the state holds of the commitment tree and of the nullifiers. */
+/** Returns the leaves of the state tree that commit to the commitment tree and the nullifiers. */
 function leavesOf({ leafCount, peaks }: { readonly leafCount: number; readonly peaks: Peaks }): Leaf[] {
-  const root = fromHex32(toHex(edgeOf(leafCount, peaks)[treeDepth]!));
+  const root = fromHex32(toHex(frontierOf(leafCount, peaks)[treeDepth]!));
   const spent = Array.from({ length: nullifiers }, (_, i) => fromHex32(toHex(leafOf(i))));
   const transactionHash = fromHex32(toHex(0n));
   return [
@@ -245,7 +244,7 @@ async function applyFullBlock(
     {
       ...header!,
       proposer: key.publicKey,
-      commitmentRoot: toHex(edgeOf(after, peaksAfter(after, peaks, runs))[treeDepth]!),
+      commitmentRoot: toHex(frontierOf(after, peaksAfter(after, peaks, runs))[treeDepth]!),
     },
     signed.map((one) => readTransaction(one, { network: head.genesisHash, checkOperation })),
     (bytes) => key.sign(bytes),

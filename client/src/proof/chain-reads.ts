@@ -23,12 +23,12 @@ export const chainReads = [
   }),
 
   provedRead(method.getSender, async (request, { prove }) => {
-    const asked = toPublicKey(request.address);
-    if (asked === undefined) {
+    const publicKey = toPublicKey(request.address);
+    if (publicKey === undefined) {
       const form = "an Ed25519 public key of 64 hex digits, with or without ed25519: and 0x before them";
       throw wrongForm("address", form, request.address);
     }
-    const { address, nonce } = (await prove({ senders: [asked] })).senders[0]!;
+    const { address, nonce } = (await prove({ senders: [publicKey] })).senders[0]!;
     return { address, nonce };
   }),
 
@@ -51,17 +51,17 @@ export const chainReads = [
       throw unprovable("The absence of a transaction from all blocks");
     }
     const { transactionHashes, block } = await requestBlock(blockNumber, source);
-    const place = transactionHashes.indexOf(hash);
-    if (place === -1) {
+    const index = transactionHashes.indexOf(hash);
+    if (index === -1) {
       throw new ProofError("missing", `The transaction is not in block ${blockNumber}, contrary to the response.`);
     }
-    const { body, withheldHash } = block.transactions[place]!;
-    const isShown = request.withBody && withheldHash === undefined;
+    const { body, withheldHash } = block.transactions[index]!;
+    const hasBody = request.withBody && withheldHash === undefined;
     return {
       hash,
       status: TransactionStatus.INCLUDED,
       blockNumber,
-      ...(isShown && { body: fromBinary(TransactionBodySchema, body) }),
+      ...(hasBody && { body: fromBinary(TransactionBodySchema, body) }),
     };
   }),
 

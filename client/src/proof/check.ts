@@ -10,7 +10,7 @@ import {
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { toHash, toPublicKey } from "../../../src/base/crypto/parse-hash.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
-import { bytesOf, need32, stateHashes } from "./hashing.js";
+import { bytesOf, require32Bytes, stateHashes } from "./hashing.js";
 import { checkResponseBlock, type ProofTrust, type ProvedBlock } from "./moment.js";
 import { checkPath } from "./paths.js";
 import { checkProgram, requirePast, type ProvedProgram } from "./program.js";
@@ -64,7 +64,7 @@ export function checkProof(question: ProofQuestion, response: GetProofResponse, 
   return { block, ...checkState(request, response, block.stateRoot) };
 }
 
-/** Verifies paths and values under a root. Throws ProofError path, value, missing, malformed. */
+/** Verifies paths and values under a root. Throws ProofError path, value, missing or malformed. */
 export function checkState(
   request: GetProofRequest,
   response: GetProofResponse,
@@ -72,10 +72,10 @@ export function checkState(
 ): Omit<ProvedState, "block"> {
   return {
     program: checkProgram(request, response.program, root),
-    nullifiers: inPairs(request.nullifiers, response.nullifiers, "nullifiers", (text, proof) =>
+    nullifiers: checkEach(request.nullifiers, response.nullifiers, "nullifiers", (text, proof) =>
       checkNullifier(text, proof, root),
     ),
-    senders: inPairs(request.senders, response.senders, "senders", (text, proof) =>
+    senders: checkEach(request.senders, response.senders, "senders", (text, proof) =>
       checkSender(request, text, proof, root),
     ),
     commitments: request.withCommitments ? checkCommitments(request, response.commitments, root) : undefined,
@@ -96,16 +96,16 @@ export function questionOf({ program, nullifiers, senders, commitments }: GetPro
   });
 }
 
-function inPairs<Proof, Proved>(
+function checkEach<Proof, Proved>(
   requested: readonly string[],
   proofs: readonly Proof[],
-  what: string,
+  subject: string,
   check: (text: string, proof: Proof) => Proved,
 ): Proved[] {
   if (requested.length !== proofs.length) {
     throw new ProofError(
       "missing",
-      `The response proves ${proofs.length} ${what}, not the requested ${requested.length}.`,
+      `The response proves ${proofs.length} ${subject}, not the requested ${requested.length}.`,
     );
   }
   return requested.map((text, i) => check(text, proofs[i]!));
@@ -118,8 +118,8 @@ function checkNullifier(text: string, proof: NullifierProof, root: Uint8Array): 
     throw new ProofError("missing", `The response does not prove the nullifier ${text}, which the request names.`);
   }
   const use = blockNumber === undefined || transactionHash === undefined ? undefined : { blockNumber, transactionHash };
-  const isWhole = (blockNumber === undefined) === (transactionHash === undefined);
-  if (!isWhole || (use !== undefined && !hex32.test(use.transactionHash))) {
+  const isComplete = (blockNumber === undefined) === (transactionHash === undefined);
+  if (!isComplete || (use !== undefined && !hex32.test(use.transactionHash))) {
     throw new ProofError("malformed", "The response does not say where the nullifier was spent.");
   }
   const valueHash = use && stateHashes.nullifier(use.blockNumber, bytesOf(use.transactionHash));
@@ -136,10 +136,10 @@ function checkSender(request: GetProofRequest, text: string, proof: SenderProof,
   const { path, state } = proof;
   const valueHash =
     state.case === undefined ? undefined : state.case === "nonce" ? stateHashes.sender(state.value) : state.value;
-  const what = `the nonce of the sender ${address}`;
-  checkPath(path, { root, key: stateHashes.senderKey(bytesOf(address)), valueHash }, what);
+  const subject = `the nonce of the sender ${address}`;
+  checkPath(path, { root, key: stateHashes.senderKey(bytesOf(address)), valueHash }, subject);
   if (state.case === "valueHash") {
-    requirePast(request, what);
+    requirePast(request, subject);
     return { address, nonce: undefined };
   }
   return { address, nonce: state.value ?? 0n };
@@ -150,7 +150,7 @@ function checkCommitments(
   proof: CommitmentsProof | undefined,
   root: Uint8Array,
 ): ProvedCommitments {
-  const what = "the commitment tree";
+  const subject = "the commitment tree";
   const state = proof?.state;
   if (state?.case === "tree" && !hex32.test(state.value.root)) {
     throw new ProofError("malformed", "The response has no root of the commitment tree.");
@@ -159,14 +159,14 @@ function checkCommitments(
     state?.case === "tree"
       ? stateHashes.commitments(bytesOf(state.value.root), state.value.leafCount)
       : state?.case === "valueHash"
-        ? need32(state.value, "The hash of the commitment tree")
+        ? require32Bytes(state.value, "The hash of the commitment tree")
         : undefined;
-  checkPath(proof?.path, { root, key: stateHashes.commitmentsKey(), valueHash }, what);
+  checkPath(proof?.path, { root, key: stateHashes.commitmentsKey(), valueHash }, subject);
   switch (state?.case) {
     case "tree":
       return { kind: "tree", root: state.value.root, leafCount: state.value.leafCount };
     case "valueHash":
-      requirePast(request, what);
+      requirePast(request, subject);
       return { kind: "changed", valueHash: state.value };
     default:
       return { kind: "empty" };

@@ -29,10 +29,10 @@ export function bytesOf(hash: string): Uint8Array {
  */
 export function isSigned(publicKey: string, prefix: string, content: Uint8Array, signature: Uint8Array): boolean {
   hashes.sha512 ??= sha512;
-  const before = utf8ToBytes(prefix);
-  const message = new Uint8Array(before.length + content.length);
-  message.set(before);
-  message.set(content, before.length);
+  const prefixBytes = utf8ToBytes(prefix);
+  const message = new Uint8Array(prefixBytes.length + content.length);
+  message.set(prefixBytes);
+  message.set(content, prefixBytes.length);
   try {
     return verify(signature, message, bytesOf(publicKey), { zip215: false });
   } catch {
@@ -46,9 +46,9 @@ export function isSigned(publicKey: string, prefix: string, content: Uint8Array,
  *
  * @throws ProofError malformed
  */
-export function need32(bytes: Uint8Array, what: string): Uint8Array {
+export function require32Bytes(bytes: Uint8Array, subject: string): Uint8Array {
   if (bytes.length !== hashBytes) {
-    throw new ProofError("malformed", `${what} in the proof has ${bytes.length} bytes, not ${hashBytes}.`);
+    throw new ProofError("malformed", `${subject} in the proof has ${bytes.length} bytes, not ${hashBytes}.`);
   }
   return bytes;
 }

@@ -25,8 +25,8 @@ export interface CheckedHeader extends SignedHeader {
  */
 export function checkHeader(header: Uint8Array, signature: Uint8Array, network: ProofNetwork): CheckedHeader {
   const fields = readHeader(header);
-  const what = `block ${fields.number}`;
-  checkSigner({ what, prefix: blockPrefix, content: header, signature, network, ...fields });
+  const subject = `block ${fields.number}`;
+  checkSigner({ subject, prefix: blockPrefix, content: header, signature, network, ...fields });
   return { number: fields.number, hash: hashOf(header), header, signature, fields };
 }
 
@@ -42,13 +42,13 @@ export function readHeader(header: Uint8Array): BlockHeader {
  */
 export function checkSignedHead({ statement, signature }: SignedHead, network: ProofNetwork): HeadStatement {
   const fields = decode(HeadStatementSchema, statement, "The statement that a block is the latest");
-  const what = `the statement that block ${fields.number} is the latest`;
-  checkSigner({ what, prefix: headPrefix, content: statement, signature, network, ...fields });
+  const subject = `the statement that block ${fields.number} is the latest`;
+  checkSigner({ subject, prefix: headPrefix, content: statement, signature, network, ...fields });
   return fields;
 }
 
 interface Signed {
-  readonly what: string;
+  readonly subject: string;
   readonly prefix: string;
   readonly content: Uint8Array;
   readonly signature: Uint8Array;
@@ -57,20 +57,20 @@ interface Signed {
   readonly genesisHash: string;
 }
 
-function checkSigner({ what, prefix, content, signature, network, proposer, genesisHash }: Signed): void {
+function checkSigner({ subject, prefix, content, signature, network, proposer, genesisHash }: Signed): void {
   if (!network.authorities.has(proposer) || !isSigned(proposer, prefix, content, signature)) {
-    throw new ProofError("signature", `No authority of the network has signed ${what}.`);
+    throw new ProofError("signature", `No authority of the network has signed ${subject}.`);
   }
   if (genesisHash !== network.genesisHash) {
-    throw new ProofError("network", `An authority signed ${what} for another network, ${genesisHash}.`);
+    throw new ProofError("network", `An authority signed ${subject} for another network, ${genesisHash}.`);
   }
 }
 
 /** Decodes a message. Throws ProofError malformed. */
-export function decode<Desc extends DescMessage>(desc: Desc, bytes: Uint8Array, what: string): MessageShape<Desc> {
+export function decode<Desc extends DescMessage>(desc: Desc, bytes: Uint8Array, subject: string): MessageShape<Desc> {
   try {
     return fromBinary(desc, bytes);
   } catch (cause) {
-    throw new ProofError("malformed", `${what} cannot be decoded.`, { cause });
+    throw new ProofError("malformed", `${subject} cannot be decoded.`, { cause });
   }
 }

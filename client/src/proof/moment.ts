@@ -112,8 +112,8 @@ function checkAge(block: ProvedBlock, { head }: BlockResponse, { network, nowMs,
       `The authority's statement is about block ${signedHead.number}, not about this block.`,
     );
   }
-  const isLater = signedHead !== undefined && (signedHead.timestampMs > block.saidMs || block.signed === undefined);
-  const saidMs = isLater ? signedHead.timestampMs : block.saidMs;
+  const isHeadLater = signedHead !== undefined && (signedHead.timestampMs > block.saidMs || block.signed === undefined);
+  const saidMs = isHeadLater ? signedHead.timestampMs : block.saidMs;
   const ageMs = nowMs - Number(saidMs);
   if (Math.abs(ageMs) > maxAgeS * 1000) {
     const seconds = Math.round(Math.abs(ageMs) / 1000);

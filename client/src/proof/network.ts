@@ -29,7 +29,7 @@ export function readProofNetwork(genesis: string, pinned?: string): ProofNetwork
     throw new ProofError("network", `The genesis is that of the network ${genesisHash}, not of ${pinned}.`);
   }
   const { authorities = [], timestamp = 0 } = parse(genesis);
-  if (!isKeys(authorities) || !Number.isSafeInteger(timestamp)) {
+  if (!isKeyList(authorities) || !Number.isSafeInteger(timestamp)) {
     throw new ProofError("malformed", "The genesis has no list of authorities.");
   }
   return { genesisHash, genesis, authorities: new Set(authorities), timestampMs: BigInt(timestamp as number) };
@@ -43,6 +43,6 @@ function parse(genesis: string): { readonly authorities?: unknown; readonly time
   }
 }
 
-function isKeys(value: unknown): value is readonly string[] {
+function isKeyList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((key) => typeof key === "string" && hex32.test(key));
 }

@@ -18,13 +18,13 @@ export interface LeafClaim {
  * @param what name of the value, for the error message.
  * @throws ProofError path, missing
  */
-export function checkPath(path: Path | undefined, { root, key, valueHash }: LeafClaim, what: string): void {
+export function checkPath(path: Path | undefined, { root, key, valueHash }: LeafClaim, subject: string): void {
   if (path === undefined) {
-    throw new ProofError("missing", `The response has no path for ${what}.`);
+    throw new ProofError("missing", `The response has no path for ${subject}.`);
   }
   const { siblings, other } = path;
   if (!leadsTo(root, treeHashes, key, valueHash, { siblings, other })) {
-    const is = valueHash === undefined ? "does not exist" : "is as the response says";
-    throw new ProofError("path", `The proof that ${what} ${is} does not lead to the root that was signed.`);
+    const claim = valueHash === undefined ? "does not exist" : "is as the response says";
+    throw new ProofError("path", `The proof that ${subject} ${claim} does not lead to the root that was signed.`);
   }
 }

@@ -11,7 +11,7 @@ import {
 import { isSame } from "../../../src/tree/hashes.js";
 import { nothing } from "../../../src/tree/state-format.js";
 import { toObjectParts, typeOfDocument } from "./document.js";
-import { need32, stateHashes } from "./hashing.js";
+import { require32Bytes, stateHashes } from "./hashing.js";
 import { decode } from "./headers.js";
 import { checkPath } from "./paths.js";
 import { ProofError } from "./proof-error.js";
@@ -76,31 +76,31 @@ export function checkProgram(
 }
 
 /** Rejects a bare hash unless the request names a block. For the latest block, a node has the full value. */
-export function requirePast({ block }: GetProofRequest, what: string): void {
+export function requirePast({ block }: GetProofRequest, subject: string): void {
   if (block === undefined) {
-    throw new ProofError("missing", `The response has only a hash of ${what}.`);
+    throw new ProofError("missing", `The response has only a hash of ${subject}.`);
   }
 }
 
 function hashOf({ blinding, record, metadataHash, document }: ProgramState): Uint8Array {
   return stateHashes.program({
-    blinding: need32(blinding, "The blinding"),
+    blinding: require32Bytes(blinding, "The blinding"),
     record,
-    metadataHash: need32(metadataHash, "The hash of the metadata"),
+    metadataHash: require32Bytes(metadataHash, "The hash of the metadata"),
     documentHash:
       document.case === undefined
         ? nothing
         : document.case === "object"
           ? hashOfObject(document.value)
-          : need32(document.value, "The hash of the document"),
+          : require32Bytes(document.value, "The hash of the document"),
   });
 }
 
 function hashOfObject({ fieldsRoot, lastKey, tailHash }: ObjectState): Uint8Array {
   return stateHashes.objectDocument({
-    fieldsRoot: need32(fieldsRoot, "The root of the fields"),
-    lastKey: need32(lastKey, "The key of the last field"),
-    tailHash: need32(tailHash, "The hash of the text after the last field"),
+    fieldsRoot: require32Bytes(fieldsRoot, "The root of the fields"),
+    lastKey: require32Bytes(lastKey, "The key of the last field"),
+    tailHash: require32Bytes(tailHash, "The hash of the text after the last field"),
   });
 }
 
@@ -158,13 +158,14 @@ function readFields(names: readonly string[], { fieldsRoot, fields }: ObjectStat
 }
 
 function readField(name: string, proof: FieldProof, root: Uint8Array): string | undefined {
-  const what = `the field ${JSON.stringify(name.slice(0, 100))}`;
+  const subject = `the field ${JSON.stringify(name.slice(0, 100))}`;
   if (proof.name !== name) {
-    throw new ProofError("missing", `The response does not prove ${what}, which the request names.`);
+    throw new ProofError("missing", `The response does not prove ${subject}, which the request names.`);
   }
   const { path, field } = proof;
   const valueHash =
-    field && stateHashes.field({ ...field, previousKey: need32(field.previousKey, "The key of the field before") });
-  checkPath(path, { root, key: stateHashes.fieldKey(JSON.stringify(name)), valueHash }, what);
+    field &&
+    stateHashes.field({ ...field, previousKey: require32Bytes(field.previousKey, "The key of the field before") });
+  checkPath(path, { root, key: stateHashes.fieldKey(JSON.stringify(name)), valueHash }, subject);
   return field?.value;
 }

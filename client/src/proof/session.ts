@@ -47,7 +47,7 @@ export interface ProofSession {
   readonly genesisHash: string;
 }
 
-const usualMaxAgeS = 120;
+const defaultMaxAgeS = 120;
 
 /**
  * Creates a session.
@@ -55,10 +55,10 @@ const usualMaxAgeS = 120;
  * @throws TypeError if nothing is pinned, or the pinned hash is invalid.
  */
 export function createProofSession(options: VerifyOptions): ProofSession {
-  const { maxAgeS = usualMaxAgeS, hashPair, onSeen } = options;
-  const given = options.genesisHash?.toLowerCase();
-  let network = options.genesis === undefined ? undefined : readProofNetwork(options.genesis, given);
-  const genesisHash = network?.genesisHash ?? given ?? "";
+  const { maxAgeS = defaultMaxAgeS, hashPair, onSeen } = options;
+  const pinned = options.genesisHash?.toLowerCase();
+  let network = options.genesis === undefined ? undefined : readProofNetwork(options.genesis, pinned);
+  const genesisHash = network?.genesisHash ?? pinned ?? "";
   if (!hex32.test(genesisHash)) {
     throw new TypeError("To verify, set genesisHash, 0x and 64 hex digits, or the text of the genesis.");
   }
@@ -69,7 +69,7 @@ export function createProofSession(options: VerifyOptions): ProofSession {
     return network;
   }
 
-  function remember(header: SignedHeader | undefined): void {
+  function recordSeen(header: SignedHeader | undefined): void {
     if (header !== undefined && (seen === undefined || header.number > seen.number)) {
       seen = header;
       onSeen?.(header);
@@ -77,14 +77,19 @@ export function createProofSession(options: VerifyOptions): ProofSession {
   }
 
   async function prove(ask: AskNode, question: ProofQuestion): Promise<ProvedState> {
-    const trusted = await requireNetwork(ask);
+    const trustedNetwork = await requireNetwork(ask);
     // Of two concurrent responses, the older one may arrive last, so compare with the state before the request.
     const seenBefore = seen;
     const response = await requestProof(ask, question);
-    const state = checkProof(question, response, { network: trusted, nowMs: Date.now(), maxAgeS, seen: seenBefore });
+    const state = checkProof(question, response, {
+      network: trustedNetwork,
+      nowMs: Date.now(),
+      maxAgeS,
+      seen: seenBefore,
+    });
     // The block must also be on one chain with blocks that were proven meanwhile.
     requireOneChain(state.block.signed, seen);
-    remember(state.block.signed);
+    recordSeen(state.block.signed);
     return state;
   }
 

@@ -28,16 +28,16 @@ export interface ProofSource {
 }
 
 /** Creates a proven error, with the reason and message that the node returns in the same case. */
-export function refusal([reason, message]: readonly [NodeReason, string]): GatehouseError {
+export function provenError([reason, message]: readonly [NodeReason, string]): GatehouseError {
   return new GatehouseError(message, reason, { code: codeOf(reason) });
 }
 
 /** Creates the error for a read that cannot be proven. */
-export function unprovable(what: string): ProofError {
-  return new ProofError("unprovable", `${what} cannot be proven, and this client accepts only proven responses.`);
+export function unprovable(subject: string): ProofError {
+  return new ProofError("unprovable", `${subject} cannot be proven, and this client accepts only proven responses.`);
 }
 
 /** Creates the error for a text with the wrong form, with the message that the node returns in the same case. */
 export function wrongForm(name: string, form: string, text: string): GatehouseError {
-  return refusal(["INVALID_REQUEST", `${name} must be ${form}, not ${showText(text)}.`]);
+  return provenError(["INVALID_REQUEST", `${name} must be ${form}, not ${showText(text)}.`]);
 }

@@ -10,7 +10,7 @@ import type { ProofQuestion } from "./check.js";
 import { namesOf } from "./document.js";
 import type { ProvedProgramState } from "./program.js";
 import { provedRead } from "./proved-read.js";
-import { type ProofSource, refusal, unprovable, wrongForm } from "./source.js";
+import { type ProofSource, provenError, unprovable, wrongForm } from "./source.js";
 
 /** Returns an existing program with the requested parts. Rejects with NOT_FOUND, which is proven. */
 async function requireProgram(
@@ -26,20 +26,20 @@ async function requireProgram(
     throw unprovable("The state of a program before its last change");
   }
   if (program?.kind !== "present" || program.record.deleted) {
-    throw refusal(noProgram);
+    throw provenError(noProgram);
   }
   return program;
 }
 
 /** Returns a program with an object as its document. Rejects with INVALID_FIELD_TYPE, which is proven too. */
 async function requireObject(source: ProofSource, address: string, parts: ProofQuestion): Promise<ProvedProgramState> {
-  const found = await requireProgram(source, address, parts);
-  const isBinary = found.record.encoding === ProgramEncoding.BINARY;
+  const initial = await requireProgram(source, address, parts);
+  const isBinary = initial.record.encoding === ProgramEncoding.BINARY;
   // The type of a document that is not an object is known only from its text.
-  const isUnread = found.document === "plain" && !isBinary && found.data === undefined;
-  const program = isUnread ? await requireProgram(source, address, { ...parts, withDocument: true }) : found;
+  const isUnread = initial.document === "plain" && !isBinary && initial.data === undefined;
+  const program = isUnread ? await requireProgram(source, address, { ...parts, withDocument: true }) : initial;
   if (program.document !== "object") {
-    throw refusal(noFields(isBinary ? "binary" : typeOfJson(program.data ?? "null")));
+    throw provenError(noFields(isBinary ? "binary" : typeOfJson(program.data ?? "null")));
   }
   return program;
 }
@@ -53,7 +53,7 @@ async function findField(source: ProofSource, address: string, name: string): Pr
 async function requireField(source: ProofSource, address: string, name: string): Promise<string> {
   const value = await findField(source, address, name);
   if (value === undefined) {
-    throw refusal(noField(name));
+    throw provenError(noField(name));
   }
   return value;
 }
@@ -91,20 +91,23 @@ export const storageReads = [
     return { success: true, storageAddress, field, value, type: valueTypes[typeOfJson(value)] };
   }),
 
-  provedRead(method.getFieldItem, async ({ storageAddress, field, index: asked, fromEnd, withLength }, source) => {
-    const array = await requireField(source, storageAddress, field);
-    const type = typeOfJson(array);
-    if (type !== "array") {
-      throw refusal(noArray(type));
-    }
-    const length = countItems(array);
-    const index = fromEnd ? length - 1 - asked : asked;
-    const value = sliceItem(array, index);
-    if (value === undefined) {
-      throw refusal(noItem(length));
-    }
-    return { success: true, storageAddress, field, index, value, ...(withLength && { arrayLength: length }) };
-  }),
+  provedRead(
+    method.getFieldItem,
+    async ({ storageAddress, field, index: requestedIndex, fromEnd, withLength }, source) => {
+      const array = await requireField(source, storageAddress, field);
+      const type = typeOfJson(array);
+      if (type !== "array") {
+        throw provenError(noArray(type));
+      }
+      const length = countItems(array);
+      const index = fromEnd ? length - 1 - requestedIndex : requestedIndex;
+      const value = sliceItem(array, index);
+      if (value === undefined) {
+        throw provenError(noItem(length));
+      }
+      return { success: true, storageAddress, field, index, value, ...(withLength && { arrayLength: length }) };
+    },
+  ),
 
   provedRead(method.hasField, async ({ storageAddress, field }, source) => {
     const value = await findField(source, storageAddress, field);

@@ -13,19 +13,19 @@ import { type AskNode, unprovable } from "./source.js";
  * Wraps a transport.
  *
  * @param transport calls the node, with retries and identity.
- * @param usualTimeoutMs default time limit in milliseconds for all calls of one read.
+ * @param defaultTimeoutMs default time limit in milliseconds for all calls of one read.
  */
-export function verifyCalls(transport: Transport, session: ProofSession, usualTimeoutMs: number): Transport {
+export function verifyCalls(transport: Transport, session: ProofSession, defaultTimeoutMs: number): Transport {
   return {
-    async unary(method, signal, timeoutMs = usualTimeoutMs, header, input, contextValues = createContextValues()) {
+    async unary(method, signal, timeoutMs = defaultTimeoutMs, header, input, contextValues = createContextValues()) {
       const leftMs = startTimeout(timeoutMs);
       const ask: AskNode = async <I extends DescMessage, O extends DescMessage>(
-        asked: DescMethodUnary<I, O>,
+        nodeMethod: DescMethodUnary<I, O>,
         request: MessageInitShape<I>,
-      ) => (await transport.unary(asked, signal, leftMs(), header, request, contextValues)).message;
+      ) => (await transport.unary(nodeMethod, signal, leftMs(), header, request, contextValues)).message;
       const message = await answerProved(method, create(method.input, input), session.sourceOf(ask));
-      const none = { header: new Headers(), trailer: new Headers() };
-      return { stream: false, service: method.parent, method, ...none, message };
+      const noMetadata = { header: new Headers(), trailer: new Headers() };
+      return { stream: false, service: method.parent, method, ...noMetadata, message };
     },
     stream: (method) => Promise.reject(unprovable(`A stream of ${method.parent.typeName}.${method.name}`)),
   };

@@ -28,8 +28,8 @@ const { method } = ZkService;
 
 export const zkReads = [
   provedRead(method.getNullifier, async (request, { prove }) => {
-    const asked = requireHash("nullifier_hash", request.nullifierHash);
-    const { nullifiers } = await prove({ nullifiers: [asked] });
+    const requestedHash = requireHash("nullifier_hash", request.nullifierHash);
+    const { nullifiers } = await prove({ nullifiers: [requestedHash] });
     const { nullifierHash, use } = nullifiers[0]!;
     return { used: use !== undefined, nullifierHash, ...use };
   }),

@@ -21,19 +21,19 @@ export function startPeriodicTask(
 ): PeriodicTask {
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
-  let isUnderWay = false;
+  let isRunning = false;
   /** True if `now()` was called during the run in progress. */
   let isRequested = false;
-  let underWay: Promise<void> = Promise.resolve();
+  let currentRun: Promise<void> = Promise.resolve();
 
-  async function once(): Promise<void> {
-    isUnderWay = true;
+  async function runOnce(): Promise<void> {
+    isRunning = true;
     try {
       await work();
     } catch (error) {
       onError(error);
     }
-    isUnderWay = false;
+    isRunning = false;
     schedule(isRequested ? 0 : pauseMs);
     isRequested = false;
   }
@@ -45,13 +45,13 @@ export function startPeriodicTask(
   }
 
   function startRun(): void {
-    underWay = once();
+    currentRun = runOnce();
   }
 
   schedule(firstPauseMs);
   return {
     now() {
-      if (isUnderWay) {
+      if (isRunning) {
         isRequested = true;
       } else if (!isStopped) {
         clearTimeout(timer);
@@ -61,7 +61,7 @@ export function startPeriodicTask(
     async stop() {
       isStopped = true;
       clearTimeout(timer);
-      await underWay;
+      await currentRun;
     },
   };
 }

@@ -7,11 +7,11 @@ export function createSerialQueue(): <T>(work: () => Promise<T>) => Promise<T> {
   return (work) => {
     const result = last.then(work);
     // Drop the result, so that the chain does not retain it until the next task.
-    last = result.then(rest, rest);
+    last = result.then(waitTwoTicks, waitTwoTicks);
     return result;
   };
 }
 
-function rest(): Promise<void> {
+function waitTwoTicks(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 }

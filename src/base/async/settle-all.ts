@@ -3,10 +3,10 @@ export async function settleAll<T extends readonly unknown[]>(work: {
   readonly [K in keyof T]: Promise<T[K]>;
 }): Promise<T> {
   const results = await Promise.allSettled(work);
-  for (const one of results) {
-    if (one.status === "rejected") {
-      throw one.reason;
+  for (const result of results) {
+    if (result.status === "rejected") {
+      throw result.reason;
     }
   }
-  return results.map((one) => (one as PromiseFulfilledResult<unknown>).value) as unknown as T;
+  return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as unknown as T;
 }

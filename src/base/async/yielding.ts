@@ -6,7 +6,7 @@ export function yieldToEventLoop(): Promise<void> {
 }
 
 /** Runs a generator to its end without yielding to the event loop and returns its result. */
-export function atOnce<T>(work: Iterator<void, T>): T {
+export function runWithoutYielding<T>(work: Iterator<void, T>): T {
   for (;;) {
     const { done, value } = work.next();
     if (done === true) {

@@ -2,21 +2,21 @@
 import { isImmutable, makeImmutable } from "./immutable.js";
 import { createLruCache } from "./lru-cache.js";
 
-export interface ReadCache<Found extends object> {
+export interface ReadCache<Value extends object> {
   /** Returns the cached value, or a promise of the value that is read from the database. */
-  read(key: string): Found | Promise<Found>;
+  read(key: string): Value | Promise<Value>;
   /** Removes one key, or every key if none is given. Call it once the change is in the database. */
-  forget(key?: string): void;
+  invalidate(key?: string): void;
 }
 
 /** Number of keys in one generation of the read history. The history stores the current and the previous generation. */
-const rememberedReads = 20_000;
+const generationSize = 20_000;
 
 /**
  * Creates a function that returns true if the key was read before, and records the read otherwise. Keys that are read
  * only once are not cached, because they would evict keys that are read often.
  */
-function createMemoryOfReads(): (key: string) => boolean {
+function createReadHistory(): (key: string) => boolean {
   let recent = new Set<string>();
   let older = new Set<string>();
   return (key) => {
@@ -24,7 +24,7 @@ function createMemoryOfReads(): (key: string) => boolean {
       return true;
     }
     recent.add(key);
-    if (recent.size >= rememberedReads) {
+    if (recent.size >= generationSize) {
       [older, recent] = [recent, new Set()];
     }
     return false;
@@ -34,55 +34,55 @@ function createMemoryOfReads(): (key: string) => boolean {
 /** Admission policy of a cache: decides if a read is stored. */
 export interface AdmissionPolicy {
   /**
-   * Runs a read, and passes the value to `keep` if the key was read before and nothing changed meanwhile. A missing
-   * value is never stored. Concurrent reads of the same name share one result, unless `changed()` was called since that
+   * Runs a read, and passes the value to `store` if the key was read before and nothing changed meanwhile. A missing
+   * value is never stored. Concurrent reads of the same key and description share one result, unless `changed()` was called since that
    * read started.
    *
    * @param description separates several kinds of values that are read by the same key.
    */
-  find<Found>(
+  find<Value>(
     key: string,
-    find: () => Promise<Found>,
-    store: (found: NonNullable<Found>) => void,
+    find: () => Promise<Value>,
+    store: (value: NonNullable<Value>) => void,
     description?: string,
-  ): Promise<Found>;
+  ): Promise<Value>;
   /** Reports a change: results of reads in flight are not stored. */
   changed(): void;
 }
 
 /** Creates the admission policy of every cache in front of the database: a key is stored from its second read on. */
 export function createAdmissionPolicy(): AdmissionPolicy {
-  const isReadAgain = createMemoryOfReads();
-  /** Reads in flight by name. */
-  const flights = new Map<string, { readonly generation: number; readonly result: Promise<unknown> }>();
+  const wasReadBefore = createReadHistory();
+  /** Reads in flight, by description and key. */
+  const inFlight = new Map<string, { readonly generation: number; readonly result: Promise<unknown> }>();
   let generation = 0;
   return {
-    async find<Found>(
+    async find<Value>(
       key: string,
-      find: () => Promise<Found>,
-      store: (found: NonNullable<Found>) => void,
+      find: () => Promise<Value>,
+      store: (value: NonNullable<Value>) => void,
       description = "",
-    ): Promise<Found> {
+    ): Promise<Value> {
       const name = `${description} ${key}`;
-      const flight = flights.get(name);
-      if (flight?.generation === generation) {
-        isReadAgain(key);
-        return (await flight.result) as Found;
+      const sharedRead = inFlight.get(name);
+      if (sharedRead?.generation === generation) {
+        wasReadBefore(key);
+        return (await sharedRead.result) as Value;
       }
       const before = generation;
-      const result = find().then((found) => {
-        if (found !== undefined && found !== null && isReadAgain(key) && generation === before) {
-          store(found);
+      const result = find().then((value) => {
+        if (value !== undefined && value !== null && wasReadBefore(key) && generation === before) {
+          store(value);
         }
-        return found;
+        return value;
       });
-      const own = { generation, result };
-      flights.set(name, own);
+      const thisRead = { generation, result };
+      inFlight.set(name, thisRead);
       try {
         return await result;
       } finally {
-        if (flights.get(name) === own) {
-          flights.delete(name);
+        if (inFlight.get(name) === thisRead) {
+          inFlight.delete(name);
         }
       }
     },
@@ -92,12 +92,12 @@ export function createAdmissionPolicy(): AdmissionPolicy {
   };
 }
 
-/** Creates a cache of up to `max` keys. Values are stored from the second read on, and are made immutable. */
-export function createReadCache<Found extends object>(
-  find: (key: string) => Promise<Found>,
+/** Creates a cache of up to `max` values. Values are stored from the second read on, and are made immutable. */
+export function createReadCache<Value extends object>(
+  find: (key: string) => Promise<Value>,
   max: number,
-): ReadCache<Found> {
-  const cache = createLruCache<Found>(max);
+): ReadCache<Value> {
+  const cache = createLruCache<Value>(max);
   const admission = createAdmissionPolicy();
   return {
     read: (key) =>
@@ -105,9 +105,9 @@ export function createReadCache<Found extends object>(
       admission.find(
         key,
         () => find(key),
-        (found) => cache.set(key, makeImmutable(found)),
+        (value) => cache.set(key, makeImmutable(value)),
       ),
-    forget(key) {
+    invalidate(key) {
       admission.changed();
       if (key === undefined) {
         cache.clear();

@@ -7,7 +7,7 @@ import { isStrongKey, rawKey } from "./key-validation.js";
 const derPrefix = Buffer.from("302a300506032b6570032100", "hex");
 
 /** Parsed keys by their text. A signer usually signs again soon. Invalid keys are not cached. */
-const known = createLruCache<KeyObject>(1_000);
+const parsedKeys = createLruCache<KeyObject>(1_000);
 
 /**
  * Returns true if the key signed these bytes. Rejects every signature under a weak key, see {@link isStrongKey}.
@@ -16,7 +16,7 @@ const known = createLruCache<KeyObject>(1_000);
  * @param signature 64 bytes.
  */
 export function verifyEd25519(publicKey: string, bytes: Uint8Array, signature: Uint8Array): boolean {
-  const key = signature.length === 64 ? readKey(publicKey) : undefined;
+  const key = signature.length === 64 ? parseKey(publicKey) : undefined;
   return key !== undefined && verify(null, bytes, key, signature);
 }
 
@@ -25,19 +25,19 @@ export function verifyEd25519(publicKey: string, bytes: Uint8Array, signature: U
  * time, because database queries use the same pool.
  */
 export function verifyEd25519OffThread(publicKey: string, bytes: Uint8Array, signature: Uint8Array): Promise<boolean> {
-  const key = signature.length === 64 ? readKey(publicKey) : undefined;
+  const key = signature.length === 64 ? parseKey(publicKey) : undefined;
   return key === undefined
     ? Promise.resolve(false)
     : new Promise((resolve, reject) => {
-        verify(null, bytes, key, signature, (error, isRight) => (error === null ? resolve(isRight) : reject(error)));
+        verify(null, bytes, key, signature, (error, isValid) => (error === null ? resolve(isValid) : reject(error)));
       });
 }
 
-function readKey(publicKey: string): KeyObject | undefined {
-  let key = known.get(publicKey);
+function parseKey(publicKey: string): KeyObject | undefined {
+  let key = parsedKeys.get(publicKey);
   if (key === undefined && publicKey.length <= 66 && isStrongKey(publicKey)) {
     key = createPublicKey({ key: Buffer.concat([derPrefix, rawKey(publicKey)]), format: "der", type: "spki" });
-    known.set(publicKey, key);
+    parsedKeys.set(publicKey, key);
   }
   return key;
 }

@@ -15,23 +15,23 @@ export class CorruptionError extends Error {
 export interface CorruptionMonitor {
   /**
    * Reads an item. Records the item if the read throws a corruption error, and clears it when a later read succeeds.
-   * While any item is corrupt, the monitor reports nothing as missing, because the way to it may be corrupt.
+   * While any item is corrupt, the monitor reports nothing as missing, because an index that leads to it may be corrupt.
    *
    * @param subject name of the item; reads under one name must read the same item.
    * @param mayLack returns true if the result may lack something. Default: true if the result is undefined.
    * @throws CorruptionError if the result may lack something while another item is corrupt.
    */
-  read<T>(subject: string, read: () => Promise<T>, mayLack?: (found: T) => boolean): Promise<T>;
+  read<T>(subject: string, read: () => Promise<T>, mayLack?: (result: T) => boolean): Promise<T>;
   /** Runs work that reads and writes many items. Records corruption, but success clears no record. */
   run<T>(subject: string, work: () => Promise<T>): Promise<T>;
   /**
    * Records that an item is corrupt, with a message for the operator; clears the record if the message is undefined.
    */
-  found(subject: string, message: string | undefined): void;
+  record(subject: string, message: string | undefined): void;
   /** Records an error that ended a request, if it means corruption that is not recorded yet. */
-  notice(error: unknown): void;
-  /** Returns the messages by item. */
-  known(): ReadonlyMap<string, string>;
+  recordRequestError(error: unknown): void;
+  /** Returns the messages of the corrupt items, by item. */
+  corruptItems(): ReadonlyMap<string, string>;
 }
 
 /**
@@ -40,22 +40,22 @@ export interface CorruptionMonitor {
  * @param onChange called with one summary of the corrupt items when it changes; undefined when none is left.
  */
 export function createCorruptionMonitor(onChange: (message: string | undefined) => void): CorruptionMonitor {
-  const damages = new Map<string, string>();
+  const items = new Map<string, string>();
   let reported: string | undefined;
-  const seen = new WeakSet<object>();
+  const recordedErrors = new WeakSet<object>();
 
   function report(): void {
-    const message = summarize(damages);
+    const message = summarize(items);
     if (message !== reported) {
       reported = message;
       onChange(message);
     }
   }
 
-  function found(subject: string, message: string | undefined): void {
-    if (message === undefined ? damages.delete(subject) : damages.get(subject) !== message) {
+  function record(subject: string, message: string | undefined): void {
+    if (message === undefined ? items.delete(subject) : items.get(subject) !== message) {
       if (message !== undefined) {
-        damages.set(subject, message);
+        items.set(subject, message);
       }
       report();
     }
@@ -66,39 +66,39 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
       return await work();
     } catch (error) {
       if (isDatabaseCorruption(error)) {
-        seen.add(error as object);
-        found(subject, messageFor(error, subject));
+        recordedErrors.add(error as object);
+        record(subject, messageFor(error, subject));
       }
       throw error;
     }
   }
 
   /** Returns the error for a missing item. Other items are corrupt, so it may exist all the same. */
-  function notSure(): CorruptionError {
+  function createUncertainError(): CorruptionError {
     const error = new CorruptionError("While something is damaged, nothing is said not to be there.");
-    seen.add(error);
+    recordedErrors.add(error);
     return error;
   }
 
   return {
     async read(subject, read, mayLack = (result) => result === undefined) {
       const result = await run(subject, read);
-      if (damages.size > 0) {
-        found(subject, undefined);
-        if (damages.size > 0 && mayLack(result)) {
-          throw notSure();
+      if (items.size > 0) {
+        record(subject, undefined);
+        if (items.size > 0 && mayLack(result)) {
+          throw createUncertainError();
         }
       }
       return result;
     },
     run,
-    found,
-    notice(error) {
-      if (isDatabaseCorruption(error) && !seen.has(error as object)) {
-        found(`an answer: ${messageFor(error, "an answer")}`, messageFor(error, "something that it was asked for"));
+    record,
+    recordRequestError(error) {
+      if (isDatabaseCorruption(error) && !recordedErrors.has(error as object)) {
+        record(`an answer: ${messageFor(error, "an answer")}`, messageFor(error, "something that it was asked for"));
       }
     },
-    known: () => damages,
+    corruptItems: () => items,
   };
 }
 
@@ -110,11 +110,11 @@ export function messageFor(error: unknown, subject: string): string {
     : `The database says that it is damaged (${code ?? message}): ${subject}.`;
 }
 
-function summarize(damages: ReadonlyMap<string, string>): string | undefined {
-  const [first] = damages.values();
-  if (first === undefined || damages.size === 1) {
+function summarize(items: ReadonlyMap<string, string>): string | undefined {
+  const [first] = items.values();
+  if (first === undefined || items.size === 1) {
     return first;
   }
-  const others = damages.size - 1;
+  const others = items.size - 1;
   return `${first} ${others === 1 ? "One more thing does" : `${others} more things do`} not fit; gatehouse verify-data names them.`;
 }

@@ -42,12 +42,12 @@ export function isDatabaseCorruption(thrown: unknown): boolean {
 
 const explanations = new WeakMap<object, () => Error>();
 
-/** Keeps the function that returns the error for the operator in place of a database error. */
-export function explainBy(error: object, explain: () => Error): void {
+/** Stores the function that returns the error for the operator in place of a database error. */
+export function setOperatorError(error: object, explain: () => Error): void {
   explanations.set(error, explain);
 }
 
 /** Returns the error for the operator in place of a database error; any other thrown value as it is. */
-export function explained(thrown: unknown): unknown {
+export function operatorErrorFor(thrown: unknown): unknown {
   return typeof thrown === "object" && thrown !== null ? (explanations.get(thrown)?.() ?? thrown) : thrown;
 }

@@ -72,11 +72,11 @@ export async function* verifyRows<Row>({ kind, count, after, keyOf, nameOf, chec
  * Continues a scan of one kind to its end. If corruption prevents the step to the next portion, reports it as a finding
  * and ends the scan.
  */
-export async function* toItsEnd(kind: VerifiedKind, verification: Verification): Verification {
-  let reached: Pick<VerifiedPortion, "done" | "total"> = { done: 0, total: 0 };
+export async function* reportCorruptStep(kind: VerifiedKind, verification: Verification): Verification {
+  let progress: Pick<VerifiedPortion, "done" | "total"> = { done: 0, total: 0 };
   try {
     for await (const portion of verification) {
-      reached = portion.kind === kind ? portion : reached;
+      progress = portion.kind === kind ? portion : progress;
       yield portion;
     }
   } catch (error) {
@@ -84,7 +84,7 @@ export async function* toItsEnd(kind: VerifiedKind, verification: Verification):
       throw error;
     }
     const what = `the way over the ${kind}`;
-    const { done, total } = reached;
+    const { done, total } = progress;
     yield { kind, done, total, findings: [{ what, sentence: messageFor(error, what) }] };
   }
 }

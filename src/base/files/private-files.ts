@@ -8,7 +8,7 @@ import { isMainThread } from "node:worker_threads";
 export const privateFileMode = 0o600;
 const privateDirectoryMode = 0o700;
 /** Permission bits of the group and of other users. */
-const othersMask = 0o077;
+const otherUsersMask = 0o077;
 /** Mode bit of directories that every user can write to, such as /tmp. */
 const stickyBit = 0o1000;
 
@@ -26,17 +26,17 @@ export async function createPrivateDirectory(path: string): Promise<void> {
  * @returns true if other users had permissions.
  * @throws Error with one sentence if the permissions cannot be removed, or if a shared directory has the sticky bit.
  */
-export async function claimDirectory(path: string): Promise<boolean> {
+export async function ensurePrivateDirectory(path: string): Promise<boolean> {
   await createPrivateDirectory(path);
   const { mode } = await stat(path);
-  if (process.platform === "win32" || (mode & othersMask) === 0) {
+  if (process.platform === "win32" || (mode & otherUsersMask) === 0) {
     return false;
   }
   if ((mode & stickyBit) !== 0) {
     throw new Error(`The data directory ${path} is everybody's; name one of the node's own with --data-dir.`);
   }
   await chmod(path, privateDirectoryMode).catch(() => undefined);
-  if (((await stat(path)).mode & othersMask) !== 0) {
+  if (((await stat(path)).mode & otherUsersMask) !== 0) {
     throw new Error(
       `The data directory ${path} can be read by others than the node, which may not change that; as its owner, run: chmod 700 ${path}`,
     );
@@ -45,7 +45,7 @@ export async function claimDirectory(path: string): Promise<boolean> {
 }
 
 /**
- * Writes a new file atomically, and creates its directory if needed. Writes to a draft first and links it, so that no
+ * Writes a new file atomically, and creates its directory if needed. Writes a temporary file first and links it, so that no
  * process reads an incomplete file.
  *
  * @throws the system error; EEXIST if the file exists, because no file is overwritten.
@@ -53,9 +53,9 @@ export async function claimDirectory(path: string): Promise<boolean> {
 export async function writeNewFile(path: string, content: string | Uint8Array): Promise<void> {
   const directory = dirname(path);
   await createPrivateDirectory(directory);
-  const draft = join(directory, `.${randomBytes(8).toString("hex")}.draft`);
+  const temporaryPath = join(directory, `.${randomBytes(8).toString("hex")}.draft`);
   try {
-    const file = await open(draft, "wx", privateFileMode);
+    const file = await open(temporaryPath, "wx", privateFileMode);
     try {
       await file.chmod(privateFileMode);
       await file.writeFile(content);
@@ -63,29 +63,29 @@ export async function writeNewFile(path: string, content: string | Uint8Array): 
     } finally {
       await file.close();
     }
-    await link(draft, path);
+    await link(temporaryPath, path);
   } finally {
-    await rm(draft, { force: true });
+    await rm(temporaryPath, { force: true });
   }
 }
 
 /** Creates an empty private file. Removes the permissions of other users from an existing file, if allowed. */
-export async function claimFile(path: string): Promise<void> {
+export async function ensurePrivateFile(path: string): Promise<void> {
   try {
     const file = await open(path, "wx", privateFileMode);
     await file.chmod(privateFileMode);
     await file.close();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") {
-      await closeFile(path);
+      await makeFilePrivate(path);
     }
   }
 }
 
 /** Removes the permissions of other users from a file, if the file exists and this is allowed. */
-export async function closeFile(path: string): Promise<void> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isFile() === true && (found.mode & othersMask) !== 0) {
+export async function makeFilePrivate(path: string): Promise<void> {
+  const status = await stat(path).catch(() => undefined);
+  if (status?.isFile() === true && (status.mode & otherUsersMask) !== 0) {
     await chmod(path, privateFileMode).catch(() => undefined);
   }
 }
@@ -100,10 +100,10 @@ export function withPrivateUmask<T>(create: () => T): T {
   if (!isMainThread) {
     return create();
   }
-  const before = process.umask(othersMask);
+  const previousUmask = process.umask(otherUsersMask);
   try {
     return create();
   } finally {
-    process.umask(before);
+    process.umask(previousUmask);
   }
 }

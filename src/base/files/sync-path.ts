@@ -12,10 +12,10 @@ export async function syncDirectory(path: string): Promise<void> {
 }
 
 async function sync(path: string, flags: string): Promise<void> {
-  const opened = await open(path, flags);
+  const file = await open(path, flags);
   try {
-    await opened.sync();
+    await file.sync();
   } finally {
-    await opened.close();
+    await file.close();
   }
 }

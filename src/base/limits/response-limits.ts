@@ -36,22 +36,22 @@ export interface ListPart<Item> {
  * returns the next item. A list that fits is returned itself, so that the encoding of an immutable list can be cached.
  */
 export function createListCutter<Item extends object>(): (list: readonly Item[], offset?: number) => ListPart<Item> {
-  const weights = new WeakMap<Item, number>();
+  const sizes = new WeakMap<Item, number>();
   const firstParts = new WeakMap<readonly Item[], ListPart<Item>>();
 
   function sizeOf(item: Item): number {
-    const known = weights.get(item);
-    if (known !== undefined) {
-      return known;
+    const cachedBytes = sizes.get(item);
+    if (cachedBytes !== undefined) {
+      return cachedBytes;
     }
     const sizeBytes = estimateBytes(item);
     if (isImmutable(item)) {
-      weights.set(item, sizeBytes);
+      sizes.set(item, sizeBytes);
     }
     return sizeBytes;
   }
 
-  function cut(list: readonly Item[], offset: number): ListPart<Item> {
+  function takePart(list: readonly Item[], offset: number): ListPart<Item> {
     let bytes = 0;
     let end = offset;
     while (end < list.length) {
@@ -66,11 +66,11 @@ export function createListCutter<Item extends object>(): (list: readonly Item[],
 
   return (list, offset = 0) => {
     if (offset > 0 || !isImmutable(list)) {
-      return cut(list, offset);
+      return takePart(list, offset);
     }
     let part = firstParts.get(list);
     if (part === undefined) {
-      const { items, nextOffset } = cut(list, 0);
+      const { items, nextOffset } = takePart(list, 0);
       part = { items: makeImmutable(items), nextOffset };
       firstParts.set(list, part);
     }

@@ -18,7 +18,7 @@ export interface TokenBuckets {
   /** Returns the bucket of a key; creates a full one if there is none. */
   of(key: string, rate: BucketRate): TokenBucket;
   /** Returns the bucket of a key; undefined if there is none. */
-  known(key: string): TokenBucket | undefined;
+  find(key: string): TokenBucket | undefined;
   /** Returns every bucket in the cache. */
   all(): Iterable<TokenBucket>;
 }
@@ -40,7 +40,7 @@ export function createTokenBuckets(maxKeys: number): TokenBuckets {
       }
       return bucket;
     },
-    known: (key) => buckets.get(key),
+    find: (key) => buckets.get(key),
     all: () => buckets.values(),
   };
 }

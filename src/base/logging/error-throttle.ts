@@ -13,7 +13,7 @@ export interface ErrorThrottleDeps {
   /** Message of each error line. */
   readonly message: string;
   /** Message of the recovery line; left out if recovery cannot be detected. */
-  readonly over?: string;
+  readonly recoveryMessage?: string;
   readonly nowMs?: () => number;
 }
 
@@ -21,36 +21,36 @@ export interface ErrorThrottle {
   /** Reports an error. `fields` are logged only with the first error of its kind. */
   failed(error: unknown, fields?: object): void;
   /** Reports a success. */
-  well(): void;
+  succeeded(): void;
 }
 
 /** Interval in milliseconds between lines about a continuing error. */
 const lineEveryMs = 60_000;
 /** Time in milliseconds until an error counts as new. It is longer than any retry interval. */
-const forgetAfterMs = 10 * lineEveryMs;
+const expiresAfterMs = 10 * lineEveryMs;
 /** Limit on kinds that are counted separately; further kinds share one count. */
 const maxKinds = 16;
 
 interface Kind {
   /** Number of errors since the last line. */
   more: number;
-  linedMs: number;
+  lastLineMs: number;
   lastMs: number;
 }
 
 /** Creates a throttle without errors. */
 export function createErrorThrottle(deps: ErrorThrottleDeps): ErrorThrottle {
-  const { log, level = "error", message, over, nowMs = Date.now } = deps;
+  const { log, level = "error", message, recoveryMessage, nowMs = Date.now } = deps;
   const kinds = new Map<string, Kind>();
   /** True if an error was logged since the last recovery. */
   let isLogged = false;
-  /** Number of errors of forgotten kinds that no line has counted. */
-  let forgotten = 0;
+  /** Number of errors of deleted kinds that no line has counted. */
+  let uncounted = 0;
 
-  function forgetOld(now: number): void {
+  function deleteExpiredKinds(now: number): void {
     for (const [name, { lastMs, more }] of kinds) {
-      if (now - lastMs >= forgetAfterMs) {
-        forgotten += more;
+      if (now - lastMs >= expiresAfterMs) {
+        uncounted += more;
         kinds.delete(name);
       }
     }
@@ -59,35 +59,35 @@ export function createErrorThrottle(deps: ErrorThrottleDeps): ErrorThrottle {
   return {
     failed(error, fields = {}) {
       const now = nowMs();
-      forgetOld(now);
+      deleteExpiredKinds(now);
       const name = nameOf(error);
       const key = kinds.has(name) || kinds.size < maxKinds ? name : "";
       const kind = kinds.get(key);
       if (kind === undefined) {
-        kinds.set(key, { more: 0, linedMs: now, lastMs: now });
+        kinds.set(key, { more: 0, lastLineMs: now, lastMs: now });
         isLogged = true;
         log[level]({ ...deps.fields, ...fields, err: error }, message);
         return;
       }
       kind.more++;
       kind.lastMs = now;
-      if (now - kind.linedMs >= lineEveryMs) {
+      if (now - kind.lastLineMs >= lineEveryMs) {
         const { more } = kind;
         kind.more = 0;
-        kind.linedMs = now;
+        kind.lastLineMs = now;
         isLogged = true;
         log[level]({ ...deps.fields, more, problem: errorMessage(error) }, `${message} (${more} more times)`);
       }
     },
 
-    well() {
+    succeeded() {
       if (isLogged) {
         isLogged = false;
-        const more = [...kinds.values()].reduce((sum, kind) => sum + kind.more, forgotten);
-        forgotten = 0;
+        const more = [...kinds.values()].reduce((sum, kind) => sum + kind.more, uncounted);
+        uncounted = 0;
         kinds.forEach((kind) => (kind.more = 0));
-        if (over !== undefined) {
-          log.info({ ...deps.fields, ...(more > 0 && { more }) }, over);
+        if (recoveryMessage !== undefined) {
+          log.info({ ...deps.fields, ...(more > 0 && { more }) }, recoveryMessage);
         }
       }
     },

@@ -43,11 +43,11 @@ let stderr: LogDestination | undefined;
 export function createLogging({ level, json, destination }: LoggingSettings): Logging {
   const buffers = createLogBuffers();
   stderr ??= openLogDestination(2);
-  const toTerminal = destination ?? (json || !process.stderr.isTTY ? stderr : forPeople(stderr));
+  const lineDestination = destination ?? (json || !process.stderr.isTTY ? stderr : asReadableText(stderr));
   // The buffers are part of the API: they contain level info and above, regardless of the level on the terminal.
   const streams: StreamEntry[] = [{ level: "info", stream: { write: (line: string) => buffers.write(line) } }];
   if (level !== "silent") {
-    streams.push({ level, stream: toTerminal });
+    streams.push({ level, stream: lineDestination });
   }
   const log = pino(
     {
@@ -66,7 +66,7 @@ export function createLogging({ level, json, destination }: LoggingSettings): Lo
 }
 
 /** Formats lines as readable text. */
-function forPeople(destination: LogDestination): DestinationStream {
+function asReadableText(destination: LogDestination): DestinationStream {
   const format = pretty().prettyFactory({ ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
   return { write: (line) => destination.write(format(line)) };
 }

@@ -7,8 +7,8 @@ const maxShown = 80;
  * Returns the text in quotes, shortened. Escapes characters that are invisible or change how other text is displayed.
  */
 export function showText(text: string): string {
-  const shown = text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
-  return JSON.stringify(shown).replaceAll(
+  const shortened = text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
+  return JSON.stringify(shortened).replaceAll(
     /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
   );

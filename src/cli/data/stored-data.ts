@@ -1,6 +1,6 @@
 /** Implementation of `gatehouse verify-data`. */
 import { messageFor } from "../../base/errors/corruption.js";
-import { explained, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
+import { operatorErrorFor, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
 import { errorMessage } from "../../base/errors/error-message.js";
 import { type Finding, type Verification, type VerifiedKind, verifiedKinds } from "../../base/errors/verification.js";
 import { openStoredData } from "../../node/data/stored-data.js";
@@ -35,7 +35,7 @@ async function verify(url: string, isQuiet: boolean): Promise<Outcome> {
     if (isDatabaseCorruption(error)) {
       return { what: "the database", sentence: messageFor(error, "it cannot be opened") };
     }
-    throw new ExitError(errorMessage(explained(error)), exitCodes.usage);
+    throw new ExitError(errorMessage(operatorErrorFor(error)), exitCodes.usage);
   });
   if ("sentence" in stored) {
     return { counts: {}, findings: [stored] };

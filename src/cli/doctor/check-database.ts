@@ -1,6 +1,6 @@
 /** Checks of a node's database from outside. They read the database without changing it. */
 import { messageFor } from "../../base/errors/corruption.js";
-import { explained, isDatabaseCorruption, isDatabaseError } from "../../base/errors/database-error-kind.js";
+import { operatorErrorFor, isDatabaseCorruption, isDatabaseError } from "../../base/errors/database-error-kind.js";
 import { errorMessage } from "../../base/errors/error-message.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { type Genesis, parseGenesis } from "../../chain/blocks/genesis.js";
@@ -61,7 +61,7 @@ function describeUnusable(error: unknown, isNew: boolean): DoctorCheck {
   if (isDatabaseCorruption(error)) {
     return fail("database", messageFor(error, "it cannot be opened"), restore);
   }
-  const found = explained(error);
+  const found = operatorErrorFor(error);
   // The message of a database that is away says itself what to do.
   const remedy = isDatabaseError(found)
     ? "Start it: a starting node waits up to two minutes for its database."

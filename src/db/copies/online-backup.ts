@@ -1,6 +1,6 @@
 /** Backs up a database to SQLite files while a node may write to it. */
 import { rm, stat } from "node:fs/promises";
-import { claimFile } from "../../base/files/private-files.js";
+import { ensurePrivateFile } from "../../base/files/private-files.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { syncFile } from "../../base/files/sync-path.js";
 import { copyDatabase } from "./copy.js";
@@ -35,7 +35,7 @@ async function backupFile(from: string, to: string, onSaved: OnSaved): Promise<v
   const source = await openSqliteForReading(from);
   try {
     // VACUUM INTO accepts an empty file, and would otherwise create one that other users can read.
-    await claimFile(to);
+    await ensurePrivateFile(to);
     const [{ bytes: total } = { bytes: 0 }] = await source.read.rows<{ bytes: number }>((sql) =>
       sql.raw("SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()"),
     );

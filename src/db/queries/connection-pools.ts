@@ -1,6 +1,6 @@
 /** Creates the two pools of a part of a database, for any engine: connections for reads, and the one for writes. */
 import knex, { type Knex } from "knex";
-import { explainBy, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
+import { setOperatorError, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
 import { createLivenessMonitor, type LivenessMonitor } from "./liveness.js";
 import { type ConnectionAdapter, createQueries, createUses, type EngineAdapter, runTransaction } from "./queries.js";
@@ -82,7 +82,7 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
     onDatabaseError(error) {
       engine.onDatabaseError?.(error);
       if (!isDatabaseCorruption(error)) {
-        explainBy(error as object, () => explain(error));
+        setOperatorError(error as object, () => explain(error));
       }
     },
   };

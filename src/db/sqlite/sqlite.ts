@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import type { Database as SqliteConnection, default as Sqlite3, Statement } from "sqlite3";
 import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import { lazyRequire } from "../../base/async/lazy-require.js";
-import { claimFile, closeFile, createPrivateDirectory } from "../../base/files/private-files.js";
+import { ensurePrivateFile, makeFilePrivate, createPrivateDirectory } from "../../base/files/private-files.js";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
 import { DatabaseError, type QueryQueue, passing, type PreparedQuery, type QueryValue } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
@@ -54,8 +54,8 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
     throw explainSqlite(path, error);
   });
   // SQLite creates the -wal and -shm files with the mode of this file.
-  await claimFile(path);
-  await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
+  await ensurePrivateFile(path);
+  await Promise.all(["-wal", "-shm"].map((suffix) => makeFilePrivate(`${path}${suffix}`)));
   await checkUnlocked(path);
   const liveness = createLivenessMonitor();
   const queues: Record<QueryQueue, Statements> = {
@@ -127,7 +127,7 @@ async function checkUnlocked(path: string): Promise<void> {
  */
 export async function lockFile(path: string): Promise<(() => Promise<void>) | undefined> {
   const { Database } = driver();
-  await claimFile(path);
+  await ensurePrivateFile(path);
   let connection: SqliteConnection | undefined;
   const close = (): Promise<void> => settled((done) => connection!.close(done));
   try {

@@ -100,13 +100,13 @@ function produceAlone(
     log,
     fields: { subsystem: "chain" },
     message: "A block could not be produced; retrying",
-    over: "Blocks are produced again",
+    recoveryMessage: "Blocks are produced again",
   });
   const producer = createBlockProducer({
     async produceBlock() {
       const built = await produceBlock();
       if (built?.block !== undefined) {
-        throttle.well();
+        throttle.succeeded();
       }
       return built;
     },

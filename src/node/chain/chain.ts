@@ -198,12 +198,12 @@ async function openNodeMempool(
     level: "warn",
     fields: { subsystem: "chain" },
     message: "The mempool could not be stored; retrying",
-    over: "The mempool is stored again",
+    recoveryMessage: "The mempool is stored again",
   });
   const onError = (error: unknown): void => throttle.failed(error);
   const remove: MempoolStore["remove"] = async (settled) => {
     await store.mempool.remove(settled);
-    throttle.well();
+    throttle.succeeded();
   };
   const mayWrite = await readWriters(config, genesis);
   const open = (): Promise<Mempool> =>
@@ -254,11 +254,11 @@ function createReaderChain(
     level: "warn",
     fields: { subsystem: "chain" },
     message: "The latest block cannot be read",
-    over: "The latest block can be read again",
+    recoveryMessage: "The latest block can be read again",
   });
   const readHead = async (): Promise<ChainHead | undefined> => {
     const found = await store.head();
-    throttle.well();
+    throttle.succeeded();
     return found;
   };
   const reader = createChainReader({

@@ -43,7 +43,7 @@ export function createCachedData(stored: NodeData, programsBytes: number): Cache
             programs.invalidate(address);
           }
         } else if (operation.case === "zk" && operation.value.operation.case === "spendNullifier") {
-          nullifiers.spent(operation.value.operation.value.nullifierHash);
+          nullifiers.invalidate(operation.value.operation.value.nullifierHash);
         }
       }
       if (header.commitmentRoot !== undefined) {
@@ -53,7 +53,7 @@ export function createCachedData(stored: NodeData, programsBytes: number): Cache
     forgetAll() {
       programs.invalidate();
       tree.invalidatePaths();
-      nullifiers.spent();
+      nullifiers.invalidate();
     },
   };
 }

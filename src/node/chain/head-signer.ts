@@ -56,7 +56,7 @@ export function createHeadSigner(
     level: "warn",
     fields: { subsystem: "chain" },
     message: "The head could not be signed again; retrying",
-    over: "The head is signed again",
+    recoveryMessage: "The head is signed again",
   });
 
   function recordSigned(): void {
@@ -74,7 +74,7 @@ export function createHeadSigner(
       try {
         heads.accept(await chain.signHead(key, timeMs));
         recordSigned();
-        throttle.well();
+        throttle.succeeded();
       } catch (error) {
         throttle.failed(error);
       }

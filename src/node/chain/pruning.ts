@@ -33,7 +33,7 @@ export function pruneAsBlocksCome(
     level: "warn",
     fields: { subsystem: "chain" },
     message: "Transactions of old blocks could not be removed; retrying",
-    over: "Transactions of old blocks are removed again",
+    recoveryMessage: "Transactions of old blocks are removed again",
   });
   let isStopped = false;
   let underWay: Promise<void> | undefined;
@@ -47,7 +47,7 @@ export function pruneAsBlocksCome(
       }
       await database.transaction((db) => fence.blocks(db, () => pruneBlocks(db, next)));
       chain.setLowest(next);
-      throttle.well();
+      throttle.succeeded();
     }
   }
 

@@ -53,7 +53,7 @@ export function startDataVerifier(
 
   function report(findings: readonly Finding[]): void {
     for (const { what, sentence } of findings) {
-      damage.found(what, sentence);
+      damage.record(what, sentence);
     }
   }
 
@@ -81,12 +81,12 @@ export function startDataVerifier(
   }
 
   async function scanAll(): Promise<void> {
-    const known = new Set(damage.known().keys());
+    const known = new Set(damage.corruptItems().keys());
     const found = await scan(verifyAll(deps), pauseRatio);
     completedMs = Date.now();
     for (const what of known) {
       if (!found.has(what)) {
-        damage.found(what, undefined);
+        damage.record(what, undefined);
       }
     }
     const level = found.size > 0 ? "error" : "info";
@@ -115,7 +115,7 @@ export function startDataVerifier(
       }
       const untilMs = performance.now() + pauseMs;
       await wait(nextCheckAfterMs);
-      await waitWhile(() => damage.known().size === 0 && performance.now() < untilMs, wait);
+      await waitWhile(() => damage.corruptItems().size === 0 && performance.now() < untilMs, wait);
     }
   }
 
@@ -125,7 +125,7 @@ export function startDataVerifier(
     await ended;
   });
   return {
-    state: () => ({ blocksDone, blocksTotal, completedMs, findings: damage.known().size }),
+    state: () => ({ blocksDone, blocksTotal, completedMs, findings: damage.corruptItems().size }),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Database of a node: opening, ownership, and the choice of the one writer among several nodes. */
 import { existsSync } from "node:fs";
 import { loadNodeKey, loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
-import { claimDirectory } from "../../base/files/private-files.js";
+import { ensurePrivateDirectory } from "../../base/files/private-files.js";
 import { InputError, StartError } from "../../base/errors/start-error.js";
 import { describeHolder } from "../../chain/writer/writer-lease.js";
 import { createWriterLeaseStore } from "../../chain/writer/writer-lease-store.js";
@@ -23,7 +23,7 @@ export async function openNodeDatabase(
   core: Pick<NodeCore, "config" | "lifecycle" | "log" | "onShutdown" | "subsystems" | "warn">,
 ): Promise<Database> {
   const { config, log, onShutdown, warn } = core;
-  if (await claimDirectory(config.dataDir)) {
+  if (await ensurePrivateDirectory(config.dataDir)) {
     log.warn(
       { directory: config.dataDir },
       "The data directory was accessible to other users; the node has restricted it to its owner",

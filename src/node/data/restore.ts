@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { copyFile, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { loadNodeKey } from "../../base/crypto/node-key.js";
-import { claimDirectory, createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
+import { ensurePrivateDirectory, createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { syncDirectory } from "../../base/files/sync-path.js";
 import type { Finding, Verification } from "../../base/errors/verification.js";
@@ -11,7 +11,7 @@ import { writeDataDirFile } from "../../config/data-dir-files.js";
 import { migrate } from "../../db/migrations/migrate.js";
 import { mempoolSuffix, withDatabase } from "../../db/open.js";
 import { removeTraces } from "../../db/copies/online-backup.js";
-import { isOperators } from "../../peers/address-book/peer.js";
+import { isFromOperator } from "../../peers/address-book/peer.js";
 import { backupNames, type BackupManifest, describeFile, readManifest } from "./backup-manifest.js";
 import { describeDatabase, type SavedDatabase } from "./saved-database.js";
 import { openStoredData } from "./stored-data.js";
@@ -48,7 +48,7 @@ export async function restoreBackup({ folder, dataDir, verify, onCopied }: Resto
     throw new StartError(`The directory ${dataDir} is not empty; give a new --data-dir.`);
   }
   const staging = join(dataDir, stagingName);
-  await claimDirectory(dataDir);
+  await ensurePrivateDirectory(dataDir);
   await rm(staging, { recursive: true, force: true });
   await createPrivateDirectory(staging);
   try {
@@ -64,7 +64,7 @@ export async function restoreBackup({ folder, dataDir, verify, onCopied }: Resto
     return {
       manifest,
       isAuthority,
-      peers: saved.peers.filter(isOperators).flatMap(({ connectionString }) => connectionString ?? []),
+      peers: saved.peers.filter(isFromOperator).flatMap(({ connectionString }) => connectionString ?? []),
     };
   } finally {
     await rm(staging, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 /** Verifies all stored data of the chain and of its state, in portions. */
 import { CorruptionError } from "../../base/errors/corruption.js";
-import { runCheck, toItsEnd, type Verification } from "../../base/errors/verification.js";
+import { runCheck, reportCorruptStep, type Verification } from "../../base/errors/verification.js";
 import { createListings } from "../../chain/blocks/listing-store.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
@@ -26,7 +26,7 @@ export interface VerifyDataDeps {
 export async function* verifyLatest({ database: { read }, genesis }: VerifyDataDeps, count: bigint): Verification {
   const parts = createBlocksDeps(read, genesis);
   const head = await parts.store.latestNumber();
-  yield* toItsEnd("blocks", verifyBlocks(parts, head > count ? head - count + 1n : 1n));
+  yield* reportCorruptStep("blocks", verifyBlocks(parts, head > count ? head - count + 1n : 1n));
 }
 
 /** Verifies all stored data. */
@@ -37,7 +37,7 @@ export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verific
   const checkState = createStateCheck(read);
   const findings = await runCheck("the transactions", () => parts.store.checkEnds());
   yield { kind: "blocks", done: 0, total: 0, findings };
-  yield* toItsEnd("blocks", verifyBlocks(parts));
+  yield* reportCorruptStep("blocks", verifyBlocks(parts));
   const zk = verifyZk(read, {
     async rootOf(number) {
       const stored = await parts.store.header(number);
@@ -48,12 +48,12 @@ export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verific
     checkNullifier: (hash) => checkState(`the nullifier ${hash}`, { nullifiers: [hash] }),
     checkCommitments: () => checkState("the commitment tree", { withCommitments: true }),
   });
-  yield* toItsEnd("nodes", zk);
-  yield* toItsEnd(
+  yield* reportCorruptStep("nodes", zk);
+  yield* reportCorruptStep(
     "senders",
     verifySenders(read, (sender) => checkState(`the sender ${sender}`, { senders: [sender] })),
   );
-  yield* toItsEnd(
+  yield* reportCorruptStep(
     "programs",
     verifyPrograms(read, (address) => checkState(`the storage program ${address}`, { address })),
   );

@@ -106,7 +106,7 @@ export function createNodeCore(
     shutdownHooks,
     addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },
     onInternalError(error, requestId) {
-      damage.notice(error);
+      damage.recordRequestError(error);
       failures.failed(error, { requestId });
     },
   };

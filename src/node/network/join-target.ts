@@ -44,10 +44,10 @@ import { readRoot } from "../../tree/read-root.js";
 import { commitmentsLeaf, nullifierLeaf, senderLeaf } from "../../tree/state-leaves.js";
 import type { FoldAll } from "../../zk/fold.js";
 import {
-  areRootsKnown,
+  hasAllKnownRoots,
   clearZk,
   type CommitmentTree,
-  foldsToRoot,
+  partsHashToRoot,
   importLeaves,
   importNullifiers,
 } from "../../zk/snapshot-store.js";
@@ -77,7 +77,7 @@ export function createJoinTarget({
     if (!isSame(foldChunks(snapshot.chunks), fromHex32(header.stateRoot))) {
       throw new WrongSnapshot("Its chunks do not produce the state root that an authority has signed.");
     }
-    if (!foldsToRoot(treeOf({ snapshot }))) {
+    if (!partsHashToRoot(treeOf({ snapshot }))) {
       throw new WrongSnapshot("The parts of its commitment tree do not produce its root.");
     }
     if (header.number < 1n) {
@@ -124,7 +124,7 @@ export function createJoinTarget({
           from,
           leaves,
           foldAll,
-          momentOf: (number) => positionOf(db, number),
+          blockAndRootOf: (number) => positionOf(db, number),
         });
         if (stored !== "stored") {
           throw stored === "wrong leaves"
@@ -288,7 +288,7 @@ async function checkState(db: Queries, read: ReadSnapshot, genesis: Genesis): Pr
   if (!(await arePlaced(db, read.snapshot.programCount))) {
     throw new WrongSnapshot("Its programs are not in the order of their creation.");
   }
-  if (!(await areRootsKnown(db, tree, (since) => rootsSince(db, since)))) {
+  if (!(await hasAllKnownRoots(db, tree, (since) => rootsSince(db, since)))) {
     throw new WrongSnapshot("It lacks roots that spends may use.");
   }
 }

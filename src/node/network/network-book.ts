@@ -137,14 +137,14 @@ export function createBookCommands(
         throw new RpcError("INVALID_REQUEST", "The peer URL is this node's own address; add a different one.");
       }
       book.add(endpoint, "operator", identity);
-      await dialer.underWay(endpoint);
+      await dialer.dialInProgress(endpoint);
       await dialer.dial(endpoint, minPeers);
       await save();
       return endpoint;
     },
     async removePeer(text) {
       const endpoint = parseEndpoint(text, policy);
-      const isForgotten = book.forget(endpoint);
+      const isForgotten = book.remove(endpoint);
       client.drop(endpoint);
       await save();
       return isForgotten;

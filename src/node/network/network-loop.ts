@@ -49,7 +49,7 @@ export function createNodeLoop(
     ...deps,
     intervalMs: config.loopIntervalMs,
     nowMs: () => performance.now(),
-    onLife(death) {
+    onLivenessChange(death) {
       if (death === undefined) {
         subsystems.set("main_loop", { status: SubsystemStatus.READY });
       } else if (lifecycle.isStopping()) {

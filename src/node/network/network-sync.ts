@@ -17,7 +17,7 @@ import { resolveEndpoint } from "../../peers/address-book/endpoint.js";
 import { addressPrefixOf } from "../../base/ip-address.js";
 import type { LoopTask } from "../../peers/sync/main-loop.js";
 import type { Self } from "../../peers/handshake/node-info.js";
-import { isOperators, provenIdentity } from "../../peers/address-book/peer.js";
+import { isFromOperator, provenIdentity } from "../../peers/address-book/peer.js";
 import { createStatusReader, maxEvidence, type StatusReader } from "../../peers/address-book/status.js";
 import { createSync, type Sync } from "../../peers/sync/sync.js";
 import { createGrpcClient } from "../../rpc/grpc/grpc-client.js";
@@ -60,7 +60,7 @@ export function connectPeers(
     expectedIdentity: (endpoint) => provenIdentity(book.get(endpoint)),
     async resolve(endpoint) {
       const entry = book.get(endpoint);
-      const isTrusted = entry !== undefined && isOperators(entry);
+      const isTrusted = entry !== undefined && isFromOperator(entry);
       const address = await resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
       sites.set(endpoint, addressPrefixOf(address.ip));
       if (!isTrusted) {
@@ -113,8 +113,8 @@ export function createNodeSync(
   const self = describeSelf(core, deps);
   const receiveHeader = createReceiver(deps);
   const readStatus = createStatusReader({
-    readHeader: receiveHeader,
-    receiveStatement: (signed, from) => heads.receive(signed, from),
+    verifyHeader: receiveHeader,
+    receiveSignedHead: (signed, from) => heads.receive(signed, from),
     authorities: genesis?.authorities ?? [],
     genesisHash: genesis?.hash ?? "",
     monotonicMs: () => performance.now(),
@@ -151,7 +151,7 @@ export function createNodeSync(
     nowMs: () => performance.now(),
     onError: (error) => onTaskError("sync", error),
     onEnd: announce,
-    onLeft: (endpoint, reason) =>
+    onPeerDropped: (endpoint, reason) =>
       log.warn({ subsystem: "main_loop", endpoint }, `Dropped the peer ${endpoint}: ${reason}`),
   });
 

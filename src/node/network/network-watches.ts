@@ -7,7 +7,7 @@ import { createNetworkTime } from "../../peers/handshake/network-time.js";
 import type { DuplicateIdentities } from "../../peers/handshake/duplicate-identities.js";
 import { createKeyMonitor } from "../../peers/handshake/key-monitor.js";
 import type { Self } from "../../peers/handshake/node-info.js";
-import { isOperators } from "../../peers/address-book/peer.js";
+import { isFromOperator } from "../../peers/address-book/peer.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
@@ -37,7 +37,7 @@ export function watchClock(
   clock.compareWith(
     createNetworkTime({
       entries: () => book.entries(),
-      isNamed: (entry) => isOperators(entry) || listed.has(entry.identity ?? ""),
+      isNamed: (entry) => isFromOperator(entry) || listed.has(entry.identity ?? ""),
       siteOf,
       monotonicMs: () => performance.now(),
     }),
@@ -89,7 +89,7 @@ export function watchKeys(
   function describeDuplicates(): string | undefined {
     const found = (genesis?.authorities ?? []).flatMap((identity) => {
       const holder = book.verified(identity);
-      const endpoint = duplicates.of(holder);
+      const endpoint = duplicates.endpointOf(holder);
       return endpoint === undefined ? [] : [{ identity, endpoint, holder: holder!.endpoint }];
     });
     const [first] = found;
@@ -108,5 +108,5 @@ export function watchKeys(
     log.warn({ subsystem: "omni", err: error }, "The check for duplicate keys failed"),
   );
   onShutdown("the key monitor", () => polls.stop());
-  return (endpoint) => keys.met(endpoint);
+  return (endpoint) => keys.report(endpoint);
 }

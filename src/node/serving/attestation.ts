@@ -2,7 +2,7 @@
 import type { AttestationService } from "../../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { watchNotary, type WatchedNotary } from "../../attestation/notary.js";
-import { believesNone, createAttestationService } from "../../attestation/service.js";
+import { noTrustedNotaries, createAttestationService } from "../../attestation/service.js";
 import { startVerifier, type AttestationVerifier } from "../../attestation/verifier.js";
 import type { Implementation } from "../../rpc/service.js";
 import type { NodeCore } from "../lifecycle/core.js";
@@ -26,17 +26,17 @@ export function createNodeAttestation({
   return {
     service: createAttestationService({
       verifier: () => verifier,
-      whyLeftOut: () => subsystems.get("tlsnotary").extra?.reason ?? "The node is still booting.",
+      whyDisabled: () => subsystems.get("tlsnotary").extra?.reason ?? "The node is still booting.",
       notaryKeys: config.notaryKeys,
       notary: () => notary,
-      reachedAt: { notaryUrl: config.notaryPublicUrl, proxyUrl: config.notaryProxyUrl },
+      publicUrls: { notaryUrl: config.notaryPublicUrl, proxyUrl: config.notaryProxyUrl },
       policy: { maxAgeS: config.attestationMaxAgeS, servers: config.attestationServers },
       nowMs: Date.now,
     }),
 
     async start() {
       if (config.notaryKeys.length === 0) {
-        warn("tlsnotary", believesNone);
+        warn("tlsnotary", noTrustedNotaries);
       }
       const started = startVerifier({
         notaryKeys: config.notaryKeys,

@@ -12,7 +12,7 @@ import { RpcError } from "../../rpc/errors.js";
 import { type ReportableName, reportableNames } from "../../health/subsystems.js";
 import { controlTokenPath } from "../../config/data-dir-files.js";
 import { errorMessage } from "../../base/errors/error-message.js";
-import { closeFile, privateFileMode, withPrivateUmask } from "../../base/files/private-files.js";
+import { makeFilePrivate, privateFileMode, withPrivateUmask } from "../../base/files/private-files.js";
 import type { ChainServices } from "./chain-services.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { drainOnStop } from "./listeners.js";
@@ -209,6 +209,6 @@ async function loadOrCreateToken(path: string): Promise<string> {
   } finally {
     await rm(draft, { force: true });
   }
-  await closeFile(path);
+  await makeFilePrivate(path);
   return (await readFile(path, "utf8")).trim();
 }

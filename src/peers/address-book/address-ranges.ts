@@ -3,13 +3,13 @@
  * classified by these as well.
  */
 import { BlockList, isIPv6 } from "node:net";
-import { carriedAddresses, normalizeAddress } from "../../base/ip-address.js";
+import { embeddedAddresses, normalizeAddress } from "../../base/ip-address.js";
 
 /**
  * Permission to call an address: `public` is always permitted, `private` only if the operator allows it, `never` is
  * always rejected.
  */
-export type Reach = "public" | "private" | "never";
+export type AddressClass = "public" | "private" | "never";
 
 function listOf(...ranges: readonly string[]): BlockList {
   const list = new BlockList();
@@ -42,13 +42,13 @@ const privates = listOf(
 const globalIpv6 = listOf("2000::/3");
 
 /** Returns the permission to call an address: the strictest among the address itself and its embedded addresses. */
-export function reachOf(address: string): Reach {
+export function classifyAddress(address: string): AddressClass {
   const ip = normalizeAddress(address);
-  const all = [ip, ...carriedAddresses(ip)].map(reachOfOne);
+  const all = [ip, ...embeddedAddresses(ip)].map(classifyOne);
   return (["never", "private"] as const).find((reach) => all.includes(reach)) ?? "public";
 }
 
-function reachOfOne(ip: string): Reach {
+function classifyOne(ip: string): AddressClass {
   const family = isIPv6(ip) ? "ipv6" : "ipv4";
   if (never.check(ip, family)) {
     return "never";

@@ -14,74 +14,74 @@ export interface BookEntries {
   holderOf(identity: string): BookEntry | undefined;
   /** Adds an entry, or replaces the entry of the same endpoint. A verified entry becomes the holder of its identity. */
   put(entry: BookEntry): void;
-  /** Records the time of a dial. Neither stored nor counted as a revision. */
+  /** Records the time of a dial. The time is not stored, and does not change the revision. */
   markDialed(endpoint: string, dialedMs: number): void;
   /** Removes a peer. Returns false if the endpoint is unknown. */
-  forget(endpoint: string): boolean;
+  remove(endpoint: string): boolean;
   /** Returns a number that increases with each change that API responses can show. */
   revision(): number;
   /** Returns and clears the changes since the last call. */
   drainChanges(): BookChanges;
   /** Restores changes that could not be stored. */
-  returnChanges(changes: BookChanges): void;
+  restoreChanges(changes: BookChanges): void;
 }
 
 export function createBookEntries(stored: readonly StoredPeer[]): BookEntries {
   const entries = new Map<string, BookEntry>();
   /** Endpoint of the verified peer, by identity. */
-  const holders = new Map<string, string>();
+  const endpointsByIdentity = new Map<string, string>();
   const changes = createChangeLog(entries);
   let revision = 0;
 
-  function index(entry: BookEntry): void {
+  function indexIdentity(entry: BookEntry): void {
     if (entry.identity !== undefined && entry.verifiedMs !== undefined) {
-      holders.set(entry.identity, entry.endpoint);
+      endpointsByIdentity.set(entry.identity, entry.endpoint);
     }
   }
 
-  function release({ identity, endpoint }: BookEntry): void {
-    if (identity !== undefined && holders.get(identity) === endpoint) {
-      holders.delete(identity);
+  function clearIdentity({ identity, endpoint }: BookEntry): void {
+    if (identity !== undefined && endpointsByIdentity.get(identity) === endpoint) {
+      endpointsByIdentity.delete(identity);
     }
   }
 
   for (const peer of stored) {
     const entry = entryOf(peer);
     entries.set(peer.endpoint, entry);
-    index(entry);
+    indexIdentity(entry);
   }
 
   return {
     get: (endpoint) => entries.get(endpoint),
     all: () => [...entries.values()],
-    holderOf: (identity) => entries.get(holders.get(identity) ?? ""),
+    holderOf: (identity) => entries.get(endpointsByIdentity.get(identity) ?? ""),
     put(entry) {
       const before = entries.get(entry.endpoint);
       if (before !== undefined) {
-        release(before);
+        clearIdentity(before);
       }
       changes.put(before, entry);
       entries.set(entry.endpoint, Object.freeze(entry));
-      index(entry);
+      indexIdentity(entry);
       revision++;
     },
     markDialed(endpoint, lastDialedMs) {
       entries.set(endpoint, Object.freeze({ ...entries.get(endpoint)!, lastDialedMs }));
     },
-    forget(endpoint) {
+    remove(endpoint) {
       const entry = entries.get(endpoint);
       if (entry === undefined) {
         return false;
       }
       entries.delete(endpoint);
-      release(entry);
+      clearIdentity(entry);
       changes.remove(endpoint);
       revision++;
       return true;
     },
     revision: () => revision,
     drainChanges: () => changes.drain(),
-    returnChanges: (drained) => changes.restore(drained),
+    restoreChanges: (drained) => changes.restore(drained),
   };
 }
 
@@ -91,7 +91,7 @@ function createChangeLog(entries: ReadonlyMap<string, BookEntry>) {
   const removed = new Set<string>();
   return {
     put(before: StoredPeer | undefined, after: StoredPeer): void {
-      if (isWorthStoring(before, after)) {
+      if (mustStore(before, after)) {
         dirty.add(after.endpoint);
       }
       removed.delete(after.endpoint);
@@ -116,7 +116,7 @@ function createChangeLog(entries: ReadonlyMap<string, BookEntry>) {
 /** Interval in milliseconds at which the time of the last response is stored if nothing else changed. */
 const storeSeenEveryMs = 300_000;
 
-function isWorthStoring(before: StoredPeer | undefined, after: StoredPeer): boolean {
+function mustStore(before: StoredPeer | undefined, after: StoredPeer): boolean {
   return (
     before === undefined ||
     before.origin !== after.origin ||

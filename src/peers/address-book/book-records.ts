@@ -2,18 +2,18 @@
 import type { BookEntries } from "./book-entries.js";
 import type { BookIdentities } from "./book-identities.js";
 import { nextTryAfter } from "./dial-schedule.js";
-import { type BookEntry, seen } from "./peer.js";
-import type { ProvenPeer, ReadStatus } from "./status.js";
+import { type BookEntry, responseFields } from "./peer.js";
+import type { ProvenPeer, VerifiedStatus } from "./status.js";
 
 /** Methods that record results. Unknown endpoints are ignored. */
 export interface BookRecords {
   /** Records a successful handshake. Returns an error message if the peer is rejected all the same. */
   recordHandshake(endpoint: string, proven: ProvenPeer): string | undefined;
   /** Records a status that the peer reported. */
-  recordStatus(endpoint: string, status: ReadStatus): void;
+  recordStatus(endpoint: string, status: VerifiedStatus): void;
   recordFailure(endpoint: string): void;
   /** Records a response that must not be trusted. The peer is no longer verified. */
-  recordRefusal(endpoint: string, reason: string): void;
+  recordRejection(endpoint: string, reason: string): void;
   /** Penalizes a peer that sent invalid data: 1 min at first, twice as long each time, up to 1 h. */
   penalize(endpoint: string, reason: string): void;
   /**
@@ -36,14 +36,14 @@ export const maxPenaltyMs = 3_600_000;
 const pausedMs = 10_000;
 
 export function createBookRecords({ entries, identities, intervalMs, nowMs }: BookRecordsDeps): BookRecords {
-  function change(endpoint: string, how: (entry: BookEntry, now: number) => Partial<BookEntry>): void {
+  function change(endpoint: string, getChanges: (entry: BookEntry, now: number) => Partial<BookEntry>): void {
     const entry = entries.get(endpoint);
     if (entry !== undefined) {
-      entries.put({ ...entry, ...how(entry, nowMs()) });
+      entries.put({ ...entry, ...getChanges(entry, nowMs()) });
     }
   }
 
-  const failed = ({ failures }: BookEntry, now: number): Partial<BookEntry> => ({
+  const failedFields = ({ failures }: BookEntry, now: number): Partial<BookEntry> => ({
     failures: failures + 1,
     nextTryMs: nextTryAfter(failures + 1, intervalMs, now),
     online: false,
@@ -51,28 +51,33 @@ export function createBookRecords({ entries, identities, intervalMs, nowMs }: Bo
     handshaken: false,
   });
 
-  const answered = (status: ReadStatus, entry: BookEntry, now: number): Partial<BookEntry> => ({
-    ...seen(status, now),
+  const respondedFields = (status: VerifiedStatus, entry: BookEntry, now: number): Partial<BookEntry> => ({
+    ...responseFields(status, now),
     message: entry.penalizedUntilMs > now ? entry.message : undefined,
   });
 
-  const recordRefusal = (endpoint: string, message: string): void =>
-    change(endpoint, (entry, now) => ({ ...failed(entry, now), verifiedMs: undefined, message, lastDialedMs: now }));
+  const recordRejection = (endpoint: string, message: string): void =>
+    change(endpoint, (entry, now) => ({
+      ...failedFields(entry, now),
+      verifiedMs: undefined,
+      message,
+      lastDialedMs: now,
+    }));
 
   return {
-    recordRefusal,
-    recordFailure: (endpoint) => change(endpoint, failed),
-    recordStatus: (endpoint, status) => change(endpoint, (entry, now) => answered(status, entry, now)),
+    recordRejection,
+    recordFailure: (endpoint) => change(endpoint, failedFields),
+    recordStatus: (endpoint, status) => change(endpoint, (entry, now) => respondedFields(status, entry, now)),
 
     recordHandshake(endpoint, proven) {
       const entry = entries.get(endpoint);
       if (entry === undefined) {
         return undefined;
       }
-      const refusal = identities.whyRefused(entry, proven);
-      if (refusal !== undefined) {
-        recordRefusal(endpoint, refusal);
-        return refusal;
+      const rejection = identities.findRejectionReason(entry, proven);
+      if (rejection !== undefined) {
+        recordRejection(endpoint, rejection);
+        return rejection;
       }
       const { identity, connectionString, announced, instanceId, status } = proven;
       identities.moveTo(endpoint, identity);
@@ -81,7 +86,7 @@ export function createBookRecords({ entries, identities, intervalMs, nowMs }: Bo
         connectionString,
         announced,
         instanceId,
-        ...answered(status, entry, now),
+        ...respondedFields(status, entry, now),
         verifiedMs: now,
         handshaken: true,
       }));

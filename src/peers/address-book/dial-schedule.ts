@@ -8,10 +8,10 @@ import { type BookEntry, isUnverified } from "./peer.js";
 /** Limit on the unverified peers that are dialed in one tick. */
 const maxUnverifiedAtOnce = 8;
 /** Number of failed calls after which an unverified peer is dropped. */
-const unverifiedTries = 4;
+const maxUnverifiedFailures = 4;
 /** Time in milliseconds after which a rejected unverified peer is dropped. */
-const forgetUnverifiedAfterMs = 3_600_000;
-const longestPauseMs = 60_000;
+const dropRejectedAfterMs = 3_600_000;
+const maxPauseMs = 60_000;
 
 export interface DialScheduleDeps {
   readonly entries: BookEntries;
@@ -24,24 +24,24 @@ export interface DialScheduleDeps {
  * Creates the function that returns the endpoints to dial now, and records them as dialed; see {@link PeerBook.due}.
  */
 export function createDialSchedule({ entries, intervalMs, nowMs }: DialScheduleDeps): (limit: number) => string[] {
-  function isGivenUp(entry: BookEntry): boolean {
-    const wasRefusedLongAgo = entry.message !== undefined && nowMs() - entry.lastDialedMs > forgetUnverifiedAfterMs;
-    return isUnverified(entry) && (entry.failures >= unverifiedTries || wasRefusedLongAgo);
+  function mustDrop(entry: BookEntry): boolean {
+    const wasRejectedLongAgo = entry.message !== undefined && nowMs() - entry.lastDialedMs > dropRejectedAfterMs;
+    return isUnverified(entry) && (entry.failures >= maxUnverifiedFailures || wasRejectedLongAgo);
   }
 
   return (limit) => {
     const now = nowMs();
     entries
       .all()
-      .filter(isGivenUp)
-      .forEach(({ endpoint }) => entries.forget(endpoint));
+      .filter(mustDrop)
+      .forEach(({ endpoint }) => entries.remove(endpoint));
     const due = entries
       .all()
       .filter((entry) => isDue(entry, now, intervalMs))
       .sort((a, b) => a.lastDialedMs - b.lastDialedMs);
     const unverified = due.filter(isUnverified).slice(0, maxUnverifiedAtOnce);
-    const known = due.filter((entry) => !isUnverified(entry)).slice(0, limit - unverified.length);
-    const endpoints = [...known, ...unverified].map(({ endpoint }) => endpoint);
+    const others = due.filter((entry) => !isUnverified(entry)).slice(0, limit - unverified.length);
+    const endpoints = [...others, ...unverified].map(({ endpoint }) => endpoint);
     endpoints.forEach((endpoint) => entries.markDialed(endpoint, now));
     return endpoints;
   };
@@ -52,13 +52,13 @@ export function createDialSchedule({ entries, intervalMs, nowMs }: DialScheduleD
  * they are ignored.
  */
 function isDue({ nextTryMs, lastDialedMs }: BookEntry, now: number, intervalMs: number): boolean {
-  const isPauseOver = nextTryMs <= now || nextTryMs > now + longestPauseMs;
+  const isPauseOver = nextTryMs <= now || nextTryMs > now + maxPauseMs;
   return isPauseOver && (now - lastDialedMs >= intervalMs / 2 || lastDialedMs > now);
 }
 
 /** Returns the time of the next attempt after consecutive failures: after one interval, then two, four, up to 1 min. */
 export function nextTryAfter(failures: number, intervalMs: number, nowMs: number): number {
-  const pauseMs = Math.min(longestPauseMs, intervalMs * 2 ** Math.min(failures - 1, 20));
+  const pauseMs = Math.min(maxPauseMs, intervalMs * 2 ** Math.min(failures - 1, 20));
   // Random jitter of up to half the pause, so that peers that failed together are not all dialed together.
   return nowMs + pauseMs * (0.5 + Math.random() / 2);
 }

@@ -6,7 +6,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { CallError } from "../../rpc/channel.js";
 import { RpcError } from "../../rpc/errors.js";
-import { reachOf } from "./address-ranges.js";
+import { classifyAddress } from "./address-ranges.js";
 import { normalizeAddress } from "../../base/ip-address.js";
 
 /** Policy of the node for endpoints. */
@@ -35,7 +35,10 @@ export function parseEndpoint(text: string, { tls }: Pick<EndpointPolicy, "tls">
   const scheme = tls ? "https:" : "http:";
   const url = parseWebAddress(text);
   if (url.protocol !== scheme) {
-    throw invalid(text, `must begin with ${scheme}//, as nodes of this network ${tls ? "use" : "do not use"} TLS`);
+    throw invalidEndpoint(
+      text,
+      `must begin with ${scheme}//, as nodes of this network ${tls ? "use" : "do not use"} TLS`,
+    );
   }
   return `${scheme}//${url.hostname}:${portOf(url)}`;
 }
@@ -58,9 +61,9 @@ export function parseConnectionString(text: string): string {
  */
 export function checkHost(endpoint: string, policy: EndpointPolicy): void {
   const host = hostOf(endpoint);
-  const reason = isIP(host) === 0 ? whyNotName(host, policy) : whyNot(host, policy);
+  const reason = isIP(host) === 0 ? findNameViolation(host, policy) : findAddressViolation(host, policy);
   if (reason !== undefined) {
-    throw invalid(endpoint, reason);
+    throw invalidEndpoint(endpoint, reason);
   }
 }
 
@@ -73,16 +76,16 @@ export function checkHost(endpoint: string, policy: EndpointPolicy): void {
 export async function resolveEndpoint(endpoint: string, policy: EndpointPolicy): Promise<Address> {
   const host = hostOf(endpoint);
   const port = portOf(new URL(endpoint));
-  const found = isIP(host) === 0 ? await lookUp(host) : [host];
-  const reasons = found.map((ip) => whyNot(ip, policy));
-  const allowed = found[reasons.indexOf(undefined)];
+  const ips = isIP(host) === 0 ? await resolveHost(host) : [host];
+  const reasons = ips.map((ip) => findAddressViolation(ip, policy));
+  const allowed = ips[reasons.indexOf(undefined)];
   if (allowed === undefined) {
-    throw invalid(endpoint, reasons[0] ?? "has no address");
+    throw invalidEndpoint(endpoint, reasons[0] ?? "has no address");
   }
   return { ip: allowed, port };
 }
 
-async function lookUp(host: string): Promise<string[]> {
+async function resolveHost(host: string): Promise<string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (error) {
@@ -102,7 +105,7 @@ function parseWebAddress(text: string): URL {
     `${url.pathname}${url.search}${url.hash}${url.username}${url.password}` === "/" &&
     portOf(url) > 0;
   if (!isPlain) {
-    throw invalid(text, "must have the form https://host:port");
+    throw invalidEndpoint(text, "must have the form https://host:port");
   }
   return url;
 }
@@ -116,8 +119,8 @@ function portOf({ protocol, port }: URL): number {
   return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
 }
 
-function whyNot(address: string, { allowPrivate }: EndpointPolicy): string | undefined {
-  switch (reachOf(address)) {
+function findAddressViolation(address: string, { allowPrivate }: EndpointPolicy): string | undefined {
+  switch (classifyAddress(address)) {
     case "never":
       return "is an address that nodes never connect to";
     case "private":
@@ -127,17 +130,17 @@ function whyNot(address: string, { allowPrivate }: EndpointPolicy): string | und
   }
 }
 
-function whyNotName(host: string, { allowPrivate }: EndpointPolicy): string | undefined {
+function findNameViolation(host: string, { allowPrivate }: EndpointPolicy): string | undefined {
   return !allowPrivate && /^(.*\.)?localhost\.?$/.test(host) ? privateReason : undefined;
 }
 
 const privateReason = "is a loopback or private address, which only nodes with --allow-private-peers connect to";
 
-function invalid(text: string, reason: string): RpcError {
-  return new RpcError("INVALID_REQUEST", `The address ${shown(text)} ${reason}.`);
+function invalidEndpoint(text: string, reason: string): RpcError {
+  return new RpcError("INVALID_REQUEST", `The address ${quoted(text)} ${reason}.`);
 }
 
 /** Quotes text from a peer for an error message, and truncates it to 80 UTF-16 code units. */
-export function shown(text: string): string {
+export function quoted(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }

@@ -11,7 +11,9 @@ export interface HealthyPeers {
 
 export function createHealthyPeers(entries: BookEntries, nowMs: () => number): HealthyPeers {
   /** Cached result. Valid until an entry changes or the penalty of a peer ends. */
-  let highest: { readonly block: bigint | undefined; readonly revision: number; readonly untilMs: number } | undefined;
+  let highest:
+    | { readonly block: bigint | undefined; readonly revision: number; readonly validUntilMs: number }
+    | undefined;
 
   const list = (): BookEntry[] => {
     const now = nowMs();
@@ -22,16 +24,16 @@ export function createHealthyPeers(entries: BookEntries, nowMs: () => number): H
     list,
     highestBlock() {
       const now = nowMs();
-      if (highest === undefined || highest.revision !== entries.revision() || highest.untilMs <= now) {
+      if (highest === undefined || highest.revision !== entries.revision() || highest.validUntilMs <= now) {
         let block: bigint | undefined;
         for (const { head } of list()) {
           block = head === undefined || (block !== undefined && block >= head.number) ? block : head.number;
         }
-        let untilMs = Infinity;
+        let validUntilMs = Infinity;
         for (const { penalizedUntilMs } of entries.all()) {
-          untilMs = penalizedUntilMs > now ? Math.min(untilMs, penalizedUntilMs) : untilMs;
+          validUntilMs = penalizedUntilMs > now ? Math.min(validUntilMs, penalizedUntilMs) : validUntilMs;
         }
-        highest = { block, revision: entries.revision(), untilMs };
+        highest = { block, revision: entries.revision(), validUntilMs };
       }
       return highest.block;
     },

@@ -10,16 +10,16 @@ import { createBookIdentities } from "./book-identities.js";
 import { type BookRecords, createBookRecords } from "./book-records.js";
 import { createDialSchedule } from "./dial-schedule.js";
 import {
-  blank,
+  unknownPeer,
   type BookEntry,
   entryOf,
-  isOperators,
-  isShown,
+  isFromOperator,
+  isListed,
   isUnverified,
   type Peer,
   type PeerOrigin,
   type StoredPeer,
-  toPeer,
+  peerMessage,
 } from "./peer.js";
 
 export interface PeerBook extends BookRecords {
@@ -35,7 +35,7 @@ export interface PeerBook extends BookRecords {
   /** Adds a peer, or updates its origin. Returns false if the book has no capacity for the peer. */
   add(endpoint: string, origin: PeerOrigin, expectedIdentity?: string): boolean;
   /** Removes a peer. Returns false if the endpoint is unknown. */
-  forget(endpoint: string): boolean;
+  remove(endpoint: string): boolean;
   /**
    * Returns endpoints to dial now, least recently dialed first, with at most 8 unverified peers. Records them as
    * dialed.
@@ -52,7 +52,7 @@ export interface PeerBook extends BookRecords {
   /** Returns true if the operator named a peer that must prove this identity. */
   isNamed(identity: string): boolean;
   /** Returns an error message if another peer that is online holds the identity; otherwise undefined. */
-  whyHeldElsewhere(identity: string, endpoint: string): string | undefined;
+  findIdentityConflict(identity: string, endpoint: string): string | undefined;
   /**
    * Returns random healthy peers as gossip for another peer.
    *
@@ -62,7 +62,7 @@ export interface PeerBook extends BookRecords {
   /** Returns and clears the changes since the last call. */
   drainChanges(): BookChanges;
   /** Restores changes that could not be stored. */
-  returnChanges(changes: BookChanges): void;
+  restoreChanges(changes: BookChanges): void;
 }
 
 export interface PeerBookDeps {
@@ -79,16 +79,19 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
   const identities = createBookIdentities(entries, ownIdentity);
   const evictFor = createBookEviction(entries, nowMs);
   const healthy = createHealthyPeers(entries, nowMs);
-  let shown: { readonly peers: readonly Peer[]; readonly revision: number } | undefined;
+  let cachedList: { readonly peers: readonly Peer[]; readonly revision: number } | undefined;
 
   return {
     ...createBookRecords({ entries, identities, intervalMs, nowMs }),
 
     list() {
-      if (shown?.revision !== entries.revision()) {
-        shown = { peers: makeImmutable(entries.all().filter(isShown).map(toPeer)), revision: entries.revision() };
+      if (cachedList?.revision !== entries.revision()) {
+        cachedList = {
+          peers: makeImmutable(entries.all().filter(isListed).map(peerMessage)),
+          revision: entries.revision(),
+        };
       }
-      return shown.peers;
+      return cachedList.peers;
     },
     entries: () => entries.all(),
     get: (endpoint) => entries.get(endpoint),
@@ -97,45 +100,45 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
     add(endpoint, origin, expectedIdentity) {
       const known = entries.get(endpoint);
       if (known === undefined) {
-        const isWelcome = evictFor(origin);
-        if (isWelcome) {
-          entries.put(entryOf({ ...blank, endpoint, origin, expectedIdentity }));
+        const hasCapacity = evictFor(origin);
+        if (hasCapacity) {
+          entries.put(entryOf({ ...unknownPeer, endpoint, origin, expectedIdentity }));
         }
-        return isWelcome;
+        return hasCapacity;
       }
       if (origin === "file" || origin === "operator") {
         entries.put({ ...known, origin, expectedIdentity, nextTryMs: 0, handshaken: false });
-      } else if (origin === "handshake" && !isOperators(known)) {
+      } else if (origin === "handshake" && !isFromOperator(known)) {
         // The peer has just made a handshake, so it is online and is dialed at once.
         entries.put({ ...known, origin, nextTryMs: 0 });
       }
       return true;
     },
-    forget: (endpoint) => entries.forget(endpoint),
+    remove: (endpoint) => entries.remove(endpoint),
     due: createDialSchedule({ entries, intervalMs, nowMs }),
 
     healthy: () => healthy.list(),
     highestBlock: () => healthy.highestBlock(),
     verified: (identity) => entries.holderOf(identity),
-    isNamed: (identity) => entries.all().some((entry) => isOperators(entry) && entry.expectedIdentity === identity),
-    whyHeldElsewhere: (identity, endpoint) => identities.whyHeldElsewhere(identity, endpoint),
+    isNamed: (identity) => entries.all().some((entry) => isFromOperator(entry) && entry.expectedIdentity === identity),
+    findIdentityConflict: (identity, endpoint) => identities.findIdentityConflict(identity, endpoint),
     sample: (limit, except) =>
-      pick(
+      pickRandom(
         healthy.list().filter(({ identity }) => identity !== except),
         limit,
       ).map(({ announced, identity }) => ({ endpoint: announced, identity: identity! })),
 
     drainChanges: () => entries.drainChanges(),
-    returnChanges: (changes) => entries.returnChanges(changes),
+    restoreChanges: (changes) => entries.restoreChanges(changes),
   };
 }
 
-/** Returns up to `most` items of a list, in random order. */
-function pick<T>(items: readonly T[], limit: number): T[] {
-  const mixed = [...items];
-  for (let i = 0; i < Math.min(limit, mixed.length); i++) {
-    const j = i + Math.floor(Math.random() * (mixed.length - i));
-    [mixed[i], mixed[j]] = [mixed[j]!, mixed[i]!];
+/** Returns up to `limit` items of a list, in random order. */
+function pickRandom<T>(items: readonly T[], limit: number): T[] {
+  const shuffled = [...items];
+  for (let i = 0; i < Math.min(limit, shuffled.length); i++) {
+    const j = i + Math.floor(Math.random() * (shuffled.length - i));
+    [shuffled[i], shuffled[j]] = [shuffled[j]!, shuffled[i]!];
   }
-  return mixed.slice(0, limit);
+  return shuffled.slice(0, limit);
 }

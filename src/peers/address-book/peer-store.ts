@@ -79,7 +79,7 @@ function toRow(peer: StoredPeer): PeerRow {
  * stored are stored by the next call.
  */
 export function createBookSaver(
-  book: Pick<PeerBook, "drainChanges" | "returnChanges">,
+  book: Pick<PeerBook, "drainChanges" | "restoreChanges">,
   store: Pick<PeerStore, "save">,
 ): () => Promise<void> {
   let last: Promise<void> = Promise.resolve();
@@ -92,7 +92,7 @@ export function createBookSaver(
       try {
         await store.save(changes);
       } catch (error) {
-        book.returnChanges(changes);
+        book.restoreChanges(changes);
         throw error;
       }
     });

@@ -1,6 +1,6 @@
 /** Peer as stored in the address book, and as API responses show it. */
 import { makeImmutable } from "../../base/caches/immutable.js";
-import type { Head, ReadStatus } from "./status.js";
+import type { Head, VerifiedStatus } from "./status.js";
 
 /** Origin of a peer: the file of --peers, the operator, a handshake by the peer itself, or gossip of another peer. */
 export type PeerOrigin = "file" | "operator" | "handshake" | "gossip";
@@ -71,7 +71,7 @@ export interface BookEntry extends StoredPeer {
 }
 
 /** Peer without any information. */
-export const blank: StoredPeer = {
+export const unknownPeer: StoredPeer = {
   endpoint: "",
   origin: "gossip",
   identity: undefined,
@@ -104,7 +104,10 @@ export function entryOf(peer: StoredPeer): BookEntry {
 }
 
 /** Returns the fields that change when a peer responds. */
-export function seen({ head, lowestBlock = 0n, accepting, statedMs, clockOffsetMs }: ReadStatus, now: number) {
+export function responseFields(
+  { head, lowestBlock = 0n, accepting, statedMs, clockOffsetMs }: VerifiedStatus,
+  now: number,
+) {
   return {
     head,
     lowestBlock,
@@ -119,9 +122,9 @@ export function seen({ head, lowestBlock = 0n, accepting, statedMs, clockOffsetM
 }
 
 /** Returns true if the operator named the peer. */
-export const isOperators = ({ origin }: StoredPeer): boolean => origin === "file" || origin === "operator";
+export const isFromOperator = ({ origin }: StoredPeer): boolean => origin === "file" || origin === "operator";
 /** Returns true if the peer was neither named by the operator nor verified. */
-export const isUnverified = (entry: StoredPeer): boolean => !isOperators(entry) && entry.verifiedMs === undefined;
+export const isUnverified = (entry: StoredPeer): boolean => !isFromOperator(entry) && entry.verifiedMs === undefined;
 /** Returns true if the peer is known only by gossip. */
 export const isUnverifiedGossip = (entry: StoredPeer): boolean =>
   entry.origin === "gossip" && entry.verifiedMs === undefined;
@@ -136,23 +139,23 @@ export const provenIdentity = (entry: BookEntry | undefined): string | undefined
 /**
  * Returns true if API responses show the peer. Unverified gossip is hidden until a handshake with the peer is rejected.
  */
-export function isShown(entry: BookEntry): boolean {
+export function isListed(entry: BookEntry): boolean {
   return !isUnverifiedGossip(entry) || entry.message !== undefined;
 }
 
-const shownPeers = new WeakMap<BookEntry, Peer>();
+const peerMessages = new WeakMap<BookEntry, Peer>();
 
 /** Returns the peer as API responses show it. The same entry always returns the same object. */
-export function toPeer(entry: BookEntry): Peer {
-  let peer = shownPeers.get(entry);
+export function peerMessage(entry: BookEntry): Peer {
+  let peer = peerMessages.get(entry);
   if (peer === undefined) {
-    peer = showPeer(entry);
-    shownPeers.set(entry, peer);
+    peer = createPeerMessage(entry);
+    peerMessages.set(entry, peer);
   }
   return peer;
 }
 
-function showPeer(entry: BookEntry): Peer {
+function createPeerMessage(entry: BookEntry): Peer {
   const { endpoint, identity, expectedIdentity, connectionString, verifiedMs, lastSeenMs, online, accepting } = entry;
   const isVerified = verifiedMs !== undefined;
   return makeImmutable({

@@ -13,7 +13,7 @@ export interface Head {
 }
 
 /** Chain state of a node, after verification. */
-export interface ReadStatus {
+export interface VerifiedStatus {
   readonly head: Head;
   /** First block whose transactions the node claims to have. */
   readonly lowestBlock?: bigint | undefined;
@@ -35,7 +35,7 @@ export interface ProvenPeer {
   readonly announced: string;
   /** Id of the peer's process, in hex. */
   readonly instanceId: string;
-  readonly status: ReadStatus;
+  readonly status: VerifiedStatus;
 }
 
 /**
@@ -43,7 +43,7 @@ export interface ProvenPeer {
  *
  * @throws RpcError if the signature is invalid.
  */
-export type ReadHeader = (signed: { readonly header: Uint8Array; readonly signature: Uint8Array }) => {
+export type VerifyHeader = (signed: { readonly header: Uint8Array; readonly signature: Uint8Array }) => {
   readonly number: bigint;
   readonly proposer: string;
 };
@@ -54,7 +54,7 @@ export type ReadHeader = (signed: { readonly header: Uint8Array; readonly signat
  * @param from sender of an unsolicited status; undefined for a response to a request.
  * @throws RpcError if no honest peer would relay the signed head.
  */
-export type ReceiveStatement = (signed: SignedHead, from: string | undefined) => HeadStatement;
+export type ReceiveSignedHead = (signed: SignedHead, from: string | undefined) => HeadStatement;
 
 /**
  * Verifies a status.
@@ -62,12 +62,12 @@ export type ReceiveStatement = (signed: SignedHead, from: string | undefined) =>
  * @param from sender of an unsolicited status: the key of a verified peer, or an empty string for all other senders.
  * @throws RpcError INVALID_SIGNATURE if no authority signed the head, or if the evidence is invalid.
  */
-export type StatusReader = (status: Status, from?: string) => ReadStatus;
+export type StatusReader = (status: Status, from?: string) => VerifiedStatus;
 
 /** Dependencies of the status reader. */
 export interface StatusReaderDeps {
-  readonly readHeader: ReadHeader;
-  readonly receiveStatement: ReceiveStatement;
+  readonly verifyHeader: VerifyHeader;
+  readonly receiveSignedHead: ReceiveSignedHead;
   readonly authorities: readonly string[];
   readonly genesisHash: string;
   /** Monotonic clock, in milliseconds. */
@@ -77,33 +77,33 @@ export interface StatusReaderDeps {
 /** Limit on the fork evidence in a status; further evidence is ignored. */
 export const maxEvidence = 2;
 /** Limit on the cached verified heads. Few are needed, because peers usually report the same head. */
-const maxKnownHeads = 32;
+const maxCachedHeads = 32;
 
 export function createStatusReader(deps: StatusReaderDeps): StatusReader {
-  const { readHeader, receiveStatement, authorities, genesisHash, monotonicMs } = deps;
-  const known = createLruCache<Head>(maxKnownHeads);
+  const { verifyHeader, receiveSignedHead, authorities, genesisHash, monotonicMs } = deps;
+  const verifiedHeads = createLruCache<Head>(maxCachedHeads);
 
-  function read(header: Uint8Array, signature: Uint8Array): Head {
-    const proof = sha256(Buffer.concat([header, signature]));
-    let head = known.get(proof);
+  function verifyHead(header: Uint8Array, signature: Uint8Array): Head {
+    const cacheKey = sha256(Buffer.concat([header, signature]));
+    let head = verifiedHeads.get(cacheKey);
     if (head === undefined) {
-      const { number, proposer } = readHeader({ header, signature });
+      const { number, proposer } = verifyHeader({ header, signature });
       if (!authorities.includes(proposer)) {
         throw new RpcError("INVALID_SIGNATURE", "The head was not signed by an authority of this network.");
       }
       head = { number, hash: sha256(header) };
-      known.set(proof, head);
+      verifiedHeads.set(cacheKey, head);
     }
     return head;
   }
 
   return ({ headHeader, headSignature, accepting, timeMs, evidence, signedHead, lowestBlock }, from) => {
     for (const { header, signature, otherHeader, otherSignature } of evidence.slice(0, maxEvidence)) {
-      read(header, signature);
-      read(otherHeader, otherSignature);
+      verifyHead(header, signature);
+      verifyHead(otherHeader, otherSignature);
     }
-    const head = headHeader.length === 0 ? { number: 0n, hash: genesisHash } : read(headHeader, headSignature);
-    const statement = signedHead && receiveStatement(signedHead, from);
+    const head = headHeader.length === 0 ? { number: 0n, hash: genesisHash } : verifyHead(headHeader, headSignature);
+    const statement = signedHead && receiveSignedHead(signedHead, from);
     const statedMs = statement?.hash === head.hash ? Number(statement.timestampMs) : 0;
     return {
       head,

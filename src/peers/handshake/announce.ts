@@ -23,33 +23,33 @@ const maxAnnouncedTo = 50;
  * positions after that.
  */
 export function createAnnounce({ book, dialer, position }: AnnounceDeps): () => void {
-  const underWay = new Set<string>();
+  const announcing = new Set<string>();
 
   async function announceTo(endpoint: string): Promise<void> {
-    underWay.add(endpoint);
+    announcing.add(endpoint);
     let announced: Position = { number: -1n, statedMs: 0 };
     while (isBehind(announced, position())) {
       // A dial in progress may have sent an older position.
-      await dialer.underWay(endpoint);
+      await dialer.dialInProgress(endpoint);
       announced = position();
       await dialer.dial(endpoint, 0);
     }
-    underWay.delete(endpoint);
+    announcing.delete(endpoint);
   }
 
   return () => {
-    const here = position();
+    const current = position();
     book
       .healthy()
       .filter(
         ({ endpoint, head, statedMs }) =>
-          !underWay.has(endpoint) && isBehind({ number: head?.number ?? 0n, statedMs }, here),
+          !announcing.has(endpoint) && isBehind({ number: head?.number ?? 0n, statedMs }, current),
       )
       .slice(0, maxAnnouncedTo)
       .forEach(({ endpoint }) => void announceTo(endpoint));
   };
 }
 
-function isBehind(one: Position, other: Position): boolean {
-  return one.number < other.number || (one.number === other.number && one.statedMs < other.statedMs);
+function isBehind(peer: Position, target: Position): boolean {
+  return peer.number < target.number || (peer.number === target.number && peer.statedMs < target.statedMs);
 }

@@ -10,32 +10,32 @@ export interface Challenges {
   /**
    * Marks a challenge as used.
    *
-   * @throws RpcError INVALID_SIGNATURE if the challenge is foreign, older than 30 s or used; RATE_LIMITED if 10,000
+   * @throws RpcError INVALID_SIGNATURE if this node did not create the challenge, or if it is older than 30 s or used; RATE_LIMITED if 10,000
    * challenges were used within 30 s.
    */
-  spend(challenge: Uint8Array): void;
+  markUsed(challenge: Uint8Array): void;
 }
 
-const challengeGoodForMs = 30_000;
-const maxSpent = 10_000;
+const validForMs = 30_000;
+const maxUsed = 10_000;
 
 export function createChallenges(nowMs: () => number): Challenges {
   const secret = randomBytes(32);
   /** Used challenges, oldest first, with the time after which they have expired anyway. */
-  const spent = new Map<string, number>();
+  const used = new Map<string, number>();
 
   const macOf = (body: Uint8Array): Buffer => createHmac("sha256", secret).update(body).digest().subarray(0, 16);
 
-  function isOurs(challenge: Uint8Array): boolean {
+  function isAuthentic(challenge: Uint8Array): boolean {
     return challenge.length === 40 && timingSafeEqual(macOf(challenge.subarray(0, 24)), challenge.subarray(24));
   }
 
-  function forgetOld(): void {
-    for (const [challenge, untilMs] of spent) {
+  function deleteExpired(): void {
+    for (const [challenge, untilMs] of used) {
       if (untilMs > nowMs()) {
         break;
       }
-      spent.delete(challenge);
+      used.delete(challenge);
     }
   }
 
@@ -45,20 +45,20 @@ export function createChallenges(nowMs: () => number): Challenges {
       body.writeBigInt64BE(BigInt(nowMs()));
       return Buffer.concat([body, macOf(body)]);
     },
-    spend(challenge) {
-      forgetOld();
-      const name = Buffer.from(challenge).toString("base64");
-      const createdMs = isOurs(challenge) ? Number(Buffer.from(challenge).readBigInt64BE()) : -Infinity;
-      if (createdMs + challengeGoodForMs < nowMs() || spent.has(name)) {
+    markUsed(challenge) {
+      deleteExpired();
+      const key = Buffer.from(challenge).toString("base64");
+      const createdMs = isAuthentic(challenge) ? Number(Buffer.from(challenge).readBigInt64BE()) : -Infinity;
+      if (createdMs + validForMs < nowMs() || used.has(key)) {
         throw new RpcError(
           "INVALID_SIGNATURE",
           "The challenge was not issued by this node in the last 30 s; request a new one.",
         );
       }
-      if (spent.size >= maxSpent) {
+      if (used.size >= maxUsed) {
         throw new RpcError("RATE_LIMITED", "Too many concurrent handshakes; try again in 30 s.", 30);
       }
-      spent.set(name, nowMs() + challengeGoodForMs);
+      used.set(key, nowMs() + validForMs);
     },
   };
 }

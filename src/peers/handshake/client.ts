@@ -63,7 +63,7 @@ export interface PeerClientDeps {
 const maxChannels = 1_024;
 
 /** Pending channel, and the channel once it is open. */
-interface Entry {
+interface ChannelEntry {
   readonly opening: Promise<Channel>;
   channel?: Channel;
 }
@@ -71,7 +71,7 @@ interface Entry {
 /** Creates a client. The client connects to a peer at the first call. */
 export function createPeerClient(deps: PeerClientDeps): PeerClient {
   const { openChannel, resolve, expectedIdentity, deadlineMs } = deps;
-  const channels = new LRUCache<string, Entry>({
+  const channels = new LRUCache<string, ChannelEntry>({
     max: maxChannels,
     dispose: ({ opening }) => void opening.then((channel) => channel.close(), ignore),
   });
@@ -88,11 +88,11 @@ export function createPeerClient(deps: PeerClientDeps): PeerClient {
   }
 
   function channelTo(endpoint: string, untilMs: number): Promise<Channel> {
-    const known = channels.get(endpoint);
-    if (known !== undefined) {
-      return known.opening;
+    const existing = channels.get(endpoint);
+    if (existing !== undefined) {
+      return existing.opening;
     }
-    const entry: Entry = { opening: open(endpoint, untilMs) };
+    const entry: ChannelEntry = { opening: open(endpoint, untilMs) };
     channels.set(endpoint, entry);
     entry.opening.then(
       (channel) => (entry.channel = channel),

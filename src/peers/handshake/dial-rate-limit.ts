@@ -1,6 +1,6 @@
 /**
- * Limits the rate of dials, regardless of the source of an endpoint. Naming an endpoint costs a stranger nothing, but a
- * dial burdens a third party. The limits are separate from the address book, because evicted endpoints can be added
+ * Limits the rate of dials, regardless of the source of an endpoint. Any stranger can name endpoints of third parties,
+ * and each dial burdens them. The limits are separate from the address book, because evicted endpoints can be added
  * again.
  */
 import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buckets.js";
@@ -30,31 +30,31 @@ export class DialRateLimited extends CallError {
 }
 
 /** Rate of connections to one IPv4 address or IPv6 /64, for endpoints without a verified peer. */
-const toStrangers: BucketRate = { burst: 8, tokens: 1, everyMs: 10_000 };
+const unverifiedRate: BucketRate = { burst: 8, tokens: 1, everyMs: 10_000 };
 /**
  * Rate of connections to verified endpoints. A site may have many. A limit applies, because a name may now resolve to
  * another address.
  */
-const toVerified: BucketRate = { burst: 64, tokens: 1, everyMs: 1_000 };
+const verifiedRate: BucketRate = { burst: 64, tokens: 1, everyMs: 1_000 };
 /**
  * Rate of immediate dials, over all endpoints. Further dials wait for a tick of the main loop, which dials few peers.
  */
-const dialBacks: BucketRate = { burst: 32, tokens: 1, everyMs: 250 };
-/** Limit on the tracked endpoints and addresses. These rates cannot fill it within the time that an entry counts. */
-const maxRemembered = 4_096;
+const dialBackRate: BucketRate = { burst: 32, tokens: 1, everyMs: 250 };
+/** Limit on the tracked endpoints and addresses. At these rates, an entry expires before the limit is reached. */
+const maxTracked = 4_096;
 
 /** @param intervalMs time between two polls of a peer, in milliseconds. */
 export function createDialRateLimit(intervalMs: number): DialRateLimit {
   // Half the interval, because a tick may be early, as in dial-schedule.ts.
   const endpoints = createKeyedRateLimit({ burst: 1, tokens: 1, everyMs: intervalMs / 2 });
-  const atOnce = createKeyedRateLimit(dialBacks);
-  const strangers = createKeyedRateLimit(toStrangers);
-  const verified = createKeyedRateLimit(toVerified);
+  const dialBacks = createKeyedRateLimit(dialBackRate);
+  const unverified = createKeyedRateLimit(unverifiedRate);
+  const verified = createKeyedRateLimit(verifiedRate);
   return {
     tryDial: (endpoint) => endpoints.take(endpoint),
-    tryDialBack: (endpoint) => endpoints.has(endpoint) && atOnce.take("all"),
+    tryDialBack: (endpoint) => endpoints.has(endpoint) && dialBacks.take("all"),
     countConnection(ip, isVerified) {
-      if (!(isVerified ? verified : strangers).take(addressPrefixOf(ip))) {
+      if (!(isVerified ? verified : unverified).take(addressPrefixOf(ip))) {
         throw new DialRateLimited();
       }
     },
@@ -63,10 +63,10 @@ export function createDialRateLimit(intervalMs: number): DialRateLimit {
 
 /** Creates a rate limit that applies to each key separately. */
 function createKeyedRateLimit(rate: BucketRate) {
-  const buckets = createTokenBuckets(maxRemembered);
+  const buckets = createTokenBuckets(maxTracked);
   return {
     /** Returns true if a token is left, without creating an entry for the key. */
-    has: (key: string): boolean => (buckets.known(key)?.getWaitTime(1) ?? 0) === 0,
+    has: (key: string): boolean => (buckets.find(key)?.getWaitTime(1) ?? 0) === 0,
     /** Takes a token. Returns false if none is left. */
     take: (key: string): boolean => buckets.of(key, rate).tryRemoveTokens(1),
   };

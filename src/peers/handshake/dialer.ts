@@ -8,7 +8,7 @@ import { RpcError } from "../../rpc/errors.js";
 import type { PeerClient } from "./client.js";
 import { type DialRateLimit, DialRateLimited } from "./dial-rate-limit.js";
 import { createGossipIntake } from "./gossip.js";
-import { type HandshakeDeps, shakeHands } from "./handshake.js";
+import { type HandshakeDeps, performHandshake } from "./handshake.js";
 import type { PeerBook } from "../address-book/peer-book.js";
 
 export interface DialerDeps extends HandshakeDeps {
@@ -31,22 +31,22 @@ export interface Dialer {
    */
   dial(endpoint: string, maxPeers: number): Promise<void>;
   /** Returns the dial of a peer that is in progress; undefined if there is none. */
-  underWay(endpoint: string): Promise<void> | undefined;
+  dialInProgress(endpoint: string): Promise<void> | undefined;
 }
 
 /** Time in milliseconds after which a handshake is repeated. */
-const handshakeHoldsForMs = 600_000;
+const handshakeValidForMs = 600_000;
 /** Time in milliseconds after which a handshake is repeated with a peer that does not know this node. */
-const handshakeAgainAfterMs = 30_000;
+const unknownCallerRetryMs = 30_000;
 
 /** Creates a dialer. The dialer calls only peers in the address book. */
 export function createDialer(deps: DialerDeps): Dialer {
   const { self, book, client, policy, dialRateLimit, readStatus, nowMs, onVerified, onError } = deps;
   const acceptGossip = createGossipIntake(deps);
-  const underWay = new Map<string, Promise<void>>();
+  const dials = new Map<string, Promise<void>>();
 
   async function verify(endpoint: string, genesisHash: string): Promise<void> {
-    const { proven, peers } = await shakeHands(deps, endpoint, genesisHash);
+    const { proven, peers } = await performHandshake(deps, endpoint, genesisHash);
     if (book.recordHandshake(endpoint, proven) === undefined) {
       acceptGossip(peers);
       onVerified(endpoint);
@@ -79,27 +79,27 @@ export function createDialer(deps: DialerDeps): Dialer {
       client.drop(endpoint);
     }
     const verifiedForMs = nowMs() - (entry.verifiedMs ?? 0);
-    const isFresh = entry.handshaken && verifiedForMs < handshakeHoldsForMs;
+    const hasFreshHandshake = entry.handshaken && verifiedForMs < handshakeValidForMs;
     try {
-      const isKnown = isFresh && policy.tls && (await exchangeStatus(endpoint, maxPeers));
-      if (!isKnown && (!isFresh || !policy.tls || verifiedForMs > handshakeAgainAfterMs)) {
+      const knowsThisNode = hasFreshHandshake && policy.tls && (await exchangeStatus(endpoint, maxPeers));
+      if (!knowsThisNode && (!hasFreshHandshake || !policy.tls || verifiedForMs > unknownCallerRetryMs)) {
         await verify(endpoint, self.genesisHash);
       }
     } catch (error) {
-      record(endpoint, error, isFresh);
+      record(endpoint, error, hasFreshHandshake);
       client.drop(endpoint);
     }
   }
 
-  function record(endpoint: string, error: unknown, isFresh: boolean): void {
+  function record(endpoint: string, error: unknown, hasFreshHandshake: boolean): void {
     if (error instanceof RpcError) {
-      book.recordRefusal(endpoint, error.message);
+      book.recordRejection(endpoint, error.message);
     } else if (error instanceof DialRateLimited) {
       return;
     } else if (!(error instanceof CallError)) {
       onError(error);
-    } else if (error.isResponse && !isFresh) {
-      book.recordRefusal(endpoint, `The peer rejected this node: ${error.message}`);
+    } else if (error.isResponse && !hasFreshHandshake) {
+      book.recordRejection(endpoint, `The peer rejected this node: ${error.message}`);
     } else {
       book.recordFailure(endpoint);
     }
@@ -107,13 +107,13 @@ export function createDialer(deps: DialerDeps): Dialer {
 
   return {
     dial(endpoint, maxPeers) {
-      let dialing = underWay.get(endpoint);
-      if (dialing === undefined) {
-        dialing = dialOne(endpoint, maxPeers).finally(() => underWay.delete(endpoint));
-        underWay.set(endpoint, dialing);
+      let dial = dials.get(endpoint);
+      if (dial === undefined) {
+        dial = dialOne(endpoint, maxPeers).finally(() => dials.delete(endpoint));
+        dials.set(endpoint, dial);
       }
-      return dialing;
+      return dial;
     },
-    underWay: (endpoint) => underWay.get(endpoint),
+    dialInProgress: (endpoint) => dials.get(endpoint),
   };
 }

@@ -1,12 +1,12 @@
 /**
- * Tracks identities that two live processes share: a verified holder, and a process that made a handshake from another
- * endpoint.
+ * Tracks identities that two running processes share: a verified peer (the holder), and a second process that made a handshake
+ * from another endpoint.
  */
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import type { BookEntry } from "../address-book/peer.js";
 
 /** Second process with the identity of a verified peer. */
-interface Double {
+interface Duplicate {
   readonly endpoint: string;
   /** Time of the first handshake in an uninterrupted series. */
   readonly firstMs: number;
@@ -15,35 +15,35 @@ interface Double {
 }
 
 export interface DuplicateIdentities {
-  /** Records a handshake by a process with another instance id than the holder, from this endpoint. */
+  /** Records a handshake from this endpoint, by a process whose instance id differs from the holder's. */
   record(identity: string, endpoint: string): void;
   /**
    * Returns the endpoint at which the second process was seen recently. Returns undefined if the holder has moved
    * there, or has not responded since the first handshake and may have moved.
    */
-  of(holder: BookEntry | undefined): string | undefined;
+  endpointOf(holder: BookEntry | undefined): string | undefined;
 }
 
 /** Time in milliseconds for which a record counts. A rejected peer returns within a minute, so this is twice that. */
-const holdsForMs = 120_000;
-const maxRemembered = 64;
+const validForMs = 120_000;
+const maxTracked = 64;
 
 export function createDuplicateIdentities(nowMs: () => number): DuplicateIdentities {
-  const duplicates = createLruCache<Double>(maxRemembered);
-  const isOfLate = ({ lastMs }: Double): boolean => Math.abs(nowMs() - lastMs) <= holdsForMs;
+  const duplicates = createLruCache<Duplicate>(maxTracked);
+  const isRecent = ({ lastMs }: Duplicate): boolean => Math.abs(nowMs() - lastMs) <= validForMs;
 
   return {
     record(identity, endpoint) {
-      const known = duplicates.get(identity);
-      const isAgain = known?.endpoint === endpoint && isOfLate(known);
-      duplicates.set(identity, { endpoint, firstMs: isAgain ? known.firstMs : nowMs(), lastMs: nowMs() });
+      const previous = duplicates.get(identity);
+      const continuesSeries = previous?.endpoint === endpoint && isRecent(previous);
+      duplicates.set(identity, { endpoint, firstMs: continuesSeries ? previous.firstMs : nowMs(), lastMs: nowMs() });
     },
-    of(holder) {
-      const double = holder?.identity === undefined ? undefined : duplicates.get(holder.identity);
-      if (double === undefined || !isOfLate(double)) {
+    endpointOf(holder) {
+      const duplicate = holder?.identity === undefined ? undefined : duplicates.get(holder.identity);
+      if (duplicate === undefined || !isRecent(duplicate)) {
         return undefined;
       }
-      const { endpoint, firstMs } = double;
+      const { endpoint, firstMs } = duplicate;
       const hasMoved = holder?.endpoint === endpoint || holder?.announced === endpoint;
       return !hasMoved && (holder?.lastSeenMs ?? 0) > firstMs ? endpoint : undefined;
     },

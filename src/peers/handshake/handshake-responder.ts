@@ -55,23 +55,23 @@ export function createHandshakeResponder(deps: HandshakeResponderDeps): Handshak
   let dialBacksRunning = 0;
 
   /**
-   * Shows a rejected caller in the address book. Does nothing if a verified peer or one named by the operator has the
-   * endpoint, since that peer may be unrelated.
+   * Records the rejection of a caller in the address book. Does nothing if a verified peer, or one that the operator
+   * named, has the endpoint, since that peer may be unrelated.
    */
-  function showRefusal(nodeInfo: NodeInfo, refusal: RpcError): void {
+  function recordRejection(nodeInfo: NodeInfo, rejection: RpcError): void {
     const endpoint = callableEndpoint(nodeInfo.endpoint, policy);
     if (endpoint === undefined || endpoint === self.endpoint()) {
       return;
     }
-    const known = book.get(endpoint);
-    if ((known === undefined || isUnverified(known)) && book.add(endpoint, "handshake")) {
-      book.recordRefusal(endpoint, refusal.message);
+    const entry = book.get(endpoint);
+    if ((entry === undefined || isUnverified(entry)) && book.add(endpoint, "handshake")) {
+      book.recordRejection(endpoint, rejection.message);
     }
   }
 
   async function dialBack(endpoint: string): Promise<void> {
-    const isInTouch = book.get(endpoint)?.handshaken === true;
-    if (!isInTouch && dialBacksRunning < maxDialBacks && dialRateLimit.tryDialBack(endpoint)) {
+    const hasHandshake = book.get(endpoint)?.handshaken === true;
+    if (!hasHandshake && dialBacksRunning < maxDialBacks && dialRateLimit.tryDialBack(endpoint)) {
       dialBacksRunning++;
       await dialer.dial(endpoint, maxGossipedPeers);
       dialBacksRunning--;
@@ -79,9 +79,9 @@ export function createHandshakeResponder(deps: HandshakeResponderDeps): Handshak
   }
 
   function accept({ identity, announced, status }: ProvenPeer): void {
-    const known = book.verified(identity);
-    if (known?.online === true) {
-      book.recordStatus(known.endpoint, status);
+    const peer = book.verified(identity);
+    if (peer?.online === true) {
+      book.recordStatus(peer.endpoint, status);
       void onStatus();
     } else if (book.add(announced, "handshake")) {
       void dialBack(announced);
@@ -98,7 +98,7 @@ export function createHandshakeResponder(deps: HandshakeResponderDeps): Handshak
         accept(checkNodeInfo(deps, nodeInfo, genesisHash, tlsIdentity));
       } catch (error) {
         if (error instanceof RpcError) {
-          showRefusal(nodeInfo, error);
+          recordRejection(nodeInfo, error);
         }
         throw error;
       }
@@ -124,7 +124,7 @@ function checkNodeInfo(
 ): ProvenPeer {
   const { self, book, policy, challenges, readStatus } = deps;
   const { identity, status } = nodeInfo;
-  challenges.spend(nodeInfo.challenge);
+  challenges.markUsed(nodeInfo.challenge);
   if (policy.tls && tlsIdentity !== identity) {
     throw new RpcError("INVALID_SIGNATURE", "The identity is not that of the TLS connection.");
   }
@@ -149,13 +149,13 @@ function checkNodeInfo(
     throw new RpcError("INVALID_REQUEST", "The caller does not report its latest block.");
   }
   const instanceId = Buffer.from(nodeInfo.instanceId).toString("hex");
-  const held = book.whyHeldElsewhere(identity, announced);
-  if (held !== undefined) {
+  const conflict = book.findIdentityConflict(identity, announced);
+  if (conflict !== undefined) {
     if (book.verified(identity)?.instanceId !== instanceId) {
       deps.duplicates.record(identity, announced);
     }
-    throw new RpcError("PERMISSION_DENIED", held);
+    throw new RpcError("PERMISSION_DENIED", conflict);
   }
-  const from = book.verified(identity) === undefined ? "" : identity;
-  return { identity, connectionString, announced, instanceId, status: readStatus(status, from) };
+  const sender = book.verified(identity) === undefined ? "" : identity;
+  return { identity, connectionString, announced, instanceId, status: readStatus(status, sender) };
 }

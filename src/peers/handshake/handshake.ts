@@ -24,7 +24,7 @@ export interface HandshakeDeps {
  * @throws CallError
  * @throws RpcError if the node's statements are invalid.
  */
-export async function shakeHands(
+export async function performHandshake(
   { self, client, policy, readStatus, onKeyElsewhere }: HandshakeDeps,
   endpoint: string,
   genesisHash: string,

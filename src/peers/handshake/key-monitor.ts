@@ -20,26 +20,26 @@ export interface KeyMonitorDeps {
 
 export interface KeyMonitor {
   /** Records another process with this node's key, at the endpoint that was dialed or that the process named. */
-  met(endpoint: string): void;
+  report(endpoint: string): void;
   /** Polls the recorded endpoints. */
   poll(): Promise<void>;
 }
 
-const forgottenAfterMs = 60_000;
+const expiresAfterMs = 60_000;
 /** Limit on the recorded endpoints. A single one suffices to detect the problem. */
-const maxMet = 4;
+const maxRecorded = 4;
 
 export function createKeyMonitor({ self, client, monotonicMs, onChange }: KeyMonitorDeps): KeyMonitor {
-  const metMs = new Map<string, number>();
+  const detectedMs = new Map<string, number>();
 
-  function met(endpoint: string): void {
-    const isNew = !metMs.has(endpoint);
-    if (isNew && metMs.size >= maxMet) {
+  function report(endpoint: string): void {
+    const isNew = !detectedMs.has(endpoint);
+    if (isNew && detectedMs.size >= maxRecorded) {
       return;
     }
-    metMs.set(endpoint, monotonicMs());
+    detectedMs.set(endpoint, monotonicMs());
     if (isNew) {
-      onChange([...metMs.keys()]);
+      onChange([...detectedMs.keys()]);
     }
   }
 
@@ -47,7 +47,7 @@ export function createKeyMonitor({ self, client, monotonicMs, onChange }: KeyMon
     try {
       const { instanceId } = await client.call(endpoint, PeerService.method.getChallenge, {});
       if (client.identityOf(endpoint) === self.key.publicKey && !self.instanceId.equals(instanceId)) {
-        met(endpoint);
+        report(endpoint);
       }
     } catch {
       client.drop(endpoint);
@@ -55,13 +55,13 @@ export function createKeyMonitor({ self, client, monotonicMs, onChange }: KeyMon
   }
 
   return {
-    met,
+    report,
     async poll() {
-      await Promise.all([...metMs.keys()].map(pollOne));
-      const gone = [...metMs].filter(([, ms]) => monotonicMs() - ms > forgottenAfterMs);
-      gone.forEach(([endpoint]) => metMs.delete(endpoint));
-      if (gone.length > 0) {
-        onChange([...metMs.keys()]);
+      await Promise.all([...detectedMs.keys()].map(pollOne));
+      const expired = [...detectedMs].filter(([, ms]) => monotonicMs() - ms > expiresAfterMs);
+      expired.forEach(([endpoint]) => detectedMs.delete(endpoint));
+      if (expired.length > 0) {
+        onChange([...detectedMs.keys()]);
       }
     },
   };

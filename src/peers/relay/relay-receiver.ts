@@ -46,13 +46,13 @@ export function createRelayReceiver({ acceptTransaction, onError }: RelayReceive
       const result = await acceptTransaction(transaction, address, afterNonce);
       return { status: statuses[result.status], reason: result.status === "rejected" ? result.reason : "" };
     } catch (error) {
-      const failure = toRpcError(error);
-      if (failure !== error && failure.reason === "INTERNAL_ERROR") {
+      const rpcError = toRpcError(error);
+      if (rpcError !== error && rpcError.reason === "INTERNAL_ERROR") {
         onError(error);
       }
       // A transient error is caused by this node, so the transaction itself is not rejected.
-      const status = failure.kind.transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED;
-      return { status, reason: failure.message };
+      const status = rpcError.kind.transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED;
+      return { status, reason: rpcError.message };
     }
   }
 
@@ -61,16 +61,16 @@ export function createRelayReceiver({ acceptTransaction, onError }: RelayReceive
       throw new RpcError("INVALID_REQUEST", `At most ${maxRelayed} transactions are accepted in one request.`);
     }
     const outcomes: Outcome[] = [];
-    // Senders with a transaction to retry. Their later transactions must wait, since accepting them would skip the
+    // Senders with a transaction to retry. Their retryEarlierFirst transactions must wait, since accepting them would skip the
     // nonce of the earlier one.
-    const waiting = new Set<string>();
+    const deferredSenders = new Set<string>();
     for (const [i, transaction] of transactions.entries()) {
-      const isNext = waiting.size === 0 || !waiting.has(senderOf(transaction));
+      const isNext = deferredSenders.size === 0 || !deferredSenders.has(senderOf(transaction));
       const outcome = isNext
         ? await accept(transaction, address, orders[i]?.afterNonce)
-        : { status: TransactionStatus.UNSPECIFIED, reason: later };
+        : { status: TransactionStatus.UNSPECIFIED, reason: retryEarlierFirst };
       if (outcome.status === TransactionStatus.UNSPECIFIED) {
-        waiting.add(senderOf(transaction));
+        deferredSenders.add(senderOf(transaction));
       }
       outcomes.push(outcome);
     }
@@ -78,7 +78,7 @@ export function createRelayReceiver({ acceptTransaction, onError }: RelayReceive
   };
 }
 
-const later = "An earlier transaction of the same sender must be retried first.";
+const retryEarlierFirst = "An earlier transaction of the same sender must be retried first.";
 
 /** Returns the sender of a transaction; an empty string if its body cannot be decoded. */
 function senderOf({ body }: Transaction): string {

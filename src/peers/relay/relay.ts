@@ -14,8 +14,8 @@ import type { PeerBook } from "../address-book/peer-book.js";
 /** Kind of peer that receives relayed transactions. */
 export type RelayTarget = "authority" | "peer";
 
-/** Transaction that waits to be relayed. */
-export interface Waiting {
+/** Transaction in the mempool that waits to be relayed. */
+export interface PendingRelay {
   readonly hash: string;
   readonly transaction: Transaction;
   /** Nonce of the sender's previous transaction, which this one follows. */
@@ -32,9 +32,9 @@ export interface RelayMempool {
     to: RelayTarget,
     relayedBeforeMs: number,
     limits: { readonly count: number; readonly bytes: number },
-  ): Promise<readonly Waiting[]>;
+  ): Promise<readonly PendingRelay[]>;
   markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
-  /** Defers transactions, and later ones of the same senders: for {@link deferredMs} at first. */
+  /** Postpones transactions, and later ones of the same senders. The first delay is {@link deferredMs}. */
   defer(to: RelayTarget, hashes: readonly string[]): void;
   /** Removes transactions and stores the reasons, by hash. */
   reject(rejected: ReadonlyMap<string, string>): Promise<void>;
@@ -54,7 +54,7 @@ export interface RelayDeps {
    *
    * @throws CallError
    */
-  readonly send: (endpoint: string, waiting: readonly Waiting[]) => Promise<readonly RelayOutcome[]>;
+  readonly send: (endpoint: string, batch: readonly PendingRelay[]) => Promise<readonly RelayOutcome[]>;
   /** Monotonic clock in milliseconds, so that clock changes neither delay nor repeat relaying. */
   readonly monotonicMs: () => number;
   readonly onError: (error: unknown) => void;
@@ -72,17 +72,17 @@ export interface Relay {
 /** Limit on the transactions in one batch. */
 export const maxRelayed = 100;
 /** Time in milliseconds after which a pending transaction is relayed again. */
-const againAfterMs = 5_000;
+const relayAgainAfterMs = 5_000;
 /** Time in milliseconds after which a transaction that was deferred for the first time is relayed again. */
 export const deferredMs = 1_000;
 /** Limit on the size of one batch, in bytes. */
-const maxBytes = 3 * 1024 * 1024;
+const maxBatchBytes = 3 * 1024 * 1024;
 /** Limit on the peers that are tried in one pass. */
 const maxTargets = 3;
 
 /** Creates a relay. The relay stays idle until `kick` is called. */
 export function createRelay(deps: RelayDeps): Relay {
-  let underWay: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
   let isRequested = false;
   let timer: NodeJS.Timeout | undefined;
   const stopped = new AbortController();
@@ -91,12 +91,12 @@ export function createRelay(deps: RelayDeps): Relay {
   /** Starts a pass. Transactions that arrive during a pass are relayed by the next one. */
   function kick(): void {
     isRequested = true;
-    if (underWay === undefined && !stopped.signal.aborted) {
+    if (running === undefined && !stopped.signal.aborted) {
       isRequested = false;
-      underWay = relayAll()
+      running = relayAll()
         .then(kickLater, deps.onError)
         .finally(() => {
-          underWay = undefined;
+          running = undefined;
           if (isRequested) {
             kick();
           }
@@ -112,12 +112,12 @@ export function createRelay(deps: RelayDeps): Relay {
   }
 
   return {
-    isPossible: () => takers(deps).length > 0,
+    isPossible: () => receivers(deps).length > 0,
     kick,
     async stop() {
       stopped.abort();
       clearTimeout(timer);
-      await underWay;
+      await running;
     },
   };
 }
@@ -132,16 +132,19 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
    * available or none responds.
    */
   async function relayTo(to: RelayTarget): Promise<boolean> {
-    const endpoints = targets(deps, to);
+    const endpoints = selectTargets(deps, to);
     let hasResponded = false;
     while (endpoints.length > 0 && !stopped.aborted) {
-      const waiting = await mempool.toRelay(to, monotonicMs() - againAfterMs, { count: maxRelayed, bytes: maxBytes });
-      if (waiting.length === 0) {
+      const batch = await mempool.toRelay(to, monotonicMs() - relayAgainAfterMs, {
+        count: maxRelayed,
+        bytes: maxBatchBytes,
+      });
+      if (batch.length === 0) {
         return true;
       }
-      const outcomes = await sendBatch(endpoints[0]!, waiting);
+      const outcomes = await sendBatch(endpoints[0]!, batch);
       hasResponded ||= outcomes !== undefined;
-      if (outcomes === undefined || !(await record(to, waiting, outcomes))) {
+      if (outcomes === undefined || !(await record(to, batch, outcomes))) {
         endpoints.shift();
       }
     }
@@ -151,10 +154,10 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
   /** Sends a batch. Returns undefined if the call fails. */
   async function sendBatch(
     endpoint: string,
-    waiting: readonly Waiting[],
+    batch: readonly PendingRelay[],
   ): Promise<readonly RelayOutcome[] | undefined> {
     try {
-      return await send(endpoint, waiting);
+      return await send(endpoint, batch);
     } catch (error) {
       if (error instanceof CallError) {
         return undefined;
@@ -171,25 +174,25 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
    */
   async function record(
     to: RelayTarget,
-    waiting: readonly Waiting[],
+    batch: readonly PendingRelay[],
     outcomes: readonly RelayOutcome[],
   ): Promise<boolean> {
     const accepted: string[] = [];
-    const refused: string[] = [];
+    const deferred: string[] = [];
     const rejected = new Map<string, string>();
-    for (const [i, { hash }] of waiting.entries()) {
+    for (const [i, { hash }] of batch.entries()) {
       const { status = TransactionStatus.UNSPECIFIED, reason = "" } = outcomes[i] ?? {};
       if (status === TransactionStatus.REJECTED && to === "authority") {
         rejected.set(hash, reason);
       } else if (status === TransactionStatus.PENDING || status === TransactionStatus.INCLUDED) {
         accepted.push(hash);
       } else {
-        refused.push(hash);
+        deferred.push(hash);
       }
     }
     mempool.markRelayed(to, accepted, monotonicMs());
-    mempool.defer(to, refused);
-    isDeferred ||= refused.length > 0;
+    mempool.defer(to, deferred);
+    isDeferred ||= deferred.length > 0;
     await mempool.reject(rejected);
     return accepted.length + rejected.size > 0;
   }
@@ -205,13 +208,13 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
 }
 
 /** Returns the peers that may receive transactions. */
-function takers({ book, mayFollow }: RelayDeps): BookEntry[] {
+function receivers({ book, mayFollow }: RelayDeps): BookEntry[] {
   return book.healthy().filter(({ identity }) => mayFollow(identity));
 }
 
-/** Selects up to {@link maxTargets} random receivers that are authorities, or that are not. */
-function targets(deps: RelayDeps, to: RelayTarget): string[] {
-  return takers(deps)
+/** Selects up to {@link maxTargets} random receivers: authorities, or peers that are none. */
+function selectTargets(deps: RelayDeps, to: RelayTarget): string[] {
+  return receivers(deps)
     .filter(({ identity = "" }) => deps.authorities.includes(identity) === (to === "authority"))
     .map(({ endpoint }) => ({ endpoint, chance: Math.random() }))
     .sort((a, b) => a.chance - b.chance)

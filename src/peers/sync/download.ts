@@ -44,7 +44,7 @@ export interface DownloadDeps {
 }
 
 /** Cause for dropping a peer: it is slow, it does not respond, it sends nothing, or it sent invalid data. */
-export interface Left {
+export interface PeerDrop {
   readonly cause: "slow" | "unreachable" | "silent" | "dishonest";
   readonly reason: string;
 }
@@ -58,8 +58,8 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
     { endpoint, head }: BookEntry,
     stream: AsyncGenerator<Block | undefined, void>,
     signal: AbortSignal,
-  ): Promise<Left | undefined> {
-    const promised = head!.number;
+  ): Promise<PeerDrop | undefined> {
+    const reportedHead = head!.number;
     const detector = createSlowPeerDetector(nowMs);
     for (;;) {
       const next = await detector.waitFor(within(stallMs, stream.next(), signal));
@@ -70,9 +70,9 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
         return { cause: "silent", reason: `It sent no block for ${stallMs / 1000} s.` };
       }
       if (next.done === true) {
-        return chain.head()! >= promised
+        return chain.head()! >= reportedHead
           ? undefined
-          : { cause: "silent", reason: `It did not send block ${promised}, which it reported to have.` };
+          : { cause: "silent", reason: `It did not send block ${reportedHead}, which it reported to have.` };
       }
       if (next.value === undefined) {
         throw new RpcError("INVALID_REQUEST", "It sent a message without a block.");
@@ -107,7 +107,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
     }
   }
 
-  return async (peer: BookEntry, signal: AbortSignal): Promise<Left | undefined> => {
+  return async (peer: BookEntry, signal: AbortSignal): Promise<PeerDrop | undefined> => {
     const controller = new AbortController();
     try {
       return await applyAll(peer, blocks(peer.endpoint, chain.head()! + 1n, controller.signal), signal);
@@ -128,18 +128,18 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
 }
 
 /** Waits for a promise. Returns "stalled" on timeout, or if the signal is aborted. */
-async function within<T>(ms: number, awaited: Promise<T>, signal: AbortSignal): Promise<T | "stalled"> {
-  awaited.catch(() => undefined);
-  let stall = (): void => undefined;
+async function within<T>(ms: number, promise: Promise<T>, signal: AbortSignal): Promise<T | "stalled"> {
+  promise.catch(() => undefined);
+  let resolveStalled = (): void => undefined;
   const stalled = new Promise<"stalled">((resolve) => {
-    stall = () => resolve("stalled");
+    resolveStalled = () => resolve("stalled");
   });
-  const timer = setTimeout(stall, signal.aborted ? 0 : ms);
-  signal.addEventListener("abort", stall);
+  const timer = setTimeout(resolveStalled, signal.aborted ? 0 : ms);
+  signal.addEventListener("abort", resolveStalled);
   try {
-    return await Promise.race([awaited, stalled]);
+    return await Promise.race([promise, stalled]);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", stall);
+    signal.removeEventListener("abort", resolveStalled);
   }
 }

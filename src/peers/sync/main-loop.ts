@@ -1,5 +1,5 @@
 /**
- * Main loop of the node. Each tick runs all tasks, independently of each other. Errors of tasks are reported. A task
+ * Main loop of the node: runs its periodic tasks. Each tick starts all tasks at the same time. Errors of tasks are reported. A task
  * that exceeds the deadline of the tick continues, and is not started again until it has finished.
  */
 
@@ -15,8 +15,8 @@ export interface MainLoopDeps {
   readonly tasks: readonly LoopTask[];
   readonly nowMs: () => number;
   readonly onTaskError: (task: string, error: unknown) => void;
-  /** Called with a reason when the loop dies, and with undefined when it is alive again. */
-  readonly onLife: (death: string | undefined) => void;
+  /** Called with a reason when the loop stalls or exits, and with undefined when it ticks again. */
+  readonly onLivenessChange: (death: string | undefined) => void;
 }
 
 export interface MainLoop {
@@ -38,21 +38,21 @@ export interface MainLoop {
   isStalled(): boolean;
 }
 
-/** Creates a loop without starting it. */
+/** Creates the main loop. It does nothing until `start` is called. */
 export function createMainLoop(deps: MainLoopDeps): MainLoop {
   const { intervalMs, tickDeadlineMs, nowMs } = deps;
   const runTasks = createTaskRunner(deps);
   const liveness = createLiveness(deps);
   let iterations = 0n;
   let nextTick: NodeJS.Timeout | undefined;
-  let tickUnderWay: Promise<void> = Promise.resolve();
+  let currentTick: Promise<void> = Promise.resolve();
 
   async function tick(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<void>((resolve) => {
+    const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, tickDeadlineMs);
     });
-    await Promise.race([runTasks(), tooLate]);
+    await Promise.race([runTasks(), deadline]);
     clearTimeout(timer);
     iterations++;
     liveness.beat();
@@ -62,7 +62,7 @@ export function createMainLoop(deps: MainLoopDeps): MainLoop {
   }
 
   function schedule(): void {
-    tickUnderWay = tick();
+    currentTick = tick();
   }
 
   return {
@@ -73,7 +73,7 @@ export function createMainLoop(deps: MainLoopDeps): MainLoop {
     async stop(reason) {
       if (liveness.exit(reason)) {
         clearTimeout(nextTick);
-        await tickUnderWay;
+        await currentTick;
       }
     },
     heartbeat() {
@@ -111,7 +111,7 @@ function createTaskRunner({ tasks, onTaskError }: MainLoopDeps): () => Promise<u
 }
 
 /** Tracks the liveness of the loop, and reports each change: on ticks, and by a watchdog if ticks stop. */
-function createLiveness({ intervalMs, nowMs, onLife }: MainLoopDeps) {
+function createLiveness({ intervalMs, nowMs, onLivenessChange }: MainLoopDeps) {
   const stalledAfterMs = Math.max(3 * intervalMs, 30_000);
   let startedMs: number | undefined;
   let lastBeatMs: number | undefined;
@@ -128,7 +128,7 @@ function createLiveness({ intervalMs, nowMs, onLife }: MainLoopDeps) {
     const stalled = isStalled();
     if (stalled !== reportedStalled) {
       reportedStalled = stalled;
-      onLife(stalled ? (exitReason ?? `no tick for more than ${stalledAfterMs / 1000} s`) : undefined);
+      onLivenessChange(stalled ? (exitReason ?? `no tick for more than ${stalledAfterMs / 1000} s`) : undefined);
     }
   }
 

@@ -3,7 +3,7 @@
  * Continues with another peer if the stream stalls, ends early or contains an invalid block. Applied blocks stay
  * applied, so synchronization always resumes after the last one.
  */
-import { createDownload, type DownloadDeps, type Left } from "./download.js";
+import { createDownload, type DownloadDeps, type PeerDrop } from "./download.js";
 import type { BookEntry } from "../address-book/peer.js";
 import type { PeerBook } from "../address-book/peer-book.js";
 import { createRateMeter } from "./slow-peer-detector.js";
@@ -26,7 +26,7 @@ export interface SyncDeps extends Omit<DownloadDeps, "hasOther" | "onBlock"> {
   /** Called when the synchronization has caught up or cannot continue. */
   readonly onEnd: () => void;
   /** Called with the endpoint and the reason when a peer is dropped. */
-  readonly onLeft: (endpoint: string, reason: string) => void;
+  readonly onPeerDropped: (endpoint: string, reason: string) => void;
 }
 
 export interface Sync {
@@ -53,54 +53,54 @@ export function createSync(deps: SyncDeps): Sync {
     hasOther: (endpoint) => candidates().some((other) => other.endpoint !== endpoint),
     onBlock: () => meter.count(),
   });
-  let underWay: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
   let peer: string | undefined;
 
   async function catchUp(): Promise<void> {
-    let left: string | undefined;
+    let droppedEndpoint: string | undefined;
     for (;;) {
-      const found = candidates();
-      const next = found.find(({ endpoint }) => endpoint !== left) ?? found[0];
+      const peers = candidates();
+      const next = peers.find(({ endpoint }) => endpoint !== droppedEndpoint) ?? peers[0];
       if (stopped.signal.aborted || next === undefined) {
         return;
       }
       peer = next.endpoint;
-      const end = await download(next, stopped.signal);
+      const drop = await download(next, stopped.signal);
       peer = undefined;
-      left = end && next.endpoint;
-      if (end !== undefined) {
-        recordLeft(deps, next.endpoint, end);
+      droppedEndpoint = drop && next.endpoint;
+      if (drop !== undefined) {
+        recordDrop(deps, next.endpoint, drop);
       }
     }
   }
 
   return {
     kick() {
-      if (underWay === undefined && !stopped.signal.aborted && candidates().length > 0) {
+      if (running === undefined && !stopped.signal.aborted && candidates().length > 0) {
         meter.reset();
-        underWay = catchUp()
+        running = catchUp()
           .catch(onError)
           .finally(() => {
-            underWay = undefined;
+            running = undefined;
             onEnd();
           });
       }
     },
-    isActive: () => underWay !== undefined,
-    settled: () => underWay ?? Promise.resolve(),
+    isActive: () => running !== undefined,
+    settled: () => running ?? Promise.resolve(),
     progress() {
       const block = chain.head();
       const targetBlock = book.highestBlock();
-      if (underWay === undefined || block === undefined || targetBlock === undefined) {
+      if (running === undefined || block === undefined || targetBlock === undefined) {
         return undefined;
       }
       const blocksPerS = meter.perS();
-      const left = Number(targetBlock > block ? targetBlock - block : 0n);
-      return { block, targetBlock, blocksPerS, leftS: blocksPerS > 0 ? left / blocksPerS : undefined, peer };
+      const missingBlocks = Number(targetBlock > block ? targetBlock - block : 0n);
+      return { block, targetBlock, blocksPerS, leftS: blocksPerS > 0 ? missingBlocks / blocksPerS : undefined, peer };
     },
     async stop() {
       stopped.abort();
-      await underWay;
+      await running;
     },
   };
 }
@@ -117,8 +117,8 @@ function findCandidates(peers: readonly BookEntry[], number: bigint | undefined)
     .map(({ entry }) => entry);
 }
 
-function recordLeft({ book, onLeft }: SyncDeps, endpoint: string, { cause, reason }: Left): void {
-  onLeft(endpoint, reason);
+function recordDrop({ book, onPeerDropped }: SyncDeps, endpoint: string, { cause, reason }: PeerDrop): void {
+  onPeerDropped(endpoint, reason);
   if (cause === "dishonest") {
     book.penalize(endpoint, reason);
   } else if (cause === "silent") {

@@ -5,7 +5,7 @@ import type {
   ObjectStateSchema,
   ProgramStateSchema,
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import { atOnce } from "../../base/async/yielding.js";
+import { runWithoutYielding } from "../../base/async/yielding.js";
 import type { Queries } from "../../db/queries/database.js";
 import { rootOfLeaves } from "../../tree/change.js";
 import { createPageStore } from "../../tree/page-store.js";
@@ -102,7 +102,7 @@ async function readDocument(
     const textHash = { case: "textHash" as const, value: hashDocument(parts) };
     return { parts, shown: parts.kind === "nothing" ? { case: undefined } : textHash, text: given };
   }
-  const { leaves, fields, lastKey, tailHash } = atOnce(fieldsOfObject(text, requested.fields));
+  const { leaves, fields, lastKey, tailHash } = runWithoutYielding(fieldsOfObject(text, requested.fields));
   const object = { fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
   const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
   const proofs = requested.fields.map((name) => toProof(name, proveAmong(sorted, fieldKey(name)), fields.get(name)));

@@ -1,5 +1,5 @@
 /** Reads programs from the database as leaves of the state tree. */
-import { atOnce, yieldToEventLoop } from "../../base/async/yielding.js";
+import { runWithoutYielding, yieldToEventLoop } from "../../base/async/yielding.js";
 import { inChunks } from "../../db/rows/chunks.js";
 import type { Queries, QueryBuilder } from "../../db/queries/database.js";
 import { changeTree, type LeafChange, rootOfLeaves } from "../../tree/change.js";
@@ -85,7 +85,7 @@ export function documentOfText({ type }: ProgramRow, text: string | undefined): 
   if (type !== "object") {
     return { kind: "text", text };
   }
-  const { leaves, lastKey, tailHash } = atOnce(fieldsOfObject(text));
+  const { leaves, lastKey, tailHash } = runWithoutYielding(fieldsOfObject(text));
   return { kind: "object", fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
 }
 

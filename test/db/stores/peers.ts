@@ -1,9 +1,13 @@
 import test from "ava";
 import { createPeerStore } from "../../../src/peers/address-book/peer-store.js";
-import { blank, type StoredPeer } from "../../../src/peers/address-book/peer.js";
+import { unknownPeer, type StoredPeer } from "../../../src/peers/address-book/peer.js";
 import type { StoreSuite } from "./suite.js";
 
-const peer = (n: number): StoredPeer => ({ ...blank, endpoint: `https://198.51.100.1:${n}`, origin: "handshake" });
+const peer = (n: number): StoredPeer => ({
+  ...unknownPeer,
+  endpoint: `https://198.51.100.1:${n}`,
+  origin: "handshake",
+});
 
 export const testPeers: StoreSuite = (engine, open) => {
   test(`${engine}: peers: the address book comes back as it was stored`, async (t) => {

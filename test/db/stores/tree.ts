@@ -17,7 +17,7 @@ export const testTree: StoreSuite = (engine, open) => {
       root: toHex(99n),
       block: { number: 1n, timeMs: 0 },
       leafCount: 1_000,
-      edge: new Array<bigint>(19).fill(5n),
+      frontier: new Array<bigint>(19).fill(5n),
     };
     const store = (): Promise<void> =>
       transaction(async (db) => {

@@ -1,6 +1,6 @@
-/** A state of one's own, and proofs of it: made with the tree and with keys, by no node. */
+/** Builds states and their proofs with the tree and keys, without a node. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { atOnce } from "../../../src/base/async/yielding.js";
+import { runWithoutYielding } from "../../../src/base/async/yielding.js";
 import {
   BlockHeaderSchema,
   HeadStatementSchema,
@@ -28,30 +28,30 @@ import type { Leaf } from "../../../src/tree/path.js";
 import { type Proof, proveAmong } from "../../../src/tree/prove.js";
 import { nothing } from "../../../src/tree/state-format.js";
 
-/** A program, as it is to be in the state. */
+/** Program to put into the state. */
 export interface VectorProgram {
   readonly record: Omit<MessageInitShape<typeof ProgramRecordSchema>, "$typeName">;
-  /** JSON text; of a binary program, the JSON string of base64. */
+  /** JSON text; for a binary program, the JSON string of its base64. */
   readonly data?: string;
   readonly metadata?: string;
 }
 
-/** What there is. */
+/** Content of a state. */
 export interface VectorState {
-  /** By address. */
+  /** Programs by address. */
   readonly programs?: Readonly<Record<string, VectorProgram>>;
-  /** By hash. */
+  /** Nullifiers by hash. */
   readonly nullifiers?: Readonly<Record<string, { readonly blockNumber: bigint; readonly transactionHash: string }>>;
   /** Nonces by public key. */
   readonly senders?: Readonly<Record<string, bigint>>;
   readonly commitments?: { readonly root: string; readonly leafCount: number };
 }
 
-/** A state that can be proved. */
+/** State with its proofs. */
 export interface Prover {
-  /** 0x and 64 lower-case hex digits. */
+  /** Root of the state: 0x and 64 lower-case hex digits. */
   readonly root: string;
-  /** Everything of an answer but the block. */
+  /** Returns the parts of a response except the block. */
   prove(question: MessageInitShape<typeof GetProofRequestSchema>): GetProofResponse;
 }
 
@@ -64,7 +64,7 @@ type ObjectParts = MessageInitShape<typeof ObjectStateSchema>;
 /**
  * Builds the tree of a state.
  *
- * @param isPast of a program, a nonce and the commitment tree, only the hash of what they were is known.
+ * @param isPast true if only the hashes of past values of programs, nonces and the commitment tree are known.
  */
 export function createProver(state: VectorState, isPast = false): Prover {
   const { programs = {}, nullifiers = {}, senders = {}, commitments } = state;
@@ -98,7 +98,7 @@ export function createProver(state: VectorState, isPast = false): Prover {
   }
 
   return {
-    root: hexOf(atOnce(buildTree(leaves)).root),
+    root: hexOf(runWithoutYielding(buildTree(leaves)).root),
     prove: (question) => {
       const asked = create(GetProofRequestSchema, question);
       return create(GetProofResponseSchema, {
@@ -142,7 +142,7 @@ function traveling({ siblings, other }: Proof) {
   };
 }
 
-/** What is hashed of a program, with the parts that were asked for. */
+/** Returns the hashed content of a program, with the requested parts. */
 function partsOf(address: string, program: VectorProgram, asked: Partial<GetProofRequest>) {
   const { record, data, metadata } = program;
   const { fields = [], withDocument = false, withMetadata = false } = asked;
@@ -165,7 +165,7 @@ function documentOf(data: string | undefined, names: readonly string[]) {
     : { case: "textHash" as const, value: Uint8Array.from(stateHashes.plainDocument(data)) };
 }
 
-/** What is hashed of an object, with proofs of some fields. */
+/** Returns the hashed content of an object, with proofs of some fields. */
 export function objectOf(data: string, names: readonly string[]) {
   const parts: FieldPart[] = [];
   const fields = eachField(data);
@@ -189,7 +189,7 @@ export function objectOf(data: string, names: readonly string[]) {
       field: states[parts.findIndex((part) => part.name === name)],
     });
   return {
-    fieldsRoot: Uint8Array.from(atOnce(buildTree(leaves)).root),
+    fieldsRoot: Uint8Array.from(runWithoutYielding(buildTree(leaves)).root),
     lastKey: Uint8Array.from(keys.at(-1) ?? nothing),
     tailHash: Uint8Array.from(stateHashes.text(next.value)),
     fields: names.map(prove),
@@ -209,16 +209,16 @@ function hashOf(address: string, program: VectorProgram): Uint8Array {
   });
 }
 
-/** Who signs. */
+/** Signer of a block. */
 export interface VectorSigner {
   readonly publicKey: string;
   sign(bytes: Uint8Array): Uint8Array;
 }
 
-/** What of an answer tells of which block it is. */
+/** Parts of a response that identify its block. */
 export type Moment = Pick<GetProofResponse, "header" | "signature"> & { readonly hash: string };
 
-/** A header that somebody signed. */
+/** Creates a signed header. */
 export function signHeader(
   signer: VectorSigner,
   fields: MessageInitShape<typeof BlockHeaderSchema>,
@@ -228,7 +228,7 @@ export function signHeader(
   return { header, signature: signed(signer, prefix, header), hash: sha256(header) };
 }
 
-/** A statement of somebody that a block is the newest. */
+/** Creates a signed statement that a block is the latest. */
 export function signHead(signer: VectorSigner, fields: MessageInitShape<typeof HeadStatementSchema>): SignedHead {
   const content = create(HeadStatementSchema, { proposer: signer.publicKey, ...fields });
   const statement = toBinary(HeadStatementSchema, content);
