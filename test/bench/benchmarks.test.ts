@@ -2,7 +2,7 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compareWithKept, formatChanges, readRun } from "../../tools/bench/benchmarks.js";
+import { compareWithStored, formatChanges, readRun } from "../../tools/bench/benchmarks.js";
 import { ratioOfRounds } from "../../tools/bench/statistics.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
@@ -16,7 +16,7 @@ test("a ratio that is lower in every round than in any before has fallen", (t) =
   const rows = [keptRow("lower", [0.5, 0.6, 0.7]), keptRow("alike", [0.5, 0.6, 0.7]), keptRow("gone", [1, 1, 1])];
   const kept = { commit: "1234567", machine, rounds: 3, seconds: 2, rows };
   const now = [keptRow("lower", [0.3, 0.4, 0.49]), keptRow("alike", [0.3, 0.4, 0.51]), keptRow("new", [0.1, 0.1, 0.1])];
-  const changes = compareWithKept(now, kept);
+  const changes = compareWithStored(now, kept);
   t.deepEqual(
     changes.map(({ name, before, after, hasFallen }) => [name, before, after, hasFallen]),
     [
@@ -42,7 +42,7 @@ test("of one round alone nothing is said to have fallen", (t) => {
     seconds: 2,
     rows: [{ suite: "store", name, baseline, ratio, figures: {} }],
   };
-  const changes = compareWithKept([keptRow("lower", [0.1, 0.1, 0.1])], kept);
+  const changes = compareWithStored([keptRow("lower", [0.1, 0.1, 0.1])], kept);
   t.deepEqual(
     changes.map(({ hasFallen, spreads }) => [hasFallen, spreads]),
     [[false, "one round → 0.10–0.10"]],

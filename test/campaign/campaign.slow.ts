@@ -16,7 +16,7 @@ test("killed, stopped, frozen, cut off and without power, a network keeps what i
   const result = await runCampaign(t, {
     ...{ seed, kinds, engine: "sqlite", minutes: 10, rate: 20, restMs: 90_000, isShort: true },
     directory: await temporaryDirectory(t),
-    say: (what) => t.log(what),
+    log: (text) => t.log(text),
   });
   t.deepEqual(result.findings, []);
   t.is(result.endedEarly, undefined);
@@ -27,8 +27,8 @@ test("killed, stopped, frozen, cut off and without power, a network keeps what i
   t.log(result.skipped);
   t.true(result.counts.included > 0);
   t.true(result.calm.ascendingMs.length > 0);
-  const circumstances = { commit: "abc", date: "2026-01-01", node: "v20", cpu: "one", cores: 2, command: "again" };
-  const report = writeReport(result, circumstances);
+  const runInfo = { commit: "abc", date: "2026-01-01", node: "v20", cpu: "one", cores: 2, command: "again" };
+  const report = writeReport(result, runInfo);
   t.regex(report, new RegExp(`^# Campaign on SQLite, seed ${seed}, 2026-01-01\n`));
   t.regex(report, /\n\| all +\| +\d \|/);
 });

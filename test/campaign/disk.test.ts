@@ -7,15 +7,15 @@ import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import knex from "knex";
-import { type Disk, type Fullness, watchDisks } from "../../tools/campaign/disk/disk.js";
+import { type Disk, type Fullness, interceptDisks } from "../../tools/campaign/disk/disk.js";
 import type { Chance } from "../helpers/wire/hostile-values.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
 const directory = mkdtempSync(join(tmpdir(), "gatehouse-disk-"));
-const disk = watchDisks(directory, true);
-const testWatched = testUnless(disk.missing);
+const disk = interceptDisks(directory, true);
+const testWatched = testUnless(disk.unavailableReason);
 test.after.always(() => rm(directory, { recursive: true, force: true }));
 
 /** A chance that says what it is told: how many of ten writes reach the disk all the same. */

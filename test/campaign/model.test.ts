@@ -1,6 +1,12 @@
 /** The model, told of networks that went wrong: it must find each fault, and none where all was well. */
 import test from "ava";
-import type { Answer, Change, Column, Fate, SentTransaction } from "../../tools/campaign/model/history.js";
+import type {
+  SubmitOutcome,
+  Change,
+  Column,
+  ReportedStatus,
+  SentTransaction,
+} from "../../tools/campaign/model/history.js";
 import { createModel, type Model } from "../../tools/campaign/model/model.js";
 
 const names = ["authority", "follower 1", "follower 2"];
@@ -14,26 +20,33 @@ function tell() {
   const model = createModel((node) => names[node]!, genesisHash);
   const hashAt = (number: number): string => (number === 0 ? genesisHash : `block ${number}`);
   const head = (node: number, number: number, hash = hashAt(number)): void =>
-    model.sawHead(model.asking(node), { number, hash });
+    model.recordHead(model.startRead(node), { number, hash });
   return {
     model,
     head,
-    send: (hash: string, nonce: number, change: Change, node = 0, answer: Answer = "taken", sender = "alice"): void => {
+    send: (
+      hash: string,
+      nonce: number,
+      change: Change,
+      node = 0,
+      answer: SubmitOutcome = "taken",
+      sender = "alice",
+    ): void => {
       const sent: SentTransaction = { hash, sender, nonce, expiresMs, change };
       model.submit(sent, node)(answer);
     },
     block: (number: number, transactions: readonly string[], hash = hashAt(number), node = 0): void => {
-      model.sawBlock(node, { number, hash, previousHash: hashAt(number - 1), transactions });
+      model.recordBlock(node, { number, hash, previousHash: hashAt(number - 1), transactions });
     },
-    fate: (node: number, hash: string, fate: Fate, headBefore = model.height): void => {
-      model.sawFate(model.asking(node), headBefore, hash, fate);
+    fate: (node: number, hash: string, fate: ReportedStatus, headBefore = model.height): void => {
+      model.recordStatus(model.startRead(node), headBefore, hash, fate);
     },
     document: (
       node: number,
       document: unknown,
       heads: readonly [number, number] = [model.height, model.height],
     ): void => {
-      model.sawDocument(model.asking(node), heads, address, document);
+      model.recordDocument(model.startRead(node), heads, address, document);
     },
   };
 }
@@ -43,7 +56,7 @@ type Told = ReturnType<typeof tell>;
 const create: Change = { kind: "create", address, document: { log: [] } };
 const append = (value: number): Change => ({ kind: "append", address, field: "log", value });
 const commitment: Change = { kind: "commit", commitment: "0x01" };
-const included = (block: number): Fate => ({ status: "included", block });
+const included = (block: number): ReportedStatus => ({ status: "included", block });
 
 /** A program that was made, changed and deleted, in three blocks, with nothing wrong. */
 function tellWell(told: Told): void {
@@ -61,7 +74,7 @@ function tellWell(told: Told): void {
   told.document(1, { log: [] }, [1, 2]);
   told.document(1, { log: [1] }, [1, 2]);
   told.document(2, undefined, [0, 1]);
-  told.model.sawLeaves(0, 1);
+  told.model.recordLeafCount(0, 1);
 }
 
 const whatIsWrong = ({ findings }: Model): Column[] => findings.map(({ column }) => column);
@@ -132,7 +145,7 @@ test("told to be in another block than it is", finds, "served wrong", ({ fate })
 test("a change that did not reach the program", finds, "torn", ({ document }) => document(1, { log: [] }));
 test("a change without its block", finds, "torn", ({ document }) => document(1, { log: [1, 2] }));
 test("a program that is gone", finds, "torn", ({ document }) => document(1, undefined));
-test("commitments that no block has", finds, "torn", ({ model }) => model.sawLeaves(1, 2));
+test("commitments that no block has", finds, "torn", ({ model }) => model.recordLeafCount(1, 2));
 test("a block that does not follow", finds, "torn", ({ block }) => block(4, []));
 test("a block with what nobody sent", finds, "torn", ({ block }) => block(3, ["of nobody"]));
 test("a block with what cannot be applied", finds, "torn", ({ send, block }) => {
@@ -190,15 +203,15 @@ test("expired in its time", findsNothing, ({ send, fate, model }) => {
 });
 test("a node whose database was taken away", findsNothing, ({ model, send, head, fate }) => {
   send("d", 4, append(2), 1);
-  model.forget(1);
+  model.resetNode(1);
   head(1, 0);
   fate(1, "a", { status: "not found" }, 0);
   fate(0, "d", { status: "not found" });
 });
 test("an answer that was asked for before the database was taken away", findsNothing, ({ model }) => {
-  const asked = model.asking(1);
-  model.forget(1);
-  model.sawHead(asked, { number: 1, hash: "block 1" });
-  model.sawFate(asked, 2, "b", { status: "not found" });
-  model.sawHead(model.asking(1), { number: 0, hash: genesisHash });
+  const asked = model.startRead(1);
+  model.resetNode(1);
+  model.recordHead(asked, { number: 1, hash: "block 1" });
+  model.recordStatus(asked, 2, "b", { status: "not found" });
+  model.recordHead(model.startRead(1), { number: 0, hash: genesisHash });
 });

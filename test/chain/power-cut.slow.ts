@@ -7,7 +7,7 @@ import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { watchDisks } from "../../tools/campaign/disk/disk.js";
+import { interceptDisks } from "../../tools/campaign/disk/disk.js";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { openDatabase } from "../../src/db/open.js";
@@ -23,10 +23,10 @@ import { testUnless } from "../helpers/nodes/when.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 const directory = mkdtempSync(join(tmpdir(), "gatehouse-disk-"));
-const disk = watchDisks(directory, true);
+const disk = interceptDisks(directory, true);
 test.after.always(() => rm(directory, { recursive: true, force: true }));
 
-testUnless(disk.missing)(
+testUnless(disk.unavailableReason)(
   "after each power cut the node has every block and every transaction that it told of",
   async (t) => {
     const dir = await authorityDirectory(t, authority);

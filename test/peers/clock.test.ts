@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createNodeClock } from "../../src/node/lifecycle/clock.js";
 import { createNetworkTime } from "../../src/peers/handshake/network-time.js";
-import { type BookEntry, blank, entryOf } from "../../src/peers/address-book/peer.js";
+import { type BookEntry, unknownPeer, entryOf } from "../../src/peers/address-book/peer.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/nodes/network.js";
@@ -96,7 +96,7 @@ test("an authority that begins with a wrong clock makes nothing either, once it 
 });
 
 const entry = (endpoint: string, clockOffsetMs: number | undefined, changes: Partial<BookEntry> = {}): BookEntry => ({
-  ...entryOf({ ...blank, endpoint, origin: "handshake", verifiedMs: 1 }),
+  ...entryOf({ ...unknownPeer, endpoint, origin: "handshake", verifiedMs: 1 }),
   clockOffsetMs,
   ...changes,
 });

@@ -3,7 +3,7 @@ import test from "ava";
 import { createDialer } from "../../src/peers/handshake/dialer.js";
 import { createPeerClient, type PeerClient } from "../../src/peers/handshake/client.js";
 import { resolveEndpoint } from "../../src/peers/address-book/endpoint.js";
-import { blank } from "../../src/peers/address-book/peer.js";
+import { unknownPeer } from "../../src/peers/address-book/peer.js";
 import { createDialRateLimit } from "../../src/peers/handshake/dial-rate-limit.js";
 import { createPeerBook } from "../../src/peers/address-book/peer-book.js";
 import { CallError } from "../../src/rpc/channel.js";
@@ -66,7 +66,7 @@ test("a name that cannot be resolved is tried again like a peer that is away, an
   const verified = { identity: testKey(5).publicKey, connectionString: "http://a.test:1", verifiedMs: now };
   const book = createPeerBook({
     ownIdentity: testKey(1).publicKey,
-    stored: [{ ...blank, ...verified, endpoint: named, origin: "handshake", lastSeenMs: now }],
+    stored: [{ ...unknownPeer, ...verified, endpoint: named, origin: "handshake", lastSeenMs: now }],
     intervalMs: 1_000,
     nowMs: () => now,
   });

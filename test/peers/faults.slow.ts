@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { type FaultyWire, layWire } from "../helpers/wire/faulty-wire.js";
+import { type FaultyProxy, startProxy } from "../helpers/wire/faulty-wire.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { headOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
 import { askJson } from "../helpers/wire/plain-client.js";
@@ -18,11 +18,11 @@ const count = 4;
 test("latency, broken connections, a partition and its healing end in equal heads, and nothing is lost", async (t) => {
   t.timeout(240_000);
   const nodes: TestNode[] = [];
-  const wires: FaultyWire[][] = [];
+  const wires: FaultyProxy[][] = [];
   for (let from = 0; from < count; from++) {
     wires.push([]);
     for (let to = 0; to < count; to++) {
-      wires[from]!.push(await layWire(t, () => nodes[to]?.ports["omni"] ?? 9));
+      wires[from]!.push(await startProxy(t, () => nodes[to]?.ports["omni"] ?? 9));
     }
   }
   for (let i = 0; i < count; i++) {

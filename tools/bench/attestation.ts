@@ -1,4 +1,4 @@
-/** Verifications of a node, beside the bare calls of the library. */
+/** Measures the verification of attestations by a node against direct calls of the library. */
 import type { Options, Result } from "autocannon";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -6,15 +6,15 @@ import { join } from "node:path";
 import { buildPresentation, notaryKey } from "../../test/helpers/process/presentation.js";
 import { autocannon } from "./autocannon.js";
 import { probeHealth } from "./prober.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { latencyFigures, median, ratioOfRounds } from "./statistics.js";
 
-/** In flight at a time: one verifies, and the next ones wait, none is turned away. */
+/** Number of concurrent requests: one is verified, the others wait, none is rejected. */
 const concurrency = 32;
 
 /** Measures a small presentation and one of 100 kB. */
-export async function benchAttestation({ directory, rounds, seconds, say }: OwnNodeBench): Promise<Row[]> {
+export async function benchAttestation({ directory, rounds, seconds, say }: NodeBench): Promise<Row[]> {
   const dataDir = join(directory, "attestation");
   await mkdir(dataDir, { recursive: true });
   const peers = join(directory, "attestation-peers.json");
@@ -33,7 +33,7 @@ export async function benchAttestation({ directory, rounds, seconds, say }: OwnN
       const ours: number[] = [];
       const theirs: number[] = [];
       let last: Result | undefined;
-      // As long again without being counted: a node that begins takes twice the time for each.
+      // Warm up for the same time first: a cold node needs twice the time for each.
       await load(node.port, presentation, seconds);
       for (let round = 0; round < rounds; round++) {
         last = await load(node.port, presentation, seconds);
@@ -75,7 +75,7 @@ export async function benchAttestation({ directory, rounds, seconds, say }: OwnN
   return rows;
 }
 
-/** Presentations that are none: cut off, with forged lengths, noise, and as large as is read. */
+/** Invalid presentations: truncated, with forged lengths, random, and of the maximum size. */
 function attacks(good: Buffer): Buffer[] {
   const forged = Array.from({ length: 40 }, (_, i) => {
     const bytes = Buffer.from(good);
@@ -106,7 +106,7 @@ async function load(port: number, presentation: Buffer, seconds: number): Promis
   return result;
 }
 
-/** The library's own calls, one after the other, in this thread, without anything around them. */
+/** Calls the library directly, one presentation after the other, in this thread. */
 async function bareRate(presentation: Buffer, seconds: number): Promise<number> {
   const { Presentation } = await (library ??= loadLibrary());
   const verifyOne = (): void => {

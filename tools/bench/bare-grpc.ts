@@ -1,4 +1,4 @@
-/** Baseline: grpc-js answering each method with constant bytes that it neither decodes nor encodes. */
+/** Baseline server: grpc-js with constant bytes for each method, without decoding or encoding. */
 import { type MethodDefinition, Server, ServerCredentials } from "@grpc/grpc-js";
 import "./report-usage.js";
 

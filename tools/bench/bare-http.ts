@@ -1,4 +1,4 @@
-/** Baseline: node:http answering each path with a constant. */
+/** Baseline server: node:http with a constant response for each path. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import "./report-usage.js";

@@ -1,13 +1,13 @@
-/** Baseline: node:http2 answering each path with a constant; it reads nothing of the request but that it has ended. */
+/** Baseline server: node:http2 with a constant response for each path. Ignores the content of requests. */
 import { createServer, type OutgoingHttpHeaders } from "node:http2";
 import type { AddressInfo } from "node:net";
 import "./report-usage.js";
 
-/** A constant answer. */
+/** Constant response. */
 export interface ConstantAnswer {
   readonly headers: OutgoingHttpHeaders;
   readonly body: Uint8Array;
-  /** Sent behind the body, where there are any. */
+  /** Trailers, if any. */
   readonly trailers?: OutgoingHttpHeaders | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Stored figures: docs/internals/benchmarks.json holds those of the latest release, and a run is compared with them. */
+/** Compares a run with the stored figures of the latest release in docs/internals/benchmarks.json. */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import type { Row, SuiteRow } from "./row.js";
@@ -10,7 +10,7 @@ const result = {
   note: z.string().optional(),
 };
 
-/** A run as it is printed with --json. */
+/** Run as printed with --json. */
 const run = z.object({
   commit: z.string(),
   machine: z.object({ node: z.string(), cpu: z.string(), cores: z.number() }),
@@ -19,27 +19,27 @@ const run = z.object({
   rows: z.array(z.object({ suite: z.string(), name: z.string(), baseline: z.string().optional(), ...result })),
 });
 
-export type KeptRun = z.infer<typeof run>;
+export type StoredRun = z.infer<typeof run>;
 
-/** What became of a ratio. */
+/** Change of a ratio between two runs. */
 export interface Change {
   readonly name: string;
   readonly baseline: string;
   readonly before: number;
-  /** Undefined where this run did not measure it. */
+  /** Undefined if this run did not measure the ratio. */
   readonly after: number | undefined;
-  /** It is lower in every round than it was in any, so that it is no noise. */
+  /** True if the ratio was lower in every round than in any round before, which excludes noise. */
   readonly hasFallen: boolean;
   readonly spreads: string;
 }
 
-/** Reads a run. Throws an Error that says what is wrong with the file. */
-export async function readRun(file: string): Promise<KeptRun> {
+/** Reads a run. Throws an Error with the reason if the file is invalid. */
+export async function readRun(file: string): Promise<StoredRun> {
   return parseRun(await readFile(file, "utf8"), file);
 }
 
-/** The same of the file's text. */
-export function parseRun(text: string, file: string): KeptRun {
+/** Parses the text of the file. */
+export function parseRun(text: string, file: string): StoredRun {
   const read = run.safeParse(JSON.parse(text));
   if (!read.success) {
     throw new Error(`${file} is no run that npm run bench -- --json has printed: ${z.prettifyError(read.error)}`);
@@ -47,9 +47,9 @@ export function parseRun(text: string, file: string): KeptRun {
   return read.data;
 }
 
-/** Sets rows beside those of a kept run, ratio by ratio; rows of suites that were not chosen now are left out. */
-export function compareWithKept(rows: readonly SuiteRow[], kept: KeptRun): Change[] {
-  return kept.rows.flatMap((before) => {
+/** Compares rows with those of a stored run. Omits rows of suites that were not run now. */
+export function compareWithStored(rows: readonly SuiteRow[], storedRun: StoredRun): Change[] {
+  return storedRun.rows.flatMap((before) => {
     const after = rows.find(
       ({ suite, name, baseline }) => suite === before.suite && name === before.name && baseline === before.baseline,
     );
@@ -75,8 +75,8 @@ function range(spread: Row["spread"]): string {
   return spread === undefined ? "one round" : `${spread.low.toFixed(2)}–${spread.high.toFixed(2)}`;
 }
 
-/** A line for each ratio, and in the end what has fallen. */
-export function formatChanges(changes: readonly Change[], { commit, machine }: KeptRun): string {
+/** Formats a line for each ratio, and a summary of the decreased ones. */
+export function formatChanges(changes: readonly Change[], { commit, machine }: StoredRun): string {
   const width = Math.max(0, ...changes.map(({ name }) => name.length));
   const lines = changes.map(({ name, baseline, before, after, spreads, hasFallen }) => {
     const now = after?.toFixed(2) ?? "–";

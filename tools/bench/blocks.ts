@@ -1,4 +1,4 @@
-/** Blocks for nodes that are measured, and a chain to make and apply them without a node. */
+/** Creates blocks for measured nodes, and a chain that produces and applies them without a node. */
 import { transactionMessage } from "../../src/chain/transactions/signing.js";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ import { createTransactionExecutor, latestIn, stateIn } from "../../src/node/cha
 import { createZkThreads } from "../../src/zk/worker-pool.js";
 import { createZkChanges } from "../../src/zk/write.js";
 
-/** Opens a database of this genesis, which has no chain yet, and closes it after the work. */
+/** Opens a database with this genesis and no further blocks, and closes it after the work. */
 export async function withChain<T>(
   file: string,
   genesisText: string,
@@ -66,11 +66,11 @@ export async function withChain<T>(
   return result;
 }
 
-/** What a transaction does, by its number, which is its sender's nonce. */
+/** Returns the operation of a transaction by the sender's nonce. */
 export type OperationOf = (nonce: bigint) => StorageChange;
 type StorageChange = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
 
-/** A public program with this document. */
+/** Creates a public program with this document. */
 export function programOf(nonce: bigint, json: string): StorageChange {
   const value = {
     programName: `program ${nonce}`,
@@ -80,7 +80,7 @@ export function programOf(nonce: bigint, json: string): StorageChange {
   return { case: "createProgram", value };
 }
 
-/** A node's directory with an authority's key, and the file of its genesis beside it. */
+/** Creates the data directory of an authority, with its key, and a genesis file next to it. */
 export async function makeSource(home: string) {
   const dataDir = join(home, "source");
   await mkdir(dataDir, { recursive: true });
@@ -91,17 +91,17 @@ export async function makeSource(home: string) {
   return { dataDir, key, genesis, genesisFile, database: join(dataDir, "gatehouse.sqlite") };
 }
 
-/** Blocks to make. */
+/** Blocks to create. */
 export interface BlocksToMake {
   readonly count: number;
-  /** How many transactions there are in each. */
+  /** Number of transactions in each block. */
   readonly transactions: number;
-  /** Small programs when left out. */
+  /** Default: small programs. */
   readonly operationOf?: OperationOf;
   readonly onBlock?: (block: Block) => void;
 }
 
-/** Makes blocks, one after the other. */
+/** Produces blocks, one after the other. */
 export async function makeBlocks(chain: Chain, key: NodeKey, blocks: BlocksToMake): Promise<void> {
   const { count, transactions, operationOf = (n: bigint) => programOf(n, `{"n":${n}}`), onBlock } = blocks;
   let nonce = 0n;

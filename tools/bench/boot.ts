@@ -1,14 +1,14 @@
-/** From the start of the process to the first answer, and the memory of a node that is left alone. */
+/** Measures the time from process start to the first response, and the memory of an idle node. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { httpLoad } from "./load.js";
 import type { Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { median } from "./statistics.js";
 
-/** V8 gives back what the start took once nothing has happened for some seconds. */
+/** Wait in milliseconds until V8 has released the memory of the start. */
 const idleMs = 10_000;
 
-/** Boots a node again and again on the same data. */
+/** Starts a node repeatedly on the same data. */
 export async function benchBoot(args: readonly string[], rounds: number, say: (what: string) => void): Promise<Row[]> {
   const bootMs: number[] = [];
   const idleMb: number[] = [];

@@ -1,7 +1,7 @@
 /**
- * Somebody from another address while a node is attacked, in a thread of its own: asks for /health over one connection,
- * again and again, and for the newest block over a new connection each time: the first is let in by a node that has too
- * much to do, the second is not. And hands in a transaction now and then, and looks for the block that holds it.
+ * Honest client that runs from another address while a node is attacked, in a separate thread. Polls /health over one
+ * connection, and the latest block over a new connection each time: an overloaded node accepts the former and rejects
+ * the latter. Also submits transactions at intervals, and waits until they are in a block.
  */
 import { once } from "node:events";
 import { Agent, request } from "node:http";
@@ -12,32 +12,34 @@ import { sha256 } from "../../src/base/crypto/hash.js";
 import { newKey } from "../../test/helpers/chain/keys.js";
 import { createPublic, signTransaction } from "../../test/helpers/chain/transactions.js";
 
-/** What became of requests. */
-export interface Experience {
-  /** Of all of them, also those that failed and those that others kept waiting; in milliseconds, ascending. */
+/** Results of requests. */
+export interface RequestResults {
+  /**
+   * Latencies of all requests in milliseconds, ascending. Includes failed requests, and polls that a slow one delayed.
+   */
   readonly latencies: readonly number[];
-  /** With 200. */
+  /** Number of responses with status 200. */
   readonly answered: number;
-  /** With another status. */
+  /** Number of responses with another status. */
   readonly refused: number;
-  /** Without an answer, or not within {@link patienceMs}. */
+  /** Number of requests without a response within {@link timeoutMs}. */
   readonly failed: number;
 }
 
-/** What somebody saw. */
-export interface Witness {
-  readonly health: Experience;
-  readonly head: Experience;
-  readonly writing: Writing;
+/** Results of a bystander. */
+export interface BystanderResults {
+  readonly health: RequestResults;
+  readonly head: RequestResults;
+  readonly writing: WriteResults;
 }
 
-/** What became of an honest sender's transactions. */
-export interface Writing {
-  /** For each that got into a block, how many blocks were made after it was taken until it was in one, ascending. */
+/** Results of the transactions of an honest sender. */
+export interface WriteResults {
+  /** For each included transaction, the number of blocks from acceptance to inclusion, ascending. */
   readonly blocks: readonly number[];
-  /** How many were not taken at once. */
+  /** Number of transactions that were not accepted at once. */
   readonly refused: number;
-  /** How many were in no block in the end. */
+  /** Number of accepted transactions that were in no block at the end. */
   readonly lost: number;
 }
 
@@ -49,18 +51,18 @@ interface Task {
 }
 
 const jsonHeaders = { "Content-Type": "application/json" };
-/** Not an attacker's address. */
+/** Address that no attacker uses. */
 const localAddress = "127.0.0.2";
-/** How long to wait for an answer. */
-const patienceMs = 10_000;
-const [healthEveryMs, headEveryMs, writeEveryMs, lookEveryMs] = [5, 50, 500, 50];
-/** How long a transaction is waited for. */
+/** Time limit in milliseconds for a response. */
+const timeoutMs = 10_000;
+const [healthEveryMs, headEveryMs, writeEveryMs, pollEveryMs] = [5, 50, 500, 50];
+/** Time limit in milliseconds for the inclusion of a transaction. */
 const inclusionMs = 20_000;
 
-/** Asks for so many seconds. */
-export async function standBy(task: Task): Promise<Witness> {
+/** Runs the bystander for some seconds. */
+export async function runBystander(task: Task): Promise<BystanderResults> {
   const worker = new Worker(new URL(import.meta.url), { workerData: task });
-  const [witness] = (await once(worker, "message")) as [Witness];
+  const [witness] = (await once(worker, "message")) as [BystanderResults];
   return witness;
 }
 
@@ -68,22 +70,27 @@ if (!isMainThread) {
   const task = workerData as Task;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const [health, head, writing] = await Promise.all([
-    askAgain(task, "/health", healthEveryMs, agent),
-    askAgain(task, "/chain/head", headEveryMs, false),
-    writeAgain(task),
+    pollRepeatedly(task, "/health", healthEveryMs, agent),
+    pollRepeatedly(task, "/chain/head", headEveryMs, false),
+    submitRepeatedly(task),
   ]);
   agent.destroy();
-  parentPort!.postMessage({ health, head, writing } satisfies Witness);
+  parentPort!.postMessage({ health, head, writing } satisfies BystanderResults);
 }
 
-async function askAgain(task: Task, path: string, everyMs: number, agent: Agent | false): Promise<Experience> {
+async function pollRepeatedly(
+  task: Task,
+  path: string,
+  everyMs: number,
+  agent: Agent | false,
+): Promise<RequestResults> {
   const latencies: number[] = [];
   const count = { answered: 0, refused: 0, failed: 0 };
   const end = performance.now() + task.seconds * 1000;
   while (performance.now() < end) {
     const start = performance.now();
-    const status = await ask(task.port, path, agent).catch(() => undefined);
-    // What would have been asked meanwhile would have waited for the rest of it: a long wait is not one of many short.
+    const status = await requestStatus(task.port, path, agent).catch(() => undefined);
+    // Polls that were due during a slow request count with the remaining wait, so that one long wait counts as many.
     for (let waitedMs = performance.now() - start; waitedMs > 0; waitedMs -= everyMs) {
       latencies.push(waitedMs);
     }
@@ -93,8 +100,8 @@ async function askAgain(task: Task, path: string, everyMs: number, agent: Agent 
   return { latencies: latencies.sort((a, b) => a - b), ...count };
 }
 
-/** An honest sender: a small program now and then, each looked for until it is in a block. */
-async function writeAgain({ port, seconds, network }: Task): Promise<Writing> {
+/** Submits a small program at intervals, and waits until each is in a block. */
+async function submitRepeatedly({ port, seconds, network }: Task): Promise<WriteResults> {
   const key = newKey();
   const result = { blocks: [] as number[], refused: 0, lost: 0 };
   const end = performance.now() + seconds * 1000;
@@ -121,15 +128,15 @@ async function follow(
   before: number,
   result: { blocks: number[]; lost: number },
 ): Promise<void> {
-  const giveUp = performance.now() + inclusionMs;
-  while (performance.now() < giveUp) {
+  const deadlineMs = performance.now() + inclusionMs;
+  while (performance.now() < deadlineMs) {
     const answer = await call(port, `/chain/transactions/${hash}`);
     const { status, blockNumber } = (answer?.json ?? {}) as { status?: string; blockNumber?: number };
     if (status === "included") {
       result.blocks.push(blockNumber! - before);
       return;
     }
-    await sleep(lookEveryMs);
+    await sleep(pollEveryMs);
   }
   result.lost++;
 }
@@ -138,14 +145,14 @@ async function headOf(port: number): Promise<number | undefined> {
   return ((await call(port, "/chain/head"))?.json as { number?: number } | undefined)?.number;
 }
 
-/** Asks for JSON; undefined when no answer comes. */
+/** Sends a request. Returns the status and the JSON; undefined without a response. */
 async function call(port: number, path: string, body?: string): Promise<{ status: number; json: unknown } | undefined> {
   return await new Promise((resolve) => {
-    const signal = AbortSignal.timeout(patienceMs);
+    const signal = AbortSignal.timeout(timeoutMs);
     const options = { host: "127.0.0.1", port, path, localAddress, signal };
     request({ ...options, ...(body !== undefined && { method: "POST", headers: jsonHeaders }) }, (response) => {
       void text(response).then(
-        (whole) => resolve({ status: response.statusCode ?? 0, json: JSON.parse(whole) as unknown }),
+        (body) => resolve({ status: response.statusCode ?? 0, json: JSON.parse(body) as unknown }),
         () => resolve(undefined),
       );
     })
@@ -154,9 +161,9 @@ async function call(port: number, path: string, body?: string): Promise<{ status
   });
 }
 
-async function ask(port: number, path: string, agent: Agent | false): Promise<number | undefined> {
+async function requestStatus(port: number, path: string, agent: Agent | false): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(patienceMs);
+    const signal = AbortSignal.timeout(timeoutMs);
     request({ host: "127.0.0.1", port, path, agent, localAddress, signal }, (response) => {
       response
         .resume()

@@ -1,24 +1,24 @@
-/** What a caller costs who has the answer already, beside one who is sent it; and what being told so costs the others. */
+/**
+ * Measures conditional requests with a 304 response against full responses, and the cost of computing the validators.
+ */
 import { cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { autocannon } from "./autocannon.js";
 import { makeBlocks, makeSource, programOf, withChain } from "./blocks.js";
 import { concurrency, httpLoad, type Load, measure, type Measurement } from "./load.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { type NodeProcess, startGatehouse } from "./server-process.js";
 import { median } from "./statistics.js";
 
-/** What the benchmark takes. */
-export interface CachingBench extends OwnNodeBench {
-  /** Another clone, built, whose answers are measured in the same rounds. */
+export interface CachingBench extends NodeBench {
+  /** Directory of another, built checkout. Its responses are measured in the same rounds. */
   readonly against?: string | undefined;
 }
 
-/** Bytes of the documents, one program each, and how many small ones there are beside them. */
+/** Sizes in bytes of the documents, one program each. `smallPrograms` is the number of small programs in addition. */
 const documentBytes = [100, 16_000, 128_000, 1_000_000];
 const smallPrograms = 60;
 
-/** Runs it. */
 export async function benchCaching({ directory, rounds, seconds, say, against }: CachingBench): Promise<Row[]> {
   const home = join(directory, "caching");
   await mkdir(home);
@@ -109,7 +109,7 @@ async function compareWithWhole(
   };
 }
 
-/** Callers who have the answer of this tag. */
+/** Creates a load of requests that name the current entity tag. */
 function notModifiedLoad(path: string, etag: string): Load {
   return async (port, seconds) => {
     const url = `http://127.0.0.1:${port}${path}`;

@@ -1,4 +1,4 @@
-/** The compiled codecs against protobuf-es, on a real health answer. */
+/** Measures the compiled codecs against protobuf-es, with a real health response. */
 import { fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { Bench } from "tinybench";
 import { GetHealthResponseSchema } from "../../gen/gatehouse/health/v1/health_pb.js";

@@ -1,32 +1,32 @@
-/** The node against bare servers that answer the same bytes, and against another build of it. */
+/** Measures a node against bare servers that respond with the same bytes, and against another build of the node. */
 import { type Load, measure, type Measurement } from "./load.js";
 import type { Result, Row } from "./row.js";
 import { type BareAnswers, type ServerProcess, startBare } from "./server-process.js";
 import { median, ratioOfRounds } from "./statistics.js";
 
-/** A bare server, and what puts load on it. */
+/** Bare server, and the load to apply to it. */
 export type Baseline = BareAnswers & {
-  /** That on the node when left out. */
+  /** Default: the load of the subject. */
   readonly load?: Load;
 };
 
-/** What is compared. */
+/** Subject of a comparison. */
 export interface Subject {
   readonly name: string;
-  /** Load on the node. */
+  /** Load to apply to the node. */
   readonly load: Load;
-  /** Each gives a row. */
+  /** Baselines; each produces a row. */
   readonly baselines: readonly Baseline[];
 }
 
-/** Builds of the node, all of which run. */
+/** Running builds of the node. */
 export interface Builds {
   readonly after: ServerProcess;
-  /** The other one; undefined where there is only one. */
+  /** Other build; undefined if there is only one. */
   readonly before?: ServerProcess | undefined;
 }
 
-/** Measures the node and one bare server of plain HTTP, which answers each path with its bytes. */
+/** Measures the node and one bare HTTP server, which responds to each path with the given bytes. */
 export async function compare(
   subject: { readonly answers: Readonly<Record<string, Uint8Array>>; readonly bareLoad?: Load } & Omit<
     Subject,
@@ -41,7 +41,7 @@ export async function compare(
   return (await compareBuilds({ ...subject, baselines }, { after: node }, rounds, seconds))[0]!;
 }
 
-/** Measures the builds and the bare servers in turns, round by round, and gives the medians: a row for each baseline. */
+/** Measures builds and bare servers alternately in each round. Returns a row of medians for each baseline. */
 export async function compareBuilds(
   { name, load, baselines }: Subject,
   { after, before }: Builds,
@@ -95,7 +95,7 @@ function resultOf(ours: readonly Measurement[], theirs: readonly Measurement[]):
   };
 }
 
-/** What a server answers to a request over HTTP. Rejects when it is an error. */
+/** Returns the body of a response over HTTP. Rejects if the status is an error. */
 export async function httpAnswer(port: number, path: string, request: RequestInit = {}): Promise<Uint8Array> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, request);
   if (!response.ok) {

@@ -1,10 +1,10 @@
-/** The control service of a node that is measured. */
+/** Client of the control service of a measured node. */
 import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { connect } from "node:net";
 import { join } from "node:path";
 
-/** For clients of Connect. */
+/** Options for Connect clients. */
 export function controlOf(dataDir: string): Transport {
   return createGrpcTransport({
     baseUrl: "http://localhost",

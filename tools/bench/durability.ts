@@ -1,46 +1,46 @@
-/** What it costs that a block, and a transaction that was taken, are on the disk before anybody hears of them. */
+/** Measures the cost of syncing blocks and accepted transactions to disk before they are reported. */
 import { join } from "node:path";
 import { createNodeKey, nodeKeyPath, type NodeKey } from "../../src/base/crypto/node-key.js";
 import { programOf, transactionOf, withChain } from "./blocks.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { median, ratioOfRounds } from "./statistics.js";
 
-/** What SQLite waits for at each commit: the disk, or nothing until the next checkpoint. */
+/** Values of SQLite's `synchronous`: FULL syncs at each commit, NORMAL only at checkpoints. */
 const modes = ["FULL", "NORMAL"] as const;
 type Mode = (typeof modes)[number];
 
-/** What a job is done with. */
-interface Hands {
+/** Operations that a job uses. */
+interface JobOperations {
   /** Submits the next transaction. */
   readonly submit: () => Promise<unknown>;
-  /** Makes a block of what is pending; says whether anything was. */
-  readonly seal: () => Promise<boolean>;
-  /** Runs what is measured, of which so many are done. */
+  /** Produces a block from the pending transactions. Returns false if there are none. */
+  readonly produceBlock: () => Promise<boolean>;
+  /** Runs and times the measured part, which consists of `count` operations. */
   readonly timed: (count: number, work: () => Promise<unknown>) => Promise<void>;
 }
 
-/** A piece of work that is repeated. */
-type Job = (hands: Hands) => Promise<void>;
+/** Repeated unit of work. */
+type Job = (operations: JobOperations) => Promise<void>;
 
-/** Submissions between two blocks that are made to empty the mempool. */
+/** Number of submissions between two blocks that empty the mempool. */
 const submittedAtOnce = 200;
 
 const jobs: readonly { readonly name: string; readonly unit: string; readonly job: Job }[] = [
-  { name: "blocks of one transaction", unit: "blocks/s", job: sealing(1) },
-  { name: "blocks of 100 transactions", unit: "blocks/s", job: sealing(100) },
+  { name: "blocks of one transaction", unit: "blocks/s", job: producing(1) },
+  { name: "blocks of 100 transactions", unit: "blocks/s", job: producing(100) },
   { name: "submissions, one after the other", unit: "submissions/s", job: submitting(1) },
   { name: "submissions, 50 at a time", unit: "submissions/s", job: submitting(50) },
 ];
 
-function sealing(transactions: number): Job {
-  return async ({ submit, seal, timed }) => {
+function producing(transactions: number): Job {
+  return async ({ submit, produceBlock, timed }) => {
     await Promise.all(Array.from({ length: transactions }, submit));
-    await timed(1, seal);
+    await timed(1, produceBlock);
   };
 }
 
 function submitting(atATime: number): Job {
-  return async ({ submit, seal, timed }) => {
+  return async ({ submit, produceBlock, timed }) => {
     await timed(submittedAtOnce, async () => {
       const each = Array.from({ length: atATime }, async () => {
         for (let i = 0; i < submittedAtOnce / atATime; i++) {
@@ -49,14 +49,14 @@ function submitting(atATime: number): Job {
       });
       await Promise.all(each);
     });
-    while (await seal()) {
-      // Until all of them are in a block.
+    while (await produceBlock()) {
+      // Repeat until all of them are in a block.
     }
   };
 }
 
-/** Measures each job with and without the wait for the disk, in turns. */
-export async function benchDurability({ directory, rounds, seconds, say }: OwnNodeBench): Promise<Row[]> {
+/** Measures each job with and without sync, alternately. */
+export async function benchDurability({ directory, rounds, seconds, say }: NodeBench): Promise<Row[]> {
   const key = await createNodeKey(nodeKeyPath(join(directory, "durability")));
   const rows: Row[] = [];
   for (const { name, unit, job } of jobs) {
@@ -83,7 +83,7 @@ interface Measurement {
   readonly job: Job;
 }
 
-/** How often the job is done in a second. */
+/** Returns the number of jobs per second. */
 async function measure({ file, key, mode, seconds, job }: Measurement): Promise<number> {
   const genesis = JSON.stringify({ authorities: [key.publicKey] });
   return await withChain(file, genesis, key, async (chain, database) => {
@@ -91,12 +91,12 @@ async function measure({ file, key, mode, seconds, job }: Measurement): Promise<
       await part.write.run((sql) => sql.raw(`PRAGMA synchronous = ${mode}`));
     }
     let [nonce, done, spentMs] = [0n, 0, 0];
-    const hands: Hands = {
+    const operations: JobOperations = {
       submit: () => {
         nonce++;
         return chain.submit(transactionOf(key, chain.head()!.genesisHash, nonce, programOf(nonce, `{"n":${nonce}}`)));
       },
-      seal: async () => (await chain.produceBlock(key)).block !== undefined,
+      produceBlock: async () => (await chain.produceBlock(key)).block !== undefined,
       async timed(count, work) {
         const startMs = performance.now();
         await work();
@@ -105,7 +105,7 @@ async function measure({ file, key, mode, seconds, job }: Measurement): Promise<
       },
     };
     while (spentMs < seconds * 1_000) {
-      await job(hands);
+      await job(operations);
     }
     return (1_000 * done) / spentMs;
   });

@@ -1,4 +1,4 @@
-/** What a user would serve the same answers with: constants in Fastify, Express, connect-express, connectNodeAdapter. */
+/** Serves constant responses with common frameworks: Fastify, Express, connect-express and connectNodeAdapter. */
 import { fromBinary } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
@@ -14,7 +14,7 @@ import "./report-usage.js";
 
 export type FrontKind = "fastify" | "express" | "connect-express" | "connectNodeAdapter" | "connectNodeAdapter, h2";
 
-/** The part of Fastify that is used: `npm run tools` installs it. */
+/** Part of Fastify's types that is used. `npm run tools` installs Fastify. */
 interface Fastify {
   get(path: string, answer: () => Promise<unknown>): void;
   ready(): Promise<void>;
@@ -42,7 +42,7 @@ async function listenerOf(kind: FrontKind, answers: Begin["answers"]): Promise<R
     const app = create();
     plain.forEach(([path, bytes]) => {
       const value = json(bytes);
-      // A text is no JSON to Fastify unless it is made one.
+      // Fastify sends a string as it is, so encode it as JSON here.
       app.get(path, () => Promise.resolve(typeof value === "string" ? JSON.stringify(value) : value));
     });
     await app.ready();

@@ -1,4 +1,6 @@
-/** The node's two ways, and what a user would serve the same answers with, each beside a bare server in the same run. */
+/**
+ * Measures both front ends of the node, and common web frameworks with the same responses, each against a bare server.
+ */
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createNodeKey, nodeKeyPath } from "../../src/base/crypto/node-key.js";
@@ -7,7 +9,7 @@ import { compareBuilds, httpAnswer } from "./compare.js";
 import type { FrontKind } from "./front-server.js";
 import { grpcCall } from "./http2-client.js";
 import { http2Load, httpLoad, type HttpRequest, type Load } from "./load.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { type ServerProcess, startFront, startGatehouse } from "./server-process.js";
 
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
@@ -21,8 +23,7 @@ interface Asked {
   readonly request?: HttpRequest;
 }
 
-/** Measures each. */
-export async function benchFronts({ directory, rounds, seconds, say }: OwnNodeBench): Promise<Row[]> {
+export async function benchFronts({ directory, rounds, seconds, say }: NodeBench): Promise<Row[]> {
   const dirs = ["compiled", "express"].map((name) => join(directory, `front-${name}`));
   await mkdir(dirs[0]!, { mode: 0o700 });
   const key = await createNodeKey(nodeKeyPath(dirs[0]!));

@@ -1,4 +1,7 @@
-/** Hostile transactions against two nodes, one on SQLite and one on PostgreSQL: they must end with equal chains and states. */
+/**
+ * Sends hostile transactions to two nodes, on SQLite and on PostgreSQL, whose chains and states must be equal at the
+ * end.
+ */
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -17,24 +20,22 @@ import { createChance } from "../../test/helpers/wire/hostile-values.js";
 import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
 import { startPostgres } from "../../test/helpers/databases/postgres-server.js";
 import { readState } from "../../test/helpers/chain/state-digest.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { type NodeProcess, startGatehouse } from "./server-process.js";
 
-/** What the benchmark takes. */
-export interface FuzzBench extends Pick<OwnNodeBench, "directory" | "say"> {
+export interface FuzzBench extends Pick<NodeBench, "directory" | "say"> {
   readonly minutes: number;
-  /** What all transactions follow from; and who makes the blocks. */
+  /** Seed of all transactions, and of the choice of the authority. */
   readonly seed: number;
 }
 
-/** Each has a chain of its own, and the nodes change their parts. */
+/** Number of rounds. Each has a new chain, and the nodes swap their roles. */
 const roundCount = 4;
-const atOnce = 8;
-/** How long a node may take to include what was taken, and another one to follow. */
+const concurrentSenders = 8;
+/** Time limit in milliseconds for a node to include accepted transactions, and for the other to follow. */
 const settleMs = 120_000;
 const [authority, follower] = [testKey(1), testKey(2)];
 
-/** Runs it. */
 export async function benchFuzz({ directory, minutes, seed, say }: FuzzBench): Promise<Row[]> {
   const postgres = await startPostgres();
   if (typeof postgres === "string") {
@@ -57,7 +58,7 @@ export async function benchFuzz({ directory, minutes, seed, say }: FuzzBench): P
 
 interface Round {
   readonly dir: string;
-  /** Of databases: SQLite, PostgreSQL. */
+  /** Databases: SQLite, PostgreSQL. */
   readonly urls: readonly [string, string];
   readonly seed: number;
   readonly ms: number;
@@ -83,17 +84,17 @@ async function runRound({ dir, urls, seed, ms }: Round): Promise<Row> {
   const hostile = createHostileTransactions({ seed, network, authority, nowMs: Date.now, hasProofs });
   const nodes: NodeProcess[] = [];
   try {
-    // Of the peers that it is given none is there.
+    // No peer listens at this address.
     nodes.push(await start("authority", authority, first, "https://127.0.0.1:9"));
     nodes.push(await start("follower", follower, second, `https://127.0.0.1:${nodes[0]!.omniPort}`));
     const sent = await send(hostile, nodes, createChance(seed), ms);
     const head = await settle(hostile, nodes);
     await Promise.all(nodes.map((node) => node.stop()));
     const [ours, theirs] = await Promise.all([first, second].map((url) => readDatabase(url, hostile)));
-    const unlike = ours!.lines.find((line, i) => line !== theirs!.lines[i]);
+    const difference = ours!.lines.find((line, i) => line !== theirs!.lines[i]);
     const notes = [
       ...sent.faults,
-      ...(isDeepStrictEqual(ours, theirs) ? [] : [`The states differ: ${unlike?.slice(0, 500) ?? "in length"}`]),
+      ...(isDeepStrictEqual(ours, theirs) ? [] : [`The states differ: ${difference?.slice(0, 500) ?? "in length"}`]),
       ...(ours!.unexpected + theirs!.unexpected === 0 ? [] : ["A transaction was rejected for an error of no rule."]),
     ];
     if (notes.length > 0) {
@@ -110,7 +111,7 @@ async function runRound({ dir, urls, seed, ms }: Round): Promise<Row> {
   }
 }
 
-/** Sends transactions to one node or the other; what is answered must be a refusal, or nothing is wrong with it. */
+/** Sends transactions to a random node. Each response must be a rejection or a success, not an internal error. */
 async function send(
   hostile: HostileTransactions,
   nodes: readonly NodeProcess[],
@@ -144,18 +145,18 @@ async function send(
   const watch = async (): Promise<void> => {
     while (performance.now() < endMs) {
       const { rootHash } = await ask<{ rootHash?: string }>(nodes[0]!, "/zk/merkle-root");
-      // It may have refused to answer just now.
+      // The node may have been overloaded when it responded.
       if (rootHash !== undefined) {
         hostile.learnRoot(rootHash);
       }
       await sleep(1_000);
     }
   };
-  await Promise.all([watch(), ...Array.from({ length: atOnce }, work)]);
+  await Promise.all([watch(), ...Array.from({ length: concurrentSenders }, work)]);
   return { taken, refused, faults };
 }
 
-/** Waits until an honest transaction is in a block on both nodes, whose heads are equal then; gives the head's number. */
+/** Waits until an honest transaction is in a block on both nodes, with equal heads. Returns the number of the head. */
 async function settle(hostile: HostileTransactions, nodes: readonly NodeProcess[]): Promise<number> {
   const endMs = performance.now() + settleMs;
   const honest = hostile.honest();
@@ -195,7 +196,7 @@ function clientOf({ port }: NodeProcess) {
   return createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
 }
 
-/** By a connection of its own: one that is kept may be closed by the node at the very moment that it is used. */
+/** Opens a new connection, because the node may close an idle one just when it is used. */
 async function ask<T>({ port }: NodeProcess, path: string): Promise<T> {
   const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { Connection: "close" } });
   return (await answer.json()) as T;

@@ -1,31 +1,30 @@
-/** What a node and its other clients bear while somebody misbehaves. */
+/** Measures the resources of a node, and the service for other clients, during attacks. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { attacks } from "./attacks/all.js";
-import type { Attack, Deeds, Target } from "./attacks/attack.js";
+import type { Attack, AttackCounts, Target } from "./attacks/attack.js";
 import type { Order, Report } from "./attacks/process.js";
-import { standBy, type Witness } from "./bystander.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import { runBystander, type BystanderResults } from "./bystander.js";
+import type { NodeBench, Row } from "./row.js";
 import type { NodeProcess } from "./server-process.js";
 import { watchMemory } from "./watch-memory.js";
 import { latencyFigures } from "./statistics.js";
 import { prepareTarget, startTarget, type TargetFiles } from "./target.js";
 
-/** What the benchmark takes. */
-export interface HostileBench extends Omit<OwnNodeBench, "rounds"> {
-  /** A part of the names of the attacks to make; all of them when left out. */
+export interface HostileBench extends Omit<NodeBench, "rounds"> {
+  /** Part of the names of the attacks to run. Default: all. */
   readonly only?: string | undefined;
 }
 
-/** How long an attacker may take to tell what it did. */
+/** Time limit in milliseconds for an attacker to report its results. */
 const reportMs = 5_000;
-/** What is held after an attack is looked at after this pause. */
+/** Pause in milliseconds after an attack, before the resources that are still in use are measured. */
 const settleMs = 2_000;
 const mib = 1024 ** 2;
 
-/** Makes each attack on a node of its own. */
+/** Runs each attack against a new node. */
 export async function benchHostile({ directory, seconds, say, only = "" }: HostileBench): Promise<Row[]> {
   const chosen = Object.entries(attacks).filter(([name]) => name.toLowerCase().includes(only.toLowerCase()));
   if (chosen.length === 0) {
@@ -45,18 +44,18 @@ async function endure(name: string, attack: Attack, files: TargetFiles, seconds:
   const { node, target } = await startTarget(files, attack);
   try {
     await sleep(settleMs / 2);
-    const before = await look(node, target);
+    const before = await readFigures(node, target);
     const attacker = startAttack({ name, target });
     const memory = watchMemory(node.pid);
-    const witness = await standBy({ port: node.port, seconds, network: target.genesisHash });
-    const deeds = await attacker.stop();
+    const witness = await runBystander({ port: node.port, seconds, network: target.genesisHash });
+    const counts = await attacker.stop();
     await sleep(settleMs);
     const { rssBytes, socketBytes } = memory.stop();
-    const after = await look(node, target);
+    const after = await readFigures(node, target);
     const ended = node.exitCode();
     const notes = [
       ...(ended === undefined ? [] : [`The node ended with ${ended}.`]),
-      ...(deeds === undefined ? ["The attacker did not tell what it did."] : []),
+      ...(counts === undefined ? ["The attacker did not tell what it did."] : []),
     ];
     return {
       name,
@@ -70,7 +69,7 @@ async function endure(name: string, attack: Attack, files: TargetFiles, seconds:
         "uncaught before": before.uncaught,
         "uncaught after": after.uncaught,
         "requests held after": after.activeRequests,
-        ...deeds,
+        ...counts,
       },
       ...(notes.length > 0 && { note: notes.join(" ") }),
     };
@@ -79,7 +78,7 @@ async function endure(name: string, attack: Attack, files: TargetFiles, seconds:
   }
 }
 
-function witnessFigures({ health, head, writing }: Witness): Record<string, number> {
+function witnessFigures({ health, head, writing }: BystanderResults): Record<string, number> {
   return {
     ...latencyFigures(health.latencies, "/health "),
     "/health max ms": health.latencies.at(-1) ?? NaN,
@@ -96,8 +95,8 @@ function witnessFigures({ health, head, writing }: Witness): Record<string, numb
   };
 }
 
-/** Runs an attack in a process until it is stopped; it tells nothing where it must be ended by force. */
-function startAttack(order: Order): { stop(): Promise<Deeds | undefined> } {
+/** Runs an attack in a process until it is stopped. Returns no results if the process must be killed. */
+function startAttack(order: Order): { stop(): Promise<AttackCounts | undefined> } {
   const child = fork(fileURLToPath(new URL("attacks/process.js", import.meta.url)), {
     execArgv: ["--no-deprecation"],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -106,28 +105,28 @@ function startAttack(order: Order): { stop(): Promise<Deeds | undefined> } {
   return {
     async stop() {
       const ended = child.exitCode === null ? once(child, "exit") : Promise.resolve();
-      let deeds: Deeds | undefined;
-      child.once("message", (report) => (deeds = (report as Report).deeds));
+      let counts: AttackCounts | undefined;
+      child.once("message", (report) => (counts = (report as Report).deeds));
       if (child.connected) {
         child.send("stop");
       }
-      const force = setTimeout(() => child.kill("SIGKILL"), reportMs);
+      const killTimer = setTimeout(() => child.kill("SIGKILL"), reportMs);
       await ended;
-      clearTimeout(force);
-      return deeds;
+      clearTimeout(killTimer);
+      return counts;
     },
   };
 }
 
-/** What a node is asked before and after. */
-interface Look {
+/** Figures of a node before or after an attack. */
+interface NodeFigures {
   readonly rssBytes: number;
   readonly uncaught: number;
   readonly activeRequests: number;
 }
 
-/** NaN for what the node does not tell any more. */
-async function look(node: NodeProcess, target: Target): Promise<Look> {
+/** Reads the figures of a node; NaN for a figure that the node does not report. */
+async function readFigures(node: NodeProcess, target: Target): Promise<NodeFigures> {
   const usage = await node.usage().catch(() => ({ rssBytes: NaN }));
   const url = `http://127.0.0.1:${target.metricsPort}/metrics`;
   const metrics = await fetch(url, { signal: AbortSignal.timeout(reportMs) }).then(

@@ -1,4 +1,4 @@
-/** Load on a server, with clients that cost little, and what it cost the server. */
+/** Applies load to a server with inexpensive clients, and measures the cost for the server. */
 import type { Result } from "autocannon";
 import { get } from "node:http";
 import { autocannon } from "./autocannon.js";
@@ -6,24 +6,24 @@ import { askHttp2, faultOf, type Http2Request, openSession } from "./http2-clien
 import type { ServerProcess } from "./server-process.js";
 import { percentile } from "./statistics.js";
 
-/** One measurement. */
+/** Result of one measurement. */
 export interface Measurement {
   readonly requestsPerSecond: number;
-  /** Processor time of the server for one request, in microseconds. */
+  /** CPU time of the server per request, in microseconds. */
   readonly cpuUsPerRequest: number;
   readonly p99Ms: number;
 }
 
-/** A kind of load: runs for some seconds. Rejects when any answer is not the one expected. */
+/** Kind of load. Runs for some seconds; rejects if a response is not the expected one. */
 export type Load = (
   port: number,
   seconds: number,
 ) => Promise<Omit<Measurement, "cpuUsPerRequest"> & { readonly requests: number }>;
 
-/** Requests in flight. */
+/** Number of concurrent requests. */
 export const concurrency = 32;
 
-/** Puts load on the server and charges it the processor time. */
+/** Applies a load to the server, and measures its CPU time. */
 export async function measure(server: ServerProcess, load: Load, seconds: number): Promise<Measurement> {
   const before = await server.usage();
   const { requests, ...figures } = await load(server.port, seconds);
@@ -31,7 +31,7 @@ export async function measure(server: ServerProcess, load: Load, seconds: number
   return { ...figures, cpuUsPerRequest: (after.cpuUs - before.cpuUs) / requests };
 }
 
-/** GETs of other paths each time, over HTTP/1.1 with keep-alive. */
+/** Sends GET requests in rotation over the paths, over HTTP/1.1 with keep-alive. */
 export function randomLoad(path: () => string): Load {
   return async (port, seconds) => {
     const result = await autocannon({
@@ -44,7 +44,7 @@ export function randomLoad(path: () => string): Load {
   };
 }
 
-/** GETs over HTTP/1.1, each over a connection of its own. */
+/** Sends GET requests over HTTP/1.1, with a new connection each. */
 export function newConnectionLoad(path: string): Load {
   return (port, seconds) => latencyLoad(seconds, () => getOnce(port, path));
 }
@@ -61,7 +61,7 @@ function getOnce(port: number, path: string): Promise<void> {
   });
 }
 
-/** Does something again and again, many at a time. */
+/** Repeats an operation in concurrent loops. */
 async function latencyLoad(seconds: number, once: (caller: number) => Promise<void>): ReturnType<Load> {
   const latencies: number[] = [];
   const start = performance.now();
@@ -94,14 +94,14 @@ function figuresOf(path: string, result: Result): Awaited<ReturnType<Load>> {
   };
 }
 
-/** What is sent; GET without a body when left out. */
+/** Request to send. Default: GET without a body. */
 export interface HttpRequest {
   readonly method?: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer;
 }
 
-/** Requests over HTTP/1.1 with keep-alive. */
+/** Sends requests over HTTP/1.1 with keep-alive. */
 export function httpLoad(path: string, request: HttpRequest = {}): Load {
   return async (port, seconds) => {
     const url = `http://127.0.0.1:${port}${path}`;
@@ -112,7 +112,7 @@ export function httpLoad(path: string, request: HttpRequest = {}): Load {
 
 const sessions = 4;
 
-/** The same request again and again, over a few HTTP/2 sessions. */
+/** Repeats one request over a few HTTP/2 sessions. */
 export function http2Load(request: Http2Request): Load {
   return async (port, seconds) => {
     const clients = await Promise.all(Array.from({ length: sessions }, () => openSession(port)));

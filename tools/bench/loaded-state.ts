@@ -1,4 +1,4 @@
-/** State that was loaded without blocks, as a node believes it: the header of a first block names it. */
+/** Loads state without applying blocks. The header of the first block contains its root, so the node accepts it. */
 import { openDatabase } from "../../src/db/open.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { createStateTreeChanges } from "../../src/state/state-tree-store.js";
@@ -9,7 +9,7 @@ import { openChain } from "../../test/helpers/chain/chain.js";
 import { type TestKey, testKey } from "../../test/helpers/chain/keys.js";
 import { createPublic, signTransaction } from "../../test/helpers/chain/transactions.js";
 
-/** Puts leaves into the tree of the state, as if the genesis had had them. */
+/** Inserts leaves into the state tree, as if they had been in the genesis. */
 export async function plantLeaves(database: Database, leaves: readonly LeafChange[]): Promise<void> {
   await database.transaction(async (db) => {
     await createStateTreeChanges(db).change(0n, leaves);
@@ -18,9 +18,10 @@ export async function plantLeaves(database: Database, leaves: readonly LeafChang
 }
 
 /**
- * Makes block 1 of one transaction, on a chain of these authorities (`genesisOf`), the first of which makes it.
+ * Creates block 1 with one transaction, on a chain with these authorities (`genesisOf`). The first authority produces
+ * it.
  *
- * @param plant puts what was loaded into the tree of the state.
+ * @param plant inserts the loaded data into the state tree.
  */
 export async function commitToLoaded(
   url: string,

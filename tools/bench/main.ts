@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorMessage } from "../../src/base/errors/error-message.js";
 import { benchAttestation } from "./attestation.js";
-import { compareWithKept, formatChanges, readRun } from "./benchmarks.js";
+import { compareWithStored, formatChanges, readRun } from "./benchmarks.js";
 import { benchBoot } from "./boot.js";
 import { benchCaching } from "./caching.js";
 import { benchCodecs } from "./codecs.js";
@@ -18,7 +18,7 @@ import { benchFronts } from "./fronts.js";
 import { benchHostile } from "./hostile.js";
 import { benchNetwork } from "./network.js";
 import { formatRows } from "./print.js";
-import type { BenchContext, OwnNodeBench, Row, SuiteRow } from "./row.js";
+import type { BenchContext, NodeBench, Row, SuiteRow } from "./row.js";
 import { benchSizes } from "./sizes.js";
 import { benchSnapshot } from "./snapshot.js";
 import { benchState } from "./state.js";
@@ -106,24 +106,24 @@ const chosen = args.map((name): Suite => {
   }
   return suite;
 });
-const kept = opts.compare === undefined ? undefined : await readRun(opts.compare);
+const storedRun = opts.compare === undefined ? undefined : await readRun(opts.compare);
 const directory = await mkdtemp(join(tmpdir(), "gatehouse-bench-"));
 try {
   const rows = await run();
   print(rows);
-  if (kept !== undefined) {
-    const changes = compareWithKept(rows, kept);
-    process.stderr.write(`\n${formatChanges(changes, kept)}`);
+  if (storedRun !== undefined) {
+    const changes = compareWithStored(rows, storedRun);
+    process.stderr.write(`\n${formatChanges(changes, storedRun)}`);
     process.exitCode = changes.some(({ hasFallen }) => hasFallen) ? 1 : (process.exitCode ?? 0);
   }
 } finally {
   await rm(directory, { recursive: true, force: true });
 }
 
-/** Measures suite by suite; one that fails does not take away what the others have measured. */
+/** Runs the suites one after the other. A failed suite does not discard the results of others. */
 async function run(): Promise<SuiteRow[]> {
   const peers = join(directory, "peers.json");
-  // A peer that refuses: the main loop runs, and nothing else takes part in the measurement.
+  // The peer rejects connections: the main loop runs, but no other node affects the measurement.
   await writeFile(peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
   const benches = benchesOf(["--genesis", genesis, "--peers", peers, "--data-dir", join(directory, "data")]);
   const rows: SuiteRow[] = [];
@@ -138,10 +138,10 @@ async function run(): Promise<SuiteRow[]> {
   return rows;
 }
 
-/** What measures each suite; `flags` start a node that has nothing. */
+/** Returns the function that measures each suite; `flags` start a node without data. */
 function benchesOf(flags: readonly string[]): Readonly<Record<Suite, () => Promise<Row[]>>> {
   const { rounds, seconds, programs, leaves, blocks, transactions, changes, against, only, minutes, seed } = opts;
-  const own: OwnNodeBench = { directory, rounds, seconds, say };
+  const own: NodeBench = { directory, rounds, seconds, say };
   return {
     transports: () => benchRunning(flags, benchTransports),
     fronts: () => benchFronts(own),
@@ -164,7 +164,7 @@ function benchesOf(flags: readonly string[]): Readonly<Record<Suite, () => Promi
   };
 }
 
-/** Measures a node that does nothing else; where there is another build, that one as well. */
+/** Measures a node without other load, and another build if one is given. */
 async function benchRunning(
   flags: readonly string[],
   bench: (context: BenchContext & { readonly before: ServerProcess | undefined }) => Promise<Row[]>,
@@ -196,7 +196,7 @@ function print(rows: readonly SuiteRow[]): void {
   process.stdout.write(formatRows(rows, process.stdout.columns));
 }
 
-/** What is measured, as git calls it. */
+/** Returns the measured commit, as git describes it. */
 function commitOf(): string {
   return execFileSync("git", ["describe", "--always", "--dirty"], { encoding: "utf8" }).trim();
 }

@@ -1,4 +1,4 @@
-/** A process that is many peers: each has a port, a key and a certificate of its own, and answers as it should. */
+/** Process that simulates many peers. Each has its own port, key and certificate, and responds correctly. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { startOddPeer } from "../../test/helpers/nodes/odd-peer.js";
 

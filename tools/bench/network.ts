@@ -1,4 +1,4 @@
-/** How fast a node follows another one, beside applying the same blocks by itself; and what a tick costs. */
+/** Measures how fast a node follows another one, against applying the same blocks locally; and the cost of a tick. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -8,20 +8,18 @@ import { fileURLToPath } from "node:url";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { makeBlocks, makeSource, withChain } from "./blocks.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { median, ratioOfRounds } from "./statistics.js";
 
-/** What the benchmark takes. */
-export interface NetworkBench extends OwnNodeBench {
-  /** How many blocks a node catches up with. */
+export interface NetworkBench extends NodeBench {
+  /** Number of blocks to synchronize. */
   readonly blocks: number;
 }
 
 const peerCounts = [1, 100, 1_000];
 const tickS = 1;
 
-/** Runs it. */
 export async function benchNetwork({ directory, blocks, rounds, seconds, say }: NetworkBench): Promise<Row[]> {
   const home = join(directory, "network");
   await mkdir(home);
@@ -87,7 +85,7 @@ async function benchSync(
   };
 }
 
-/** Blocks a second between the first look and the last block. */
+/** Returns the blocks per second between the first poll and the last block. */
 async function timeSync(port: number, target: number): Promise<number> {
   let first: { readonly number: number; readonly ms: number } | undefined;
   for (;;) {
@@ -103,7 +101,7 @@ async function timeSync(port: number, target: number): Promise<number> {
   }
 }
 
-/** What a tick costs the node, with peers that answer. */
+/** Measures the cost of a tick with peers that respond. */
 async function benchTicks(home: string, count: number, seconds: number): Promise<Row> {
   await mkdir(home, { recursive: true });
   const genesis = JSON.stringify({ name: "bench" });
@@ -144,7 +142,7 @@ async function untilVerified(port: number, count: number): Promise<void> {
   for (;;) {
     const answer = await fetch(`http://127.0.0.1:${port}/peerlist`);
     const peers = (await answer.json()) as readonly { readonly verification: { readonly status: boolean } }[];
-    // A machine that has much to do refuses for a while.
+    // An overloaded machine rejects requests for some time.
     if (answer.ok && peers.filter(({ verification }) => verification.status).length === count) {
       return;
     }

@@ -1,11 +1,14 @@
-/** Rows as a table for people. */
+/** Formats rows as a table. */
 import type { Result, Row } from "./row.js";
 
-/** Width of a ratio with what it compares with. */
+/** Width of the column with the ratio and its baseline. */
 const comparedWidth = 24;
 const indent = "    ";
 
-/** A line for each row; on a terminal, figures that do not fit go on below. With another build, its ratio comes first. */
+/**
+ * Formats a line for each row. On a terminal, figures that do not fit are wrapped. With another build, its ratio comes
+ * first.
+ */
 export function formatRows(rows: readonly Row[], columns = Infinity): string {
   const hasBefore = rows.some(({ before }) => before !== undefined);
   const nameWidth = Math.max(...rows.map(({ name }) => name.length));
@@ -65,7 +68,7 @@ function wrap(details: readonly string[], columns: number): string {
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
 }
 
-/** A figure with three digits, or whole. */
+/** Formats a figure with three significant digits, or as an integer. */
 export function formatFigure(figure: number): string {
   return figure >= 100 || Number.isInteger(figure) ? Math.round(figure).toLocaleString("en") : figure.toPrecision(3);
 }

@@ -1,4 +1,4 @@
-/** Asks /health over one connection, again and again, in a thread of its own: the load must not hold up the clock. */
+/** Polls /health over one connection, in a separate thread so that the load does not distort the measured latencies. */
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +11,7 @@ interface Task {
 
 const everyMs = 5;
 
-/** Latencies of /health in milliseconds, ascending. Rejects when an answer is not 200. */
+/** Returns the latencies of /health in milliseconds, ascending. Rejects unless every response is 200. */
 export async function probeHealth(task: Task): Promise<number[]> {
   const worker = new Worker(new URL(import.meta.url), { workerData: task });
   const [latencies] = (await once(worker, "message")) as [number[]];

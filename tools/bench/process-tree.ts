@@ -1,11 +1,11 @@
-/** What a process and those that it has begun have used, by what Linux tells of them. */
+/** Reads the resource usage of a process and its descendants from /proc. Linux only. */
 import { readdir, readFile } from "node:fs/promises";
 import type { Usage } from "./report-usage.js";
 
-/** Why it cannot be told here; undefined where it can. */
+/** Returns the reason if the usage cannot be read here. */
 export const whyNoTree = process.platform === "linux" ? undefined : "what workers use is told by Linux alone";
 
-/** Of all of them together. */
+/** Usage of all processes together. */
 export async function usageOfTree(pid: number): Promise<Usage> {
   const [own, children] = await Promise.all([usageOf(pid), childrenOf(pid)]);
   const theirs = await Promise.all(children.map(usageOfTree));
@@ -16,7 +16,7 @@ const pageBytes = 4096;
 
 async function usageOf(pid: number): Promise<Usage> {
   const threads = await threadsOf(pid);
-  // In nanoseconds, where times of a whole process are told in hundredths of a second.
+  // Thread times are in nanoseconds; the times of a process are only in hundredths of a second.
   const cpuNs = await Promise.all(
     threads.map(async (thread) => Number((await read(`/proc/${pid}/task/${thread}/schedstat`)).split(" ")[0])),
   );
@@ -39,7 +39,7 @@ async function threadsOf(pid: number): Promise<string[]> {
   return await readdir(`/proc/${pid}/task`).catch(() => []);
 }
 
-/** Nothing, where the thread has ended meanwhile. */
+/** Returns nothing if the thread has ended meanwhile. */
 async function read(path: string): Promise<string> {
   return await readFile(path, "utf8").catch(() => "0");
 }

@@ -1,11 +1,11 @@
 /**
- * Loaded into each process that is measured: answers "usage" with what the process has used so far. Server and load
- * share the machine, so the processor time of the server tells more than the requests a second.
+ * Preloaded into each measured process. Responds to the message "usage" with the usage so far. Server and load share
+ * the machine, so the CPU time of the server is more reliable than requests per second.
  */
 
-/** What a process has used so far. */
+/** Resource usage of a process so far. */
 export interface Usage {
-  /** Processor time of all threads, user and system, in microseconds. */
+  /** CPU time of all threads, user and system, in microseconds. */
   readonly cpuUs: number;
   /** Resident memory in bytes. */
   readonly rssBytes: number;

@@ -1,50 +1,50 @@
-/** What the benchmarks share. */
+/** Types that the benchmarks share. */
 import type { ServerProcess } from "./server-process.js";
 
-/** What was measured of one thing. */
+/** Result of one measurement. */
 export interface Result {
-  /** How fast it is as a part of the baseline: 1 is as fast, 2 twice as fast. */
+  /** Speed relative to the baseline: 1 is equal, 2 is twice as fast. */
   readonly ratio?: number;
-  /** The lowest and the highest ratio of a round, where both were measured in turns. */
+  /** Lowest and highest ratio of all rounds, if node and baseline were measured alternately. */
   readonly spread?: { readonly low: number; readonly high: number };
-  /** By what is measured, with its unit. */
+  /** Figures by name, with the unit in the name. */
   readonly figures: Readonly<Record<string, number>>;
-  /** Why there are no figures, or not all of them. */
+  /** Reason if some or all figures are missing. */
   readonly note?: string;
 }
 
-/** A result with its name. */
+/** Result with its name. */
 export interface Row extends Result {
   readonly name: string;
-  /** What the ratio compares with; none where there is nothing to compare with. */
+  /** Baseline of the ratio; undefined if there is none. */
   readonly baseline?: string;
-  /** The same of the other build, where there is one. */
+  /** Result of the other build, if there is one. */
   readonly before?: Result;
 }
 
-/** A row, and the suite that it is of. */
+/** Row with the name of its suite. */
 export interface SuiteRow extends Row {
   readonly suite: string;
 }
 
-/** What every benchmark gets. */
+/** Parameters of every benchmark. */
 export interface BenchSettings {
-  /** How often each measurement is repeated; medians are shown. */
+  /** Number of rounds; the printed figures are medians. */
   readonly rounds: number;
-  /** Length of one measurement. */
+  /** Duration of one measurement, in seconds. */
   readonly seconds: number;
-  /** Tells of progress. */
+  /** Prints progress. */
   readonly say: (what: string) => void;
 }
 
-/** What a benchmark of a running node gets. */
+/** Parameters of a benchmark that uses a running node. */
 export interface BenchContext extends BenchSettings {
-  /** With the sample genesis and one peer. */
+  /** Node with the sample genesis and one peer. */
   readonly node: ServerProcess;
 }
 
-/** What a benchmark gets that makes a node of its own. */
-export interface OwnNodeBench extends BenchSettings {
-  /** An empty directory. */
+/** Parameters of a benchmark that starts its own node. */
+export interface NodeBench extends BenchSettings {
+  /** Empty directory. */
   readonly directory: string;
 }

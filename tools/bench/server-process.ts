@@ -1,4 +1,4 @@
-/** Servers in processes of their own: the node as it is shipped, and the bare baselines. */
+/** Starts servers in separate processes: the node as shipped, and the bare baselines. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { resolve as resolvePath } from "node:path";
@@ -8,52 +8,52 @@ import type { ConstantAnswer } from "./bare-http2.js";
 import type { FrontKind } from "./front-server.js";
 import type { Usage } from "./report-usage.js";
 
-/** A server under load. */
+/** Server under load. */
 export interface ServerProcess {
   readonly port: number;
-  /** Rejects when the process has ended. */
+  /** Returns the usage so far. Rejects if the process has exited. */
   usage(): Promise<Usage>;
-  /** Stops it, if need be by force. */
+  /** Stops the server; kills it if it does not stop. */
   stop(): Promise<void>;
 }
 
-/** A node that is measured. */
+/** Node that is measured. */
 export interface NodeProcess extends ServerProcess {
   readonly pid: number;
-  /** The internal port. */
+  /** Internal port. */
   readonly omniPort: number;
-  /** Lines that it has written to its log. */
+  /** Number of lines that the node has logged. */
   logLines(): number;
-  /** The code with which it has ended; undefined while it runs. */
+  /** Exit code; undefined while the node runs. */
   exitCode(): number | string | undefined;
 }
 
 const built = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-/** How long a node may take to stop before it is ended. */
+/** Time limit in milliseconds for a node to stop before it is killed. */
 const stopMs = 15_000;
 
-/** How a node is started. */
+/** Start options of a node. */
 export interface NodeOptions {
-  /** Folder of the clone whose `dist` is started; this one when left out. */
+  /** Directory of the checkout whose `dist` is started. Default: this one. */
   readonly build?: string | undefined;
   /** Options of Node.js. */
   readonly execArgv?: readonly string[];
-  /** Its log is counted and not shown. */
+  /** True to count log lines instead of printing them. */
   readonly hidesLog?: boolean;
 }
 
-/** Starts `gatehouse start` with these arguments, on any free port, and resolves once it is ready. */
+/** Starts `gatehouse start` with these arguments on free ports. Resolves once the node is ready. */
 export async function startGatehouse(
   args: readonly string[],
   { build, execArgv = [], hidesLog = false }: NodeOptions = {},
 ): Promise<NodeProcess> {
   const main = build === undefined ? built("../../src/main.js") : resolvePath(build, "dist/src/main.js");
   const ports = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
-  // What is measured are its own blocks; an older build may not know the word.
-  const words = build === undefined ? ["--recover"] : [];
+  // The measured node must produce its own blocks; an older build may not know this option.
+  const recoverFlags = build === undefined ? ["--recover"] : [];
   const child = fork(
     main,
-    ["start", ...ports, ...words, "--rate-limit", "0", "--log-level", "warn", "--json", ...args],
+    ["start", ...ports, ...recoverFlags, "--rate-limit", "0", "--log-level", "warn", "--json", ...args],
     {
       execArgv: ["--import", new URL("report-usage.js", import.meta.url).href, ...execArgv],
       stdio: ["ignore", "pipe", hidesLog ? "pipe" : "inherit", "ipc"],
@@ -74,12 +74,12 @@ export async function startGatehouse(
   };
 }
 
-/** What a bare server answers, by path. */
+/** Responses of a bare server, by path. */
 export type BareAnswers =
   | { readonly kind: "http" | "grpc"; readonly answers: Readonly<Record<string, Uint8Array>> }
   | { readonly kind: "http2"; readonly answers: Readonly<Record<string, ConstantAnswer>> };
 
-/** Starts what a user would serve answers with, by path; `version` is the message of the version, for rpcs. */
+/** Starts a framework with constant responses by path; `version` is the message of the version rpc. */
 export async function startFront(
   kind: FrontKind,
   answers: Readonly<Record<string, Uint8Array>>,
@@ -92,7 +92,7 @@ export async function startBare({ kind, answers }: BareAnswers): Promise<ServerP
   return await startWith(`bare-${kind}.js`, { answers });
 }
 
-/** Starts a script that listens when it is told what to answer. */
+/** Starts a script that listens after it has received its responses. */
 async function startWith(script: string, beginning: object): Promise<ServerProcess> {
   const child = fork(built(script), {
     stdio: ["ignore", "inherit", "inherit", "ipc"],

@@ -1,4 +1,4 @@
-/** What of a disk a chain takes: by transaction, block, program, leaf and nullifier, with either engine. */
+/** Measures the disk space of a chain per transaction, block, program, leaf and nullifier, with both engines. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
@@ -12,15 +12,15 @@ import { openChain } from "../../test/helpers/chain/chain.js";
 import { testKey } from "../../test/helpers/chain/keys.js";
 import { startPostgres } from "../../test/helpers/databases/postgres-server.js";
 import { commit, createPublic, signTransaction, signZk, spend } from "../../test/helpers/chain/transactions.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 
-/** What is done again and again, and of what its growth is told. */
+/** Repeated change whose growth is measured. */
 interface Growth {
   readonly name: string;
   readonly count: number;
-  /** Transactions of one block. */
+  /** Number of transactions in one block. */
   readonly inBlock: number;
   readonly transaction: (nonce: number) => Transaction;
 }
@@ -29,10 +29,10 @@ const create = (name: string, json: (nonce: number) => string) => (nonce: number
   signTransaction(alice, nonce, createPublic(`${name} ${nonce}`, json(nonce)));
 
 const wide = JSON.stringify(Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`field ${i}`, `value ${i}`])));
-/** What no engine makes smaller. */
+/** Content that no engine compresses. */
 const text = JSON.stringify({ text: randomBytes(75_000).toString("base64") });
 
-/** The program whose field is set: the first that is made. */
+/** Program whose field is set: the first one. */
 const changed = programAddress(alice.publicKey, "first 1", 1n, "");
 
 const setField = (nonce: number): Transaction =>
@@ -71,8 +71,8 @@ const growths: readonly Growth[] = [
   },
 ];
 
-/** Grows a database, and measures. */
-export async function benchSizes({ directory, say }: OwnNodeBench): Promise<Row[]> {
+/** Fills a database, and measures it. */
+export async function benchSizes({ directory, say }: NodeBench): Promise<Row[]> {
   const postgres = await startPostgres();
   const bytes = new Map<string, Record<string, number>>();
   const note = typeof postgres === "string" ? `PostgreSQL does not start here: ${postgres}` : undefined;
@@ -128,7 +128,7 @@ async function repeat(chain: Chain, { count, inBlock, transaction }: Growth, fro
   return nonce;
 }
 
-/** Bytes of the part of the chain, without what its changes have left behind. */
+/** Returns the size of the chain's database in bytes; on PostgreSQL after VACUUM FULL. */
 async function sizeOf({ read, write, files }: Database): Promise<number> {
   if (files === undefined) {
     await write.run((sql) => sql.raw("VACUUM FULL"));

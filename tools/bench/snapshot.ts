@@ -1,4 +1,4 @@
-/** How fast a node joins from a snapshot, beside one that applies every block, both of the same source in one run. */
+/** Measures synchronization from a snapshot against applying every block, from the same source. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,18 +9,17 @@ import { writeSnapshot } from "../../src/node/chain/snapshots.js";
 import { startProgress } from "../../src/cli/terminal/progress.js";
 import { programAddress } from "../../src/storage/changes/write.js";
 import { makeBlocks, makeSource, type OperationOf, programOf, withChain } from "./blocks.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 
-/** What the benchmark takes. */
-export interface SnapshotBench extends OwnNodeBench {
-  /** How many transactions there are, of which one in ten makes a program. */
+export interface SnapshotBench extends NodeBench {
+  /** Number of transactions. Every tenth creates a program. */
   readonly transactions: number;
 }
 
 const blockTransactions = 100;
 
-/** Makes a chain and a snapshot of it, and has nodes join. */
+/** Creates a chain and a snapshot, and synchronizes nodes from it. */
 export async function benchSnapshot({ directory, transactions, say }: SnapshotBench): Promise<Row[]> {
   const home = join(directory, "snapshot");
   const { dataDir, key, genesis, genesisFile, database: file } = await makeSource(home);
@@ -79,7 +78,7 @@ export async function benchSnapshot({ directory, transactions, say }: SnapshotBe
   ];
 }
 
-/** One of ten makes a program, the others change one of those in turn. */
+/** Returns the operation of a transaction: every tenth creates a program, the others change these in rotation. */
 function operations(owner: string): OperationOf {
   const addresses: string[] = [];
   return (nonce) => {

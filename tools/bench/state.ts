@@ -1,4 +1,4 @@
-/** What it costs that blocks commit to the state, and what its proofs are: their size, making them, checking them. */
+/** Measures the cost of committing blocks to the state, and of proofs: their size, creation and verification. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { randomInt } from "node:crypto";
 import { stat } from "node:fs/promises";
@@ -19,19 +19,19 @@ import { openChain } from "../../test/helpers/chain/chain.js";
 import { testKey } from "../../test/helpers/chain/keys.js";
 import { startPostgres } from "../../test/helpers/databases/postgres-server.js";
 import { createPublic, signTransaction } from "../../test/helpers/chain/transactions.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { median, percentile, ratioOfRounds } from "./statistics.js";
 import { addressOf, loadPrograms, plantTree } from "./store.js";
 
-export interface StateBench extends OwnNodeBench {
-  /** How many programs. */
+export interface StateBench extends NodeBench {
+  /** Number of programs. */
   readonly programs: number;
 }
 
 const key = testKey(1);
 const proofs = 500;
 
-/** Measures on both engines. */
+/** Measures both engines. */
 export async function benchState(bench: StateBench): Promise<Row[]> {
   const file = join(bench.directory, "state.sqlite");
   const rows = await benchEngine(bench, "SQLite", `sqlite:${file}`);
@@ -58,7 +58,7 @@ async function benchEngine(bench: StateBench, engine: string, url: string): Prom
     const treeS = (performance.now() - begunMs) / 1_000;
     const switched = { hasTree: true };
     const chain = await openChain(database, [key], Date.now, undefined, undefined, (db) => stateWith(db, switched));
-    // Proofs come first: what blocks do without the tree is not in it.
+    // Measure proofs first, because blocks without the tree do not update it.
     await chain.submit(signTransaction(key, ++nonce, createPublic("p", "{}")));
     await chain.produceBlock(key);
     say(`${engine}: proofs`);
@@ -80,7 +80,7 @@ async function benchEngine(bench: StateBench, engine: string, url: string): Prom
   }
 }
 
-/** The state with its tree, or one that nobody keeps. */
+/** State with its tree, or without one. */
 function stateWith(db: Queries, { hasTree }: { readonly hasTree: boolean }): State {
   const state = stateIn(db);
   return hasTree

@@ -1,26 +1,23 @@
 import type { Result } from "./row.js";
 
-/** The middle of some figures. */
+/** Returns the median. */
 export function median(figures: readonly number[]): number {
   const sorted = figures.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** The figure below which a part of them lies: 0.99 for the 99th percentile. They are given in ascending order. */
+/** Returns a percentile of ascending values; 0.99 is the 99th percentile. */
 export function percentile(ascending: readonly number[], part: number): number {
   return ascending[Math.floor(ascending.length * part)] ?? NaN;
 }
 
-/** The usual two of latencies in milliseconds, in ascending order. */
+/** Returns p50 and p99 of ascending latencies in milliseconds. */
 export function latencyFigures(ascending: readonly number[], of = ""): Record<string, number> {
   return { [`${of}p50 ms`]: percentile(ascending, 0.5), [`${of}p99 ms`]: percentile(ascending, 0.99) };
 }
 
-/**
- * How many times as large figures are as others that were measured in turns with them: by their medians, and how far that
- * lies apart between rounds.
- */
+/** Returns the ratio of the medians of two series that were measured alternately, with its range over the rounds. */
 export function ratioOfRounds(
   over: readonly number[],
   under: readonly number[],

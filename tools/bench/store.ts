@@ -1,4 +1,4 @@
-/** Reads of a node that holds many programs, each against a bare server that answers the same bytes. */
+/** Measures reads from a node with many programs, each against a bare server that responds with the same bytes. */
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,26 +20,25 @@ import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { commitToLoaded, plantLeaves } from "./loaded-state.js";
 import { probeHealth } from "./prober.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { type ServerProcess, startGatehouse } from "./server-process.js";
 import { latencyFigures } from "./statistics.js";
 
-/** What the benchmark takes. */
-export interface StoreBench extends OwnNodeBench {
-  /** How many programs. */
+export interface StoreBench extends NodeBench {
+  /** Number of programs. */
   readonly programs: number;
 }
 
 const authority = testKey(1);
 const owners = 1_000;
-/** Programs that are put into the tree at a time. */
+/** Number of programs that are inserted into the tree at a time. */
 const portion = 5_000;
-/** Programs of one insert; their fields must be no more than 500 rows. */
+/** Number of programs in one insert. Their fields must fit into 500 rows. */
 const batch = 200;
 const words = ["alpha", "bravo", "notes", "guest", "ledger", "vault", "Größe", "ключи", "token", "price"];
 const bigFields = 64;
 
-/** Address of the program that was loaded as this one. */
+/** Returns the address of the loaded program with this number. */
 export const addressOf = (i: number): string => `stor-${createHash("sha1").update(String(i)).digest("hex")}`;
 const ownerOf = (i: number): string => `0x${(i % owners).toString(16).padStart(64, "0")}`;
 
@@ -55,7 +54,7 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
   const loadStart = performance.now();
   const url = `sqlite:${join(dataDir, "gatehouse.sqlite")}`;
   const big = await loadPrograms(url, programs);
-  // The one of 1 MB stands behind them.
+  // The program of 1 MB comes after them.
   await commitToLoaded(url, [authority], (database) => plantTree(database, programs + (programs % 2) + 1));
   const loadS = (performance.now() - loadStart) / 1000;
 
@@ -98,7 +97,7 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
   return rows;
 }
 
-/** Puts the leaves of loaded programs, so many from the first one on, into the tree of the state. */
+/** Inserts the leaves of loaded programs, starting at the first one, into the state tree. */
 export async function plantTree(database: Database, programs: number): Promise<void> {
   const progress = startProgress("leaves", programs);
   for (let i = 0; i < programs; i += portion) {
@@ -118,7 +117,7 @@ export async function plantTree(database: Database, programs: number): Promise<v
   progress.end();
 }
 
-/** Writes rows as applied blocks would, but many at a time; gives the address of a document of 1 MB. */
+/** Writes rows as applied blocks would, but in bulk. Returns the address of a document of 1 MB. */
 export async function loadPrograms(url: string, count: number, owner = ownerOf): Promise<string> {
   const database = await openDatabase(url);
   await migrate(database);
@@ -174,7 +173,7 @@ export async function loadPrograms(url: string, count: number, owner = ownerOf):
     }
     const value = JSON.stringify("x".repeat(Math.floor(1_000_000 / bigFields) - 10));
     const bigParts = Array.from({ length: bigFields }, (_, i) => [`f${i}`, value] as const);
-    // An even number, so that it is public.
+    // Use an even number, which makes the program public.
     const big = count + (count % 2);
     await insert(big, [`{${bigParts.map(([name]) => `"${name}":${value}`).join(",")}}`], bigParts);
     await fillRowHashes(database.write);
@@ -185,7 +184,7 @@ export async function loadPrograms(url: string, count: number, owner = ownerOf):
   }
 }
 
-/** Any program that anybody may read. */
+/** Returns the path of a random public program. */
 function randomProgram(programs: number): string {
   const i = Math.floor(Math.random() * programs);
   return `/storage-program/${addressOf(i % 4 === 3 ? i - 1 : i)}`;

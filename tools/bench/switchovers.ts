@@ -1,26 +1,28 @@
-/** How long a node makes no blocks while its servers of PostgreSQL change places, and that nothing is lost of it. */
+/**
+ * Measures how long a node produces no blocks while its PostgreSQL servers switch over, and checks that no data is
+ * lost.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { genesisOf } from "../../test/helpers/chain/genesis.js";
 import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
 import { startPostgresPair } from "../../test/helpers/databases/postgres-pair.js";
 import { changeUnderLoad } from "../../test/helpers/databases/switchovers.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { percentile } from "./statistics.js";
 
 const name = "switchovers of PostgreSQL";
 
-/** What the benchmark takes. */
-export interface SwitchoverBench extends Pick<OwnNodeBench, "directory" | "say"> {
-  /** How often the servers change places. */
+export interface SwitchoverBench extends Pick<NodeBench, "directory" | "say"> {
+  /** Number of switchovers. */
   readonly changes: number;
 }
 
 /**
- * Runs it.
+ * Runs the benchmark.
  *
- * @throws Error when a block or a transaction is lost, or a number is used twice.
+ * @throws Error if a block or a transaction is lost, or a block number is used twice.
  */
 export async function benchSwitchovers({ directory, changes, say }: SwitchoverBench): Promise<Row[]> {
   const pair = await startPostgresPair();

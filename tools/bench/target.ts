@@ -1,4 +1,4 @@
-/** A node to be attacked, and what it holds. */
+/** Node that is attacked, and its content. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../../src/base/crypto/hash.js";
@@ -8,18 +8,18 @@ import type { Attack, Target } from "./attacks/attack.js";
 import { makeBlocks, programOf, withChain } from "./blocks.js";
 import { type NodeProcess, startGatehouse } from "./server-process.js";
 
-/** As many as one getBlocks gives. */
+/** Number of blocks: as many as one getBlocks request returns. */
 const blockCount = 50;
-/** As many as a block of 3 MiB has room for. */
+/** Number of documents in a block of 3 MiB. */
 const documentsEach = 3;
 const document = JSON.stringify({ large: "x".repeat(1_000_000) });
 
-/** What nodes to be attacked are started from. */
+/** Prepared data from which the nodes are started. */
 export interface TargetFiles extends Pick<Target, "dataDir" | "genesisHash"> {
   readonly flags: readonly string[];
 }
 
-/** Makes a database with large documents in large blocks, for one node after the other. */
+/** Creates a database with large documents in large blocks. Each attacked node gets a copy. */
 export async function prepareTarget(directory: string): Promise<TargetFiles> {
   const dataDir = join(directory, "hostile");
   await mkdir(dataDir);
@@ -31,7 +31,7 @@ export async function prepareTarget(directory: string): Promise<TargetFiles> {
   });
   const [genesis, peers] = [join(directory, "hostile-genesis.json"), join(directory, "hostile-peers.json")];
   await writeFile(genesis, genesisText);
-  // A peer that refuses: without one the node would be dormant.
+  // Without a peer the node would be dormant, so name one that rejects connections.
   await writeFile(peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
   await withChain(join(dataDir, "gatehouse.sqlite"), genesisText, key, (chain) =>
     makeBlocks(chain, key, {
@@ -44,7 +44,7 @@ export async function prepareTarget(directory: string): Promise<TargetFiles> {
     dataDir,
     genesisHash: sha256(genesisText),
     flags: [
-      // Whoever attacks is a stranger, though he comes from this machine.
+      // Attackers are treated as remote clients, although they connect from this machine.
       ...["--rate-limit-exempt", "192.0.2.1"],
       ...["--genesis", genesis, "--peers", peers, "--data-dir", dataDir, "--allow-private-peers"],
       ...["--mcp-enabled", "--mcp-port", "0", "--metrics-enabled", "--metrics-port", "0"],

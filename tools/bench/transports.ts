@@ -1,4 +1,7 @@
-/** Each protocol over each HTTP, with and without identity, against bare servers that answer the same bytes. */
+/**
+ * Measures each protocol over each HTTP version, with and without identity, against bare servers with the same
+ * responses.
+ */
 import { generateKeyPairSync, sign } from "node:crypto";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 import { identityMessage } from "../../src/edge/identity-message.js";
@@ -11,10 +14,10 @@ import type { BenchContext, Result, Row } from "./row.js";
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
 const getHealth = "/gatehouse.health.v1.HealthService/GetHealth";
 
-interface Spoken {
+interface ProtocolSubject {
   readonly name: string;
   readonly load: Load;
-  /** Asks a node once; gives what bare servers are to answer, or why the node does not answer. */
+  /** Sends one request. Returns the responses for the bare servers, or the reason if the node does not respond. */
   readonly ask: (port: number) => Promise<{ readonly baselines: readonly Baseline[] } | { readonly fault: string }>;
 }
 
@@ -28,8 +31,13 @@ export async function benchTransports({ node, before, rounds, seconds, say }: Be
   return rows;
 }
 
-/** A build that does not serve what is asked for gets a note in the place of figures. */
-async function measureServed(subject: Spoken, builds: Builds, rounds: number, seconds: number): Promise<Row[]> {
+/** Returns a note instead of figures if a build does not serve the protocol. */
+async function measureServed(
+  subject: ProtocolSubject,
+  builds: Builds,
+  rounds: number,
+  seconds: number,
+): Promise<Row[]> {
   const { name, load, ask } = subject;
   const { after, before } = builds;
   const now = await ask(after.port);
@@ -58,7 +66,7 @@ async function measureServed(subject: Spoken, builds: Builds, rounds: number, se
   return await compareBuilds({ name, load, baselines }, builds, rounds, seconds);
 }
 
-function subjects(identity: Readonly<Record<string, string>>): Spoken[] {
+function subjects(identity: Readonly<Record<string, string>>): ProtocolSubject[] {
   const posted = (contentType: string, body: Buffer): HttpRequest => ({
     method: "POST",
     headers: { "content-type": contentType },
@@ -84,7 +92,7 @@ function subjects(identity: Readonly<Record<string, string>>): Spoken[] {
   ];
 }
 
-function overHttp1(name: string, path: string, request: HttpRequest = {}): Spoken {
+function overHttp1(name: string, path: string, request: HttpRequest = {}): ProtocolSubject {
   return {
     name,
     load: httpLoad(path, request),
@@ -98,13 +106,13 @@ function overHttp1(name: string, path: string, request: HttpRequest = {}): Spoke
   };
 }
 
-/** A protocol is answered in itself: its content type says which it is. */
+/** Returns an error message if the content type of the response is not that of the request. */
 function typeFault({ headers }: HttpRequest, type: string | null | undefined): string | undefined {
   const asked = headers?.["content-type"];
   return asked === undefined || type?.split(";")[0] === asked ? undefined : `answered as ${type}`;
 }
 
-function overHttp2(name: string, path: string, asked: HttpRequest = {}): Spoken {
+function overHttp2(name: string, path: string, asked: HttpRequest = {}): ProtocolSubject {
   const { method = "GET", headers = {}, body } = asked;
   const request: Http2Request = {
     headers: { ":method": method, ":path": path, ...headers },
@@ -121,8 +129,8 @@ function overHttp2(name: string, path: string, asked: HttpRequest = {}): Spoken 
   };
 }
 
-/** A call with an empty message, beside constants of node:http2 and of grpc-js. */
-function grpc(name: string, path: string, metadata: Readonly<Record<string, string>> = {}): Spoken {
+/** Measures a call with an empty message, against constants of node:http2 and of grpc-js. */
+function grpc(name: string, path: string, metadata: Readonly<Record<string, string>> = {}): ProtocolSubject {
   const request = grpcCall(path, metadata);
   return {
     name,
@@ -157,13 +165,13 @@ async function askOnce(
   }
 }
 
-/** Headers that a server can send again; node:http2 writes the date by itself. */
+/** Returns the headers that a server can repeat; node:http2 writes the date itself. */
 function constantOf(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   const { date: _, ...rest } = headers;
   return Object.fromEntries(Object.entries(rest));
 }
 
-/** The identity headers of a caller, signed once for the network of the node: they serve every request for five minutes. */
+/** Returns identity headers for the network of the node. They are signed once, and are valid for five minutes. */
 async function signedHeaders(port: number): Promise<Record<string, string>> {
   const head = await fetch(`http://127.0.0.1:${port}/chain/head`);
   const { genesisHash: network } = (await head.json()) as { readonly genesisHash: string };

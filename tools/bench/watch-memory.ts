@@ -1,18 +1,20 @@
-/** Looks at a process from outside, which goes on where the process itself is stuck; on Linux only. */
+/**
+ * Samples the memory of a process from outside, so that sampling continues while the process is blocked. Linux only.
+ */
 import { readFileSync } from "node:fs";
 
-/** The most there was; undefined where that cannot be seen. */
+/** Highest sampled values; undefined if they cannot be read. */
 export interface MemoryPeaks {
   /** Resident memory of the process, in bytes. */
   readonly rssBytes: number | undefined;
-  /** What the kernel held for TCP, of all processes, in bytes. */
+  /** Memory that the kernel used for TCP, for all processes, in bytes. */
   readonly socketBytes: number | undefined;
 }
 
 const everyMs = 50;
 const pageBytes = 4_096;
 
-/** Looks again and again until it is stopped. */
+/** Samples until it is stopped. */
 export function watchMemory(pid: number): { stop(): MemoryPeaks } {
   const rss = peakOf(`/proc/${pid}/status`, /^VmRSS:\s+(\d+) kB/m, 1_024);
   const sockets = peakOf("/proc/net/sockstat", /^TCP:.* mem (\d+)/m, pageBytes);

@@ -1,4 +1,6 @@
-/** What it costs that many hear of changes: a thousand who watch, beside a thousand who ask every second. */
+/**
+ * Measures the cost of notifying many clients of changes: 1,000 streams against 1,000 clients that poll every second.
+ */
 import { setMaxListeners } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { Agent, get, type IncomingMessage, request } from "node:http";
@@ -8,36 +10,36 @@ import { programAddress } from "../../src/storage/changes/write.js";
 import { genesisOf } from "../../test/helpers/chain/genesis.js";
 import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
 import { createPublic, type Operation, signTransaction } from "../../test/helpers/chain/transactions.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { startGatehouse, type ServerProcess } from "./server-process.js";
 import { latencyFigures } from "./statistics.js";
 
-/** Who hear, and what they hear of: each of one program. */
+/** Numbers of clients and of programs. Each client follows one program. */
 const [listeners, programs] = [1_000, 100];
 const changesPerS = 100;
-/** How often those who do not watch ask. */
-const askEveryMs = 1_000;
-/** Longest wait for the last change to be heard. */
+/** Interval in milliseconds between two polls of a client. */
+const pollEveryMs = 1_000;
+/** Time limit in milliseconds for the last notification. */
 const lastMs = 10_000;
 
 const keyOf = (program: number) => testKey(100 + program);
 const addressOf = (program: number): string => programAddress(keyOf(program).publicKey, "p", 1n, "");
 
-/** Those who hear. */
-interface Audience {
-  /** When each change was heard, by the value that it set. */
-  readonly heard: (value: number, atMs: number) => void;
+/** Clients that follow changes. */
+interface ClientDeps {
+  /** Called when a client learns of a change, with the value that the change set. */
+  readonly onChange: (value: number, atMs: number) => void;
   readonly port: number;
   readonly signal: AbortSignal;
 }
 
-/** Measures each audience with a node of its own. */
-export async function benchWatchers({ directory, seconds, say }: OwnNodeBench): Promise<Row[]> {
+/** Measures each kind of client with a separate node. */
+export async function benchWatchers({ directory, seconds, say }: NodeBench): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [name, gather] of [
     ["100 changes a second, nobody hears", () => Promise.resolve(0)],
     ["… 1,000 watch one program each", watchAll],
-    ["… 1,000 ask for one field each, every second", askAll],
+    ["… 1,000 ask for one field each, every second", pollAll],
   ] as const) {
     say(name);
     const home = join(directory, `watchers-${rows.length}`);
@@ -67,16 +69,16 @@ export async function benchWatchers({ directory, seconds, say }: OwnNodeBench): 
   return rows;
 }
 
-/** @param gather resolves with how many hear each change, once all of them are there. */
+/** @param gather connects the clients. Resolves with the number of clients for each change, once all are connected. */
 async function measure(
   node: ServerProcess,
-  gather: (audience: Audience) => Promise<number>,
+  gather: (audience: ClientDeps) => Promise<number>,
   seconds: number,
 ): Promise<Record<string, number>> {
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
-  const over = new AbortController();
-  // Each of those who watch listens.
-  setMaxListeners(0, over.signal);
+  const controller = new AbortController();
+  // Every client listens to the signal.
+  setMaxListeners(0, controller.signal);
   const sentMs = new Map<number, number>();
   const latencies: number[] = [];
   const write = async (program: number, nonce: number, operation: Operation): Promise<boolean> =>
@@ -84,13 +86,13 @@ async function measure(
   try {
     await Promise.all(Array.from({ length: programs }, (_, i) => write(i, 1, createPublic("p", '{"n":0}'))));
     await untilThere(node.port, addressOf(programs - 1));
-    const heard = (value: number, atMs: number): void => {
+    const onChange = (value: number, atMs: number): void => {
       const sent = sentMs.get(value);
       if (sent !== undefined) {
         latencies.push(atMs - sent);
       }
     };
-    const each = await gather({ heard, port: node.port, signal: over.signal });
+    const each = await gather({ onChange, port: node.port, signal: controller.signal });
     const before = await node.usage();
     const startMs = performance.now();
     const writes: Promise<unknown>[] = [];
@@ -101,7 +103,7 @@ async function measure(
       sentMs.set(value, performance.now());
       const change = { storageAddress: addressOf(program), field: `n`, value: String(value) };
       const written = write(program, value + 1, { case: "setField", value: change });
-      // A node that has too much to do takes none for a moment; nobody hears of those.
+      // An overloaded node rejects transactions for a moment; no client expects those changes.
       writes.push(written.then((isTaken) => (isTaken ? undefined : (refused++, sentMs.delete(value)))));
     }
     await Promise.all(writes);
@@ -120,13 +122,13 @@ async function measure(
       MiB: rssBytes / 2 ** 20,
     };
   } finally {
-    over.abort();
+    controller.abort();
     agent.destroy();
   }
 }
 
-/** Each hears of the changes of a program; which value was set, its sender's nonce says. */
-async function watchAll({ heard, port, signal }: Audience): Promise<number> {
+/** Connects clients that stream the changes of a program. The sender's nonce identifies the value that was set. */
+async function watchAll({ onChange, port, signal }: ClientDeps): Promise<number> {
   await Promise.all(
     Array.from({ length: listeners }, async (_, i) => {
       const path = `/events?kinds=transaction&addresses=${addressOf(i % programs)}`;
@@ -135,7 +137,7 @@ async function watchAll({ heard, port, signal }: Audience): Promise<number> {
         response.on("data", (piece: Buffer) => {
           const atMs = performance.now();
           for (const [, nonce] of piece.toString().matchAll(/"nonce":(\d+)/g)) {
-            heard(Number(nonce) - 1, atMs);
+            onChange(Number(nonce) - 1, atMs);
           }
           resolve();
         });
@@ -145,26 +147,26 @@ async function watchAll({ heard, port, signal }: Audience): Promise<number> {
   return listeners / programs;
 }
 
-/** Each asks for a field of a program; several changes between two questions are heard as one. */
-function askAll({ heard, port, signal }: Audience): Promise<number> {
+/** Connects clients that poll a field of a program. Several changes between two polls count as seen at once. */
+function pollAll({ onChange, port, signal }: ClientDeps): Promise<number> {
   const agent = new Agent({ keepAlive: true });
   signal.addEventListener("abort", () => agent.destroy());
   for (let i = 0; i < listeners; i++) {
     let last = 0;
-    const look = async (): Promise<void> => {
-      await sleep((askEveryMs * i) / listeners);
+    const poll = async (): Promise<void> => {
+      await sleep((pollEveryMs * i) / listeners);
       while (!signal.aborted) {
         const text = await ask(agent, port, `/storage-program/${addressOf(i % programs)}/field/n`);
         const value = Number(/"value":(\d+)/.exec(text)?.[1] ?? 0);
-        // The changes of a program are so many apart.
+        // Successive changes of one program are `programs` values apart.
         for (let each = value; each > last && each > 0; each -= programs) {
-          heard(each, performance.now());
+          onChange(each, performance.now());
         }
         last = Math.max(last, value);
-        await sleep(askEveryMs);
+        await sleep(pollEveryMs);
       }
     };
-    look().catch(() => undefined);
+    poll().catch(() => undefined);
   }
   return Promise.resolve(listeners / programs);
 }
@@ -190,7 +192,7 @@ function ask(agent: Agent, port: number, path: string): Promise<string> {
   });
 }
 
-/** Resolves with whether the node has taken it. */
+/** Submits a change. Resolves with true if the node accepted it. */
 async function submit(
   agent: Agent,
   port: number,

@@ -1,4 +1,4 @@
-/** A node with workers beside one that serves its port by itself, and beside bare servers, one of Bun among them. */
+/** Measures a node with workers against one without, and against bare servers, one of them on Bun. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { compareBuilds, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, measure, type Measurement, newConnectionLoad } from "./load.js";
 import { usageOfTree, whyNoTree } from "./process-tree.js";
-import type { OwnNodeBench, Row } from "./row.js";
+import type { NodeBench, Row } from "./row.js";
 import { type NodeProcess, type ServerProcess, startGatehouse } from "./server-process.js";
 import { median } from "./statistics.js";
 
-/** Two, and as many as there are processors. */
+/** Numbers of workers: two, and one for each processor. */
 const workerCounts = [...new Set([2, availableParallelism()])].filter((count) => count > 1);
 
-/** Of these, the first are answered by a worker, and the last by the node that it asks. */
+/** Paths to request. Workers respond to the first ones; the last ones are forwarded to the main process. */
 const subjects: readonly { readonly name: string; readonly path: string; readonly load: Load }[] = [
   ...["/version", "/", "/zk/merkle-root", "/health", "/info", "/peerlist"].map((path) => ({
     ...{ name: `GET ${path}`, path },
@@ -22,8 +22,8 @@ const subjects: readonly { readonly name: string; readonly path: string; readonl
   { name: "GET /version, over a new connection each", path: "/version", load: newConnectionLoad("/version") },
 ];
 
-/** Measures all of them in turns. */
-export async function benchWorkers(flags: readonly string[], bench: OwnNodeBench): Promise<Row[]> {
+/** Measures all servers, alternating between them. */
+export async function benchWorkers(flags: readonly string[], bench: NodeBench): Promise<Row[]> {
   if (whyNoTree !== undefined) {
     return [{ name: "workers", figures: {}, note: `skipped: ${whyNoTree}` }];
   }
@@ -54,7 +54,7 @@ export async function benchWorkers(flags: readonly string[], bench: OwnNodeBench
   return [...rows, await benchBun(rounds, seconds)];
 }
 
-/** All processes of a node are charged. */
+/** Counts the CPU time of all processes of a node. */
 function withTree(node: NodeProcess): ServerProcess {
   return { ...node, usage: () => usageOfTree(node.pid) };
 }
@@ -66,7 +66,7 @@ const { port } = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Re
 console.log(port);
 `;
 
-/** A constant by Bun, where there is one: another runtime, as a bound from elsewhere. */
+/** Bun server with a constant response, if Bun is installed: an upper bound from another runtime. */
 async function benchBun(rounds: number, seconds: number): Promise<Row> {
   const name = "a constant by Bun";
   const child = spawn("bun", ["-e", bunServer], { stdio: ["ignore", "pipe", "inherit"] });

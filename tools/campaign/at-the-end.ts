@@ -1,11 +1,11 @@
-/** What is compared once, at the end: whole chains, and what stands in the databases. */
+/** Final comparison of a campaign: the full chains of all nodes, and the contents of their databases. */
 import { errorMessage } from "../../src/base/errors/error-message.js";
 import { openDatabase } from "../../src/db/open.js";
 import { readState } from "../../test/helpers/chain/state-digest.js";
 import type { Stage } from "./faults/fault.js";
 
-/** Reads every block of every node. */
-export async function compareWholeChains({ network, model, client }: Stage): Promise<void> {
+/** Reads every block of every node. Reports nodes whose chain differs from the expected one. */
+export async function compareChains({ network, model, client }: Stage): Promise<void> {
   for (const node of network.nodes) {
     const last = await client.blocks(node, 1).catch((error: unknown) => {
       model.find("served wrong", `The chain of ${node.name} cannot be read: ${errorMessage(error)}`);
@@ -16,31 +16,31 @@ export async function compareWholeChains({ network, model, client }: Stage): Pro
   }
 }
 
-/** Most programs whose rows are compared. */
-const mostPrograms = 200;
+/** Limit on the programs and commitments whose rows are compared. */
+const maxPrograms = 200;
 
-/** Compares what the nodes' databases hold, as the stores of a node read it; the nodes are stopped. */
+/** Compares the contents of the databases, read through the stores of a node. All nodes must be stopped. */
 export async function compareDatabases({ network, model }: Stage, senders: readonly string[]): Promise<void> {
   const { databases, nodes } = network;
   const elements = model.included.flatMap(({ change }) => (change.kind === "commit" ? [change.commitment] : []));
-  const everything = {
+  const requested = {
     senders,
-    addresses: new Set(model.addresses.slice(-mostPrograms)),
-    elements: new Set(elements.slice(-mostPrograms)),
+    addresses: new Set(model.addresses.slice(-maxPrograms)),
+    elements: new Set(elements.slice(-maxPrograms)),
   };
   const states: string[][] = [];
   for (const { index, name } of nodes) {
     const database = await openDatabase(databases.urlOf(index));
     try {
-      const lines = await readState(database, everything);
-      // It is the newest id, and PostgreSQL leaves some out when its server is killed.
+      const lines = await readState(database, requested);
+      // Skip the latest program id: PostgreSQL skips ids after its server was killed.
       states.push(lines.filter((line) => !line.startsWith("programs: ")));
       if (databases.engine === "sqlite") {
-        const [found] = await database.read.rows<{ integrity_check: string }>((sql) =>
+        const [result] = await database.read.rows<{ integrity_check: string }>((sql) =>
           sql.raw("PRAGMA integrity_check"),
         );
-        if (found?.integrity_check !== "ok") {
-          model.find("torn", `SQLite finds the database of ${name} damaged: ${found?.integrity_check ?? "no answer"}`);
+        if (result?.integrity_check !== "ok") {
+          model.find("torn", `SQLite finds the database of ${name} damaged: ${result?.integrity_check ?? "no answer"}`);
         }
       }
     } finally {
@@ -48,11 +48,16 @@ export async function compareDatabases({ network, model }: Stage, senders: reado
     }
   }
   const [first, ...others] = states;
-  for (const [i, other] of others.entries()) {
-    const unlike = first!.findIndex((line, at) => line !== other[at]);
-    if (unlike !== -1 || first!.length !== other.length) {
-      const [one, two] = [first![unlike], other[unlike]].map((line) => line?.slice(0, 300) ?? "nothing");
-      model.find("torn", `The databases of ${nodes[0]!.name} and ${nodes[i + 1]!.name} differ: ${one}; ${two}`);
+  for (const [i, lines] of others.entries()) {
+    const difference = first!.findIndex((line, at) => line !== lines[at]);
+    if (difference !== -1 || first!.length !== lines.length) {
+      const [leftLine, rightLine] = [first![difference], lines[difference]].map(
+        (line) => line?.slice(0, 300) ?? "nothing",
+      );
+      model.find(
+        "torn",
+        `The databases of ${nodes[0]!.name} and ${nodes[i + 1]!.name} differ: ${leftLine}; ${rightLine}`,
+      );
     }
   }
 }

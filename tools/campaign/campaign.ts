@@ -1,39 +1,43 @@
-/** A campaign: load, faults in rounds, and a rest after each at which everything is compared. */
+/** Runs a campaign: load, and rounds of faults. After each round the network must recover, and all nodes are compared. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Teardown } from "../../test/helpers/nodes/teardown.js";
-import { compareDatabases, compareWholeChains } from "./at-the-end.js";
+import { compareDatabases, compareChains } from "./at-the-end.js";
 import type { PlannedFault, Stage } from "./faults/fault.js";
 import { type Prober, startProber } from "./load/prober.js";
 import { startReaders } from "./load/readers.js";
 import { type Load, startLoad } from "./load/senders.js";
-import { latenciesIn, type Phase, saidIn } from "./phases.js";
+import { latenciesIn, type Phase, countResults } from "./phases.js";
 import { createRest, type Rest } from "./rest.js";
 import type { CampaignResult, Round } from "./result.js";
 import { planOneByOne, planRound } from "./schedule.js";
 import type { CampaignSettings, FaultKind } from "./settings.js";
-import { chooseKinds, setStage } from "./stage.js";
+import { chooseKinds, createStage } from "./stage.js";
 
-/** Load without a fault, before each round. */
+/** Duration in milliseconds of the load without a fault, before each round. */
 const calmMs = 2_000;
-/** What the prober has seen comes twice a second. */
-const probesLateMs = 600;
+/** Delay in milliseconds until the prober has delivered its results, which it does twice a second. */
+const probeDelayMs = 600;
 
-/** What a campaign has going. */
-interface Running {
+/** Running parts of a campaign. */
+interface CampaignParts {
   readonly stage: Stage;
   readonly load: Load;
   readonly prober: Prober;
   readonly rest: Rest;
 }
 
-/** Runs one. What it opens is closed by `t`. @throws Error where it cannot begin */
+/**
+ * Runs a campaign. The teardown `t` closes everything that the campaign opens.
+ *
+ * @throws Error if the campaign cannot start.
+ */
 export async function runCampaign(t: Teardown, settings: CampaignSettings): Promise<CampaignResult> {
-  const { seed, say } = settings;
+  const { seed, log } = settings;
   const startedMs = Date.now();
-  const stage = await setStage(t, settings);
+  const stage = await createStage(t, settings);
   const { network, model, client } = stage;
   const { possible, skipped } = chooseKinds(settings.kinds, stage);
-  say("starting the nodes");
+  log("starting the nodes");
   const [authority, follower, joiner] = network.nodes;
   await authority!.start();
   await follower!.start();
@@ -46,10 +50,10 @@ export async function runCampaign(t: Teardown, settings: CampaignSettings): Prom
   await joiner!.start();
   const rest = createRest(stage, load, settings.restMs);
   const { rounds, calm, endedEarly } = await runRounds({ stage, load, prober, rest }, possible, settings);
-  say("comparing everything");
+  log("comparing everything");
   await Promise.all([load.stop(), stopReaders()]);
   if (endedEarly === undefined) {
-    await compareWholeChains(stage);
+    await compareChains(stage);
   }
   await stopAll(stage);
   if (endedEarly === undefined) {
@@ -66,14 +70,14 @@ export async function runCampaign(t: Teardown, settings: CampaignSettings): Prom
   };
 }
 
-async function runRounds(running: Running, kinds: readonly FaultKind[], settings: CampaignSettings) {
-  const { seed, say, isShort = false, rounds: mostRounds = Infinity } = settings;
-  const { stage, load, rest } = running;
+async function runRounds(parts: CampaignParts, kinds: readonly FaultKind[], settings: CampaignSettings) {
+  const { seed, log, isShort = false, rounds: maxRounds = Infinity } = settings;
+  const { stage, load, rest } = parts;
   const rounds: Round[] = [];
   const calm: Phase[] = [];
   const endMs = performance.now() + settings.minutes * 60_000;
-  let endedEarly = (await rest()).whyNot;
-  for (let number = 1; endedEarly === undefined && number <= mostRounds && performance.now() < endMs; number++) {
+  let endedEarly = (await rest()).failure;
+  for (let number = 1; endedEarly === undefined && number <= maxRounds && performance.now() < endMs; number++) {
     const planned = (isShort ? planOneByOne : planRound)(seed, number, kinds);
     if (planned.length === 0) {
       break;
@@ -85,31 +89,33 @@ async function runRounds(running: Running, kinds: readonly FaultKind[], settings
     calm.push({ fromMs: calmFromMs, toMs: Date.now() });
     const names = planned.map(({ target, title }) => `${stage.network.nodes[target]!.name}: ${title}`);
     const { findings } = stage.model;
-    const found = findings.length;
-    say(`round ${number}: ${names.join("; ")}`);
-    const made = await makeRound(running, number, planned);
-    rounds.push(made.round);
-    endedEarly = made.endedEarly;
-    findings.slice(found).forEach(({ column, sentence }) => say(`  ${column}: ${sentence}`));
+    const findingCount = findings.length;
+    log(`round ${number}: ${names.join("; ")}`);
+    const result = await runRound(parts, number, planned);
+    rounds.push(result.round);
+    endedEarly = result.endedEarly;
+    findings.slice(findingCount).forEach(({ column, sentence }) => log(`  ${column}: ${sentence}`));
   }
   return { rounds, calm, endedEarly };
 }
 
-async function makeRound({ stage, prober, rest }: Running, number: number, planned: readonly PlannedFault[]) {
+async function runRound({ stage, prober, rest }: CampaignParts, number: number, planned: readonly PlannedFault[]) {
   const { nodes } = stage.network;
   const fromMs = Date.now();
   await Promise.all(planned.map((fault) => fault.run(stage)));
   const during: Phase = { fromMs, toMs: Date.now() };
-  const { restMs, whyNot } = await rest();
-  await sleep(probesLateMs);
+  const { restMs, failure } = await rest();
+  await sleep(probeDelayMs);
   const targets = planned.map(({ target }) => target);
   const round: Round = {
     ...{ number, ...during, restMs },
     faults: planned.map(({ kind, target, title }) => ({ kind, title, node: nodes[target]!.name })),
-    said: Object.fromEntries(targets.map((target) => [nodes[target]!.name, saidIn(prober.probes, during, target)])),
+    said: Object.fromEntries(
+      targets.map((target) => [nodes[target]!.name, countResults(prober.probes, during, target)]),
+    ),
     others: latenciesIn(prober.probes, [during], ({ node }) => !targets.includes(node)),
   };
-  return { round, endedEarly: whyNot };
+  return { round, endedEarly: failure };
 }
 
 async function stopAll({ network, model }: Stage): Promise<void> {

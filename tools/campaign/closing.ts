@@ -1,9 +1,9 @@
-/** What a campaign has opened, closed in the other order. */
+/** Closes the resources of a campaign in reverse order. */
 import { errorMessage } from "../../src/base/errors/error-message.js";
 import type { Teardown } from "../../test/helpers/nodes/teardown.js";
 
-/** Takes what is to be closed, and closes it once. */
-export function createClosing(): Teardown & { close(): Promise<void> } {
+/** Creates a teardown that collects functions and runs each once, the last one first. */
+export function createTeardownStack(): Teardown & { close(): Promise<void> } {
   const closers: (() => unknown)[] = [];
   return {
     teardown: (close) => void closers.push(close),
@@ -12,7 +12,7 @@ export function createClosing(): Teardown & { close(): Promise<void> } {
         try {
           await close();
         } catch (error) {
-          // The others are closed all the same: no node may go on by itself.
+          // Continue: no node process may be left running.
           process.stderr.write(`${errorMessage(error)}\n`);
         }
       }

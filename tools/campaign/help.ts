@@ -1,12 +1,12 @@
-/** What `npm run campaign -- --help` says below the options. */
+/** Help text of `npm run campaign -- --help`, below the options. */
 import { faults } from "./faults/all.js";
 import { columns, meanings } from "./model/history.js";
 import { faultKinds } from "./settings.js";
 
 const width = 80;
 
-/** Names with what they mean, one below the other. */
-function listed(entries: readonly (readonly [name: string, meaning: string])[]): string {
+/** Formats names and their meanings in two columns. */
+function formatList(entries: readonly (readonly [name: string, meaning: string])[]): string {
   const indent = 4 + Math.max(...entries.map(([name]) => name.length));
   return entries
     .map(
@@ -15,23 +15,22 @@ function listed(entries: readonly (readonly [name: string, meaning: string])[]):
     .join("\n");
 }
 
-/** A text in lines of at most so many characters. */
-function wrap(text: string, most: number): string[] {
+/** Breaks a text into lines of at most this many characters. */
+function wrap(text: string, maxWidth: number): string[] {
   return text.split(" ").reduce<string[]>((lines, word) => {
-    const longer = `${lines.at(-1) ?? ""} ${word}`.trimStart();
-    return longer.length <= most ? [...lines.slice(0, -1), longer] : [...lines, word];
+    const extended = `${lines.at(-1) ?? ""} ${word}`.trimStart();
+    return extended.length <= maxWidth ? [...lines.slice(0, -1), extended] : [...lines, word];
   }, []);
 }
 
-/** The text. */
 export const help = `
 Faults, of which each round makes one or two, on nodes and for as long as the
 seed draws:
-${listed(faultKinds.map((kind) => [kind, faults[kind].does]))}
+${formatList(faultKinds.map((kind) => [kind, faults[kind].description]))}
 
 After each round the load waits, the network must come to rest, and all that was
 acknowledged is looked for on every node. What is counted:
-${listed(columns.map((column) => [column, meanings[column]]))}
+${formatList(columns.map((column) => [column, meanings[column]]))}
 
 Exit codes: 0 when nothing was found, 1 when something was, 2 when the campaign
 could not begin. A seed repeats faults and load; what a node is doing when it is

@@ -1,4 +1,4 @@
-/** Faults against a real network, and what comes of them: `npm run campaign`, `npm run campaign -- --help`. */
+/** Command line of campaigns, which inject faults into a real network: `npm run campaign -- --help`. */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { execFileSync } from "node:child_process";
 import { randomInt } from "node:crypto";
@@ -7,9 +7,9 @@ import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { errorMessage } from "../../src/base/errors/error-message.js";
 import { runCampaign } from "./campaign.js";
-import { createClosing } from "./closing.js";
+import { createTeardownStack } from "./closing.js";
 import { help } from "./help.js";
-import { type Circumstances, writeReport } from "./report.js";
+import { type RunInfo, writeReport } from "./report.js";
 import type { CampaignResult } from "./result.js";
 import { type CampaignEngine, type FaultKind, faultKinds } from "./settings.js";
 import { cellsOf, tableOf, toMarkdown } from "./table.js";
@@ -20,14 +20,14 @@ const opts = new Command("campaign")
       "fault after the other, and says what was lost, doubled, torn, out of order, stuck, served wrong, or crashed.",
   )
   .option("--minutes <NUMBER>", "how long faults are made", positive, 2)
-  .option("--seed <NUMBER>", "what faults and load follow from; drawn and shown when left out", whole)
+  .option("--seed <NUMBER>", "what faults and load follow from; drawn and shown when left out", positiveInteger)
   .addOption(
     new Option("--database <ENGINE>", "database of the nodes").choices(["sqlite", "postgresql"]).default("sqlite"),
   )
   .option("--faults <KINDS>", "kinds of faults, with commas; all that can be made when left out", kindsOf)
   .option("--rate <NUMBER>", "transactions a second", positive, 20)
   .option("--rest <SECONDS>", "how long the network may take to come to rest, beside what it catches up", positive, 90)
-  .option("--rounds <NUMBER>", "most rounds, whatever the time", whole)
+  .option("--rounds <NUMBER>", "most rounds, whatever the time", positiveInteger)
   .option("--json", "print the result as JSON")
   .option("--report <FILE>", "write the report there, in Markdown")
   .option("--keep", "leave the data directories of the nodes where they are, and say where")
@@ -48,30 +48,30 @@ const opts = new Command("campaign")
 
 const seed = opts.seed ?? randomInt(1, 1_000_000);
 const directory = await mkdtemp(join(tmpdir(), "gatehouse-campaign-"));
-const closing = createClosing();
+const closing = createTeardownStack();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => void finish(2));
 }
-say(`seed ${seed}, ${opts.database}, ${opts.minutes} minutes`);
+log(`seed ${seed}, ${opts.database}, ${opts.minutes} minutes`);
 try {
   const result = await runCampaign(closing, {
-    ...{ seed, directory, say, engine: opts.database, minutes: opts.minutes, rate: opts.rate },
+    ...{ seed, directory, log, engine: opts.database, minutes: opts.minutes, rate: opts.rate },
     ...{ kinds: opts.faults ?? faultKinds, restMs: opts.rest * 1_000 },
     ...(opts.rounds !== undefined && { rounds: opts.rounds }),
   });
-  await tell(result);
+  await printResult(result);
   await finish(result.findings.length > 0 || result.endedEarly !== undefined ? 1 : 0);
 } catch (error) {
-  say(`The campaign cannot go on: ${errorMessage(error)}`);
+  log(`The campaign cannot go on: ${errorMessage(error)}`);
   await finish(2);
 }
 
-async function tell(result: CampaignResult): Promise<void> {
+async function printResult(result: CampaignResult): Promise<void> {
   if (opts.report !== undefined) {
-    await writeFile(opts.report, writeReport(result, circumstances()));
+    await writeFile(opts.report, writeReport(result, runInfo()));
   }
   if (opts.json === true) {
-    process.stdout.write(`${JSON.stringify({ ...circumstances(), ...result, table: tableOf(result) }, null, 2)}\n`);
+    process.stdout.write(`${JSON.stringify({ ...runInfo(), ...result, table: tableOf(result) }, null, 2)}\n`);
     return;
   }
   process.stdout.write(`\n${toMarkdown(cellsOf(tableOf(result)))}\n\n`);
@@ -80,10 +80,10 @@ async function tell(result: CampaignResult): Promise<void> {
   }
   const { p50Ms, p99Ms } = result.calm;
   process.stdout.write(`/health outside of faults: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms\n`);
-  process.stdout.write(`Seed ${seed}; repeated by: ${circumstances().command}\n`);
+  process.stdout.write(`Seed ${seed}; repeated by: ${runInfo().command}\n`);
 }
 
-function circumstances(): Circumstances {
+function runInfo(): RunInfo {
   const git = (...args: readonly string[]): string => {
     try {
       return execFileSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
@@ -92,7 +92,7 @@ function circumstances(): Circumstances {
     }
   };
   const changes = git("status", "--porcelain", "--untracked-files=no") === "" ? "" : ", with changes";
-  const more = opts.faults === undefined ? "" : ` --faults ${opts.faults.join(",")}`;
+  const faultsOption = opts.faults === undefined ? "" : ` --faults ${opts.faults.join(",")}`;
   const { minutes, database, rate } = opts;
   return {
     commit: `${git("rev-parse", "--short=12", "HEAD") || "unknown"}${changes}`,
@@ -100,22 +100,22 @@ function circumstances(): Circumstances {
     node: process.version,
     cpu: cpus()[0]?.model ?? "unknown",
     cores: availableParallelism(),
-    command: `npm run campaign -- --minutes ${minutes} --seed ${seed} --database ${database} --rate ${rate}${more}`,
+    command: `npm run campaign -- --minutes ${minutes} --seed ${seed} --database ${database} --rate ${rate}${faultsOption}`,
   };
 }
 
 async function finish(code: number): Promise<never> {
   await closing.close();
   if (opts.keep === true) {
-    say(`The data directories are in ${directory}.`);
+    log(`The data directories are in ${directory}.`);
   } else {
     await rm(directory, { recursive: true, force: true });
   }
   process.exit(code);
 }
 
-function say(what: string): void {
-  process.stderr.write(`${what}\n`);
+function log(text: string): void {
+  process.stderr.write(`${text}\n`);
 }
 
 function kindsOf(text: string): FaultKind[] {
@@ -136,7 +136,7 @@ function positive(text: string): number {
   return number;
 }
 
-function whole(text: string): number {
+function positiveInteger(text: string): number {
   const number = positive(text);
   if (!Number.isInteger(number)) {
     throw new InvalidArgumentError("It must be a whole number above 0.");

@@ -1,8 +1,8 @@
-/** When what was done to whom, and what /health said then. */
+/** Periods of a campaign, and the responses of /health in them. */
 import { percentile } from "../bench/statistics.js";
 import type { Probe } from "./load/prober.js";
 
-/** A time of the campaign, in milliseconds since the epoch. */
+/** Period of the campaign, in milliseconds since the epoch. */
 export interface Phase {
   readonly fromMs: number;
   readonly toMs: number;
@@ -15,7 +15,7 @@ export interface Latencies {
   readonly p99Ms: number;
 }
 
-/** Of answers of /health that were asked for in these times, by these nodes: how long they took. */
+/** Returns the latencies of the counted probes in these periods. */
 export function latenciesIn(
   probes: readonly Probe[],
   phases: readonly Phase[],
@@ -30,18 +30,18 @@ export function latenciesIn(
   );
 }
 
-/** The usual two of them, NaN where there are none. */
-export function latenciesOf(all: readonly number[]): Latencies {
-  const ascendingMs = all.toSorted((a, b) => a - b);
+/** Sorts latencies and computes p50 and p99; both are NaN without latencies. */
+export function latenciesOf(latencies: readonly number[]): Latencies {
+  const ascendingMs = latencies.toSorted((a, b) => a - b);
   return { ascendingMs, p50Ms: percentile(ascendingMs, 0.5), p99Ms: percentile(ascendingMs, 0.99) };
 }
 
-/** What was said how often, the most frequent first. */
-export function saidIn(probes: readonly Probe[], { fromMs, toMs }: Phase, node: number): string {
+/** Counts the results of a node's probes in a period. Formats them as text, the most frequent first. */
+export function countResults(probes: readonly Probe[], { fromMs, toMs }: Phase, node: number): string {
   const counts = new Map<string, number>();
-  for (const { said } of probes.filter((probe) => probe.node === node && probe.atMs >= fromMs && probe.atMs < toMs)) {
-    counts.set(said, (counts.get(said) ?? 0) + 1);
+  for (const { result } of probes.filter((probe) => probe.node === node && probe.atMs >= fromMs && probe.atMs < toMs)) {
+    counts.set(result, (counts.get(result) ?? 0) + 1);
   }
   const sorted = [...counts].toSorted(([, a], [, b]) => b - a);
-  return sorted.map(([said, count]) => `${said} × ${count}`).join(", ");
+  return sorted.map(([result, count]) => `${result} × ${count}`).join(", ");
 }

@@ -1,38 +1,41 @@
-/** A network at rest: how it comes to it, and what is compared then. */
+/**
+ * Waits until a network is at rest, and compares its nodes. At rest all nodes have the same head, accept transactions and
+ * have none pending.
+ */
 import { errorMessage } from "../../src/base/errors/error-message.js";
-import { bringBack, type Stage } from "./faults/fault.js";
-import { type Health, holdsWithin } from "./load/client.js";
+import { restartNode, type Stage } from "./faults/fault.js";
+import { type Health, waitUntil } from "./load/client.js";
 import type { Load } from "./load/senders.js";
 import type { Head } from "./model/history.js";
 import type { Sent } from "./model/sent.js";
 
-/** What came of waiting. */
-export interface Rested {
-  /** How long it took. */
+/** Result of waiting for rest. */
+export interface RestResult {
+  /** Time in milliseconds until the network was at rest, or until the wait was given up. */
   readonly restMs: number;
-  /** Why the campaign cannot go on, where it cannot. */
-  readonly whyNot?: string;
+  /** Reason if the campaign cannot continue. */
+  readonly failure?: string;
 }
 
-/** Waits for rest, and compares. */
-export type Rest = () => Promise<Rested>;
+/** Waits for rest, and compares the nodes. */
+export type Rest = () => Promise<RestResult>;
 
-/** Builds it, for a network that may take so long. */
-export function createRest(stage: Stage, load: Load, mostMs: number): Rest {
+/** Creates the function that waits for rest, up to a time limit. If it is exceeded, restarts all nodes and waits again. */
+export function createRest(stage: Stage, load: Load, timeoutMs: number): Rest {
   let compared = 0;
   return async () => {
     await load.pause();
     const startedMs = performance.now();
-    const why = await waitForRest(stage, mostMs);
+    const reason = await waitForRest(stage, timeoutMs);
     const restMs = performance.now() - startedMs;
-    if (why !== undefined) {
-      stage.model.find("stuck", `Not at rest after ${mostMs / 1000} s: ${why}`);
-      await startAllAgain(stage);
-      const still = await waitForRest(stage, mostMs);
-      if (still !== undefined) {
+    if (reason !== undefined) {
+      stage.model.find("stuck", `Not at rest after ${timeoutMs / 1000} s: ${reason}`);
+      await restartAll(stage);
+      const secondReason = await waitForRest(stage, timeoutMs);
+      if (secondReason !== undefined) {
         return {
           restMs,
-          whyNot: `The network did not come to rest when all nodes were started again, either: ${still}`,
+          failure: `The network did not come to rest when all nodes were started again, either: ${secondReason}`,
         };
       }
     }
@@ -41,53 +44,54 @@ export function createRest(stage: Stage, load: Load, mostMs: number): Rest {
       compared = stage.model.included.length;
       return { restMs };
     } catch (error) {
-      return { restMs, whyNot: `A node at rest does not answer: ${errorMessage(error)}` };
+      return { restMs, failure: `A node at rest does not answer: ${errorMessage(error)}` };
     }
   };
 }
 
-/** Waits until all nodes have one head, accept, and have nothing waiting. @returns how it is where that does not come */
+/** Waits until the network is at rest. Returns undefined if it is; on timeout, the state of all nodes as text. */
 async function waitForRest({ network: { nodes }, client }: Stage, withinMs: number): Promise<string | undefined> {
-  let seen: readonly { readonly head: Head; readonly health: Health }[] = [];
-  let trouble = "";
-  const look = async (): Promise<boolean> => {
-    trouble = "";
+  let observed: readonly { readonly head: Head; readonly health: Health }[] = [];
+  let lastError = "";
+  const poll = async (): Promise<boolean> => {
+    lastError = "";
     try {
-      seen = await Promise.all(
+      observed = await Promise.all(
         nodes.map(async (node) => ({ health: await client.health(node), head: await client.head(node) })),
       );
     } catch (error) {
-      trouble = `; ${errorMessage(error)}`;
+      lastError = `; ${errorMessage(error)}`;
       throw error;
     }
-    return seen.every(
+    return observed.every(
       ({ head, health: { statusCode, accepting, pending } }) =>
-        head.hash === seen[0]!.head.hash && statusCode === 200 && accepting && pending === 0,
+        head.hash === observed[0]!.head.hash && statusCode === 200 && accepting && pending === 0,
     );
   };
-  // One that joins anew takes as long as the chain is; it may, as long as it goes on.
-  const behind = (): number => Math.min(...(seen.length === 0 ? [-1] : seen.map(({ head }) => head.number)));
-  if (await holdsWithin(withinMs, look, behind)) {
+  // A node that downloads the full chain may take longer than the limit, as long as its head advances.
+  const lowestBlock = (): number =>
+    Math.min(...(observed.length === 0 ? [-1] : observed.map(({ head }) => head.number)));
+  if (await waitUntil(withinMs, poll, lowestBlock)) {
     return undefined;
   }
   const each = nodes.map(({ name, isRunning }, i) => {
-    const { head, health } = seen[i] ?? {};
+    const { head, health } = observed[i] ?? {};
     const accepting = health?.accepting === true ? "accepting" : "not accepting";
-    const how = `block ${head?.number ?? "unknown"}, ${health?.status ?? "unknown"}, ${accepting}`;
-    return `${name}${isRunning ? "" : " (not running)"}: ${how}, ${health?.pending ?? "unknown"} waiting`;
+    const state = `block ${head?.number ?? "unknown"}, ${health?.status ?? "unknown"}, ${accepting}`;
+    return `${name}${isRunning ? "" : " (not running)"}: ${state}, ${health?.pending ?? "unknown"} waiting`;
   });
-  return `${each.join("; ")}${trouble}`;
+  return `${each.join("; ")}${lastError}`;
 }
 
-async function startAllAgain(stage: Stage): Promise<void> {
+async function restartAll(stage: Stage): Promise<void> {
   for (const node of stage.network.nodes) {
     await node.end("SIGKILL");
-    await bringBack(stage, node);
+    await restartNode(stage, node);
   }
 }
 
-/** What is compared at each rest beside what has changed. */
-const oldOnes = 10;
+/** Limit on the unchanged programs and transactions that are compared at each rest, in addition to the changed ones. */
+const maxOldItems = 10;
 
 async function compareAtRest(stage: Stage, compared: number): Promise<void> {
   const {
@@ -97,19 +101,19 @@ async function compareAtRest(stage: Stage, compared: number): Promise<void> {
   } = stage;
   const from = model.height + 1;
   await Promise.all(nodes.map((node) => client.blocks(node, from)));
-  const news: readonly Sent[] = model.included.slice(compared);
-  const changed = news.flatMap(({ change }) => (change.kind === "commit" ? [] : [change.address]));
-  const addresses = [...new Set([...changed, ...someOf(model.addresses)])];
-  const hashes = new Set([...news, ...model.open(), ...someOf(model.included)].map(({ hash }) => hash));
+  const newlyIncluded: readonly Sent[] = model.included.slice(compared);
+  const changed = newlyIncluded.flatMap(({ change }) => (change.kind === "commit" ? [] : [change.address]));
+  const addresses = [...new Set([...changed, ...sampleOf(model.addresses)])];
+  const hashes = new Set([...newlyIncluded, ...model.open(), ...sampleOf(model.included)].map(({ hash }) => hash));
   const roots = await Promise.all(
     nodes.map(async (node) => {
       for (const hash of hashes) {
-        await client.fate(node, hash);
+        await client.transactionStatus(node, hash);
       }
       for (const address of addresses) {
         await client.document(node, address);
       }
-      return await client.leaves(node);
+      return await client.commitmentRoot(node);
     }),
   );
   if (roots.some((root) => root !== roots[0])) {
@@ -118,7 +122,7 @@ async function compareAtRest(stage: Stage, compared: number): Promise<void> {
   model.judge(Date.now());
 }
 
-function someOf<T>(all: readonly T[]): T[] {
-  const count = Math.min(oldOnes, all.length);
+function sampleOf<T>(all: readonly T[]): T[] {
+  const count = Math.min(maxOldItems, all.length);
   return Array.from({ length: count }, (_, i) => all[Math.floor((i * all.length) / count)]!);
 }

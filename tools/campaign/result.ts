@@ -1,23 +1,23 @@
-/** What came of a campaign. */
+/** Result of a campaign. */
 import type { Finding } from "./model/history.js";
 import type { Model } from "./model/model.js";
 import type { Latencies, Phase } from "./phases.js";
 import type { CampaignEngine, FaultKind } from "./settings.js";
 
-/** What was done in a round, and what came of it. */
+/** Faults of a round, and their effects. */
 export interface Round extends Phase {
-  /** From 1. */
+  /** Number of the round, from 1. */
   readonly number: number;
   readonly faults: readonly { readonly kind: FaultKind; readonly node: string; readonly title: string }[];
-  /** From the end of the faults until the network was at rest. */
+  /** Time in milliseconds from the end of the faults until the network was at rest. */
   readonly restMs: number;
-  /** What the nodes to which it happened said at /health meanwhile. */
+  /** Results of /health during the faults, by name of the target node. */
   readonly said: Readonly<Record<string, string>>;
-  /** /health of the other nodes meanwhile. */
+  /** Latencies of /health on the other nodes during the faults. */
   readonly others: Latencies;
 }
 
-/** What came of a campaign. */
+/** Result of a campaign. */
 export interface CampaignResult {
   readonly seed: number;
   readonly engine: CampaignEngine;
@@ -25,11 +25,11 @@ export interface CampaignResult {
   readonly seconds: number;
   readonly rounds: readonly Round[];
   readonly findings: readonly Finding[];
-  /** Kinds that were asked for and cannot be made here, and why. */
+  /** Requested kinds that are not possible here, with the reasons. */
   readonly skipped: Readonly<Partial<Record<FaultKind, string>>>;
   readonly counts: Model["counts"] & { readonly blocks: number };
-  /** /health of all nodes outside of faults. */
+  /** Latencies of /health on all nodes, outside of faults. */
   readonly calm: Latencies;
-  /** Why it ended before its time. */
+  /** Reason if the campaign ended early. */
   readonly endedEarly?: string;
 }

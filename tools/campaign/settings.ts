@@ -1,34 +1,33 @@
 /** What a campaign is told. */
 
-/** What can be done to a network, in the order in which it is shown. */
+/** Kinds of faults, in the order of the help text. */
 export const faultKinds = [
   ...(["kill", "stop", "pause", "join", "cut", "loss", "clock"] as const),
   ...(["disk", "corrupt", "power", "server", "switchover"] as const),
 ] as const;
 
-/** One of them. */
 export type FaultKind = (typeof faultKinds)[number];
 
-/** Whose database the nodes have. */
+/** Database engine of the nodes. */
 export type CampaignEngine = "sqlite" | "postgresql";
 
 /** What a campaign is told. */
 export interface CampaignSettings {
-  /** No fault begins after that. */
+  /** Time in minutes after which no fault starts. */
   readonly minutes: number;
-  /** What faults and load follow from. */
+  /** Seed of the random faults and operations. */
   readonly seed: number;
   readonly engine: CampaignEngine;
   readonly kinds: readonly FaultKind[];
-  /** Transactions a second of all senders together, while there is room. */
+  /** Transactions per second of all senders together, while nodes accept them. */
   readonly rate: number;
-  /** How long a network may take to come to rest after a fault. */
+  /** Limit in milliseconds on the time until the network is at rest after a fault. */
   readonly restMs: number;
-  /** Most rounds, whatever the time; no limit when left out. */
+  /** Limit on the rounds, in addition to the time. Default: no limit. */
   readonly rounds?: number;
-  /** Whether each kind comes once, one at a time, in its order, and the campaign ends then. */
+  /** True if the campaign injects each kind once, one after the other, and then ends. */
   readonly isShort?: boolean;
-  /** An empty directory. */
+  /** Empty directory for the data of the nodes. */
   readonly directory: string;
-  readonly say: (what: string) => void;
+  readonly log: (text: string) => void;
 }

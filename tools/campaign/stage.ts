@@ -1,7 +1,7 @@
-/** Sets up what a campaign needs: databases, nodes that are not started yet, and the model that hears of all. */
+/** Prepares a campaign: databases, nodes (not started yet), and the model that checks them. */
 import { join } from "node:path";
 import type { Teardown } from "../../test/helpers/nodes/teardown.js";
-import { watchDisks } from "./disk/disk.js";
+import { interceptDisks } from "./disk/disk.js";
 import { faults } from "./faults/all.js";
 import type { Stage } from "./faults/fault.js";
 import { createClient } from "./load/client.js";
@@ -10,21 +10,21 @@ import { type Databases, postgresDatabases, sqliteDatabases } from "./nodes/data
 import { homeOf, nodeNames, prepareNetwork } from "./nodes/network.js";
 import type { CampaignSettings, FaultKind } from "./settings.js";
 
-/** Builds it. @throws Error where PostgreSQL does not start */
-export async function setStage(t: Teardown, { directory, engine }: CampaignSettings): Promise<Stage> {
+/** Creates the stage. Throws an Error if PostgreSQL does not start. */
+export async function createStage(t: Teardown, { directory, engine }: CampaignSettings): Promise<Stage> {
   const databases = await openDatabases(t, directory, engine);
-  const disk = watchDisks(directory, engine === "sqlite");
-  const told: { model?: Model } = {};
+  const disk = interceptDisks(directory, engine === "sqlite");
+  const holder: { model?: Model } = {};
   const network = await prepareNetwork(t, {
     ...{ directory, databases, disk },
-    onEnd(node, code, lastWords) {
+    onEnd(node, code, stderrTail) {
       if (!node.mayEnd) {
-        told.model?.find("crashed", `${node.name} ended by itself with ${code ?? "a signal"}: ${lastWords.trim()}`);
+        holder.model?.find("crashed", `${node.name} ended by itself with ${code ?? "a signal"}: ${stderrTail.trim()}`);
       }
     },
   });
   const model = createModel((node) => network.nodes[node]!.name, network.genesisHash);
-  told.model = model;
+  holder.model = model;
   return { network, model, client: createClient(model, network.genesisHash) };
 }
 
@@ -39,15 +39,15 @@ async function openDatabases(t: Teardown, directory: string, engine: CampaignSet
   return databases;
 }
 
-/** Which of these kinds of faults can be made here, and why the others cannot. */
+/** Splits kinds of faults into the possible ones, and the others with the reason. */
 export function chooseKinds(kinds: readonly FaultKind[], { network }: Stage) {
   const skipped: Partial<Record<FaultKind, string>> = {};
   const possible = kinds.filter((kind) => {
-    const why = faults[kind].whyNot(network);
-    if (why !== undefined) {
-      skipped[kind] = why;
+    const reason = faults[kind].unavailableReason(network);
+    if (reason !== undefined) {
+      skipped[kind] = reason;
     }
-    return why === undefined;
+    return reason === undefined;
   });
   return { possible, skipped };
 }

@@ -1,37 +1,38 @@
-/** The table of what was found: a line for each kind of fault, a column for each thing that can be wrong. */
+/** Table of findings: a line for each kind of fault, and a column for each kind of error. */
 import { median } from "../bench/statistics.js";
 import { type Column, columns } from "./model/history.js";
 import { latenciesOf } from "./phases.js";
 import type { CampaignResult, Round } from "./result.js";
 import type { FaultKind } from "./settings.js";
 
-/** A line of the table. */
+/** Line of the table. */
 export interface TableLine {
   readonly name: string;
   readonly rounds: number;
   readonly counts: Readonly<Record<Column, number>>;
-  /** Until the network was at rest, in seconds. */
+  /** Time until the network was at rest, in seconds. */
   readonly restS: { readonly median: number; readonly most: number };
-  /** /health of nodes to which nothing happened meanwhile; NaN where none was asked. */
+  /** p99 latency of /health on the nodes without a fault; NaN if none was polled. */
   readonly healthP99Ms: number;
 }
 
-/** A line for each kind that was made, and one for all; a finding of two faults at a time counts for both kinds. */
+/** Returns a line for each injected kind, and one for all. With two concurrent faults, a finding counts for both kinds. */
 export function tableOf({ rounds, findings }: CampaignResult): TableLine[] {
   const kinds = new Set(rounds.flatMap((round) => round.faults.map(({ kind }) => kind)));
   const isOf = (kind: FaultKind) => (round: Round) => round.faults.some((fault) => fault.kind === kind);
-  const line = (name: string, some: readonly Round[], more: readonly number[] = []): TableLine => {
-    const numbers = new Set([...some.map(({ number }) => number), ...more]);
-    const found = findings.filter(({ round }) => numbers.has(round));
-    const rests = some.map(({ restMs }) => restMs / 1000);
+  const line = (name: string, lineRounds: readonly Round[], extraNumbers: readonly number[] = []): TableLine => {
+    const numbers = new Set([...lineRounds.map(({ number }) => number), ...extraNumbers]);
+    const lineFindings = findings.filter(({ round }) => numbers.has(round));
+    const restTimes = lineRounds.map(({ restMs }) => restMs / 1000);
     return {
       name,
-      rounds: some.length,
+      rounds: lineRounds.length,
       counts: Object.fromEntries(
-        columns.map((column) => [column, found.filter((one) => one.column === column).length]),
+        columns.map((column) => [column, lineFindings.filter((finding) => finding.column === column).length]),
       ) as Record<Column, number>,
-      restS: rests.length === 0 ? { median: 0, most: 0 } : { median: median(rests), most: Math.max(...rests) },
-      healthP99Ms: latenciesOf(some.flatMap(({ others }) => others.ascendingMs)).p99Ms,
+      restS:
+        restTimes.length === 0 ? { median: 0, most: 0 } : { median: median(restTimes), most: Math.max(...restTimes) },
+      healthP99Ms: latenciesOf(lineRounds.flatMap(({ others }) => others.ascendingMs)).p99Ms,
     };
   };
   return [
@@ -44,7 +45,7 @@ export function tableOf({ rounds, findings }: CampaignResult): TableLine[] {
   ];
 }
 
-/** Its cells. */
+/** Returns the cells of the table, the heading first. */
 export function cellsOf(lines: readonly TableLine[]): string[][] {
   const head = ["fault", "rounds", ...columns, "rest s, median", "rest s, most", "/health p99 ms"];
   return [
@@ -56,7 +57,7 @@ export function cellsOf(lines: readonly TableLine[]): string[][] {
   ];
 }
 
-/** The table as Markdown. */
+/** Formats the table as Markdown. */
 export function toMarkdown(cells: readonly (readonly string[])[]): string {
   const [head, ...lines] = cells;
   const widths = head!.map((_, i) => Math.max(3, ...cells.map((line) => line[i]!.length)));

@@ -1,13 +1,16 @@
-/** The tables of docs/internals/benchmarks.md and the README, from benchmarks.json next to it, the run of the latest release. */
+/**
+ * Generates the tables of docs/internals/benchmarks.md and the README from benchmarks.json, the run of the latest
+ * release.
+ */
 import { readFileSync } from "node:fs";
-import { type KeptRun, parseRun } from "../bench/benchmarks.js";
+import { type StoredRun, parseRun } from "../bench/benchmarks.js";
 import { formatFigure } from "../bench/print.js";
 import { code, plain, table } from "./markdown.js";
 
-type KeptRow = KeptRun["rows"][number];
+type KeptRow = StoredRun["rows"][number];
 
 const path = "docs/internals/benchmarks.json";
-const readKept = (): KeptRun => parseRun(readFileSync(path, "utf8"), path);
+const readKept = (): StoredRun => parseRun(readFileSync(path, "utf8"), path);
 
 /** Returns all results, in the order of the suites. */
 export function benchmarkTables(): string {
@@ -31,7 +34,7 @@ function cellsOf({ suite, name, ratio, spread, baseline = "", figures, note }: K
   ];
 }
 
-/** What matters most, by the row that has it: a ratio, or figures by their units. */
+/** Most important figures by row: a ratio, or figures with their units. */
 const highlights: readonly (readonly [label: string, suite: string, name: string, units?: readonly string[]])[] = [
   ["`GET /health`, compared with a bare HTTP server that sends the same bytes", "transports", "GET /health"],
   ["gRPC `GetVersion`, compared with a bare HTTP/2 server", "transports", "gRPC GetVersion"],
@@ -45,7 +48,7 @@ const highlights: readonly (readonly [label: string, suite: string, name: string
   ["memory, idle and after load", "boot", "resident memory", ["idle MiB", "after load MiB"]],
 ];
 
-/** Ten rows that matter, for the README. */
+/** Returns ten important rows, for the README. */
 export function benchmarkHighlights(): string {
   const { rows } = readKept();
   const cells = highlights.map(([label, suite, name, units]) => {

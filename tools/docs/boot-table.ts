@@ -1,9 +1,9 @@
-/** The table of the boot, for docs/internals/architecture.md. */
+/** Generates the table of the boot steps, for docs/internals/architecture.md. */
 import { bootTable } from "../../src/node/boot.js";
 import type { Row } from "../../src/node/lifecycle/boot-table.js";
 import { code, table } from "./markdown.js";
 
-/** The rows in their order. */
+/** Returns the rows in order. */
 export function bootRows(): string {
   return table(["Row", "Kind", "Needs", "Provides", "In a dormant node"], bootTable.rows.map(cells));
 }

@@ -1,9 +1,11 @@
-/** The JSON Schema of the configuration file, for editors: it checks keys and types, the node checks the rest. */
+/**
+ * Generates the JSON Schema of the configuration file, for editors. It checks keys and types; the node checks the rest.
+ */
 import { z } from "zod";
 import { describeOption } from "../../src/config/declare.js";
 import { options } from "../../src/config/options.js";
 
-/** The schema as JSON, in the draft that editors know best. */
+/** Returns the schema as JSON, in draft 7, which editors support best. */
 export function configSchema(): string {
   const keys = options.map((option) => [
     option.name,

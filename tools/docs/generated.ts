@@ -1,5 +1,5 @@
 /**
- * What of the documents and of the test vectors is generated: one row for each part of a page or whole file. `npm run
+ * Lists the generated documents and test vectors: an entry for each part of a page, or for a complete file. `npm run
  * docs` writes them.
  */
 import { readFile } from "node:fs/promises";
@@ -16,9 +16,9 @@ import { proofVectors } from "./vectors/proofs.js";
 import { transactionVectors } from "./vectors/transactions.js";
 
 interface Generated {
-  /** From the repository's root. */
+  /** Path from the root of the repository. */
   readonly path: string;
-  /** Which part of a page, between the comments `generated: <part>` and `/generated: <part>`; the whole file without. */
+  /** Name of the part between the comments `generated: <part>` and `/generated: <part>`. Default: the complete file. */
   readonly part?: string;
   readonly text: () => string;
 }
@@ -38,7 +38,7 @@ const generated: readonly Generated[] = [
   { path: "examples/vectors/proofs.json", text: proofVectors },
 ];
 
-/** The files that hold what is generated, by path, as they should be but for their layout. */
+/** Returns the expected contents of all generated files by path, before formatting. */
 export async function generateDocs(): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>();
   for (const { path, part, text } of generated) {

@@ -1,4 +1,4 @@
-/** Writes what is generated of the documents: `npm run docs`. */
+/** Writes the generated parts of the documents: `npm run docs`. */
 import { writeFile } from "node:fs/promises";
 import { generateDocs } from "./generated.js";
 

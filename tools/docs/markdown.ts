@@ -1,16 +1,16 @@
-/** Pieces of Markdown; the formatter puts them in shape. */
+/** Formats Markdown. The formatter aligns the result. */
 
-/** A table. */
+/** Formats a table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-/** A word of a program. */
+/** Formats text as code. */
 export function code(word: string | number): string {
   return `\`${word}\``;
 }
 
-/** Text as it is, in a cell. */
+/** Escapes text for a table cell. */
 export function plain(text: string): string {
   return text.replaceAll(/[|<_*`]/g, "\\$&");
 }

@@ -1,8 +1,8 @@
-/** The table of docs/metrics.md. */
+/** Generates the table of docs/metrics.md. */
 import { nodeMetrics } from "../../src/metrics/table.js";
 import { code, plain, table } from "./markdown.js";
 
-/** Every metric of the node, in the order of its page. */
+/** Returns every metric of the node, in the order of its page. */
 export function metricsTable(): string {
   return table(
     ["Metric", "Type", "Labels", "Value"],

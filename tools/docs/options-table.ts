@@ -1,9 +1,9 @@
-/** The table of docs/options.md. */
+/** Generates the table of docs/options.md. */
 import type { Option } from "../../src/config/declare.js";
 import { configFile, options } from "../../src/config/options.js";
 import { code, plain, table } from "./markdown.js";
 
-/** All flags of `gatehouse start`, in the order of its help. */
+/** Returns all flags of `gatehouse start`, in the order of its help. */
 export function optionsTable(): string {
   return table(["Flag", "Environment variable", "Default", "Meaning"], [configFile, ...options].map(row));
 }

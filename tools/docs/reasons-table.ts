@@ -1,4 +1,4 @@
-/** The table of docs/errors.md. */
+/** Generates the table of docs/errors.md. */
 import { ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { Code } from "../../gen/google/rpc/code_pb.js";
 import { commentOf } from "../../src/rpc/describe/comments.js";
@@ -6,7 +6,7 @@ import { errorCatalog, type Reason } from "../../src/rpc/errors.js";
 import { serverError } from "../../src/rpc/json-rpc/request.js";
 import { code, plain, table } from "./markdown.js";
 
-/** Every reason of the contract, in its order, with the comment that it has there. */
+/** Returns every error reason of the API in order, with its comment in the proto file. */
 export function reasonsTable(): string {
   const reasons = ReasonSchema.values.filter(({ localName }) => localName in errorCatalog);
   return table(

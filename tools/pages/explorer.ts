@@ -1,9 +1,9 @@
-/** Builds the explorer's script, one file without anything beside it. */
+/** Builds the explorer's script as one file without dependencies. */
 import * as esbuild from "esbuild";
 import { resolve } from "node:path";
 import { messageTables } from "./message-tables.js";
 
-/** Proofs are read by tables in place of descriptors, and by a reader of these tables in place of the library. */
+/** Replaces descriptors by tables, and the protobuf library by a small decoder, to keep the script small. */
 export const messageTablesPlugin: esbuild.Plugin = {
   name: "message-tables",
   setup(build) {
@@ -17,10 +17,10 @@ export const messageTablesPlugin: esbuild.Plugin = {
 };
 
 /**
- * Builds it, for browsers of 2023 and newer.
+ * Builds the script for browsers since 2023.
  *
- * @param entry its source, below src/pages/explore.
- * @returns its text.
+ * @param entry source file, below src/pages/explore.
+ * @returns the text of the script.
  */
 export async function buildExplorer(entry = "main.ts"): Promise<string> {
   const { outputFiles } = await esbuild.build({

@@ -1,6 +1,6 @@
 /**
- * Puts what pages are made of beside the compiled code: files as they are, and the script that is built; and a hash of that
- * code, by which builds are told apart.
+ * Copies the assets of the pages next to the compiled code, builds the script, and writes a hash of that code, which
+ * identifies the build.
  */
 import { createHash } from "node:crypto";
 import { cp, readdir, readFile, writeFile } from "node:fs/promises";

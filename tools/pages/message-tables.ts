@@ -1,4 +1,4 @@
-/** Writes what the explorer reads messages by: the messages of a generated file as tables. */
+/** Generates tables of the messages in a proto file, from which the explorer decodes messages. */
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { resolve } from "node:path";
@@ -7,10 +7,10 @@ import { pathToFileURL } from "node:url";
 const [source, compiled] = [resolve("gen"), resolve("dist/gen")];
 
 /**
- * The text of the module that stands for a generated one. Enums and services are not in it: whoever needs one is told so
- * by the build.
+ * Returns the text of the module that replaces a generated one. Enums and services are left out; an import of one fails
+ * the build.
  *
- * @param path of the generated file, below gen/, without its ending.
+ * @param path of the generated file, below gen/, without its extension.
  */
 export async function messageTables(path: string): Promise<string> {
   const module = (await import(pathToFileURL(path.replace(source, compiled) + ".js").href)) as Record<string, unknown>;
@@ -42,7 +42,7 @@ function nameOf({ typeName, file }: DescMessage): string {
   return `${typeName.slice(file.proto.package.length + 1).replaceAll(".", "_")}Schema`;
 }
 
-/** As src/pages/explore/protobuf.ts has them. */
+/** Kinds of fields, as src/pages/explore/protobuf.ts defines them. */
 function rowOf(field: DescField): string {
   const { number, localName, jsonName, oneof } = field;
   const presence =
@@ -56,7 +56,7 @@ function isOptional({ presence }: DescField): boolean {
   return presence !== FeatureSet_FieldPresence.IMPLICIT;
 }
 
-/** Of a kind that no proof has, `undefined`: reading such a message throws. */
+/** Returns undefined for a kind that occurs in no proof; decoding such a message throws. */
 function holds(field: DescField): string {
   if (field.message !== undefined && field.fieldKind !== "map" && isOurs(field.message)) {
     return nameOf(field.message);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Teardown } from "../nodes/teardown.js";
 
 /** What a wire does to what is sent over it. */
-export interface WireState {
+export interface ProxyState {
   /** Milliseconds that a piece takes, in either direction; they arrive in their order. */
   delayMs: number | (() => number);
   /** It carries nothing: what is connected hears nothing more, and nobody is told. */
@@ -13,7 +13,7 @@ export interface WireState {
 }
 
 /** A wire. */
-export interface FaultyWire extends WireState {
+export interface FaultyProxy extends ProxyState {
   /** Where it begins. */
   readonly port: number;
   /** Cuts the connections on it. */
@@ -21,9 +21,9 @@ export interface FaultyWire extends WireState {
 }
 
 /** Lays a wire to a port that may be known later. */
-export async function layWire(t: Teardown, target: () => number): Promise<FaultyWire> {
-  const state: WireState = { delayMs: 0, isSilent: false };
-  const { port, sockets } = await layWires(t, target, () => state);
+export async function startProxy(t: Teardown, target: () => number): Promise<FaultyProxy> {
+  const state: ProxyState = { delayMs: 0, isSilent: false };
+  const { port, sockets } = await startProxies(t, target, () => state);
   return Object.assign(state, { port, cut: () => sockets.forEach((socket) => socket.destroy()) });
 }
 
@@ -32,24 +32,24 @@ export async function layWire(t: Teardown, target: () => number): Promise<Faulty
  *
  * @param stateOf - The wire from this address; undefined where nobody is let through.
  */
-export async function layWires(
+export async function startProxies(
   t: Teardown,
   target: () => number,
-  stateOf: (callerAddress: string) => WireState | undefined,
+  stateOf: (callerAddress: string) => ProxyState | undefined,
 ): Promise<{ readonly port: number; readonly sockets: ReadonlySet<Socket> }> {
   const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    near.on("error", () => undefined);
-    const state = stateOf(near.remoteAddress ?? "");
+  const server = createServer((incoming) => {
+    incoming.on("error", () => undefined);
+    const state = stateOf(incoming.remoteAddress ?? "");
     if (state === undefined) {
-      near.destroy();
+      incoming.destroy();
       return;
     }
-    const far = connect(target(), "127.0.0.1");
-    sockets.add(near);
-    near.on("close", () => sockets.delete(near));
-    carry(near, far, state);
-    carry(far, near, state);
+    const outgoing = connect(target(), "127.0.0.1");
+    sockets.add(incoming);
+    incoming.on("close", () => sockets.delete(incoming));
+    forward(incoming, outgoing, state);
+    forward(outgoing, incoming, state);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   t.teardown(() => {
@@ -60,16 +60,16 @@ export async function layWires(
 }
 
 /** Carries what comes from one end to the other, and ends it when the first has ended. */
-function carry(from: Socket, to: Socket, state: WireState): void {
-  let before: Promise<unknown> = Promise.resolve();
+function forward(from: Socket, to: Socket, state: ProxyState): void {
+  let previous: Promise<unknown> = Promise.resolve();
   from.on("data", (bytes: Buffer) => {
     if (state.isSilent) {
       return;
     }
     const delayMs = typeof state.delayMs === "number" ? state.delayMs : state.delayMs();
-    const due = delayMs > 0 ? sleep(delayMs) : undefined;
+    const delay = delayMs > 0 ? sleep(delayMs) : undefined;
     // Nothing overtakes, also when the wire gets faster.
-    before = Promise.all([before, due]).then(() => to.write(bytes));
+    previous = Promise.all([previous, delay]).then(() => to.write(bytes));
   });
   from.on("error", () => undefined);
   from.on("close", () => to.destroy());

@@ -1,4 +1,4 @@
-/** All attacks. */
+/** Table of all attacks. */
 import type { Attacks } from "./attack.js";
 import { frameAttacks } from "./frames.js";
 import { peerAttacks } from "./peers.js";
@@ -7,7 +7,7 @@ import { requestAttacks } from "./requests.js";
 import { streamAttacks } from "./streams.js";
 import { writerAttacks } from "./writers.js";
 
-/** In the order in which they are made. */
+/** Attacks in the order in which they are run. */
 export const attacks: Attacks = {
   ...requestAttacks,
   ...streamAttacks,

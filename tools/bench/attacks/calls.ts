@@ -1,18 +1,18 @@
-/** Calls of gRPC, as their bytes. */
+/** Encoded gRPC calls. */
 import { create, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { grpcMessage } from "../../../test/helpers/wire/http2-frames.js";
-import { type Deeds, repeat } from "./attack.js";
+import { type AttackCounts, repeat } from "./attack.js";
 
-/** A call, as it is sent. */
+/** Encoded call. */
 export interface Call {
   readonly path: string;
   readonly body: Buffer;
 }
 
-/** A gRPC call of this method. */
+/** Creates a gRPC call of this method. */
 export function callOf<M extends DescMethod>(method: M, message: MessageInitShape<M["input"]>): Call {
   return {
     path: `/${method.parent.typeName}/${method.name}`,
@@ -20,20 +20,20 @@ export function callOf<M extends DescMethod>(method: M, message: MessageInitShap
   };
 }
 
-/** Asks for a whole program. */
+/** Creates a request for a full program. */
 export const readProgram = (program: string): Call =>
   callOf(StorageService.method.getProgramData, { storageAddress: program });
 
-/** What opens a call's stream. */
+/** Headers that open the stream of a call. */
 export function headersOf({ path }: Call): OutgoingHttpHeaders {
   return { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
 }
 
-/** Room for a large answer at once. */
+/** Flow-control window for a large response. */
 const windowBytes = 2 * 1024 ** 2;
 
-/** Calls of one session, in so many streams at a time; gives how many were answered, and how many were not. */
-export async function callAgain(port: number, signal: AbortSignal, call: Call, streams: number): Promise<Deeds> {
+/** Sends calls over one session, with a limit on concurrent streams. Counts successful and failed calls. */
+export async function callAgain(port: number, signal: AbortSignal, call: Call, streams: number): Promise<AttackCounts> {
   const settings = { initialWindowSize: windowBytes };
   const session = connect(`http://127.0.0.1:${port}`, { settings }).on("error", () => undefined);
   session.once("connect", () => session.setLocalWindowSize(streams * windowBytes));

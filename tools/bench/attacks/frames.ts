@@ -1,4 +1,4 @@
-/** Abuse of HTTP/2 frame by frame. Nothing of what comes back is looked at. */
+/** Attacks with single HTTP/2 frames. Ignores the content of responses. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
@@ -12,35 +12,35 @@ import {
   settingIds,
   settingsPayload,
 } from "../../../test/helpers/wire/http2-frames.js";
-import { type Attacks, type Deeds, openSocket, type Target } from "./attack.js";
+import { type Attacks, type AttackCounts, openSocket, type Target } from "./attack.js";
 import { readProgram } from "./calls.js";
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-/** What a connection is filled with. */
+/** Frames that a connection is flooded with. */
 interface Flood {
-  /** The first SETTINGS. */
+  /** First SETTINGS frame. */
   readonly settings?: Readonly<Record<number, number>>;
-  /** Sent first; it may open streams below {@link firstStream}. */
+  /** Frames to send first. May open streams below {@link firstStream}. */
   readonly begin?: Buffer;
-  /** Sent again and again, with the number of the next stream. */
+  /** Returns the frames to repeat, given the number of the next stream. */
   readonly more: (stream: number) => Buffer;
-  /** Streams that `more` opens. */
+  /** Number of streams that one call of `more` opens. */
   readonly streams: number;
-  /** Pause after each, in milliseconds; none without. */
+  /** Pause in milliseconds after each repetition. Default: none. */
   readonly pauseMs?: number;
-  /** How often it is sent before the connection is closed and opened again; until the attack is over without. */
+  /** Number of repetitions before the connection is closed and reopened. Default: no limit. */
   readonly times?: number;
 }
 
-/** The first stream that `more` may open. */
+/** First stream that `more` may open. */
 const firstStream = 10_001;
 
-/** How long a node may read nothing before the connection is given up. */
+/** Time limit in milliseconds for which a node may read nothing before the connection is closed. */
 const stuckMs = 500;
 
-/** Floods connections, each of which is opened again when it is closed, told to go away, or read no more. */
-async function flood(port: number, signal: AbortSignal, connections: number, what: Flood): Promise<Deeds> {
+/** Floods connections. Reopens each when it is closed, receives GOAWAY, or is no longer read. */
+async function flood(port: number, signal: AbortSignal, connections: number, what: Flood): Promise<AttackCounts> {
   const { settings = {}, begin, more, streams, pauseMs, times = Infinity } = what;
   let [cut, stuck, sentBytes] = [0, 0, 0];
   const isOver = (): boolean => signal.aborted;
@@ -70,7 +70,7 @@ async function flood(port: number, signal: AbortSignal, connections: number, wha
       }
       cut += gone.signal.aborted ? 1 : 0;
       socket.destroy();
-      // A node that takes no more connections is asked again, but not without a pause.
+      // The node may reject connections, so pause before the next attempt.
       await sleep(5);
     }
   };
@@ -78,7 +78,7 @@ async function flood(port: number, signal: AbortSignal, connections: number, wha
   return { "connections cut": cut, stuck, "sent MiB": sentBytes / 1024 ** 2 };
 }
 
-/** Reads the heads of the frames that come, until one of them is GOAWAY. */
+/** Reads the headers of incoming frames until a GOAWAY frame. */
 function onGoAway(socket: Socket, then: () => void): void {
   const headBytes = 9;
   let unread = Buffer.alloc(0);
@@ -113,7 +113,7 @@ const call = encodeBlock([
 ]);
 const untyped = encodeBlock(pseudo("/gatehouse.info.v1.InfoService/GetVersion"));
 
-/** Streams that are opened with a block, and reset at once. */
+/** Opens streams with a header block, and resets them at once (rapid reset). */
 function resets(block: Buffer, count: number): Pick<Flood, "more" | "streams"> {
   const cancel = numberBytes(errorCodes.cancel);
   return {
@@ -128,7 +128,7 @@ function resets(block: Buffer, count: number): Pick<Flood, "more" | "streams"> {
   };
 }
 
-/** Streams that ask for a program, before the flood begins. */
+/** Opens streams that request a program, before the flood starts. */
 function readers(program: string, count: number): Buffer {
   const { path, body } = readProgram(program);
   const block = encodeBlock([...pseudo(path), ["content-type", "application/grpc"], ["te", "trailers"]]);
@@ -139,7 +139,7 @@ function readers(program: string, count: number): Buffer {
   return Buffer.concat(frames.flat());
 }
 
-/** A long field that is remembered, and blocks that refer to it thousands of times. */
+/** Adds a long field to the HPACK table, and sends blocks that refer to it thousands of times. */
 function references(): Flood {
   const text = (value: string): Buffer => Buffer.concat([encodeInteger(value.length, 7), Buffer.from(value)]);
   const remembered = Buffer.concat([Buffer.from([0x40]), text("x"), text("y".repeat(4_000))]);

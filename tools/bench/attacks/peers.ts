@@ -1,4 +1,4 @@
-/** What other nodes should not do. */
+/** Attacks by other nodes. */
 import { createClient } from "@connectrpc/connect";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { connectStranger, type OddKey, type OddPeer, startOddPeer } from "../../
 import { controlOf } from "../control.js";
 import { type Attack, type Attacks, repeat, untilAborted } from "./attack.js";
 
-/** Eight strangers, each of whom shakes hands again and again, every time as another address. */
+/** Eight unknown nodes that repeat handshakes, each time with another address. */
 function handshakes(forged: boolean): Attack {
   return {
     async harm({ omniPort, genesisHash }, signal) {
@@ -29,7 +29,7 @@ function handshakes(forged: boolean): Attack {
   };
 }
 
-/** A peer that the operator has added, and that does not behave. */
+/** Peer that the operator added, and that misbehaves. */
 function oddPeer(odd: () => Pick<OddPeer, "peers" | "blocks">): Attack {
   return {
     async harm({ dataDir, genesisHash }, signal) {

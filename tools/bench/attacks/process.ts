@@ -1,17 +1,17 @@
-/** A process of its own in which an attack is made: what it does must not hold up those who watch. */
+/** Runs an attack in a separate process, so that it does not slow down the measurement. */
 import { setMaxListeners } from "node:events";
 import { attacks } from "./all.js";
-import type { Deeds, Target } from "./attack.js";
+import type { AttackCounts, Target } from "./attack.js";
 
-/** What the process is told first; the second message, whichever it is, ends the attack. */
+/** First message to the process. The second message, of any content, ends the attack. */
 export interface Order {
   readonly name: string;
   readonly target: Target;
 }
 
-/** What it tells in the end. */
+/** Result that the process reports at the end. */
 export interface Report {
-  readonly deeds: Deeds;
+  readonly deeds: AttackCounts;
 }
 
 process.once("message", ({ name, target }: Order) => {

@@ -1,14 +1,14 @@
-/** Answers that are large, and clients of them that are slow, many or gone. */
+/** Attacks with large responses, and clients that read slowly, are many, or disconnect. */
 import { request as httpRequest } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Attack, type Attacks, attackerAddress, limitingRates, openSocket, repeat } from "./attack.js";
 import { callAgain, readProgram } from "./calls.js";
 
-/** What a slow reader asks for without waiting for an answer, and how much of it it reads each second. */
+/** Number of requests that a slow reader pipelines, and of bytes that it reads each second. */
 const [askedAtOnce, readBytes] = [8, 1_024];
 
-/** Sockets of HTTP/1.1 that ask for a program several times, and hardly read. */
+/** HTTP/1.1 connections that pipeline requests for a program, and read very slowly. */
 function slowSockets(count: number, addresses: number): Attack {
   return {
     async harm({ port, program }, signal) {

@@ -1,4 +1,4 @@
-/** Connections and requests of HTTP/1.1 that nobody should make. */
+/** Attacks with HTTP/1.1 connections and requests. */
 import { request as httpRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
@@ -6,7 +6,7 @@ import { type Attack, type Attacks, openSocket, repeat, type Target, untilAborte
 
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
 
-/** Eight requests at a time. */
+/** Number of concurrent requests. */
 function posts(path: string, body: () => Buffer, headers: (target: Target) => Record<string, string>): Attack {
   return {
     async harm(target, signal) {
@@ -74,7 +74,7 @@ export const requestAttacks: Attacks = {
   ),
 };
 
-/** Resolves at the answer; a refusal while the body is still being sent is one too. */
+/** Resolves at the response, which may be a rejection before the body is sent. */
 async function post(port: number, path: string, body: Buffer, headers: Record<string, string>): Promise<void> {
   await new Promise<void>((resolve) => {
     const request = httpRequest({ host: "127.0.0.1", port, path, method: "POST", headers }, (response) => {

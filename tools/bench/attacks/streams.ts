@@ -1,40 +1,40 @@
-/** Streams of HTTP/2 that are held open, or whose answers nobody reads. */
+/** Attacks with HTTP/2 streams that stay open, or whose responses are not read. */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Settings } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { grpcMessage } from "../../../test/helpers/wire/http2-frames.js";
-import { type Attacks, attackerAddress, type Deeds, openSocket } from "./attack.js";
+import { type Attacks, attackerAddress, type AttackCounts, openSocket } from "./attack.js";
 import { type Call, callOf, headersOf, readProgram } from "./calls.js";
 
-/** Streams to be held. */
-interface Holding {
+/** Streams to hold open. */
+interface HeldStreams {
   readonly connections: number;
   readonly streamsEach: number;
-  /** The calls, in turns. */
+  /** Calls to use in rotation. */
   readonly calls: readonly Call[];
   readonly settings?: Settings;
-  /** How many addresses the connections come from. */
+  /** Number of source addresses of the connections. */
   readonly addresses?: number;
-  /** Reads what comes. */
+  /** True to read the responses. */
   readonly reads: boolean;
 }
 
-/** Most streams that are opened at a time, and how often, so that opening itself is no flood. */
+/** Limit on the streams that are opened at a time, and the interval, so that opening them is not a flood. */
 const [openAtOnce, openEveryMs] = [100, 20];
 
-/** One connection with its streams; opened again when it was closed. */
+/** Connection with its streams. Reopened when it is closed. */
 interface Connection {
   readonly session: ClientHttp2Session;
   readonly open: Set<ClientHttp2Stream>;
 }
 
-/** Holds so many streams until the signal, and opens those again that were ended. */
-async function holdStreams(port: number, signal: AbortSignal, holding: Holding): Promise<Deeds> {
+/** Holds streams open until the signal is aborted. Reopens streams that end. */
+async function holdStreams(port: number, signal: AbortSignal, holding: HeldStreams): Promise<AttackCounts> {
   const { connections, streamsEach, calls, settings = {}, addresses = 1, reads } = holding;
   const answered = new WeakSet<ClientHttp2Stream>();
-  const held: Connection[] = [];
+  const connected: Connection[] = [];
   let [opened, ended, cut] = [0, 0, 0];
   const connectAs = (i: number): Connection => {
     const localAddress = addresses === 1 ? undefined : attackerAddress(i % addresses);
@@ -59,7 +59,7 @@ async function holdStreams(port: number, signal: AbortSignal, holding: Holding):
     if (reads) {
       stream.resume();
     }
-    // Not ended: a stream of requests goes on, and of other methods the one message is there.
+    // Do not end the request: a client stream stays open, and for other methods the one message suffices.
     stream.write(call.body);
     if (!call.path.includes("reflection")) {
       stream.end();
@@ -68,17 +68,17 @@ async function holdStreams(port: number, signal: AbortSignal, holding: Holding):
   while (!signal.aborted) {
     let left = openAtOnce;
     for (let i = 0; i < connections && left > 0; i++) {
-      if (held[i] === undefined || held[i]!.session.destroyed || held[i]!.session.closed) {
-        held[i] = connectAs(i);
+      if (connected[i] === undefined || connected[i]!.session.destroyed || connected[i]!.session.closed) {
+        connected[i] = connectAs(i);
         left -= 5;
       }
-      for (; held[i]!.open.size < streamsEach && left > 0; left--) {
-        openStream(held[i]!);
+      for (; connected[i]!.open.size < streamsEach && left > 0; left--) {
+        openStream(connected[i]!);
       }
     }
     await sleep(openEveryMs);
   }
-  const open = held.flatMap((connection) => [...connection.open]);
+  const open = connected.flatMap((connection) => [...connection.open]);
   return {
     "streams held": open.filter((stream) => answered.has(stream)).length,
     "streams ended": ended,

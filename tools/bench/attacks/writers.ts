@@ -1,4 +1,4 @@
-/** Transactions that nobody should make, of any number of keys, from a few addresses. */
+/** Attacks with transactions of many keys, from a few addresses. */
 import { randomBytes } from "node:crypto";
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,19 +13,19 @@ import {
   signTransaction,
   signZk,
 } from "../../../test/helpers/chain/transactions.js";
-import { type Attack, attackerAddress, type Attacks, type Deeds, limitingRates, repeat } from "./attack.js";
+import { type Attack, attackerAddress, type Attacks, type AttackCounts, limitingRates, repeat } from "./attack.js";
 
-/** What became of submissions: taken, or refused. */
+/** Counts of accepted and rejected submissions. */
 interface Submitted {
   taken: number;
   refused: number;
 }
 
-/** Submits until it is over, from so many places at once; every refusal is followed by the next try. */
+/** Submits in concurrent loops until the attack ends. Continues after each rejection. */
 function floods(places: number, next: (network: string, i: number) => Transaction, pauseMs = 0): Attack {
   return {
     flags: limitingRates,
-    async harm({ port, genesisHash }, signal): Promise<Deeds> {
+    async harm({ port, genesisHash }, signal): Promise<AttackCounts> {
       const count: Submitted = { taken: 0, refused: 0 };
       let i = 0;
       await repeat(places, signal, async () => {
@@ -38,7 +38,7 @@ function floods(places: number, next: (network: string, i: number) => Transactio
   };
 }
 
-/** Signs with a key of its own for each transaction. */
+/** Signs each transaction with a new key. */
 function byNewKeys(operation: (i: number) => Operation) {
   return (network: string, i: number): Transaction => signTransaction(newKey(), 1, operation(i), { network });
 }
@@ -49,7 +49,7 @@ function byOneKey(operation: (i: number) => Operation) {
 }
 
 const mebibyte = JSON.stringify({ large: "x".repeat(1_000_000) });
-/** The document that takes longest to look at. */
+/** Document that takes the longest time to parse. */
 const manyMembers = `{${Array.from({ length: 65_000 }, (_, i) => `"f${i}":${i}`).join()}}`;
 const colliding = (i: number): Operation => ({
   case: "createProgram",
@@ -57,10 +57,10 @@ const colliding = (i: number): Operation => ({
 });
 const longName = (): Operation => createPublic("long", JSON.stringify({ ["n".repeat(6_000)]: 1 }));
 
-/** Appends to the largest array that there may be, three hundred times and again. */
+/** Appends to an array of the maximum size, three hundred times and more. */
 const appends: Attack = {
   flags: limitingRates,
-  async harm({ port, genesisHash: network }, signal): Promise<Deeds> {
+  async harm({ port, genesisHash: network }, signal): Promise<AttackCounts> {
     const count: Submitted = { taken: 0, refused: 0 };
     const array = `{"list":[${Array.from({ length: 500_000 }, () => "0").join()}]}`;
     await submit(port, 0, signTransaction(oneKey, 1, createPublic("array", array), { network }), count);
@@ -103,7 +103,7 @@ export const writerAttacks: Attacks = {
   ),
   "transactions with wrong proofs, of new keys": {
     flags: limitingRates,
-    async harm(target, signal): Promise<Deeds | undefined> {
+    async harm(target, signal): Promise<AttackCounts | undefined> {
       const answer = await fetch(`http://127.0.0.1:${target.port}/zk/merkle-root`);
       const { rootHash: root } = (await answer.json()) as { readonly rootHash: string };
       const proof = proveAnything([1n, 2n]);
@@ -119,12 +119,12 @@ export const writerAttacks: Attacks = {
   ),
 };
 
-/** Below the order of the field. */
+/** Value below the order of the field. */
 function randomElement(): string {
   return `0x00${randomBytes(31).toString("hex")}`;
 }
 
-/** Hands a transaction in from an attacker's address; a refusal and a connection that is cut count the same. */
+/** Submits a transaction from an attacker's address. Counts a rejection and a closed connection alike. */
 async function submit(port: number, place: number, transaction: Transaction, count: Submitted): Promise<void> {
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
   const { body, signature } = transaction;

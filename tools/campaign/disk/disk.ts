@@ -1,75 +1,78 @@
-/** What is between a node and its disk: what is written and not synced is known, and the disk can be full. */
+/**
+ * Intercepts the disk writes of a node by a preloaded library. The library records writes that are not synced, and can
+ * simulate a full disk.
+ */
 import { access, mkdir, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Chance } from "../../../test/helpers/wire/hostile-values.js";
 import { succeeds, whyNot } from "../../../test/helpers/nodes/why-not.js";
 import { readUndo, type UndoRecord } from "./undo.js";
 
-/** What a disk still takes: all, what makes no file longer, or nothing, as where a file system writes nothing in place. */
+/** Writes that succeed: all (`room`), those that do not extend a file (`full`), or none (`full in place`). */
 export type Fullness = "room" | "full" | "full in place";
 
 const flags: Readonly<Record<Fullness, string>> = { room: "0", full: "1", "full in place": "2" };
 
-/** The disks of the nodes. */
+/** Disks of the nodes. */
 export interface Disk {
-  /** Why they are not watched; undefined where they are. */
-  readonly missing: string | undefined;
-  /** What a node of this directory is started with. */
+  /** Reason if writes are not intercepted. */
+  readonly unavailableReason: string | undefined;
+  /** Returns the environment variables for the node of this directory. */
   environmentOf(home: string): Promise<Readonly<Record<string, string>>>;
-  /** Fills its disk, or makes room. */
+  /** Fills the disk of a node, or frees it. */
   setFull(home: string, fullness: Fullness): Promise<void>;
   /**
-   * Takes back what was not synced when the node was killed: all of it, or for each write as chance has it, since a disk
-   * may have written some of it. Gives the number of writes that were taken back.
+   * Undoes writes that were not synced when the node was killed: all of them, or a random part, because a disk may have
+   * written some. Returns the number of undone writes.
    */
   losePower(home: string, chance: Chance): Promise<number>;
-  /** Its files were removed. */
-  forget(home: string): Promise<void>;
+  /** Discards the records of unsynced writes, after the files of the node were removed. */
+  discardUndo(home: string): Promise<void>;
 }
 
 const source = "tools/campaign/disk/watched-disk.c";
 const directoryOf = (home: string): string => join(home, "disk");
 
-/** Compiles the library in this directory, where that can be done. */
-export function watchDisks(directory: string, isWanted: boolean): Disk {
+/** Compiles the library in this directory, if possible. */
+export function interceptDisks(directory: string, isEnabled: boolean): Disk {
   const library = join(directory, "watched-disk.so");
-  const missing = isWanted ? compile(library) : "it is for files of SQLite";
+  const unavailableReason = isEnabled ? compile(library) : "it is for files of SQLite";
   const flagOf = (home: string): string => join(directoryOf(home), "full");
   return {
-    missing,
+    unavailableReason,
     async environmentOf(home): Promise<Record<string, string>> {
       await mkdir(directoryOf(home), { recursive: true });
       await writeFile(flagOf(home), "0");
-      return missing === undefined ? { LD_PRELOAD: library, CAMPAIGN_DISK: directoryOf(home) } : {};
+      return unavailableReason === undefined ? { LD_PRELOAD: library, CAMPAIGN_DISK: directoryOf(home) } : {};
     },
     async setFull(home, fullness) {
-      // It is mapped by the node: changed where it is.
+      // The node has mapped the file into memory, so write in place.
       const file = await open(flagOf(home), "r+");
       await file.write(flags[fullness], 0);
       await file.close();
     },
     async losePower(home, chance) {
-      // Of what was not synced a disk may have everything, some, or nothing.
-      const keptOfTen = chance.pick([0, 0, 5, 9]);
+      // Number of unsynced writes in ten that have reached the disk.
+      const survivorsOfTen = chance.pick([0, 0, 5, 9]);
       let lost = 0;
       for (const name of await undoFiles(home)) {
-        lost += await takeBack(
+        lost += await undoUnsynced(
           join(home, name),
           join(directoryOf(home), `${name}.undo`),
-          () => chance.below(10) < keptOfTen,
+          () => chance.below(10) < survivorsOfTen,
         );
       }
       const shared = (await readdir(home)).filter((name) => name.endsWith("-shm"));
       await Promise.all(shared.map((name) => rm(join(home, name), { force: true })));
       return lost;
     },
-    async forget(home) {
+    async discardUndo(home) {
       await Promise.all((await undoFiles(home)).map((name) => truncate(join(directoryOf(home), `${name}.undo`), 0)));
     },
   };
 }
 
-/** @returns why there is no library that loads; undefined where there is one */
+/** Compiles the library. Returns the reason if this fails, or if the library cannot be loaded. */
 function compile(library: string): string | undefined {
   if (process.platform !== "linux") {
     return "only Linux loads a library before a node";
@@ -83,14 +86,18 @@ async function undoFiles(home: string): Promise<string[]> {
   return names.filter((name) => name.endsWith(".undo")).map((name) => name.slice(0, -".undo".length));
 }
 
-/** Brings a file back to what was synced, and then makes those writes again that reached the disk all the same. */
-async function takeBack(path: string, undoPath: string, isKept: (record: UndoRecord) => boolean): Promise<number> {
+/** Restores the synced content of a file, and then repeats the writes that survived. Returns the number of lost writes. */
+async function undoUnsynced(
+  path: string,
+  undoPath: string,
+  hasSurvived: (record: UndoRecord) => boolean,
+): Promise<number> {
   const records = readUndo(await readFile(undoPath));
-  const isThere = await access(path).then(
+  const exists = await access(path).then(
     () => true,
     () => false,
   );
-  if (records.length === 0 || !isThere) {
+  if (records.length === 0 || !exists) {
     return 0;
   }
   const file = await open(path, "r+");
@@ -101,12 +108,12 @@ async function takeBack(path: string, undoPath: string, isKept: (record: UndoRec
         await file.write(before, 0, before.length, offset);
       }
     }
-    const kept = records.filter(isKept);
-    for (const { kind, offset, written } of kept) {
+    const surviving = records.filter(hasSurvived);
+    for (const { kind, offset, written } of surviving) {
       await (kind === "length" ? file.truncate(offset) : file.write(written, 0, written.length, offset));
     }
     await truncate(undoPath, 0);
-    return records.length - kept.length;
+    return records.length - surviving.length;
   } finally {
     await file.close();
   }

@@ -1,20 +1,20 @@
-/** What a file was before it was changed and not synced, as the library beside it writes it. */
+/** Undo records of unsynced writes, as watched-disk.c writes them. */
 
-/** A change. */
+/** Change of a file. */
 export interface UndoRecord {
   readonly kind: "write" | "length";
-  /** Where; of a change of length, the new one. */
+  /** Offset of a write; for a change of length, the new length. */
   readonly offset: number;
   readonly lengthBefore: number;
-  /** What was there before, as far as there was something. */
+  /** Overwritten bytes; shorter than the write if it extended the file. */
   readonly before: Buffer;
-  /** What was written. */
+  /** Written bytes. */
   readonly written: Buffer;
 }
 
 const headBytes = 5 * 8;
 
-/** Reads records, the oldest first; what is cut off at the end tells of a change that was not made. */
+/** Decodes records, the oldest first. An incomplete record at the end is ignored, since its write did not happen. */
 export function readUndo(bytes: Buffer): UndoRecord[] {
   const records: UndoRecord[] = [];
   for (let at = 0; at + headBytes <= bytes.length;) {

@@ -7,7 +7,7 @@ import { cut, loss } from "./links.js";
 import { join, kill, pause, stop } from "./processes.js";
 import { server, switchover } from "./servers.js";
 
-/** By kind. */
+/** Faults by kind. */
 export const faults: Readonly<Record<FaultKind, Fault>> = {
   ...{ kill, stop, pause, join },
   ...{ cut, loss, clock },

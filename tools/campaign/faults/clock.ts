@@ -1,12 +1,12 @@
-/** A clock that jumps. */
+/** Fault of clocks. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Fault, inSeconds, possible, targetOf } from "./fault.js";
 
-/** Jumps. */
+/** Shifts the clock of a node for some seconds. */
 export const clock: Fault = {
   kind: "clock",
-  does: "lets a node's clock jump, by up to 4 minutes forward or back, and mends it after 2 to 10 s",
-  whyNot: possible,
+  description: "lets a node's clock jump, by up to 4 minutes forward or back, and mends it after 2 to 10 s",
+  unavailableReason: possible,
   plan(chance, target) {
     const jumpMs = chance.pick([1, -1]) * (1_000 + chance.below(239_000));
     const forMs = 2_000 + chance.below(8_000);

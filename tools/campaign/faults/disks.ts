@@ -1,16 +1,16 @@
-/** Faults of disks: full, corrupt, and without power. */
+/** Faults of disks: full disks, corrupt files, and power loss. */
 import { open, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Chance, createChance } from "../../../test/helpers/wire/hostile-values.js";
-import { forget } from "../nodes/network.js";
+import { emptyDatabase } from "../nodes/network.js";
 import type { CampaignNode } from "../nodes/node.js";
-import { bringBack, type Fault, inSeconds, type Stage, targetOf } from "./fault.js";
+import { restartNode, type Fault, inSeconds, type Stage, targetOf } from "./fault.js";
 
-/** A disk that is full. */
+/** Fills the disk of a node for some seconds. */
 export const disk: Fault = {
   kind: "disk",
-  does: "fills a node's disk for 2 to 10 s: what makes a file longer fails, or every write",
-  whyNot: ({ disk }) => disk.missing,
+  description: "fills a node's disk for 2 to 10 s: what makes a file longer fails, or every write",
+  unavailableReason: ({ disk }) => disk.unavailableReason,
   plan(chance, target) {
     const forMs = 2_000 + chance.below(8_000);
     const fullness = chance.pick(["full", "full in place"] as const);
@@ -26,19 +26,20 @@ export const disk: Fault = {
   },
 };
 
-/** A disk that gives back other bytes than were written. */
+/** Corrupts bytes of a database file. */
 export const corrupt: Fault = {
   kind: "corrupt",
-  does: "flips bytes of a follower's file, running or stopped: it may fail, and serves nothing that is wrong; then it joins anew",
+  description:
+    "flips bytes of a follower's file, running or stopped: it may fail, and serves nothing that is wrong; then it joins anew",
   targets: [1, 2],
-  whyNot: ({ databases }) => (databases.engine === "sqlite" ? undefined : "it is for files of SQLite"),
+  unavailableReason: ({ databases }) => (databases.engine === "sqlite" ? undefined : "it is for files of SQLite"),
   plan(chance, target) {
-    const [isRunning, seed, places] = [chance.below(2) === 0, chance.below(1_000_000), 4 + chance.below(40)];
+    const [isRunning, seed, count] = [chance.below(2) === 0, chance.below(1_000_000), 4 + chance.below(40)];
     return {
       ...{
         kind: "corrupt",
         target,
-        title: `${places} bytes flipped ${isRunning ? "while it runs" : "while it is stopped"}`,
+        title: `${count} bytes flipped ${isRunning ? "while it runs" : "while it is stopped"}`,
       },
       async run(stage) {
         const node = targetOf(stage, target);
@@ -46,27 +47,27 @@ export const corrupt: Fault = {
         if (!isRunning) {
           await node.end("SIGTERM");
         }
-        await flip(stage.network.databases.fileOf(target), createChance(seed), places);
+        await flip(stage.network.databases.fileOf(target), createChance(seed), count);
         if (!isRunning) {
-          // It may refuse what it finds.
+          // The node may reject the corrupt file.
           await node.start().catch(() => undefined);
         }
         await readAll(stage, node);
         await node.end("SIGKILL");
-        await forget(stage.network, node);
-        stage.model.forget(target);
+        await emptyDatabase(stage.network, node);
+        stage.model.resetNode(target);
         node.mayEnd = false;
-        await bringBack(stage, node);
+        await restartNode(stage, node);
       },
     };
   },
 };
 
-async function flip(path: string, chance: Chance, places: number): Promise<void> {
+async function flip(path: string, chance: Chance, count: number): Promise<void> {
   const { size } = await stat(path);
   const file = await open(path, "r+");
   const byte = Buffer.alloc(1);
-  for (let i = 0; i < places; i++) {
+  for (let i = 0; i < count; i++) {
     const at = chance.below(size);
     await file.read(byte, 0, 1, at);
     byte[0] = byte[0]! ^ (1 + chance.below(255));
@@ -75,26 +76,26 @@ async function flip(path: string, chance: Chance, places: number): Promise<void>
   await file.close();
 }
 
-/** Most programs and transactions that are read of a node that may be corrupt. */
-const mostRead = 150;
+/** Limit on the programs and transactions that are read from a node with a corrupt file. */
+const maxReads = 150;
 
-/** Reads all that a node has, which the model judges. What it refuses, it may refuse. */
+/** Reads blocks, programs and transactions of a node, for the model to check. Errors are allowed. */
 async function readAll({ client, model }: Stage, node: CampaignNode): Promise<void> {
   await client.blocks(node, 1).catch(() => undefined);
-  for (const address of model.addresses.slice(-mostRead)) {
+  for (const address of model.addresses.slice(-maxReads)) {
     await client.document(node, address).catch(() => undefined);
   }
-  for (const { hash } of model.included.slice(-mostRead)) {
-    await client.fate(node, hash).catch(() => undefined);
+  for (const { hash } of model.included.slice(-maxReads)) {
+    await client.transactionStatus(node, hash).catch(() => undefined);
   }
 }
 
-/** A machine that loses its power. */
+/** Simulates power loss: kills nodes, and undoes writes that were not synced. */
 export const power: Fault = {
   kind: "power",
   isAlone: true,
-  does: "cuts the power of a node, or of all: killed, and what was not synced is not on the disk, or some of it",
-  whyNot: ({ disk }) => disk.missing,
+  description: "cuts the power of a node, or of all: killed, and what was not synced is not on the disk, or some of it",
+  unavailableReason: ({ disk }) => disk.unavailableReason,
   plan(chance, target) {
     const [isAll, seed, downMs] = [chance.below(4) === 0, chance.below(1_000_000), chance.below(2_000)];
     return {
@@ -102,12 +103,12 @@ export const power: Fault = {
       async run(stage) {
         const nodes = isAll ? stage.network.nodes : [targetOf(stage, target)];
         await Promise.all(nodes.map((node) => node.end("SIGKILL")));
-        const drawn = createChance(seed);
+        const seeded = createChance(seed);
         for (const node of nodes) {
-          await stage.network.disk.losePower(node.home, drawn);
+          await stage.network.disk.losePower(node.home, seeded);
         }
         await sleep(downMs);
-        await Promise.all(nodes.map((node) => bringBack(stage, node)));
+        await Promise.all(nodes.map((node) => restartNode(stage, node)));
       },
     };
   },

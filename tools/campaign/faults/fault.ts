@@ -1,4 +1,4 @@
-/** What a fault is. */
+/** Definition of faults. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage } from "../../../src/base/errors/error-message.js";
 import type { Chance } from "../../../test/helpers/wire/hostile-values.js";
@@ -8,48 +8,48 @@ import type { CampaignNetwork } from "../nodes/network.js";
 import type { CampaignNode } from "../nodes/node.js";
 import type { FaultKind } from "../settings.js";
 
-/** Where faults happen. */
+/** Network, model and client of a campaign, which faults act on. */
 export interface Stage {
   readonly network: CampaignNetwork;
   readonly model: Model;
   readonly client: CampaignClient;
 }
 
-/** A kind of fault. */
+/** Kind of fault. */
 export interface Fault {
   readonly kind: FaultKind;
-  /** What it does, for people. */
-  readonly does: string;
-  /** It is never made together with another one. */
+  /** Description for the help text. */
+  readonly description: string;
+  /** True if the fault never occurs together with another one. */
   readonly isAlone?: boolean;
-  /** Nodes that it may happen to; all when left out. */
+  /** Indices of the nodes that may be targeted. Default: all. */
   readonly targets?: readonly number[];
-  /** Why it cannot be made here; undefined where it can. */
-  whyNot(network: CampaignNetwork): string | undefined;
-  /** Draws all that there is to be drawn, so that a seed gives the same faults whatever the nodes do. */
+  /** Returns the reason if the fault is not possible on this network. */
+  unavailableReason(network: CampaignNetwork): string | undefined;
+  /** Draws all random parameters in advance, so that a seed repeats the same faults regardless of the nodes. */
   plan(chance: Chance, target: number): PlannedFault;
 }
 
-/** A fault that will be made. */
+/** Fault with its drawn parameters. */
 export interface PlannedFault {
   readonly kind: FaultKind;
-  /** The node that it happens to. */
+  /** Index of the target node. */
   readonly target: number;
-  /** What will be done, in words. */
+  /** Description of the fault, for the log and the report. */
   readonly title: string;
-  /** Makes it, lasts as long as it does, and mends it. */
+  /** Injects the fault, waits for its duration, and removes it. */
   run(stage: Stage): Promise<void>;
 }
 
-/** The node that a fault happens to. */
+/** Returns the target node of a fault. */
 export function targetOf({ network }: Stage, target: number): CampaignNode {
   return network.nodes[target]!;
 }
 
 const startAttempts = 20;
 
-/** Starts a node again, as whatever runs it does: again and again, while what it needs is away. */
-export async function bringBack({ model }: Stage, node: CampaignNode): Promise<void> {
+/** Starts a node, as a service manager would: retries up to 20 times while a resource is unavailable. */
+export async function restartNode({ model }: Stage, node: CampaignNode): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await node.start();
@@ -64,10 +64,10 @@ export async function bringBack({ model }: Stage, node: CampaignNode): Promise<v
   }
 }
 
-/** Seconds, as titles have them. */
+/** Formats a duration for titles. */
 export function inSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** A fault of any machine. */
+/** Returns no reason, for faults that are possible everywhere. */
 export const possible = (): undefined => undefined;

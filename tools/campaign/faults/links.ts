@@ -1,39 +1,39 @@
-/** Faults of the wires between nodes. */
+/** Faults of the links between nodes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Chance, createChance } from "../../../test/helpers/wire/hostile-values.js";
 import type { Link, Links } from "../nodes/links.js";
 import { nodeNames } from "../nodes/network.js";
 import { type Fault, inSeconds } from "./fault.js";
 
-/** Elsewhere a wire cannot know who calls. */
+/** Returns a reason except on Linux: elsewhere a link cannot identify the caller. */
 const onLinux = (): string | undefined =>
   process.platform === "linux" ? undefined : "only Linux has an address for each node that calls";
 
-/** Some wires of a node: all, or those to one other. */
+/** Draws links of a node: all, or those to one other node. */
 function drawLinks(chance: Chance, target: number) {
   const other = (target + 1 + chance.below(2)) % 3;
   return chance.pick([
-    { whose: "all wires", of: (links: Links): readonly Link[] => links.of(target) },
-    { whose: `the wires to ${nodeNames[other]!}`, of: (links: Links): readonly Link[] => links.between(target, other) },
+    { name: "all wires", of: (links: Links): readonly Link[] => links.of(target) },
+    { name: `the wires to ${nodeNames[other]!}`, of: (links: Links): readonly Link[] => links.between(target, other) },
   ]);
 }
 
-/** Wires that are cut, or slow. */
+/** Interrupts links, or slows them down. */
 export const cut: Fault = {
   kind: "cut",
-  does: "cuts wires of a node for 2 to 10 s, or makes them slow (0.1 to 1 s for each piece)",
-  whyNot: onLinux,
+  description: "cuts wires of a node for 2 to 10 s, or makes them slow (0.1 to 1 s for each piece)",
+  unavailableReason: onLinux,
   plan(chance, target) {
-    const { whose, of } = drawLinks(chance, target);
+    const { name, of } = drawLinks(chance, target);
     const [forMs, delayMs] = [2_000 + chance.below(8_000), chance.pick([0, 0, 100 + chance.below(900)])];
-    const how = delayMs === 0 ? "cut" : `slow by ${delayMs} ms`;
+    const effect = delayMs === 0 ? "cut" : `slow by ${delayMs} ms`;
     return {
-      ...{ kind: "cut", target, title: `${whose} ${how} for ${inSeconds(forMs)}` },
+      ...{ kind: "cut", target, title: `${name} ${effect} for ${inSeconds(forMs)}` },
       async run({ network: { links } }) {
         const cut = of(links);
         cut.forEach((link) => Object.assign(link, delayMs === 0 ? { isCut: true } : { delayMs }));
         if (delayMs === 0) {
-          links.hangUp(cut);
+          links.closeConnections(cut);
         }
         await sleep(forMs);
         cut.forEach((link) => Object.assign(link, { isCut: false, delayMs: 0 }));
@@ -42,32 +42,33 @@ export const cut: Fault = {
   },
 };
 
-/** Wires that lose what they carry. */
+/** Simulates packet loss: links are silent, or delay packets and close connections. */
 export const loss: Fault = {
   kind: "loss",
-  does: "lets wires lose what is sent: silent for 2 to 12 s, or pieces that come late and connections that break",
-  whyNot: onLinux,
+  description:
+    "lets wires lose what is sent: silent for 2 to 12 s, or pieces that come late and connections that break",
+  unavailableReason: onLinux,
   plan(chance, target) {
-    const { whose, of } = drawLinks(chance, target);
+    const { name, of } = drawLinks(chance, target);
     const [forMs, isSilent, seed] = [2_000 + chance.below(10_000), chance.below(2) === 0, chance.below(1_000_000)];
-    const how = isSilent ? "silent" : "lossy";
+    const effect = isSilent ? "silent" : "lossy";
     return {
-      ...{ kind: "loss", target, title: `${whose} ${how} for ${inSeconds(forMs)}` },
+      ...{ kind: "loss", target, title: `${name} ${effect} for ${inSeconds(forMs)}` },
       async run({ network: { links } }) {
-        const bad = of(links);
-        const drawn = createChance(seed);
-        // A lost piece comes when it is sent again.
-        const late = (): number => (drawn.below(10) < 3 ? 200 + drawn.below(400) : 0);
-        bad.forEach((link) => Object.assign(link, isSilent ? { isSilent } : { delayMs: late }));
+        const affected = of(links);
+        const seeded = createChance(seed);
+        // TCP retransmits a lost packet, so it arrives late.
+        const drawDelayMs = (): number => (seeded.below(10) < 3 ? 200 + seeded.below(400) : 0);
+        affected.forEach((link) => Object.assign(link, isSilent ? { isSilent } : { delayMs: drawDelayMs }));
         for (const endMs = performance.now() + forMs; performance.now() < endMs;) {
           await sleep(Math.min(500, Math.max(1, endMs - performance.now())));
-          if (!isSilent && drawn.below(3) === 0) {
-            links.hangUp([drawn.pick(bad)]);
+          if (!isSilent && seeded.below(3) === 0) {
+            links.closeConnections([seeded.pick(affected)]);
           }
         }
-        bad.forEach((link) => Object.assign(link, { isSilent: false, delayMs: 0 }));
-        // What has a hole in it is not carried on.
-        links.hangUp(isSilent ? bad : []);
+        affected.forEach((link) => Object.assign(link, { isSilent: false, delayMs: 0 }));
+        // A stream with missing bytes cannot continue.
+        links.closeConnections(isSilent ? affected : []);
       },
     };
   },

@@ -1,20 +1,20 @@
-/** Faults of processes: killed, stopped, frozen, and one that joins anew. */
+/** Faults of processes: killed, stopped, frozen, and restarted without a database. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { forget } from "../nodes/network.js";
+import { emptyDatabase } from "../nodes/network.js";
 import type { CampaignNode } from "../nodes/node.js";
-import { bringBack, type Fault, inSeconds, possible, type Stage, targetOf } from "./fault.js";
+import { restartNode, type Fault, inSeconds, possible, type Stage, targetOf } from "./fault.js";
 
-interface Ending extends Pick<Fault, "does"> {
+interface RestartFault extends Pick<Fault, "description"> {
   readonly kind: "kill" | "stop";
-  /** How long it may be down, of which one is drawn; `someMs` is drawn, too. */
+  /** Returns the downtimes in milliseconds to choose from; `someMs` is random. */
   readonly downMs: (someMs: number) => readonly number[];
   readonly end: (stage: Stage, node: CampaignNode) => Promise<void>;
 }
 
-/** A fault that ends a node, and starts it again after a while. */
-function createEnding({ kind, does, downMs: choose, end }: Ending): Fault {
+/** Creates a fault that ends a node and restarts it after some time. */
+function createRestartFault({ kind, description, downMs: choose, end }: RestartFault): Fault {
   return {
-    ...{ kind, does, whyNot: possible },
+    ...{ kind, description, unavailableReason: possible },
     plan(chance, target) {
       const downMs = chance.pick(choose(chance.below(5_000)));
       return {
@@ -23,27 +23,27 @@ function createEnding({ kind, does, downMs: choose, end }: Ending): Fault {
           const node = targetOf(stage, target);
           await end(stage, node);
           await sleep(downMs);
-          await bringBack(stage, node);
+          await restartNode(stage, node);
         },
       };
     },
   };
 }
 
-/** SIGKILL. */
-export const kill = createEnding({
+/** Kills a node with SIGKILL. */
+export const kill = createRestartFault({
   kind: "kill",
-  does: "kills a node (SIGKILL) and starts it again, at once or after up to 5 s",
+  description: "kills a node (SIGKILL) and starts it again, at once or after up to 5 s",
   downMs: (someMs) => [0, 0, someMs],
   async end(_, node) {
     await node.end("SIGKILL");
   },
 });
 
-/** SIGTERM. */
-export const stop = createEnding({
+/** Stops a node with SIGTERM. */
+export const stop = createRestartFault({
   kind: "stop",
-  does: "stops a node (SIGTERM), which must end with 0, and starts it again",
+  description: "stops a node (SIGTERM), which must end with 0, and starts it again",
   downMs: (someMs) => [0, someMs],
   async end({ model }, node) {
     const code = await node.end("SIGTERM");
@@ -53,11 +53,11 @@ export const stop = createEnding({
   },
 });
 
-/** SIGSTOP and SIGCONT. */
+/** Pauses a node with SIGSTOP and SIGCONT. */
 export const pause: Fault = {
   kind: "pause",
-  does: "freezes a node (SIGSTOP) for 1 to 9 s",
-  whyNot: possible,
+  description: "freezes a node (SIGSTOP) for 1 to 9 s",
+  unavailableReason: possible,
   plan(chance, target) {
     const frozenMs = 1_000 + chance.below(8_000);
     return {
@@ -72,12 +72,12 @@ export const pause: Fault = {
   },
 };
 
-/** A follower without a database. */
+/** Empties the database of a follower, which synchronizes from the start. */
 export const join: Fault = {
   kind: "join",
-  does: "takes a follower's database away; it joins anew, and is killed now and then while it does",
+  description: "takes a follower's database away; it joins anew, and is killed now and then while it does",
   targets: [1, 2],
-  whyNot: possible,
+  unavailableReason: possible,
   plan(chance, target) {
     const killedAfterMs = chance.pick([undefined, 100 + chance.below(2_000)]);
     const title = killedAfterMs === undefined ? "joins anew" : `joins anew, killed after ${inSeconds(killedAfterMs)}`;
@@ -86,13 +86,13 @@ export const join: Fault = {
       async run(stage) {
         const node = targetOf(stage, target);
         await node.end("SIGTERM");
-        await forget(stage.network, node);
-        stage.model.forget(target);
-        await bringBack(stage, node);
+        await emptyDatabase(stage.network, node);
+        stage.model.resetNode(target);
+        await restartNode(stage, node);
         if (killedAfterMs !== undefined) {
           await sleep(killedAfterMs);
           await node.end("SIGKILL");
-          await bringBack(stage, node);
+          await restartNode(stage, node);
         }
       },
     };

@@ -1,34 +1,35 @@
-/** Faults of PostgreSQL's servers. */
+/** Faults of the PostgreSQL servers. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EndedServer } from "../../../test/helpers/databases/postgres-server.js";
 import { type Fault, inSeconds } from "./fault.js";
 
-/** A server that is killed, or stopped at once, or restarted. */
+/** Kills, aborts or restarts a server. */
 export const server: Fault = {
   kind: "server",
-  does: "kills the PostgreSQL server of the authority or of the followers, stops it at once, or restarts it",
-  whyNot: ({ databases }) => (databases.engine === "postgresql" ? undefined : "it is for servers of PostgreSQL"),
+  description: "kills the PostgreSQL server of the authority or of the followers, stops it at once, or restarts it",
+  unavailableReason: ({ databases }) =>
+    databases.engine === "postgresql" ? undefined : "it is for servers of PostgreSQL",
   plan(chance, target) {
-    const how = chance.pick(["SIGKILL", "SIGQUIT", "restart"] as const);
+    const method = chance.pick(["SIGKILL", "SIGQUIT", "restart"] as const);
     const downMs = chance.pick([0, chance.below(6_000)]);
-    const what = { SIGKILL: "killed", SIGQUIT: "stopped at once", restart: "restarted" }[how];
+    const verb = { SIGKILL: "killed", SIGQUIT: "stopped at once", restart: "restarted" }[method];
     return {
-      ...{ kind: "server", target, title: `server ${what}, back after ${inSeconds(downMs)}` },
+      ...{ kind: "server", target, title: `server ${verb}, back after ${inSeconds(downMs)}` },
       async run({ network: { databases } }) {
-        const one = databases.servers[Math.min(target, 1)]!;
-        await (how === "restart" ? one.stop() : one.crash(how));
+        const postgres = databases.servers[Math.min(target, 1)]!;
+        await (method === "restart" ? postgres.stop() : postgres.crash(method));
         await sleep(downMs);
-        await startAgain(one);
+        await startAgain(postgres);
       },
     };
   },
 };
 
-/** What a killed server has left behind keeps the next one from starting, for a moment. */
-async function startAgain(one: EndedServer): Promise<void> {
+/** Starts a server. Retries for 10 s, because files of a killed server delay the next start. */
+async function startAgain(postgres: EndedServer): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
-      await one.start();
+      await postgres.start();
       return;
     } catch (error) {
       if (attempt === 40) {
@@ -39,12 +40,13 @@ async function startAgain(one: EndedServer): Promise<void> {
   }
 }
 
-/** A standby that takes over. */
+/** Ends the primary, and promotes the standby. */
 export const switchover: Fault = {
   kind: "switchover",
-  does: "ends the authority's PostgreSQL server in one of three ways, and has its standby take its place",
+  description: "ends the authority's PostgreSQL server in one of three ways, and has its standby take its place",
   targets: [0],
-  whyNot: ({ databases }) => (databases.pair === undefined ? "the authority's database has no standby" : undefined),
+  unavailableReason: ({ databases }) =>
+    databases.pair === undefined ? "the authority's database has no standby" : undefined,
   plan(chance, target) {
     const end = chance.pick(["stopped", "aborted", "killed"] as const);
     return {

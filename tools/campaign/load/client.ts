@@ -1,15 +1,15 @@
-/** Asks nodes, as their users do, and tells the model what they answer. */
+/** Sends requests to nodes over HTTP, and records the responses in the model. */
 import { createGatehouse } from "gatehouse-client";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { errorMessage } from "../../../src/base/errors/error-message.js";
 import { rulesOf } from "../../../test/helpers/chain/transactions.js";
-import type { Answer, Fate, Head } from "../model/history.js";
+import type { SubmitOutcome, ReportedStatus, Head } from "../model/history.js";
 import type { Model } from "../model/model.js";
 import type { CampaignNode } from "../nodes/node.js";
-import { readSeenBlock } from "./read-block.js";
+import { verifyBlock } from "./read-block.js";
 
-/** What a node says of itself. */
+/** Health of a node. */
 export interface Health {
   readonly statusCode: number;
   readonly status: string;
@@ -17,51 +17,50 @@ export interface Health {
   readonly pending: number | null;
 }
 
-/** Asks nodes. What is not answered, or with trouble of the node, rejects. */
+/** Client of the nodes. Methods reject without a response, or if the response is an error of the node. */
 export interface CampaignClient {
-  submit(node: CampaignNode, transaction: Transaction): Promise<Answer>;
+  submit(node: CampaignNode, transaction: Transaction): Promise<SubmitOutcome>;
   head(node: CampaignNode): Promise<Head>;
-  fate(node: CampaignNode, hash: string): Promise<void>;
+  transactionStatus(node: CampaignNode, hash: string): Promise<void>;
   document(node: CampaignNode, address: string): Promise<void>;
-  leaves(node: CampaignNode): Promise<string>;
+  commitmentRoot(node: CampaignNode): Promise<string>;
   health(node: CampaignNode): Promise<Health>;
-  /** Reads a node's blocks from this number on, and checks each as a stranger would. */
+  /** Reads and verifies a node's blocks, starting at a number. Returns the number of the last block. */
   blocks(node: CampaignNode, from: number): Promise<number>;
 }
 
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 const ok = 200;
 
-/** Builds it. */
 export function createClient(model: Model, network: string): CampaignClient {
   const rules = rulesOf(network);
 
-  async function ask(node: CampaignNode, path: string, body?: object): Promise<{ status: number; json: unknown }> {
-    const answer = await fetch(`http://127.0.0.1:${node.port}${path}`, {
-      signal: AbortSignal.timeout(patienceMs),
+  async function request(node: CampaignNode, path: string, body?: object): Promise<{ status: number; json: unknown }> {
+    const response = await fetch(`http://127.0.0.1:${node.port}${path}`, {
+      signal: AbortSignal.timeout(timeoutMs),
       ...(body !== undefined && {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify(body),
       }),
     });
-    return { status: answer.status, json: await answer.json() };
+    return { status: response.status, json: await response.json() };
   }
 
-  /** An answer that is the node's own word, and not trouble. */
-  async function askWell(node: CampaignNode, path: string, ...more: readonly number[]) {
-    const { status, json } = await ask(node, path);
-    if (status !== ok && !more.includes(status)) {
+  /** Sends a GET request. Throws an Error if the status is neither 200 nor one of the accepted codes. */
+  async function requestOk(node: CampaignNode, path: string, ...acceptedCodes: readonly number[]) {
+    const { status, json } = await request(node, path);
+    if (status !== ok && !acceptedCodes.includes(status)) {
       throw new Error(`${node.name} answers ${path} with ${status}: ${JSON.stringify(json).slice(0, 300)}`);
     }
     return { status, json };
   }
 
   async function head(node: CampaignNode): Promise<Head> {
-    const asked = model.asking(node.index);
-    const newest = (await askWell(node, "/chain/head")).json as Head;
-    model.sawHead(asked, newest);
-    return newest;
+    const context = model.startRead(node.index);
+    const latest = (await requestOk(node, "/chain/head")).json as Head;
+    model.recordHead(context, latest);
+    return latest;
   }
 
   return {
@@ -72,33 +71,33 @@ export function createClient(model: Model, network: string): CampaignClient {
         signature: Buffer.from(signature).toString("base64"),
       };
       try {
-        const { status } = await ask(node, "/chain/transactions", { transaction });
+        const { status } = await request(node, "/chain/transactions", { transaction });
         return status === ok ? "taken" : status >= 500 || status === 429 ? "refused for now" : "refused";
       } catch {
         return "unknown";
       }
     },
-    async fate(node, hash) {
+    async transactionStatus(node, hash) {
       const { number } = await head(node);
-      const asked = model.asking(node.index);
-      const { status, json } = await askWell(node, `/chain/transactions/${hash}`, 404);
-      model.sawFate(asked, number, hash, status === ok ? fateOf(json as FateJson) : { status: "not found" });
+      const context = model.startRead(node.index);
+      const { status, json } = await requestOk(node, `/chain/transactions/${hash}`, 404);
+      model.recordStatus(context, number, hash, status === ok ? statusOf(json as StatusJson) : { status: "not found" });
     },
     async document(node, address) {
       const before = await head(node);
-      const asked = model.asking(node.index);
-      const { status, json } = await askWell(node, `/storage-program/${address}/all`, 404, 410);
+      const context = model.startRead(node.index);
+      const { status, json } = await requestOk(node, `/storage-program/${address}/all`, 404, 410);
       const document = status === ok ? (json as { data: unknown }).data : undefined;
       const after = await head(node);
-      model.sawDocument(asked, [before.number, after.number], address, document);
+      model.recordDocument(context, [before.number, after.number], address, document);
     },
-    async leaves(node) {
-      const { leafCount, rootHash } = (await askWell(node, "/zk/merkle-root")).json as LeavesJson;
-      model.sawLeaves(node.index, leafCount);
+    async commitmentRoot(node) {
+      const { leafCount, rootHash } = (await requestOk(node, "/zk/merkle-root")).json as MerkleRootJson;
+      model.recordLeafCount(node.index, leafCount);
       return rootHash;
     },
     async health(node) {
-      const { status, json } = await ask(node, "/health");
+      const { status, json } = await request(node, "/health");
       const body = json as { status: string; accepting: boolean; mempool_size: number | null };
       return { statusCode: status, status: body.status, accepting: body.accepting, pending: body.mempool_size };
     },
@@ -108,11 +107,11 @@ export function createClient(model: Model, network: string): CampaignClient {
       for await (const { block } of chain.listBlocks({ fromNumber: BigInt(from) }, { timeoutMs: 60_000 })) {
         number++;
         try {
-          const read = readSeenBlock(block!, rules);
-          if (read.number !== number) {
-            throw new Error(`It is block ${read.number}.`);
+          const verified = verifyBlock(block!, rules);
+          if (verified.number !== number) {
+            throw new Error(`It is block ${verified.number}.`);
           }
-          model.sawBlock(node.index, read);
+          model.recordBlock(node.index, verified);
         } catch (error) {
           model.find("served wrong", `Block ${number} of ${node.name} cannot be right: ${errorMessage(error)}`);
           return number;
@@ -123,18 +122,18 @@ export function createClient(model: Model, network: string): CampaignClient {
   };
 }
 
-interface LeavesJson {
+interface MerkleRootJson {
   readonly leafCount: number;
   readonly rootHash: string;
 }
 
-interface FateJson {
+interface StatusJson {
   readonly status: string;
   readonly blockNumber: number;
   readonly reason: string;
 }
 
-function fateOf({ status, blockNumber, reason }: FateJson): Fate {
+function statusOf({ status, blockNumber, reason }: StatusJson): ReportedStatus {
   switch (status) {
     case "included":
       return { status, block: blockNumber };
@@ -146,22 +145,22 @@ function fateOf({ status, blockNumber, reason }: FateJson): Fate {
 }
 
 /**
- * Waits until something holds; gives whether it did. What is not answered does not hold.
+ * Polls a condition until it is true. Returns false on timeout. A condition that rejects counts as false.
  *
- * @param ms how long without progress.
- * @param progress grows while there is some.
+ * @param ms time limit in milliseconds, which starts again with each progress.
+ * @param progress returns a number that grows with each progress.
  */
-export async function holdsWithin(
+export async function waitUntil(
   ms: number,
   condition: () => Promise<boolean>,
   progress: () => number = () => 0,
 ): Promise<boolean> {
   let sinceMs = performance.now();
-  let most = progress();
+  let highest = progress();
   while (!(await condition().catch(() => false))) {
     const now = performance.now();
-    if (progress() > most) {
-      most = progress();
+    if (progress() > highest) {
+      highest = progress();
       sinceMs = now;
     } else if (now - sinceMs > ms) {
       return false;

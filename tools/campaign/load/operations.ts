@@ -1,4 +1,4 @@
-/** What a sender does, one thing after the other, from a seed: each can be done when all before it was. */
+/** Generates the random operations of a sender. Each is valid if all earlier ones were applied. */
 import { programAddress } from "../../../src/storage/changes/write.js";
 import type { Chance } from "../../../test/helpers/wire/hostile-values.js";
 import type { TestKey } from "../../../test/helpers/chain/keys.js";
@@ -13,21 +13,21 @@ import { sha256 } from "../../../src/base/crypto/hash.js";
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Change, SentTransaction } from "../model/history.js";
 
-/** A transaction and what the model is told of it. */
+/** Transaction, with its description for the model. */
 export interface Prepared {
   readonly transaction: Transaction;
   readonly sent: SentTransaction;
 }
 
-/** A sender's transactions. */
+/** Generator of a sender's transactions. */
 export interface Operations {
-  /** The next one. */
+  /** Creates and signs the next transaction. */
   next(nowMs: number): Prepared;
-  /** Whether the last one was taken is not known: what follows must not need it. */
-  startAnew(): void;
+  /** Starts with a new program, so that later operations do not depend on one with an unknown outcome. */
+  dropProgram(): void;
 }
 
-/** A program that is being changed, as it is when all was done so far. */
+/** Program that is being changed, in its state after all operations so far. */
 interface Program {
   readonly address: string;
   readonly fields: Set<string>;
@@ -36,9 +36,8 @@ interface Program {
 }
 
 const lifetimeMs = 600_000;
-const mostChanges = 40;
+const maxChanges = 40;
 
-/** Builds it. */
 export function createOperations(chance: Chance, key: TestKey, network: string): Operations {
   let nonce = 0;
   let program: Program | undefined;
@@ -48,7 +47,7 @@ export function createOperations(chance: Chance, key: TestKey, network: string):
       [10, () => chance.below(1_000_000)],
       [6, () => Buffer.from(chance.bytes(4 + chance.below(60))).toString("base64")],
       [3, () => ({ a: [chance.below(9), null, true], b: { c: "é😀" } })],
-      // With one of these a document is kept in parts.
+      // A value of this size makes the node store the document in parts.
       [1, () => "x".repeat(4_000 + chance.below(30_000))],
     ])();
   }
@@ -67,34 +66,34 @@ export function createOperations(chance: Chance, key: TestKey, network: string):
     return { operation, change: { kind: "delete", address } };
   }
 
-  function change(of: Program): { readonly operation: Operation; readonly change: Change } {
-    const { address, fields } = of;
-    of.changes++;
+  function change(current: Program): { readonly operation: Operation; readonly change: Change } {
+    const { address, fields } = current;
+    current.changes++;
     const [storageAddress, log] = [address, "log"];
     const kind = chance.weigh<Change["kind"]>([
       [5, "set"],
       [8, "append"],
       [fields.size > 3 ? 2 : 0, "delete field"],
-      [of.items > 2 ? 2 : 0, "set item"],
-      [of.items > 2 ? 2 : 0, "delete item"],
+      [current.items > 2 ? 2 : 0, "set item"],
+      [current.items > 2 ? 2 : 0, "delete item"],
     ]);
-    const index = chance.below(Math.max(1, of.items));
-    const given = value();
-    const text = JSON.stringify(given);
+    const index = chance.below(Math.max(1, current.items));
+    const newValue = value();
+    const text = JSON.stringify(newValue);
     switch (kind) {
       case "append":
-        of.items++;
+        current.items++;
         return {
           operation: { case: "appendItem", value: { storageAddress, field: log, value: text } },
-          change: { kind, address, field: log, value: given },
+          change: { kind, address, field: log, value: newValue },
         };
       case "set item":
         return {
           operation: { case: "setItem", value: { storageAddress, field: log, index, value: text } },
-          change: { kind, address, field: log, index, value: given },
+          change: { kind, address, field: log, index, value: newValue },
         };
       case "delete item":
-        of.items--;
+        current.items--;
         return {
           operation: { case: "deleteItem", value: { storageAddress, field: log, index } },
           change: { kind, address, field: log, index },
@@ -112,7 +111,7 @@ export function createOperations(chance: Chance, key: TestKey, network: string):
         fields.add(field);
         return {
           operation: { case: "setField", value: { storageAddress, field, value: text } },
-          change: { kind: "set", address, field, value: given },
+          change: { kind: "set", address, field, value: newValue },
         };
       }
     }
@@ -131,15 +130,15 @@ export function createOperations(chance: Chance, key: TestKey, network: string):
         const transaction = signZk(key, nonce, commit(commitment), { network, expiresMs });
         return sign(transaction, { kind: "commit", commitment });
       }
-      const isOld = program !== undefined && program.changes >= mostChanges;
-      const made =
+      const isOld = program !== undefined && program.changes >= maxChanges;
+      const step =
         program === undefined || (isOld && chance.below(2) === 0)
           ? create()
           : isOld
             ? remove(program)
             : change(program);
-      return sign(signTransaction(key, nonce, made.operation, { network, expiresMs }), made.change);
+      return sign(signTransaction(key, nonce, step.operation, { network, expiresMs }), step.change);
     },
-    startAnew: () => void (program = undefined),
+    dropProgram: () => void (program = undefined),
   };
 }

@@ -1,19 +1,19 @@
-/** Asks each node for /health again and again, in a thread of its own: the load must not hold up the clock. */
+/** Polls /health of each node, in a separate thread so that the load does not distort the measured latencies. */
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
-/** One answer of /health. */
+/** Response of /health. */
 export interface Probe {
   readonly node: number;
-  /** Milliseconds since the epoch when it was asked. */
+  /** Time of the request, in milliseconds since the epoch. */
   readonly atMs: number;
   readonly latencyMs: number;
-  /** What it said: its status and its HTTP status, or why there is no answer. */
-  readonly said: string;
+  /** Health status and HTTP status, or the reason why there is no response. */
+  readonly result: string;
 }
 
-/** Probers of all nodes. */
+/** Prober of all nodes. */
 export interface Prober {
   readonly probes: readonly Probe[];
   stop(): Promise<void>;
@@ -24,13 +24,12 @@ interface Task {
 }
 
 const everyMs = 50;
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 
-/** Starts them. */
 export function startProber(ports: readonly number[]): Prober {
   const worker = new Worker(new URL(import.meta.url), { workerData: { ports } satisfies Task });
   const probes: Probe[] = [];
-  worker.on("message", (some: Probe[]) => probes.push(...some));
+  worker.on("message", (batch: Probe[]) => probes.push(...batch));
   return {
     probes,
     stop: async () => void (await worker.terminate()),
@@ -39,18 +38,18 @@ export function startProber(ports: readonly number[]): Prober {
 
 if (!isMainThread) {
   const { ports } = workerData as Task;
-  let some: Probe[] = [];
+  let batch: Probe[] = [];
   setInterval(() => {
-    parentPort!.postMessage(some);
-    some = [];
+    parentPort!.postMessage(batch);
+    batch = [];
   }, 500);
   await Promise.all(
     ports.map(async (port, node) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       for (;;) {
         const [atMs, start] = [Date.now(), performance.now()];
-        const said = await ask(port, agent).catch((error: unknown) => `no answer (${codeOf(error)})`);
-        some.push({ node, atMs, latencyMs: performance.now() - start, said });
+        const result = await requestHealth(port, agent).catch((error: unknown) => `no answer (${codeOf(error)})`);
+        batch.push({ node, atMs, latencyMs: performance.now() - start, result });
         await sleep(everyMs);
       }
     }),
@@ -62,10 +61,10 @@ function codeOf(error: unknown): string {
   return code ?? message;
 }
 
-function ask(port: number, agent: Agent): Promise<string> {
+function requestHealth(port: number, agent: Agent): Promise<string> {
   return new Promise((resolve, reject) => {
-    const options = { host: "127.0.0.1", port, path: "/health", agent, timeout: patienceMs };
-    const asked = request(options, (response) => {
+    const options = { host: "127.0.0.1", port, path: "/health", agent, timeout: timeoutMs };
+    const outgoing = request(options, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
       response.once("error", reject);
@@ -74,8 +73,8 @@ function ask(port: number, agent: Agent): Promise<string> {
         resolve(`${status}${accepting ? "" : ", not accepting"} (${response.statusCode})`);
       });
     });
-    asked.once("timeout", () => asked.destroy(new Error(`none within ${patienceMs / 1000} s`)));
-    asked.once("error", reject);
-    asked.end();
+    outgoing.once("timeout", () => outgoing.destroy(new Error(`none within ${timeoutMs / 1000} s`)));
+    outgoing.once("error", reject);
+    outgoing.end();
   });
 }

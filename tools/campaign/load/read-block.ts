@@ -1,13 +1,15 @@
-/** Reads a block as a stranger would, to whom some transactions may be withheld, and takes nothing on trust. */
+/** Verifies a block as an anonymous client, for whom some transactions may be replaced by their hashes. */
 import type { Block } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../../src/base/crypto/hash.js";
 import { type ChainRules, readHeader, readTransaction } from "../../../src/chain/transactions/transaction.js";
-import type { SeenBlock } from "../model/history.js";
+import type { VerifiedBlock } from "../model/history.js";
 
-/** @throws Error where signatures or hashes are not what they must be */
-export function readSeenBlock(block: Block, rules: ChainRules): SeenBlock {
+/** Decodes and verifies a block. Throws an Error if a signature or hash is invalid. */
+export function verifyBlock(block: Block, rules: ChainRules): VerifiedBlock {
   const header = readHeader(block, rules);
-  const transactions = block.transactions.map((one) => one.withheldHash ?? readTransaction(one, rules).hash);
+  const transactions = block.transactions.map(
+    (transaction) => transaction.withheldHash ?? readTransaction(transaction, rules).hash,
+  );
   const hashes = Buffer.from(transactions.map((hash) => hash.slice(2)).join(""), "hex");
   if (sha256(hashes) !== header.transactionsHash) {
     throw new Error("It does not hold the transactions that its header names.");

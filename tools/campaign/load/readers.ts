@@ -1,4 +1,4 @@
-/** Readers: one for each node, that asks again and again for what is there, as long as the node answers. */
+/** Readers, one for each node, that request programs and transactions in a loop. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createChance } from "../../../test/helpers/wire/hostile-values.js";
 import type { Model } from "../model/model.js";
@@ -6,10 +6,10 @@ import type { CampaignNode } from "../nodes/node.js";
 import type { CampaignClient } from "./client.js";
 
 const everyMs = 60;
-/** Of what is asked for most is new. */
-const newest = 50;
+/** Number of latest items from which most requests choose. */
+const latestCount = 50;
 
-/** Starts them; gives what stops them. */
+/** Starts the readers. Returns the function that stops them. */
 export function startReaders(
   seed: number,
   { nodes, model, client }: { nodes: readonly CampaignNode[]; model: Model; client: CampaignClient },
@@ -18,14 +18,14 @@ export function startReaders(
 
   async function read(node: CampaignNode): Promise<void> {
     const chance = createChance(seed * 1_000 + 900 + node.index);
-    const among = <T>(all: readonly T[]): T | undefined =>
-      chance.pick(chance.below(4) === 0 ? all : all.slice(-newest));
+    const pickFrom = <T>(all: readonly T[]): T | undefined =>
+      chance.pick(chance.below(4) === 0 ? all : all.slice(-latestCount));
     const readOne = async (): Promise<void> => {
       const open = model.open();
-      const sent = open.length > 0 && chance.below(2) === 0 ? among(open) : among(model.included);
-      const address = among(model.addresses);
+      const sent = open.length > 0 && chance.below(2) === 0 ? pickFrom(open) : pickFrom(model.included);
+      const address = pickFrom(model.addresses);
       if (sent !== undefined && chance.below(3) > 0) {
-        await client.fate(node, sent.hash);
+        await client.transactionStatus(node, sent.hash);
       } else if (address !== undefined) {
         await client.document(node, address);
       } else {
@@ -33,7 +33,7 @@ export function startReaders(
       }
     };
     while (!isStopped) {
-      // A node that is away, or says that it is in trouble, tells nothing that could be wrong.
+      // Ignore errors: only a successful response can contradict the model.
       await readOne().catch(() => undefined);
       await sleep(everyMs);
     }

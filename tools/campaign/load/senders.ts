@@ -1,16 +1,15 @@
-/** Senders: each does one thing after the other, mostly at one node, and keeps to its order. */
+/** Senders, which each submit transactions in order, usually to one node. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createChance } from "../../../test/helpers/wire/hostile-values.js";
 import { testKey } from "../../../test/helpers/chain/keys.js";
-import type { Answer } from "../model/history.js";
+import type { SubmitOutcome } from "../model/history.js";
 import type { Model } from "../model/model.js";
 import type { CampaignNode } from "../nodes/node.js";
 import type { CampaignClient } from "./client.js";
 import { createOperations, type Prepared } from "./operations.js";
 
-/** The load. */
 export interface Load {
-  /** Nobody sends any more, until it goes on; resolves when all answers are there. */
+  /** Pauses all senders. Resolves when all of them have received their responses. */
   pause(): Promise<void>;
   resume(): void;
   stop(): Promise<void>;
@@ -18,7 +17,6 @@ export interface Load {
   readonly senders: readonly string[];
 }
 
-/** What the load needs. */
 export interface LoadPlan {
   readonly seed: number;
   readonly rate: number;
@@ -28,39 +26,47 @@ export interface LoadPlan {
   readonly client: CampaignClient;
 }
 
-/** Where each of the senders hands in: two hand in everything at two nodes. */
-const homes: readonly (readonly number[])[] = [[0], [1], [2], [1], [1, 2], [0, 2]];
-/** Keys of senders begin here. */
+/** Nodes of each sender. Two senders submit every transaction to two nodes. */
+const senderNodes: readonly (readonly number[])[] = [[0], [1], [2], [1], [1, 2], [0, 2]];
+/** Number of the first sender's test key. */
 const firstKey = 100;
-/** Pause before the same is handed in again. */
-const againAfterMs = 300;
+/** Pause in milliseconds before a transaction is submitted again. */
+const retryAfterMs = 300;
 
-/** Starts it. */
 export function startLoad({ seed, rate, network, nodes, model, client }: LoadPlan): Load {
   const state = { isPaused: false, isStopped: false };
   const isWaiting = (): boolean => state.isPaused && !state.isStopped;
-  const everyMs = (1_000 * homes.length) / rate;
+  const everyMs = (1_000 * senderNodes.length) / rate;
   let idle = 0;
 
-  async function handIn({ transaction, sent }: Prepared, node: CampaignNode): Promise<Answer> {
-    const answered = model.submit(sent, node.index);
-    const answer = await client.submit(node, transaction);
-    answered(answer);
-    return answer;
+  async function submitOnce({ transaction, sent }: Prepared, node: CampaignNode): Promise<SubmitOutcome> {
+    const recordOutcome = model.submit(sent, node.index);
+    const outcome = await client.submit(node, transaction);
+    recordOutcome(outcome);
+    return outcome;
   }
 
-  /** Hands in at one node until it is answered, or nobody waits for that any more. */
-  async function insist(prepared: Prepared, node: CampaignNode, isInsisting: boolean): Promise<Answer> {
+  /** Submits to one node until the response is final, or the load is paused. */
+  async function submitUntilAnswered(
+    prepared: Prepared,
+    node: CampaignNode,
+    retriesUnknown: boolean,
+  ): Promise<SubmitOutcome> {
     for (;;) {
-      const answer = await handIn(prepared, node);
-      if (answer === "taken" || answer === "refused" || (answer === "unknown" && !isInsisting) || state.isPaused) {
-        return answer;
+      const outcome = await submitOnce(prepared, node);
+      if (
+        outcome === "taken" ||
+        outcome === "refused" ||
+        (outcome === "unknown" && !retriesUnknown) ||
+        state.isPaused
+      ) {
+        return outcome;
       }
-      await sleep(againAfterMs);
+      await sleep(retryAfterMs);
     }
   }
 
-  async function work(home: readonly number[], index: number): Promise<void> {
+  async function runSender(nodeIndices: readonly number[], index: number): Promise<void> {
     const key = testKey(firstKey + index);
     const chance = createChance(seed * 1_000 + index);
     const operations = createOperations(createChance(seed * 1_000 + 500 + index), key, network);
@@ -74,29 +80,31 @@ export function startLoad({ seed, rate, network, nodes, model, client }: LoadPla
         continue;
       }
       const prepared = operations.next(Date.now());
-      const isInsisting = chance.below(2) === 0;
-      const answers = await Promise.all(home.map((one) => insist(prepared, nodes[one]!, isInsisting)));
-      if (!answers.every((answer) => answer === "taken")) {
-        // What follows is sent whether this gets in or not.
-        operations.startAnew();
+      const retriesUnknown = chance.below(2) === 0;
+      const outcomes = await Promise.all(
+        nodeIndices.map((nodeIndex) => submitUntilAnswered(prepared, nodes[nodeIndex]!, retriesUnknown)),
+      );
+      if (!outcomes.every((outcome) => outcome === "taken")) {
+        // The outcome is unknown, so later operations must not depend on this one.
+        operations.dropProgram();
       }
       await sleep(everyMs * (0.5 + chance.below(100) / 100));
     }
   }
 
-  const working = Promise.all(homes.map(work));
+  const running = Promise.all(senderNodes.map(runSender));
   return {
-    senders: homes.map((_, index) => testKey(firstKey + index).publicKey),
+    senders: senderNodes.map((_, index) => testKey(firstKey + index).publicKey),
     async pause() {
       state.isPaused = true;
-      while (idle < homes.length) {
+      while (idle < senderNodes.length) {
         await sleep(20);
       }
     },
     resume: () => void (state.isPaused = false),
     async stop() {
       Object.assign(state, { isPaused: true, isStopped: true });
-      await working;
+      await running;
     },
   };
 }

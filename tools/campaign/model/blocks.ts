@@ -1,37 +1,35 @@
-/** The one chain that there may be, as it was seen on any node at any time. */
-import type { Asked, Head, SeenBlock } from "./history.js";
+/** Chain as observed on all nodes. Detects forks, gaps and heads that go back. */
+import type { ReadContext, Head, VerifiedBlock } from "./history.js";
 
-/** The chain. */
-export interface SeenChain {
-  /** What a node has said of its head so far. */
-  readonly asking: (node: number) => Asked;
-  readonly lifeOf: (node: number) => number;
-  /** A node says that this is its newest block. @returns what is wrong with that */
-  sawHead(asked: Asked, head: Head): ChainFault | undefined;
-  /** A node gave this block, the next one or an earlier one. @returns what is wrong with that */
-  sawBlock(node: number, block: SeenBlock): ChainFault | undefined;
-  /** The newest block that was seen as a whole, with all before it. */
+export interface ObservedChain {
+  /** Returns the highest head that a node has reported so far. Call it before a read. */
+  readonly startRead: (node: number) => ReadContext;
+  readonly generationOf: (node: number) => number;
+  /** Records the head that a node reports. Returns the error, if any. */
+  recordHead(asked: ReadContext, head: Head): ChainFault | undefined;
+  /** Records a block of a node: the next one or an earlier one. Returns the error, if any. */
+  recordBlock(node: number, block: VerifiedBlock): ChainFault | undefined;
+  /** Number of the latest block that was read in full, with all blocks before it. */
   readonly height: number;
-  /** The database of a node was taken away: it may go back. */
-  readonly forget: (node: number) => void;
+  /** Records that the database of a node was emptied, so its head may go back. */
+  readonly resetNode: (node: number) => void;
 }
 
-/** What is wrong with the chain. */
+/** Error in the chain. */
 export interface ChainFault {
   readonly column: "lost" | "doubled" | "torn";
   readonly sentence: string;
 }
 
-/** Builds it. */
-export function createSeenChain(nameOf: (node: number) => string, genesisHash: string): SeenChain {
+export function createObservedChain(nameOf: (node: number) => string, genesisHash: string): ObservedChain {
   const hashes = new Map<number, { readonly hash: string; readonly node: number }>([
     [0, { hash: genesisHash, node: 0 }],
   ]);
-  const [lives, heads] = [new Map<number, number>(), new Map<number, number>()];
+  const [generations, heads] = [new Map<number, number>(), new Map<number, number>()];
   let height = 0;
-  const lifeOf = (node: number): number => lives.get(node) ?? 0;
+  const generationOf = (node: number): number => generations.get(node) ?? 0;
 
-  function isOther(node: number, { number, hash }: Head): ChainFault | undefined {
+  function findConflict(node: number, { number, hash }: Head): ChainFault | undefined {
     const known = hashes.get(number);
     if (known === undefined) {
       hashes.set(number, { hash, node });
@@ -43,21 +41,21 @@ export function createSeenChain(nameOf: (node: number) => string, genesisHash: s
   }
 
   return {
-    lifeOf,
-    asking: (node) => ({ node, life: lifeOf(node), head: heads.get(node) ?? 0 }),
-    sawHead({ node, life, head }, seen) {
-      const isSameLife = life === lifeOf(node);
-      if (isSameLife) {
+    generationOf,
+    startRead: (node) => ({ node, generation: generationOf(node), head: heads.get(node) ?? 0 }),
+    recordHead({ node, generation, head }, seen) {
+      const isSameGeneration = generation === generationOf(node);
+      if (isSameGeneration) {
         heads.set(node, Math.max(heads.get(node) ?? 0, seen.number));
       }
-      if (isSameLife && seen.number < head) {
+      if (isSameGeneration && seen.number < head) {
         heads.set(node, seen.number);
         return { column: "lost", sentence: `The head of ${nameOf(node)} went back from ${head} to ${seen.number}.` };
       }
-      return isOther(node, seen);
+      return findConflict(node, seen);
     },
-    sawBlock(node, block) {
-      const fault = isOther(node, block);
+    recordBlock(node, block) {
+      const fault = findConflict(node, block);
       if (fault !== undefined || block.number <= height) {
         return fault;
       }
@@ -72,8 +70,8 @@ export function createSeenChain(nameOf: (node: number) => string, genesisHash: s
     get height() {
       return height;
     },
-    forget: (node) => {
-      lives.set(node, lifeOf(node) + 1);
+    resetNode: (node) => {
+      generations.set(node, generationOf(node) + 1);
       heads.delete(node);
     },
   };

@@ -1,12 +1,11 @@
-/** What the model is told, and what it finds. */
+/** Inputs and findings of the model. */
 
-/** What can be wrong, in the order of the table. */
+/** Kinds of errors, in the order of the table. */
 export const columns = ["lost", "doubled", "torn", "out of order", "stuck", "served wrong", "crashed"] as const;
 
-/** One of them. */
 export type Column = (typeof columns)[number];
 
-/** What each of them means. */
+/** Explanations of the kinds of errors, for the report. */
 export const meanings: Readonly<Record<Column, string>> = {
   lost:
     "acknowledged, and neither in a block, nor rejected for a reason that holds, nor waiting; or told to be in a block, " +
@@ -20,15 +19,15 @@ export const meanings: Readonly<Record<Column, string>> = {
   crashed: "a process that ended by itself, or did not end well when it was asked to",
 };
 
-/** Something that is wrong. */
+/** Error that the campaign found. */
 export interface Finding {
   readonly column: Column;
   readonly sentence: string;
-  /** The round in which it was found; 0 before the first. */
+  /** Round in which the error was found; 0 before the first. */
   readonly round: number;
 }
 
-/** What a transaction changes. */
+/** Change by a transaction. */
 export type Change =
   | { readonly kind: "create"; readonly address: string; readonly document: JsonObject }
   | { readonly kind: "set"; readonly address: string; readonly field: string; readonly value: unknown }
@@ -45,10 +44,10 @@ export type Change =
   | { readonly kind: "delete"; readonly address: string }
   | { readonly kind: "commit"; readonly commitment: string };
 
-/** A document of a program. */
+/** Document of a program. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A transaction that is sent. */
+/** Transaction that is submitted. */
 export interface SentTransaction {
   readonly hash: string;
   readonly sender: string;
@@ -58,33 +57,36 @@ export interface SentTransaction {
 }
 
 /**
- * What came of handing it in: taken; refused for good, or for now, which a node says also of what it has stored and does
- * not know of; or nobody knows, since there was no answer.
+ * Outcome of a submission:
+ * - taken: the node acknowledged the transaction.
+ * - refused: the node rejected the transaction for good.
+ * - refused for now: a transient error; the node may have stored the transaction all the same.
+ * - unknown: there was no response.
  */
-export type Answer = "taken" | "refused" | "refused for now" | "unknown";
+export type SubmitOutcome = "taken" | "refused" | "refused for now" | "unknown";
 
-/** Where a node says that a transaction is. */
-export type Fate =
+/** Status of a transaction as a node reports it. */
+export type ReportedStatus =
   | { readonly status: "pending" | "not found" }
   | { readonly status: "included"; readonly block: number }
   | { readonly status: "rejected"; readonly reason: string };
 
-/** The newest block of a node. */
+/** Latest block of a node. */
 export interface Head {
   readonly number: number;
   readonly hash: string;
 }
 
-/** A block whose signatures and hashes were found right. */
-export interface SeenBlock extends Head {
+/** Block whose signatures and hashes are valid. */
+export interface VerifiedBlock extends Head {
   readonly previousHash: string;
-  /** Hashes of its transactions. */
+  /** Hashes of the transactions. */
   readonly transactions: readonly string[];
 }
 
-/** When a node was asked: what it had said before, in this life of its database. */
-export interface Asked {
+/** State of a node before a read: the head that it had reported, and the generation of its database. */
+export interface ReadContext {
   readonly node: number;
-  readonly life: number;
+  readonly generation: number;
   readonly head: number;
 }

@@ -1,57 +1,73 @@
-/** What a network must keep to, by what it has acknowledged: everything is told to the model, and it says what is wrong. */
-import { type ChainFault, createSeenChain } from "./blocks.js";
-import type { Answer, Asked, Column, Fate, Finding, Head, JsonObject, SeenBlock, SentTransaction } from "./history.js";
+/**
+ * Model of the expected behavior of a network. Records submissions, blocks and reads, and finds contradictions, such as
+ * an acknowledged transaction that was lost.
+ */
+import { type ChainFault, createObservedChain } from "./blocks.js";
+import type {
+  SubmitOutcome,
+  ReadContext,
+  Column,
+  ReportedStatus,
+  Finding,
+  Head,
+  JsonObject,
+  VerifiedBlock,
+  SentTransaction,
+} from "./history.js";
 import { isDeepStrictEqual } from "node:util";
 import { createProgramStates } from "./programs.js";
-import { type Attempt, type Sent, wasOvertaken, wasTaken } from "./sent.js";
+import { type Attempt, type Sent, wasOvertaken, wasAccepted } from "./sent.js";
 
-/** The model. */
 export interface Model {
   readonly findings: readonly Finding[];
-  /** What is found from now on belongs to this round. */
+  /** Sets the round of later findings. */
   setRound(round: number): void;
-  /** What is found by others. */
+  /** Adds a finding. Duplicates are ignored. */
   readonly find: (column: Column, sentence: string) => void;
-  /** A transaction is handed in; gives what hears of the answer. */
-  submit(transaction: SentTransaction, node: number): (answer: Answer) => void;
-  /** To be called before a node is asked for anything. */
-  readonly asking: (node: number) => Asked;
-  sawHead(asked: Asked, head: Head): void;
-  sawBlock(node: number, block: SeenBlock): void;
-  /** A node whose head was at least this one says where a transaction is. */
-  sawFate(asked: Asked, headBefore: number, hash: string, fate: Fate): void;
-  /** A node whose head was between these gave a document; undefined for a program that is not there. */
-  sawDocument(asked: Asked, heads: readonly [before: number, after: number], address: string, document: unknown): void;
-  /** A node at rest has so many commitments. */
-  sawLeaves(node: number, count: number): void;
-  /** The database of a node is taken away. */
-  readonly forget: (node: number) => void;
-  /** The network is at rest, and all blocks and fates were told: judges what became of what is open. */
+  /** Records the start of a submission. Returns the function that records its outcome. */
+  submit(transaction: SentTransaction, node: number): (answer: SubmitOutcome) => void;
+  /** Returns the state of a node before a read. Call it before each request. */
+  readonly startRead: (node: number) => ReadContext;
+  recordHead(asked: ReadContext, head: Head): void;
+  recordBlock(node: number, block: VerifiedBlock): void;
+  /** Records a reported status. The head of the node was at least `headBefore` at the time of the request. */
+  recordStatus(asked: ReadContext, headBefore: number, hash: string, fate: ReportedStatus): void;
+  /** Records a document that a node returned while its head was between these; undefined for a missing program. */
+  recordDocument(
+    asked: ReadContext,
+    heads: readonly [before: number, after: number],
+    address: string,
+    document: unknown,
+  ): void;
+  /** Records the number of commitments of a node at rest. */
+  recordLeafCount(node: number, count: number): void;
+  /** Records that the database of a node was emptied. */
+  readonly resetNode: (node: number) => void;
+  /** Checks all open transactions. Call it at rest, after all blocks and statuses were recorded. */
   judge(nowMs: number): void;
-  /** Transactions of which it is not known yet what became of them. */
+  /** Returns the transactions without a final outcome. */
   open(): readonly Sent[];
-  /** A program as it must be now. */
+  /** Returns the expected document of a program; undefined if there is none. */
   readonly document: (address: string) => JsonObject | undefined;
   readonly height: number;
   readonly addresses: readonly string[];
-  /** The newest transactions that are in blocks, and all that were sent. */
+  /** Transactions in blocks, in their order. */
   readonly included: readonly Sent[];
   readonly counts: Readonly<Record<"sent" | "taken" | "included" | "rejected", number>>;
 }
 
-/** A read that can be judged when the blocks up to it are known. */
+/** Read of a document, checked once the blocks up to it are known. */
 interface Read {
   readonly node: number;
   readonly address: string;
   readonly heads: readonly [number, number];
   readonly document: unknown;
-  /** Whether all was at rest. */
+  /** True if the network was at rest. */
   readonly isRest: boolean;
 }
 
-/** Builds it. */
 export function createModel(nameOf: (node: number) => string, genesisHash: string): Model {
-  const chain = createSeenChain(nameOf, genesisHash);
+  const chain = createObservedChain(nameOf, genesisHash);
   const states = createProgramStates();
   const transactions = new Map<string, Sent>();
   const bySender = new Map<string, Sent[]>();
@@ -59,23 +75,23 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
   const included: Sent[] = [];
   const reads: Read[] = [];
   const findings: Finding[] = [];
-  const told = new Set<string>();
+  const reportedKeys = new Set<string>();
   let [round, events, rejected] = [0, 0, 0];
 
   function find(column: Column, sentence: string): void {
-    if (!told.has(column + sentence)) {
-      told.add(column + sentence);
+    if (!reportedKeys.has(column + sentence)) {
+      reportedKeys.add(column + sentence);
       findings.push({ column, sentence, round });
     }
   }
-  function findFault(fault: ChainFault | undefined): void {
+  function reportFault(fault: ChainFault | undefined): void {
     if (fault !== undefined) {
       find(fault.column, fault.sentence);
     }
   }
 
-  /** A block that is new to everybody: its transactions are in, and what they change is changed. */
-  function include(block: SeenBlock): void {
+  /** Applies the transactions of a new block to the expected state. */
+  function include(block: VerifiedBlock): void {
     for (const hash of block.transactions) {
       const sent = transactions.get(hash);
       if (sent === undefined) {
@@ -88,44 +104,47 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
       }
       sent.includedIn = block.number;
       included.push(sent);
-      const why = states.apply(sent.change, block.number);
-      if (why !== undefined) {
-        find("torn", `Block ${block.number} has ${hash}, which cannot be applied: ${why}`);
+      const reason = states.apply(sent.change, block.number);
+      if (reason !== undefined) {
+        find("torn", `Block ${block.number} has ${hash}, which cannot be applied: ${reason}`);
       }
     }
   }
 
-  /** What a node said of a transaction, against the block that has it. */
+  /** Compares the reported status of a transaction with the block that contains it. */
   function checkIncluded(sent: Sent): void {
-    const { hash, includedIn, toldIn, rejection } = sent;
-    if (toldIn !== undefined && toldIn !== includedIn) {
-      const now = includedIn === undefined ? "it is in none" : `it is in block ${includedIn}`;
-      find(includedIn === undefined ? "lost" : "doubled", `${hash} was told to be in block ${toldIn}, and ${now}.`);
+    const { hash, includedIn, reportedIn, rejection } = sent;
+    if (reportedIn !== undefined && reportedIn !== includedIn) {
+      const current = includedIn === undefined ? "it is in none" : `it is in block ${includedIn}`;
+      find(
+        includedIn === undefined ? "lost" : "doubled",
+        `${hash} was told to be in block ${reportedIn}, and ${current}.`,
+      );
     }
     if (rejection !== undefined && includedIn !== undefined) {
-      const who = nameOf(rejection.node);
-      find("served wrong", `${hash} is in block ${includedIn}, and ${who} rejected it: ${rejection.reason}`);
+      const nodeName = nameOf(rejection.node);
+      find("served wrong", `${hash} is in block ${includedIn}, and ${nodeName} rejected it: ${rejection.reason}`);
     }
   }
 
-  /** What became of one that is in no block, when all is at rest. */
-  function judgeLeftOut(sent: Sent, nowMs: number): void {
+  /** Checks a transaction that is in no block when the network is at rest. */
+  function judgeNotIncluded(sent: Sent, nowMs: number): void {
     const { rejection, hash } = sent;
     if (rejection !== undefined) {
       judgeRejection(sent, rejection.reason, nowMs);
-    } else if (wasTaken(sent, chain.lifeOf)) {
-      const takers = sent.attempts.filter(({ answer }) => answer === "taken").map(({ node }) => nameOf(node));
-      find("lost", `${hash} (nonce ${sent.nonce}) was taken by ${takers.join(" and ")}, and nobody knows it.`);
+    } else if (wasAccepted(sent, chain.generationOf)) {
+      const acceptors = sent.attempts.filter(({ answer }) => answer === "taken").map(({ node }) => nameOf(node));
+      find("lost", `${hash} (nonce ${sent.nonce}) was taken by ${acceptors.join(" and ")}, and nobody knows it.`);
     }
-    sent.isSettled = true;
+    sent.isResolved = true;
   }
 
   function judgeRejection(sent: Sent, reason: string, nowMs: number): void {
     const { hash, nonce, sender, change, expiresMs } = sent;
     rejected++;
-    const others = bySender.get(sender)!;
+    const senderTransactions = bySender.get(sender)!;
     if (/nonce/i.test(reason)) {
-      const later = others.filter((other) => other.nonce > nonce && other.includedIn !== undefined);
+      const later = senderTransactions.filter((other) => other.nonce > nonce && other.includedIn !== undefined);
       if (wasOvertaken(sent, later)) {
         find("out of order", `${hash} (nonce ${nonce}) was overtaken: ${reason}`);
       }
@@ -133,7 +152,7 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
       if (nowMs < expiresMs) {
         find("lost", `${hash} was rejected before its time: ${reason}`);
       }
-    } else if (!others.some((other) => other.nonce < nonce && dependsOn(change, other))) {
+    } else if (!senderTransactions.some((other) => other.nonce < nonce && dependsOn(change, other))) {
       find("lost", `${hash} was rejected, and nothing was wrong with it: ${reason}`);
     }
   }
@@ -143,12 +162,12 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
       if (heads[1] > chain.height) {
         continue;
       }
-      // What a block changes is there before the node tells of it; at rest there is no next block.
+      // A node applies a block before it reports the block as its head; at rest there is no next block.
       const possible = states.between(address, heads[0], heads[1] + 1);
-      if (!possible.some((one) => isDeepStrictEqual(one, document))) {
-        const when = heads[0] === heads[1] ? `block ${heads[0]}` : `blocks ${heads[0]} to ${heads[1]}`;
-        const unlike = describeDifference(document, possible.at(-1));
-        find(isRest ? "torn" : "served wrong", `${address} on ${nameOf(node)} at ${when} ${unlike}`);
+      if (!possible.some((candidate) => isDeepStrictEqual(candidate, document))) {
+        const period = heads[0] === heads[1] ? `block ${heads[0]}` : `blocks ${heads[0]} to ${heads[1]}`;
+        const difference = describeDifference(document, possible.at(-1));
+        find(isRest ? "torn" : "served wrong", `${address} on ${nameOf(node)} at ${period} ${difference}`);
       }
     }
   }
@@ -156,73 +175,79 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
   return {
     findings,
     find,
-    setRound: (now) => void (round = now),
+    setRound: (current) => void (round = current),
     submit(transaction, node) {
       let sent = transactions.get(transaction.hash);
       if (sent === undefined) {
-        sent = { ...transaction, attempts: [], isSettled: false };
+        sent = { ...transaction, attempts: [], isResolved: false };
         transactions.set(sent.hash, sent);
         bySender.set(sent.sender, bySender.get(sent.sender) ?? []);
         bySender.get(sent.sender)!.push(sent);
         open.add(sent);
       }
-      const life = chain.lifeOf(node);
-      const attempt: Attempt = { node, life, atEvent: events++, answeredAtEvent: Infinity, answer: "unknown" };
+      const generation = chain.generationOf(node);
+      const attempt: Attempt = { node, generation, atEvent: events++, answeredAtEvent: Infinity, answer: "unknown" };
       sent.attempts.push(attempt);
       return (answer) => {
         Object.assign(attempt, { answer, answeredAtEvent: events++ });
       };
     },
-    asking: chain.asking,
-    sawHead: (asked, head) => findFault(chain.sawHead(asked, head)),
-    sawBlock(node, block) {
+    startRead: chain.startRead,
+    recordHead: (asked, head) => reportFault(chain.recordHead(asked, head)),
+    recordBlock(node, block) {
       const before = chain.height;
-      findFault(chain.sawBlock(node, block));
+      reportFault(chain.recordBlock(node, block));
       if (chain.height > before) {
         include(block);
       }
     },
-    sawFate({ node, life }, headBefore, hash, fate) {
+    recordStatus({ node, generation }, headBefore, hash, fate) {
       const sent = transactions.get(hash);
-      if (sent === undefined || life !== chain.lifeOf(node)) {
+      if (sent === undefined || generation !== chain.generationOf(node)) {
         return;
       }
-      const at = sent.includedIn ?? sent.toldIn;
+      const knownBlock = sent.includedIn ?? sent.reportedIn;
       if (fate.status === "included") {
         if (sent.includedIn !== undefined && sent.includedIn !== fate.block) {
-          const said = `${nameOf(node)} says that it is in block ${fate.block}`;
-          find("served wrong", `${hash} is in block ${sent.includedIn}, and ${said}.`);
-        } else if (sent.toldIn !== undefined && sent.toldIn !== fate.block) {
-          find("doubled", `${hash} was told to be in block ${sent.toldIn}, and by ${nameOf(node)} in ${fate.block}.`);
+          const statement = `${nameOf(node)} says that it is in block ${fate.block}`;
+          find("served wrong", `${hash} is in block ${sent.includedIn}, and ${statement}.`);
+        } else if (sent.reportedIn !== undefined && sent.reportedIn !== fate.block) {
+          find(
+            "doubled",
+            `${hash} was told to be in block ${sent.reportedIn}, and by ${nameOf(node)} in ${fate.block}.`,
+          );
         }
-        sent.toldIn ??= fate.block;
-      } else if (at !== undefined && headBefore >= at) {
-        const has = `${nameOf(node)} has block ${headBefore}`;
-        find("served wrong", `${hash} is in block ${at}, ${has}, and says that it is ${fate.status}.`);
+        sent.reportedIn ??= fate.block;
+      } else if (knownBlock !== undefined && headBefore >= knownBlock) {
+        const headStatement = `${nameOf(node)} has block ${headBefore}`;
+        find(
+          "served wrong",
+          `${hash} is in block ${knownBlock}, ${headStatement}, and says that it is ${fate.status}.`,
+        );
       }
       if (fate.status === "rejected") {
         sent.rejection ??= { reason: fate.reason, node };
       }
     },
-    sawDocument({ node, life }, heads, address, document) {
-      if (life === chain.lifeOf(node)) {
+    recordDocument({ node, generation }, heads, address, document) {
+      if (generation === chain.generationOf(node)) {
         const isRest = heads[0] === heads[1] && heads[0] === chain.height;
         reads.push({ node, address, heads, document, isRest });
       }
     },
-    sawLeaves(node, count) {
+    recordLeafCount(node, count) {
       if (count !== states.leafCount()) {
         find("torn", `${nameOf(node)} has ${count} commitments; ${states.leafCount()} are in blocks.`);
       }
     },
-    forget: chain.forget,
+    resetNode: chain.resetNode,
     judge(nowMs) {
       judgeReads();
       for (const sent of open) {
-        if (sent.includedIn === undefined && sent.toldIn === undefined) {
-          judgeLeftOut(sent, nowMs);
+        if (sent.includedIn === undefined && sent.reportedIn === undefined) {
+          judgeNotIncluded(sent, nowMs);
         } else {
-          sent.isSettled = true;
+          sent.isResolved = true;
         }
         checkIncluded(sent);
         open.delete(sent);
@@ -238,26 +263,26 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
     },
     included,
     get counts() {
-      const all = [...transactions.values()];
-      const taken = all.filter(({ attempts }) => attempts.some(({ answer }) => answer === "taken")).length;
-      return { sent: all.length, taken, included: included.length, rejected };
+      const transactionsSent = [...transactions.values()];
+      const taken = transactionsSent.filter(({ attempts }) => attempts.some(({ answer }) => answer === "taken")).length;
+      return { sent: transactionsSent.length, taken, included: included.length, rejected };
     },
   };
 }
 
-/** How many characters of a document are shown. */
-const shown = 160;
+/** Number of characters of a document in a finding. */
+const excerptLength = 160;
 
-/** What a document is, and what it must be, from a little before where they differ. */
+/** Describes the first difference between a document and the expected one. */
 function describeDifference(document: unknown, expected: unknown): string {
   const textOf = (value: unknown): string => (value === undefined ? "nothing" : JSON.stringify(value));
-  const [is, must] = [textOf(document), textOf(expected)];
-  const same = Array.from({ length: is.length }, (_, i) => i).findIndex((i) => is[i] !== must[i]);
-  const from = Math.max(0, (same === -1 ? must.length : same) - 30);
-  return `has ${is.slice(from, from + shown)} at ${from} where ${must.slice(from, from + shown)} must be.`;
+  const [actual, expectedText] = [textOf(document), textOf(expected)];
+  const same = Array.from({ length: actual.length }, (_, i) => i).findIndex((i) => actual[i] !== expectedText[i]);
+  const from = Math.max(0, (same === -1 ? expectedText.length : same) - 30);
+  return `has ${actual.slice(from, from + excerptLength)} at ${from} where ${expectedText.slice(from, from + excerptLength)} must be.`;
 }
 
-/** Whether a change can fail since another one, which is in no block, was not made. */
+/** Returns true if a change can fail because another one is in no block. */
 function dependsOn(change: Sent["change"], other: Sent): boolean {
   return (
     other.includedIn === undefined &&

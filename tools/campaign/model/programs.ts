@@ -1,26 +1,24 @@
-/** What programs and the tree hold after each block, by what the transactions in it say. */
+/** Expected state of programs and commitments after each block. */
 import type { Change, JsonObject } from "./history.js";
 
-/** A program after a block; no document when it is deleted. */
+/** Program after a block; `document` is undefined if it is deleted. */
 interface Version {
   readonly block: number;
   readonly document: JsonObject | undefined;
 }
 
-/** The state. */
 export interface ProgramStates {
-  /** Makes a change. @returns what keeps it from being made */
+  /** Applies a change. Returns a message if it cannot be applied. */
   apply(change: Change, block: number): string | undefined;
-  /** What a program was after the blocks from this one to that one; undefined is a program that is not there. */
+  /** Returns the documents of a program after each block in this range; undefined for a missing program. */
   between(address: string, fromBlock: number, toBlock: number): readonly (JsonObject | undefined)[];
-  /** What it holds after all blocks. */
+  /** Returns the document of a program after all blocks. */
   readonly latest: (address: string) => JsonObject | undefined;
   readonly addresses: readonly string[];
-  /** How many commitments there are. */
+  /** Returns the number of commitments. */
   leafCount(): number;
 }
 
-/** Builds it, with nothing in it. */
 export function createProgramStates(): ProgramStates {
   const versions = new Map<string, Version[]>();
   const commitments = new Set<string>();
@@ -37,18 +35,18 @@ export function createProgramStates(): ProgramStates {
       if (change.kind === "create" ? !isNew : before === undefined) {
         return `${change.address} is ${isNew ? "not there" : before === undefined ? "deleted" : "there"}, for "${change.kind}".`;
       }
-      const document = changed(before ?? {}, change);
+      const document = applyChange(before ?? {}, change);
       if (typeof document === "string") {
         return document;
       }
-      const all = versions.get(change.address) ?? [];
-      versions.set(change.address, [...all, { block, document }]);
+      const history = versions.get(change.address) ?? [];
+      versions.set(change.address, [...history, { block, document }]);
       return undefined;
     },
     between(address, fromBlock, toBlock) {
-      const all = versions.get(address) ?? [];
-      const first = all.findLastIndex(({ block }) => block <= fromBlock);
-      const possible = all.filter(({ block }, i) => i >= first && block <= toBlock).map(({ document }) => document);
+      const history = versions.get(address) ?? [];
+      const first = history.findLastIndex(({ block }) => block <= fromBlock);
+      const possible = history.filter(({ block }, i) => i >= first && block <= toBlock).map(({ document }) => document);
       return first === -1 ? [undefined, ...possible] : possible;
     },
     latest,
@@ -61,8 +59,8 @@ export function createProgramStates(): ProgramStates {
 
 type ProgramChange = Exclude<Change, { kind: "commit" }>;
 
-/** A document after a change, undefined when it is deleted; a sentence when it cannot be made. */
-function changed(before: JsonObject, change: ProgramChange): JsonObject | undefined | string {
+/** Returns the document after a change; undefined if it is deleted, a message if the change cannot be applied. */
+function applyChange(before: JsonObject, change: ProgramChange): JsonObject | undefined | string {
   switch (change.kind) {
     case "create":
       return change.document;
@@ -71,8 +69,8 @@ function changed(before: JsonObject, change: ProgramChange): JsonObject | undefi
     case "set":
       return { ...before, [change.field]: change.value };
     case "delete field": {
-      const { [change.field]: gone, ...rest } = before;
-      return gone === undefined ? `The field ${change.field} of ${change.address} is not there.` : rest;
+      const { [change.field]: removed, ...rest } = before;
+      return removed === undefined ? `The field ${change.field} of ${change.address} is not there.` : rest;
     }
     default: {
       const list = before[change.field];
@@ -80,14 +78,14 @@ function changed(before: JsonObject, change: ProgramChange): JsonObject | undefi
       if (!Array.isArray(list) || (change.kind !== "append" && index >= list.length)) {
         return `The item ${index} of ${change.field} of ${change.address} is not there, for "${change.kind}".`;
       }
-      return { ...before, [change.field]: changedList(list, change) };
+      return { ...before, [change.field]: applyListChange(list, change) };
     }
   }
 }
 
 type ItemChange = Extract<ProgramChange, { kind: "append" | "set item" | "delete item" }>;
 
-function changedList(list: readonly unknown[], change: ItemChange): unknown[] {
+function applyListChange(list: readonly unknown[], change: ItemChange): unknown[] {
   switch (change.kind) {
     case "append":
       return [...list, change.value];

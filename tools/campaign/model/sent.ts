@@ -1,33 +1,32 @@
-/** A transaction that was sent, and what was said about it. */
-import type { Answer, SentTransaction } from "./history.js";
+/** Submitted transaction, with its attempts and the statuses that nodes reported. */
+import type { SubmitOutcome, SentTransaction } from "./history.js";
 
-/** One time that it was handed in. */
+/** Submission of the transaction to one node. */
 export interface Attempt {
   readonly node: number;
-  /** Of the node's database. */
-  readonly life: number;
-  /** When it was handed in, in events; and when it was answered, Infinity before. */
+  /** Generation of the node's database. */
+  readonly generation: number;
+  /** Sequence number of the submission; `answeredAtEvent` is that of the response, or Infinity before it. */
   readonly atEvent: number;
   answeredAtEvent: number;
-  answer: Answer;
+  answer: SubmitOutcome;
 }
 
-/** All that is known of it. */
 export interface Sent extends SentTransaction {
   readonly attempts: Attempt[];
-  /** The block that has it. */
+  /** Block that contains the transaction. */
   includedIn?: number;
-  /** The block in which a node said that it is. */
-  toldIn?: number;
-  /** What a node said was the reason for its rejection, and which. */
+  /** Block that contains the transaction according to a node. */
+  reportedIn?: number;
+  /** Reason for the rejection, and the node that reported it. */
   rejection?: { readonly reason: string; readonly node: number };
-  /** Nothing more can come of it. */
-  isSettled: boolean;
+  /** True once the outcome is final. */
+  isResolved: boolean;
 }
 
-/** Whether some node said that it took it, in a database that it still has. */
-export function wasTaken(sent: Sent, lifeOf: (node: number) => number): boolean {
-  return sent.attempts.some(({ answer, node, life }) => answer === "taken" && life === lifeOf(node));
+/** Returns true if a node acknowledged the transaction, and its database was not emptied since. */
+export function wasAccepted(sent: Sent, generationOf: (node: number) => number): boolean {
+  return sent.attempts.some(({ answer, node, generation }) => answer === "taken" && generation === generationOf(node));
 }
 
 /**
@@ -37,9 +36,13 @@ export function wasTaken(sent: Sent, lifeOf: (node: number) => number): boolean 
  * @param later - Transactions of the same sender with a higher nonce that are in blocks.
  */
 export function wasOvertaken(sent: Sent, later: readonly Sent[]): boolean {
-  const knewBefore = ({ node, life, atEvent }: Attempt): boolean =>
+  const knewBefore = ({ node, generation, atEvent }: Attempt): boolean =>
     sent.attempts.some(
-      (mine) => mine.node === node && mine.life === life && mine.answer === "taken" && mine.answeredAtEvent < atEvent,
+      (mine) =>
+        mine.node === node &&
+        mine.generation === generation &&
+        mine.answer === "taken" &&
+        mine.answeredAtEvent < atEvent,
     );
   const mayHaveGone = ({ answer }: Attempt): boolean => answer !== "refused";
   return later.length > 0 && later.every(({ attempts }) => attempts.filter(mayHaveGone).every(knewBefore));

@@ -1,4 +1,4 @@
-/** The databases of the nodes: files of SQLite, or servers of PostgreSQL that can be killed. */
+/** Databases of the nodes: SQLite files, or PostgreSQL servers that can be killed. */
 import { join } from "node:path";
 import { type PostgresPair, startPostgresPair } from "../../../test/helpers/databases/postgres-pair.js";
 import { type EndedServer, startPostgres } from "../../../test/helpers/databases/postgres-server.js";
@@ -6,22 +6,21 @@ import type { Teardown } from "../../../test/helpers/nodes/teardown.js";
 import type { CampaignEngine } from "../settings.js";
 import { removeSqlite } from "./sqlite-files.js";
 
-/** The databases. */
 export interface Databases {
   readonly engine: CampaignEngine;
-  /** For `--database` of a node. */
+  /** Returns the value of `--database` for a node. */
   urlOf(node: number): string;
-  /** The file, with SQLite. */
+  /** Returns the path of the file; throws an Error with PostgreSQL. */
   fileOf(node: number): string;
-  /** Takes all away that is in it; its node must not run. */
+  /** Deletes all content. The node must not be running. */
   empty(node: number): Promise<void>;
-  /** The servers of PostgreSQL that can be ended: that of the authority, and that of the others. */
+  /** PostgreSQL servers: that of the authority, and that of the followers. Empty with SQLite. */
   readonly servers: readonly EndedServer[];
-  /** The authority's primary and its standby, with PostgreSQL. */
+  /** Primary and standby of the authority, with PostgreSQL. */
   readonly pair?: PostgresPair;
 }
 
-/** Files below a directory. */
+/** Returns SQLite databases in the data directories. */
 export function sqliteDatabases(homes: readonly string[]): Databases {
   const fileOf = (node: number): string => join(homes[node]!, "gatehouse.sqlite");
   return {
@@ -34,9 +33,9 @@ export function sqliteDatabases(homes: readonly string[]): Databases {
 }
 
 /**
- * A primary and its standby for the authority, and a server for the others.
+ * Starts a primary and a standby for the authority, and a server for the followers.
  *
- * @returns why there are none, where they do not start
+ * @returns the reason if they cannot be started.
  */
 export async function postgresDatabases(t: Teardown, count: number): Promise<Databases | string> {
   const pair = await startPostgresPair();

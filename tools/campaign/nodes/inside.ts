@@ -1,6 +1,6 @@
 /**
- * Loaded into each node before it starts (`--import`): shifts its clock by as many milliseconds as a file says, and makes
- * it call the wires of the campaign from an address of its own, by which they know who calls.
+ * Preloaded into each node process (`--import`). Shifts the clock by the milliseconds in a file, and connects to the
+ * proxies of the campaign from an address of the node, which identifies the caller.
  */
 import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
@@ -14,7 +14,7 @@ if (clockFile !== undefined) {
     try {
       offsetMs = Number(readFileSync(clockFile, "utf8")) || 0;
     } catch {
-      // It is written anew just now, or was never written.
+      // The file does not exist yet, or is being written.
     }
   };
   read();
@@ -32,7 +32,7 @@ if (from !== undefined) {
   const ports = new Set(wires.split(",").map(Number));
   const connect: unknown = Reflect.get(Socket.prototype, "connect");
   const connectFrom = function (this: Socket, ...args: unknown[]): unknown {
-    // Both forms in which Node.js itself calls it: options, or options and a listener that were put in order before.
+    // Node.js calls connect in two forms: with options, or with a normalized array of options and listener.
     const options = (Array.isArray(args[0]) ? args[0][0] : args[0]) as { port?: unknown; localAddress?: string } | null;
     if (typeof options === "object" && options !== null && ports.has(Number(options.port))) {
       options.localAddress ??= from;

@@ -1,34 +1,33 @@
-/** The wires between nodes: one for each that calls and each that is called. */
-import { layWires, type WireState } from "../../../test/helpers/wire/faulty-wire.js";
+/** Links between nodes: a TCP proxy for each pair of caller and target. */
+import { startProxies, type ProxyState } from "../../../test/helpers/wire/faulty-wire.js";
 import type { Teardown } from "../../../test/helpers/nodes/teardown.js";
 
-/** A wire from one node to another. */
-export interface Link extends WireState {
+/** Link from one node to another. */
+export interface Link extends ProxyState {
   readonly from: number;
   readonly to: number;
-  /** It refuses connections. */
+  /** True if the link rejects connections. */
   isCut: boolean;
 }
 
-/** All of them. */
 export interface Links {
-  /** Where the wires to a node begin. */
+  /** Port of the proxy to each node. */
   readonly ports: readonly number[];
-  /** Those between these nodes, in both directions. */
-  between(one: number, other: number): readonly Link[];
-  /** Those from and to a node. */
+  /** Returns the links between two nodes, in both directions. */
+  between(a: number, b: number): readonly Link[];
+  /** Returns the links from and to a node. */
   of(node: number): readonly Link[];
-  /** Ends the connections on these. */
-  hangUp(links: readonly Link[]): void;
+  /** Closes the open connections of these links. */
+  closeConnections(links: readonly Link[]): void;
 }
 
-/** The address from which a node calls the others. Linux has all of 127.0.0.0/8; elsewhere all call from 127.0.0.1. */
+/** Returns the address from which a node calls others. Only Linux has all of 127.0.0.0/8 as loopback addresses. */
 export function addressOf(node: number): string {
   return `127.0.0.${10 + node}`;
 }
 
-/** Lays wires to these nodes. */
-export async function layLinks(t: Teardown, targets: readonly (() => number)[]): Promise<Links> {
+/** Starts the proxies to these nodes. */
+export async function createLinks(t: Teardown, targets: readonly (() => number)[]): Promise<Links> {
   const count = targets.length;
   const links: Link[] = [];
   for (let from = 0; from < count; from++) {
@@ -40,9 +39,9 @@ export async function layLinks(t: Teardown, targets: readonly (() => number)[]):
   }
   const linkOf = (address: string, to: number): Link | undefined =>
     links.find((link) => link.to === to && addressOf(link.from) === address);
-  const ends = await Promise.all(
+  const proxies = await Promise.all(
     targets.map((target, to) =>
-      layWires(t, target, (address) => {
+      startProxies(t, target, (address) => {
         const link = linkOf(address, to) ?? { delayMs: 0, isSilent: false, isCut: false };
         return link.isCut ? undefined : link;
       }),
@@ -50,12 +49,12 @@ export async function layLinks(t: Teardown, targets: readonly (() => number)[]):
   );
   const of = (node: number): Link[] => links.filter(({ from, to }) => from === node || to === node);
   return {
-    ports: ends.map(({ port }) => port),
+    ports: proxies.map(({ port }) => port),
     of,
-    between: (one, other) => of(one).filter(({ from, to }) => from === other || to === other),
-    hangUp(which) {
-      for (const { from, to } of which) {
-        for (const socket of ends[to]!.sockets) {
+    between: (a, b) => of(a).filter(({ from, to }) => from === b || to === b),
+    closeConnections(closed) {
+      for (const { from, to } of closed) {
+        for (const socket of proxies[to]!.sockets) {
           if (socket.remoteAddress === addressOf(from)) {
             socket.destroy();
           }

@@ -1,4 +1,4 @@
-/** The network of the campaign: an authority and two followers, over wires that it controls. */
+/** Network of a campaign: an authority and two followers, connected by links that the campaign controls. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../../../src/base/crypto/hash.js";
@@ -7,29 +7,27 @@ import { genesisOf } from "../../../test/helpers/chain/genesis.js";
 import { testKey, writeKey } from "../../../test/helpers/chain/keys.js";
 import type { Teardown } from "../../../test/helpers/nodes/teardown.js";
 import type { Disk } from "../disk/disk.js";
-import { addressOf, layLinks, type Links } from "./links.js";
+import { addressOf, createLinks, type Links } from "./links.js";
 import { type CampaignNode, createNode, type NodePlan } from "./node.js";
 import type { Databases } from "./databases.js";
 
-/** A network. */
 export interface CampaignNetwork {
   readonly nodes: readonly CampaignNode[];
   readonly links: Links;
   readonly databases: Databases;
   readonly disk: Disk;
-  /** Hash of its genesis. */
+  /** Hash of the genesis. */
   readonly genesisHash: string;
 }
 
-/** The nodes; the first one makes the blocks. */
+/** Names of the nodes. The first one produces the blocks. */
 export const nodeNames = ["authority", "follower 1", "follower 2"] as const;
 
-/** The data directory of a node. */
+/** Returns the data directory of a node. */
 export function homeOf(directory: string, name: string): string {
   return join(directory, name.replace(" ", "-"));
 }
 
-/** What a network is made of. */
 export interface NetworkPlan {
   readonly directory: string;
   readonly databases: Databases;
@@ -44,7 +42,7 @@ export async function prepareNetwork(
 ): Promise<CampaignNetwork> {
   const genesis = genesisOf(testKey(1));
   const ports = await Promise.all(nodeNames.map(async () => ({ rpc: await freePort(), omni: await freePort() })));
-  const links = await layLinks(
+  const links = await createLinks(
     t,
     ports.map(
       ({ omni }) =>
@@ -83,8 +81,8 @@ export async function prepareNetwork(
   return { nodes, links, databases, disk, genesisHash: sha256(genesis) };
 }
 
-/** Takes a node's database away, so that it joins anew; it must not run. */
-export async function forget({ databases, disk }: CampaignNetwork, node: CampaignNode): Promise<void> {
+/** Empties a node's database, so that it synchronizes from the start. The node must not be running. */
+export async function emptyDatabase({ databases, disk }: CampaignNetwork, node: CampaignNode): Promise<void> {
   await databases.empty(node.index);
-  await disk.forget(node.home);
+  await disk.discardUndo(node.home);
 }

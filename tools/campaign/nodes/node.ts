@@ -1,59 +1,58 @@
-/** A node of the campaign: a process of its own that can be killed, stopped, paused, and started again where it was. */
+/** Node of a campaign: a process that can be killed, stopped, paused, and restarted with its data. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type RunningCli, startCli } from "../../../test/helpers/nodes/start-cli.js";
 import type { Teardown } from "../../../test/helpers/nodes/teardown.js";
 
-/** What it is started with. */
+/** Parameters of a node. */
 export interface NodePlan {
   readonly index: number;
   readonly name: string;
   readonly home: string;
-  /** Of everybody. */
+  /** Public port. */
   readonly port: number;
   readonly flags: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Hears of a process that ended by itself. */
-  readonly onEnd: (node: CampaignNode, code: number | null, lastWords: string) => void;
+  /** Called if the process exits by itself, with the end of its stderr. */
+  readonly onEnd: (node: CampaignNode, code: number | null, stderrTail: string) => void;
 }
 
-/** A node. */
 export interface CampaignNode {
   readonly index: number;
   readonly name: string;
   readonly home: string;
   readonly port: number;
   readonly isRunning: boolean;
-  /** It may end by itself, since what it needs was destroyed. */
+  /** True if the process may exit by itself, because a fault has corrupted its data. */
   mayEnd: boolean;
-  /** Resolves when it listens. @throws Error when it ends before, or does not within a minute */
+  /** Starts the node. Resolves when it listens; rejects if it exits first, or does not listen within a minute. */
   start(): Promise<void>;
-  /** Ends it by a signal; gives the exit code, null after SIGKILL. */
+  /** Sends a signal, and waits for the exit. Returns the exit code; null after SIGKILL. */
   end(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
   pause(): void;
   resume(): void;
-  /** Shifts its clock against that of the machine. */
+  /** Sets the offset of the node's clock from the clock of the machine. */
   shiftClock(ms: number): Promise<void>;
 }
 
 const startMs = 60_000;
 const stopMs = 30_000;
-const lastWordsLength = 2_000;
+const stderrTailLength = 2_000;
 
-/** Prepares a node; it is not started yet. */
+/** Creates a node without starting it. */
 export function createNode(t: Teardown, plan: NodePlan): CampaignNode {
   const clockFile = join(plan.home, "clock");
   let running: RunningCli | undefined;
-  let isAskedToEnd = false;
+  let isEnding = false;
 
-  const watch = (started: RunningCli): void => {
+  const monitor = (started: RunningCli): void => {
     running = started;
-    isAskedToEnd = false;
+    isEnding = false;
     void started.ended.then((code) => {
       if (running === started) {
         running = undefined;
-        if (!isAskedToEnd) {
-          plan.onEnd(node, code, started.stderr().slice(-lastWordsLength));
+        if (!isEnding) {
+          plan.onEnd(node, code, started.stderr().slice(-stderrTailLength));
         }
       }
     });
@@ -65,18 +64,18 @@ export function createNode(t: Teardown, plan: NodePlan): CampaignNode {
       return running !== undefined;
     },
     async start() {
-      const inside = new URL("inside.js", import.meta.url).href;
-      const env = { ...plan.env, CAMPAIGN_CLOCK: clockFile, NODE_OPTIONS: `--import ${inside}` };
-      let force: (() => unknown) | undefined;
+      const preload = new URL("inside.js", import.meta.url).href;
+      const env = { ...plan.env, CAMPAIGN_CLOCK: clockFile, NODE_OPTIONS: `--import ${preload}` };
+      let forceEnd: (() => unknown) | undefined;
       const close: Teardown = {
         teardown(end) {
-          force = end;
+          forceEnd = end;
           t.teardown(end);
         },
       };
-      const timer = setTimeout(() => force?.(), startMs);
+      const timer = setTimeout(() => forceEnd?.(), startMs);
       try {
-        watch(await startCli(close, ["start", ...plan.flags], env));
+        monitor(await startCli(close, ["start", ...plan.flags], env));
       } finally {
         clearTimeout(timer);
       }
@@ -85,14 +84,14 @@ export function createNode(t: Teardown, plan: NodePlan): CampaignNode {
       if (running === undefined) {
         return null;
       }
-      isAskedToEnd = true;
+      isEnding = true;
       const { child, ended } = running;
       child.kill(signal);
-      // A process that is paused hears of SIGTERM only when it goes on.
+      // A paused process receives SIGTERM only after SIGCONT.
       child.kill("SIGCONT");
-      const force = setTimeout(() => child.kill("SIGKILL"), stopMs);
+      const forceEnd = setTimeout(() => child.kill("SIGKILL"), stopMs);
       const code = await ended;
-      clearTimeout(force);
+      clearTimeout(forceEnd);
       return code;
     },
     pause: () => void running?.child.kill("SIGSTOP"),

@@ -1,7 +1,7 @@
-/** The files of a database of SQLite. */
+/** Files of a SQLite database. */
 import { rm } from "node:fs/promises";
 
-/** Removes all of them. */
+/** Removes the files of a database and of its mempool. */
 export async function removeSqlite(file: string): Promise<void> {
   const parts = [file, `${file}-mempool`];
   const all = parts.flatMap((part) => [part, `${part}-wal`, `${part}-shm`, `${part}-journal`]);

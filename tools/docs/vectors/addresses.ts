@@ -1,8 +1,8 @@
-/** examples/vectors/addresses.json: where a program will be, from who makes it and how. */
+/** Generates examples/vectors/addresses.json: addresses of programs, with the values that determine them. */
 import { programAddress } from "../../../src/storage/changes/write.js";
 import { alice, bob } from "./keys.js";
 
-/** What an address is made of. */
+/** Values that determine an address. */
 export interface AddressParts {
   readonly owner: string;
   readonly programName: string;

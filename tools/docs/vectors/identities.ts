@@ -1,11 +1,11 @@
-/** examples/vectors/identities.json: the headers that prove who calls. */
+/** Generates examples/vectors/identities.json: headers that prove the identity of a caller. */
 import { identityMessage } from "../../../src/edge/identity-message.js";
 import { alice, bob, type VectorKey, weakKey, weakSignature } from "./keys.js";
 import { network, otherNetwork } from "./network.js";
 
 interface Proof {
   readonly key: VectorKey;
-  /** The header `identity`; when left out, `ed25519:` and the public key. */
+  /** Header `identity`. Default: `ed25519:` and the public key. */
   readonly identity?: string;
   readonly timestamp: string;
   readonly network: string;
@@ -26,7 +26,7 @@ const proofs: Readonly<Record<string, Proof>> = {
   },
 };
 
-/** Headers that prove nothing; what is signed is as it would have to be but for one thing. */
+/** Invalid headers. Each differs from valid ones in one respect. */
 function refused() {
   const identity = `ed25519:${alice.publicKey}`;
   const right = identityMessage(identity, timestamp, network);
@@ -109,7 +109,7 @@ export function identityVectors(): string {
   });
 }
 
-/** What is hashed, in words; the test compares it with what the node hashes. */
+/** Description of the hashed text. A test compares it with the text that the node hashes. */
 function text(identity: string, time: string, named: string): string {
   return `gatehouse-identity:${named}:${identity}:${time}`;
 }

@@ -1,17 +1,17 @@
-/** examples/vectors/keys.json: keys of Ed25519 as seeds, in files, and as the network writes them. */
+/** Generates examples/vectors/keys.json: Ed25519 keys as seeds, in files, and in the forms of the network. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 
-/** A key that everybody knows. */
+/** Publicly known key. */
 export interface VectorKey {
-  /** 32 bytes, as 64 hex digits. */
+  /** Seed of 32 bytes, as 64 hex digits. */
   readonly seed: string;
-  /** 0x and 64 lower-case hex digits. */
+  /** Public key: 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
   readonly privateKey: KeyObject;
   sign(bytes: Uint8Array): Buffer;
 }
 
-/** PKCS #8 before the 32 bytes of the seed (RFC 8410), by the last byte of the algorithm's number. */
+/** PKCS #8 prefix of the 32 bytes of the seed (RFC 8410), by the last byte of the algorithm identifier. */
 const pkcs8Prefix = (algorithm: "70" | "6e"): string => `302e020100300506032b65${algorithm}04220420`;
 
 function keyOf(seed: string): VectorKey {
@@ -29,15 +29,15 @@ function keyOf(seed: string): VectorKey {
   };
 }
 
-/** The keys of the first three tests in RFC 8032, so that they are known from elsewhere, too. */
+/** Keys of the first three tests in RFC 8032, so that other implementations know them. */
 export const alice = keyOf("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60");
 export const bob = keyOf("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
 export const carol = keyOf("c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7");
 
-/** A public key of small order, the curve's neutral element. */
+/** Public key of small order: the neutral element of the curve. */
 export const weakKey = `0x01${"00".repeat(31)}`;
 
-/** A signature of {@link weakKey} under whatever there is, made without a secret: the base point, and 1. */
+/** Signature by {@link weakKey} that is valid for any message and needs no secret: the base point, and 1. */
 export const weakSignature = Buffer.from(`58${"66".repeat(31)}01${"00".repeat(31)}`, "hex");
 
 export function keyVectors(): string {

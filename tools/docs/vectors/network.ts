@@ -1,11 +1,11 @@
-/** The networks of the vectors, which nobody runs. */
+/** Networks of the vectors, which no node runs. */
 import { sha256 } from "../../../src/base/crypto/hash.js";
 
-/** A genesis, byte by byte. */
+/** Text of a genesis, byte for byte. */
 export const genesis = '{"name":"vectors","timestamp":1767225600000,"authorities":[]}\n';
 
-/** Names the network: SHA-256 of the genesis. */
+/** Identifier of the network: SHA-256 of the genesis. */
 export const network = sha256(genesis);
 
-/** What was signed for it does not fit {@link network}. */
+/** Another network. Signatures for it are invalid on {@link network}. */
 export const otherNetwork = sha256("another genesis");

@@ -1,4 +1,4 @@
-/** What the transactions of examples/vectors do: every operation of the contract, and what is easily got wrong. */
+/** Operations of the transactions in examples/vectors: every operation of the API, and typical pitfalls. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { bn254 } from "@noble/curves/bn254.js";
 import type { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
@@ -9,7 +9,7 @@ import { programAddress } from "../../../src/storage/changes/write.js";
 import { encodeWords } from "../../../src/zk/groth16.js";
 import { alice, bob, carol } from "./keys.js";
 
-/** What a transaction does, as a literal. */
+/** Operation as an object literal. */
 export type Operation = NonNullable<MessageInitShape<typeof TransactionBodySchema>["operation"]>;
 
 export const storage = (
@@ -26,12 +26,12 @@ const binary = (hex: string): MessageInitShape<typeof ProgramDataSchema> => ({
   data: { case: "binary", value: new Uint8Array(Buffer.from(hex, "hex")) },
 });
 
-/** Of the first address in addresses.json. */
+/** First address in addresses.json. */
 const storageAddress = programAddress(alice.publicKey, "notes", 1n, "");
 const field = "tags";
 
 const { x, y } = bn254.G2.Point.BASE.toAffine();
-/** The generators of both groups: points that every library takes, and which prove nothing. */
+/** Generators of both groups: points that every library accepts, and that prove nothing. */
 const proof = { a: encodeWords(1n, 2n), b: encodeWords(x.c1, x.c0, y.c1, y.c0), c: encodeWords(1n, 2n) };
 const hash = `0x${"12".repeat(32)}`;
 

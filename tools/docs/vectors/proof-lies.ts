@@ -1,4 +1,4 @@
-/** Answers that are lies: each is the truth but for one thing. */
+/** Invalid responses: each differs from a valid one in one respect. */
 import { clone } from "@bufbuild/protobuf";
 import type { ProofFlaw } from "../../../client/src/proof/proof-error.js";
 import {
@@ -25,20 +25,20 @@ import {
   nowMs,
   type ProofCase,
   type Question,
-  said,
+  stateLatest,
   spent,
   stranger,
   unspent,
 } from "./proof-world.js";
 import { signHead, signHeader } from "./state.js";
 
-/** A lie, and what a verifier finds wrong first. */
+/** Invalid response, and the first flaw that a verifier finds. */
 export interface Lie extends ProofCase {
   readonly why: string;
   readonly flaw: ProofFlaw;
 }
 
-/** The true answer with one thing changed. */
+/** Creates a valid response with one change. */
 function lie(flaw: ProofFlaw, why: string, question: Question, change: (answer: GetProofResponse) => void): Lie {
   const answer = clone(GetProofResponseSchema, answerTo(question));
   change(answer);
@@ -266,7 +266,7 @@ const places = (): Readonly<Record<string, Lie>> => ({
   ),
 });
 
-/** With another header, or none. */
+/** Responses with another header, or none. */
 function signedBy(
   flaw: ProofFlaw,
   why: string,
@@ -283,7 +283,7 @@ function signedBy(
     readonly stateRoot?: string;
   },
 ): Lie {
-  const { number, prover } = blocks.unsaid;
+  const { number, prover } = blocks.withoutHead;
   return lie(flaw, why, title, (answer) => {
     const header = headerOf(number, prover, { timestampMs: BigInt(nowMs - 3_000), ...fields });
     const { hash: _, ...moment } = signHeader(by, { ...header, proposer: as.publicKey }, prefix);
@@ -331,7 +331,7 @@ const headers = (): Readonly<Record<string, Lie>> => ({
   }),
 });
 
-/** With another statement that the block is the newest. */
+/** Responses with another statement that the block is the latest. */
 function saying(flaw: ProofFlaw, why: string, head: GetProofResponse["head"], more: Partial<ProofCase> = {}): Lie {
   return { ...lie(flaw, why, title, (answer) => (answer.head = head)), ...more };
 }
@@ -352,11 +352,11 @@ const ages = (): Readonly<Record<string, Lie>> => {
     "a head from the future": saying(
       "age",
       "One of the two clocks is wrong.",
-      said(blocks.newest, BigInt(nowMs + 1000 + maxAgeS * 1000)),
+      stateLatest(blocks.newest, BigInt(nowMs + 1000 + maxAgeS * 1000)),
     ),
     "a block before one that was seen": {
       ...lie("rollback", "What was added since is left out.", title, () => undefined),
-      seen: blocks.unsaid,
+      seen: blocks.withoutHead,
     },
     "another block of the number that was seen": {
       ...lie("fork", "Authorities have signed two blocks of one number.", title, () => undefined),
@@ -388,7 +388,11 @@ const ages = (): Readonly<Record<string, Lie>> => {
       "Its authority is the same, its genesis is not.",
       signHead(bob, { ...nowSaid, genesisHash: otherNetwork }),
     ),
-    "the statement is of another block": saying("missing", "It says nothing of this one.", said(blocks.unsaid)),
+    "the statement is of another block": saying(
+      "missing",
+      "It says nothing of this one.",
+      stateLatest(blocks.withoutHead),
+    ),
     "the statement gives this block another number": saying(
       "missing",
       "It is of no block that there is.",
@@ -402,7 +406,7 @@ const ages = (): Readonly<Record<string, Lie>> => {
   };
 };
 
-/** All lies by name. */
+/** All invalid responses by name. */
 export function lies(): Readonly<Record<string, Lie>> {
   return { ...values(), ...absences(), ...places(), ...headers(), ...ages() };
 }

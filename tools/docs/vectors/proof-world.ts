@@ -1,4 +1,4 @@
-/** The network of the vectors of proofs: what is in its state, and who signs what. */
+/** Network of the proof vectors: its state, blocks and signers. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { GetProofRequestSchema, type GetProofResponse } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { AccessMode, AccessPermission, ProgramEncoding } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
@@ -9,29 +9,29 @@ import { createProver, type Prover, signHead, signHeader, type VectorProgram, ty
 
 export type Question = MessageInitShape<typeof GetProofRequestSchema>;
 
-/** What was asked, what came, and what the reader knew before. */
+/** Request, response, and prior knowledge of the reader. */
 export interface ProofCase {
   readonly question: Question;
   readonly answer: GetProofResponse;
-  /** The newest block that was seen before. */
+  /** Latest block that the reader has seen before. */
   readonly seen?: Pick<VectorBlock, "number" | "hash">;
-  /** When it came, where that is not {@link nowMs}. */
+  /** Time of the response. Default: {@link nowMs}. */
   readonly nowMs?: number;
 }
 
-/** A block, and what is in the state after it. */
+/** Block, and the state after it. */
 export interface VectorBlock {
   readonly number: bigint;
   readonly hash: string;
   readonly state: VectorState;
   readonly isPast?: boolean;
   readonly prover: Prover;
-  /** Header, signature and statement. */
+  /** Header, signature and statement that the block is the latest. */
   readonly moment: Partial<Pick<GetProofResponse, "header" | "signature" | "head">>;
 }
 
 const genesis = `{"name":"proofs","timestamp":1767225600000,"authorities":["${alice.publicKey}","${bob.publicKey}"]}\n`;
-/** Carol is none of its authorities. */
+/** Key that is not an authority of the network. */
 export const network = { genesis, hash: sha256(genesis) };
 export const nowMs = 1_767_229_200_000;
 export const maxAgeS = 120;
@@ -48,7 +48,7 @@ export const addresses = {
   never: address("never"),
 };
 
-/** Documents, letter by letter. */
+/** Texts of the documents. */
 export const data = {
   notes:
     '{"title": "Hello", "tags": [1.0, "two"], "": null, "a \\"quoted\\" \\\\ name": 12345678901234567890, ' +
@@ -105,7 +105,7 @@ const full: VectorState = {
   commitments: { root: sha256("a root of the commitment tree"), leafCount: 3 },
 };
 
-/** What a header says beside its number. */
+/** Fields of a header except its number. */
 export function headerOf(number: bigint, state: Prover, fields: { timestampMs: bigint; genesisHash?: string }) {
   return {
     number,
@@ -117,41 +117,41 @@ export function headerOf(number: bigint, state: Prover, fields: { timestampMs: b
   };
 }
 
-/** A statement of Bob that a block is the newest. */
-export function said(block: Pick<VectorBlock, "number" | "hash">, timestampMs = BigInt(nowMs - 10_000)) {
+/** Creates Bob's statement that a block is the latest. */
+export function stateLatest(block: Pick<VectorBlock, "number" | "hash">, timestampMs = BigInt(nowMs - 10_000)) {
   return signHead(bob, { number: block.number, hash: block.hash, timestampMs, genesisHash: network.hash });
 }
 
 function block(
   number: bigint,
   state: VectorState,
-  { agoMs, isSaid = true, isPast = false }: { agoMs: number; isSaid?: boolean; isPast?: boolean },
+  { agoMs, hasHead = true, isPast = false }: { agoMs: number; hasHead?: boolean; isPast?: boolean },
 ): VectorBlock {
   const prover = createProver(state, isPast);
   const { hash, ...signed } = signHeader(alice, headerOf(number, prover, { timestampMs: BigInt(nowMs - agoMs) }));
-  const moment = { ...signed, ...(isSaid && { head: said({ number, hash }) }) };
+  const moment = { ...signed, ...(hasHead && { head: stateLatest({ number, hash }) }) };
   return { number, hash, state, isPast, prover, moment };
 }
 
 const zero = { number: 0n, hash: network.hash };
 export const blocks = {
-  /** Block 0, which nobody signs. */
-  genesis: { ...zero, state: {}, prover: createProver({}), moment: { head: said(zero) } },
-  /** There is one thing in the state. */
+  /** Block 0, which has no signature. */
+  genesis: { ...zero, state: {}, prover: createProver({}), moment: { head: stateLatest(zero) } },
+  /** Block with a single item in the state. */
   first: block(1n, { programs: { [addresses.notes]: notes } }, { agoMs: 3_000_000 }),
-  /** Not the newest one, and asked for by its number. */
-  past: block(5n, full, { agoMs: 2_000_000, isSaid: false, isPast: true }),
+  /** Older block, which is requested by its number. */
+  past: block(5n, full, { agoMs: 2_000_000, hasHead: false, isPast: true }),
   newest: block(7n, full, { agoMs: 1_000_000 }),
-  /** It is so new that nobody had to say that it is the newest. */
-  unsaid: block(8n, full, { agoMs: 3_000, isSaid: false }),
+  /** Block that is so recent that its header proves its age. */
+  withoutHead: block(8n, full, { agoMs: 3_000, hasHead: false }),
 } satisfies Readonly<Record<string, VectorBlock>>;
 
-/** The answer of a node that tells the truth. */
+/** Creates the response of an honest node. */
 export function answerTo(question: Question, { moment, prover }: VectorBlock = blocks.newest): GetProofResponse {
   return Object.assign(prover.prove(question), moment);
 }
 
-/** What a verifier finds proved, from the state itself. */
+/** Returns the expected result of a verifier, from the state itself. */
 export function provedOf(question: Question, { number, hash, state, isPast = false }: VectorBlock) {
   const { storageAddress, nullifiers, senders, withCommitments } = create(GetProofRequestSchema, question);
   const { commitments } = state;
@@ -189,7 +189,7 @@ function provedProgram(question: Question, found: VectorProgram | undefined, isP
     document,
     data: (question.withDocument === true ? text : undefined) ?? null,
     metadata: (question.withMetadata === true ? metadata : undefined) ?? null,
-    // By name: whether the field is there; its text is in the answer.
+    // True if the field exists, by name; its text is in the response.
     fields: document === "object" ? (question.fields ?? []).map((name) => ({ name, exists: name in values })) : [],
   };
 }

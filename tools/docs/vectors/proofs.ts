@@ -1,4 +1,4 @@
-/** examples/vectors/proofs.json: proofs of the state as a node answers them, and lies. */
+/** Generates examples/vectors/proofs.json: proofs of the state in the form of a node's responses, and invalid ones. */
 import { create, toJson } from "@bufbuild/protobuf";
 import { GetProofRequestSchema, GetProofResponseSchema } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
@@ -23,7 +23,7 @@ import {
 } from "./proof-world.js";
 import { objectOf } from "./state.js";
 
-/** A right answer, and what it shows. */
+/** Valid response, and the values that it proves. */
 interface RightCase extends ProofCase {
   readonly proved: object;
 }
@@ -69,7 +69,7 @@ const right: Readonly<Record<string, RightCase>> = {
   "the newest block, and nothing else": of({}),
   "a block that was made just now, of which nobody said that it is the newest": of(
     { nullifiers: [spent] },
-    blocks.unsaid,
+    blocks.withoutHead,
   ),
   "a state with one leaf, which is the root": of({ storageAddress: addresses.notes, fields: ["title"] }, blocks.first),
   "the state after block 0, in which there is nothing": of(

@@ -1,4 +1,4 @@
-/** examples/vectors/transactions.json: bodies, what is signed of them, signatures and hashes. */
+/** Generates examples/vectors/transactions.json: transaction bodies, the signed bytes, signatures and hashes. */
 import { create, toBinary, toJson } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../../src/base/crypto/hash.js";
@@ -8,7 +8,7 @@ import { alice, bob, type VectorKey, weakKey, weakSignature } from "./keys.js";
 import { genesis, network, otherNetwork } from "./network.js";
 import { json, type Operation, operations, storage } from "./operations.js";
 
-/** A TransactionBody as a literal. */
+/** TransactionBody as an object literal. */
 interface Fields {
   readonly sender: string;
   readonly nonce: bigint;
@@ -20,7 +20,7 @@ interface Fields {
 
 const operation = operations["add an item to an array"]!;
 
-/** One after the other, of one sender, as a client would number them. */
+/** Numbers the transactions of one sender, as a client would. */
 const ordinary: readonly (readonly [string, Fields, VectorKey])[] = Object.entries(operations).map(
   ([name, each], i) => [name, fieldsOf(alice, { operation: each, nonce: BigInt(i + 1) }), alice],
 );
@@ -40,12 +40,15 @@ function encode(fields: Fields): Buffer {
   return Buffer.from(toBinary(TransactionBodySchema, create(TransactionBodySchema, fields)));
 }
 
-/** The same transaction in bytes that this project's encoder does not write: taken as well, and another by its hash. */
+/**
+ * Encodes the same transaction in bytes that this project's encoder does not write. Nodes accept them, under another
+ * hash.
+ */
 function otherwiseEncoded(): readonly (readonly [string, Fields, Buffer])[] {
   const item = operations["replace the first item of an array: its index is 0, and not written"]!;
   const fields = fieldsOf(alice, { operation: item });
   const body = encode(fields);
-  // Every field before the operation, then the operation; the tag of the latter is the first that is this byte.
+  // The encoded body is the other fields (`head`), followed by the operation.
   const { operation: _, ...others } = fields;
   const head = encode(others);
   const group = fieldsOf(alice, { operation: operations["let a group write"] });
@@ -62,13 +65,13 @@ function otherwiseEncoded(): readonly (readonly [string, Fields, Buffer])[] {
   ];
 }
 
-/** Bytes with some of them replaced, in hex. */
+/** Replaces some bytes, in hex. */
 function replaced(body: Buffer, from: string, to: string): Buffer {
   const at = body.indexOf(Buffer.from(from, "hex"));
   return Buffer.concat([body.subarray(0, at), Buffer.from(to, "hex"), body.subarray(at + from.length / 2)]);
 }
 
-/** What no node takes: with the reason that it gives, and why. */
+/** Transactions that every node rejects, with the error reason and an explanation. */
 interface Refused {
   readonly reason: Reason;
   readonly why: string;
@@ -201,7 +204,7 @@ function vector(name: string, encoding: "canonical" | "other", key: VectorKey, f
   };
 }
 
-/** Bytes, which have no 0x before them, unlike what the contract has as a text. */
+/** Bytes in hex without 0x, unlike texts of the API. */
 function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("hex");
 }
