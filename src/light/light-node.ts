@@ -49,30 +49,30 @@ const stopWithinMs = 5_000;
  */
 export async function startLight(options: LightOptions): Promise<LightNode> {
   const { urls, genesisHash, dir, maxAgeS, log, timeoutMs } = options;
-  const memory = await openTrustStore(dir, genesisHash);
-  const onSeen = memory.storeSeen.bind(memory);
-  const session = createProofSession({ genesisHash, maxAgeS, hashPair, seen: memory.seen, onSeen });
+  const trustStore = await openTrustStore(dir, genesisHash);
+  const onSeen = trustStore.storeSeen.bind(trustStore);
+  const session = createProofSession({ genesisHash, maxAgeS, hashPair, seen: trustStore.seen, onSeen });
   const upstreams = createUpstreams({ urls, session, log, timeoutMs });
   const services = createLightServices({
     upstreams,
-    memory,
+    trustStore,
     onFork({ message, evidence }) {
-      memory.storeEvidence(evidence!);
-      log.error({ subsystem: "light" }, `${message} All requests fail until ${memory.evidence()} is removed.`);
+      trustStore.storeEvidence(evidence!);
+      log.error({ subsystem: "light" }, `${message} All requests fail until ${trustStore.evidence()} is removed.`);
     },
   });
-  const parts = {
+  const serverDeps = {
     services,
     gate: createUnrestrictedGate(),
     onInternalError: (error: unknown) => log.error({ subsystem: "light", error: errorMessage(error) }, "A read failed"),
   };
-  const transcoder = createTranscoder(compileEndpoints(parts));
+  const transcoder = createTranscoder(compileEndpoints(serverDeps));
   const handle = chainHandlers(
-    [createPreflightHandler(parts), transcoder.handle],
-    createNotFoundHandler((path) => transcoder.methodsOf(path), parts),
-    parts,
+    [createPreflightHandler(serverDeps), transcoder.handle],
+    createNotFoundHandler((path) => transcoder.methodsOf(path), serverDeps),
+    serverDeps,
   );
-  const listener = createPort({ handle, gate: parts.gate, nextRequestId: createRequestIds() });
+  const listener = createPort({ handle, gate: serverDeps.gate, nextRequestId: createRequestIds() });
   const port = await listener.listen({ host, port: options.port });
   // The log states why no node returned a proof. The light node starts regardless, since a node may do so later.
   await upstreams.read(ChainService.method.getHead, {}).catch(() => undefined);

@@ -27,46 +27,48 @@ const descriptors = [
 /** Dependencies of the services. */
 export interface LightServicesDeps {
   readonly upstreams: Upstreams;
-  readonly memory: TrustStore;
+  readonly trustStore: TrustStore;
   /** Called with each error that carries evidence of a fork. */
   readonly onFork: (error: ProofError) => void;
 }
 
 /** Defaults of every rpc here. Callers are not identified, since the light node does not forward identities. */
-const plain = { plainReply: undefined, beforeBody: undefined, isProbe: false, identifiesCaller: false };
+const methodDefaults = { plainReply: undefined, beforeBody: undefined, isProbe: false, identifiesCaller: false };
 
 /** Creates the services. */
 export function createLightServices(deps: LightServicesDeps): ServedService[] {
   return descriptors.map((desc) => ({
     desc,
     methods: desc.methods.map((method): ServedMethod => {
-      const invoke = isProvable(method) ? provedFunction(method, deps) : () => refuse(method);
-      return { desc: method, invoke, ...plain };
+      const invoke = isProvable(method) ? createProvedFunction(method, deps) : () => rejectUnprovable(method);
+      return { desc: method, invoke, ...methodDefaults };
     }),
   }));
 }
 
-function provedFunction(method: DescMethod, deps: LightServicesDeps): ServedMethod["invoke"] {
-  const { upstreams, memory, onFork } = deps;
+/** Creates the implementation of a method whose responses are proved. */
+function createProvedFunction(method: DescMethod, deps: LightServicesDeps): ServedMethod["invoke"] {
+  const { upstreams, trustStore, onFork } = deps;
   return async (request) => {
-    requireNoFork(memory);
+    requireNoFork(trustStore);
     try {
       const response = await upstreams.read(method, request as never);
       // A concurrent call may have found a fork in the meantime.
-      requireNoFork(memory);
+      requireNoFork(trustStore);
       return response;
     } catch (error) {
       if (error instanceof ProofError && error.evidence !== undefined) {
         onFork(error);
-        requireNoFork(memory);
+        requireNoFork(trustStore);
       }
-      throw toFailure(error);
+      throw toRpcError(error);
     }
   };
 }
 
-function requireNoFork(memory: TrustStore): void {
-  const file = memory.evidence();
+/** Throws STATE_NOT_READY if there is evidence of a fork. */
+function requireNoFork(trustStore: TrustStore): void {
+  const file = trustStore.evidence();
   if (file !== undefined) {
     throw new RpcError(
       "STATE_NOT_READY",
@@ -75,14 +77,15 @@ function requireNoFork(memory: TrustStore): void {
   }
 }
 
-function refuse({ parent, name }: DescMethod): never {
+function rejectUnprovable({ parent, name }: DescMethod): never {
   throw new RpcError(
     "NOT_IMPLEMENTED",
     `Responses of ${parent.name}.${name} cannot be proved, and a light node serves only proved responses. Send the request to a node.`,
   );
 }
 
-function toFailure(error: unknown): unknown {
+/** Converts an error of a read for the client. Errors that are not about the node stay as they are. */
+function toRpcError(error: unknown): unknown {
   if (error instanceof NoProof) {
     return new RpcError("STATE_NOT_READY", error.message, retryAfterS);
   }

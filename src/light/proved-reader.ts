@@ -33,30 +33,31 @@ export interface ProvedReader {
 
 /** Creates a reader of the responses of a node. Throws TypeError if a pinned hash is malformed. */
 export function createProvedReader(ask: AskNode, options: VerifyOptions): ProvedReader {
+  /** Request and response of the last verified proof. */
   let last: { readonly asked: GetProofRequest; readonly answer: GetProofResponse } | undefined;
   let block: ProvedBlock | undefined;
   const session = createProofSession(options);
   const source = session.sourceOf(ask);
-  const proving: ProofSource = {
+  const recordingSource: ProofSource = {
     ...source,
-    async prove(question) {
-      let unproved: typeof last;
-      const noting: AskNode = async (method, request) => {
-        const answer = await ask(method, request);
+    async prove(proofRequest) {
+      let unverified: typeof last;
+      const recordingAsk: AskNode = async (method, request) => {
+        const response = await ask(method, request);
         if (method.parent.typeName === StateService.typeName) {
           const asked = create(GetProofRequestSchema, request as MessageInitShape<typeof GetProofRequestSchema>);
-          unproved = { asked, answer: answer as unknown as GetProofResponse };
+          unverified = { asked, answer: response as unknown as GetProofResponse };
         }
-        return answer;
+        return response;
       };
-      const state = await session.sourceOf(noting).prove(question);
-      last = unproved;
+      const state = await session.sourceOf(recordingAsk).prove(proofRequest);
+      last = unverified;
       block = state.block;
       return state;
     },
   };
   return {
-    read: async (method, request) => jsonEncoder(method.output)(await answerProved(method, request, proving)),
+    read: async (method, request) => jsonEncoder(method.output)(await answerProved(method, request, recordingSource)),
     get block() {
       return block;
     },

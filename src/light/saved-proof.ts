@@ -11,7 +11,7 @@ import { readProofJson } from "../../client/src/proof/json.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
 import { jsonEncoder } from "../rpc/codec/json-encoder.js";
 
-/** Content of the file. */
+/** Content of the file. `asked` is the request and `answer` the response, as the members of the file are named. */
 export interface SavedProof {
   /** Exact text of the genesis; undefined in a file with only the node's response. */
   readonly genesis: string | undefined;
@@ -19,13 +19,13 @@ export interface SavedProof {
   readonly answer: GetProofResponse;
 }
 
-const encodeQuestion = jsonEncoder(GetProofRequestSchema);
-const encodeAnswer = jsonEncoder(GetProofResponseSchema);
+const encodeRequest = jsonEncoder(GetProofRequestSchema);
+const encodeResponse = jsonEncoder(GetProofResponseSchema);
 
-/** Returns the text of the file. `asked` and `answer` have the JSON form of plain HTTP. */
+/** Returns the text of the file. Request and response have the JSON form of plain HTTP. */
 export function writeSavedProof({ genesis, asked, answer }: SavedProof): string {
-  const members = [`"genesis":${JSON.stringify(genesis)}`, `"asked":${encodeQuestion(asked)}`];
-  return `{${members.join(",")},"answer":${encodeAnswer(answer)}}\n`;
+  const members = [`"genesis":${JSON.stringify(genesis)}`, `"asked":${encodeRequest(asked)}`];
+  return `{${members.join(",")},"answer":${encodeResponse(answer)}}\n`;
 }
 
 /**
@@ -37,13 +37,13 @@ export function writeSavedProof({ genesis, asked, answer }: SavedProof): string 
 export function readSavedProof(text: string): SavedProof {
   const { genesis, asked, answer } = parse(text);
   if (answer === undefined) {
-    const plain = readProofJson(text);
-    return { genesis: undefined, asked: questionOf(plain), answer: plain };
+    const response = readProofJson(text);
+    return { genesis: undefined, asked: questionOf(response), answer: response };
   }
   if (typeof genesis !== "string") {
     throw new ProofError("malformed", "The file has no genesis text.");
   }
-  return { genesis, asked: readQuestion(asked), answer: readProofJson(JSON.stringify(answer)) };
+  return { genesis, asked: readRequest(asked), answer: readProofJson(JSON.stringify(answer)) };
 }
 
 function parse(text: string): Partial<Record<keyof SavedProof, unknown>> {
@@ -54,7 +54,7 @@ function parse(text: string): Partial<Record<keyof SavedProof, unknown>> {
   }
 }
 
-function readQuestion(asked: unknown): GetProofRequest {
+function readRequest(asked: unknown): GetProofRequest {
   try {
     return fromJson(GetProofRequestSchema, asked as JsonValue, { ignoreUnknownFields: true });
   } catch (cause) {

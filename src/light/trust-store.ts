@@ -27,7 +27,7 @@ export interface TrustStore {
   evidence(): string | undefined;
 }
 
-/** Header in the files, with bytes in base64. */
+/** Header in the JSON of the files, with bytes in base64. */
 interface HeaderBody {
   readonly number: string;
   readonly hash: string;
@@ -102,8 +102,8 @@ function parse(path: string): HeaderBody & { readonly genesisHash: string } {
 }
 
 function toBody({ number, hash, header, signature }: SignedHeader): HeaderBody {
-  const [text, signed] = [header, signature].map((bytes) => Buffer.from(bytes).toString("base64"));
-  return { number: String(number), hash, header: text!, signature: signed! };
+  const [headerText, signatureText] = [header, signature].map((bytes) => Buffer.from(bytes).toString("base64"));
+  return { number: String(number), hash, header: headerText!, signature: signatureText! };
 }
 
 /** Replaces a file atomically. The content is on disk when the function returns. */

@@ -9,7 +9,7 @@ import { maxGenesisBytes, maxResponseBytes, startTimeout } from "../../client/sr
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 
 /** Default time limit for a read in milliseconds. */
-const usualTimeoutMs = 30_000;
+const defaultTimeoutMs = 30_000;
 
 /** Starts a read. All calls of a read share one time limit, and reject with GatehouseError. */
 export type StartRead = () => AskNode;
@@ -23,7 +23,7 @@ export type StartRead = () => AskNode;
 export function createStartRead(
   url: string,
   headers: Readonly<Record<string, string>> = {},
-  timeoutMs: number = usualTimeoutMs,
+  timeoutMs: number = defaultTimeoutMs,
 ): StartRead {
   const connect = (readMaxBytes: number): Transport =>
     createConnectTransport({ baseUrl: url.replace(/\/+$/, ""), httpVersion: "1.1", readMaxBytes });
@@ -44,6 +44,7 @@ export function createStartRead(
   };
 }
 
+/** Errors that the node reported or caused, as opposed to errors that a proof shows. */
 const nodeErrors = new WeakSet<GatehouseError>();
 
 /** Returns true if the error is a statement of the node or a lack of a response. Every other error is proved. */

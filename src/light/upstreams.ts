@@ -12,7 +12,7 @@ import { createStartRead, isFromNode, type StartRead } from "./upstream.js";
 const penaltyMs = { lying: 600_000, failing: 5_000 };
 
 /** Flaws of a node that lags or has a wrong clock. Any other flaw means that the response was forged. */
-const late: ReadonlySet<ProofFlaw> = new Set<ProofFlaw>(["age", "rollback"]);
+const lagging: ReadonlySet<ProofFlaw> = new Set<ProofFlaw>(["age", "rollback"]);
 
 /**
  * Errors without a usable response, in addition to transient ones: the read timed out, or the responder is not a node.
@@ -70,10 +70,10 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
     return [...preferred, ...upstreams.filter((one) => isPenalized(one) && !one.isLying)];
   }
 
-  function penalize(upstream: Upstream, why: keyof typeof penaltyMs, { message }: Error): void {
-    upstream.isLying = why === "lying";
-    upstream.penalizedUntilMs = Date.now() + penaltyMs[why];
-    const fields = { subsystem: "light", node: upstream.url, seconds: penaltyMs[why] / 1000 };
+  function penalize(upstream: Upstream, cause: keyof typeof penaltyMs, { message }: Error): void {
+    upstream.isLying = cause === "lying";
+    upstream.penalizedUntilMs = Date.now() + penaltyMs[cause];
+    const fields = { subsystem: "light", node: upstream.url, seconds: penaltyMs[cause] / 1000 };
     if (upstream.isLying) {
       log.error(fields, `${upstream.url} sent a false proof and is not queried for now: ${message}`);
     } else {
@@ -85,7 +85,7 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
    * Decides if another node may do better. Throws an error that no other node can change. Returns an error to report if
    * no node returns a proof. Otherwise penalizes the node and returns undefined.
    */
-  function judge(upstream: Upstream, error: unknown): GatehouseError | undefined {
+  function classifyError(upstream: Upstream, error: unknown): GatehouseError | undefined {
     if (!(error instanceof GatehouseError)) {
       throw error;
     }
@@ -106,25 +106,25 @@ export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps
     if (error.flaw === "unprovable") {
       return error;
     }
-    penalize(upstream, late.has(error.flaw) ? "failing" : "lying", error);
+    penalize(upstream, lagging.has(error.flaw) ? "failing" : "lying", error);
     return undefined;
   }
 
   return {
     async read(method, request) {
-      let refusal: GatehouseError | undefined;
+      let firstRejection: GatehouseError | undefined;
       for (const upstream of inOrder()) {
         try {
           const response = await answerProved(method, request, session.sourceOf(upstream.startRead()));
           upstream.penalizedUntilMs = 0;
           return response;
         } catch (error) {
-          const rejection = judge(upstream, error);
-          refusal ??= rejection;
+          const rejection = classifyError(upstream, error);
+          firstRejection ??= rejection;
         }
       }
       throw (
-        refusal ??
+        firstRejection ??
         new NoProof("None of this light node's upstream nodes responds with a proof; see its log for the reasons.")
       );
     },
