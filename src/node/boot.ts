@@ -19,7 +19,7 @@ import { openControl } from "./serving/control.js";
 import { createNodeEvents } from "./serving/event-service.js";
 import type { NodeCore } from "./lifecycle/core.js";
 import { createNodeEdge } from "./serving/edge.js";
-import { watchStore } from "./chain/damage.js";
+import { monitorStore } from "./chain/corruption-monitoring.js";
 import { loadIdentity, openNodeDatabase } from "./data/database.js";
 import { DatabaseUnavailableError, untilDatabaseResponds } from "./lifecycle/database-wait.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
@@ -32,7 +32,7 @@ import { type NodeLease, openLease } from "./chain/lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./serving/listeners.js";
 import { createNodeNetwork } from "./network/network.js";
 import type { NodeSnapshotSyncDeps } from "./network/snapshot-sync.js";
-import { pruneAsBlocksCome } from "./chain/pruning.js";
+import { startPruning } from "./chain/pruning.js";
 import { startBlockProduction } from "./chain/block-production.js";
 import { createNodeState } from "./chain/state.js";
 import { readSync } from "../snapshot/sync-store.js";
@@ -151,31 +151,31 @@ export const bootTable = BootTable.of<BootInput>()
   .step({
     name: "chain",
     needs: ["core", "database", "store", "genesis", "chainHealth"],
-    provides: ["head", "joining"],
+    provides: ["head", "syncStatus"],
     // A chain that fails verification can still be inspected. Without the database, nothing is known about the chain.
     whenFailed: (error) => (error instanceof DatabaseUnavailableError ? "end" : "go on"),
     notPossible: ({ genesis }) =>
       genesis === undefined ? "There is no genesis block yet; start the node with --genesis FILE." : undefined,
     async run({ core, database, store, genesis, chainHealth }): Promise<{
       readonly head: ChainHead | undefined;
-      readonly joining: SnapshotSyncStatus;
+      readonly syncStatus: SnapshotSyncStatus;
     }> {
       try {
         return await untilDatabaseResponds(core, async () => {
-          const isUnderWay = (await readSync(database.read)) !== undefined;
+          const isSyncing = (await readSync(database.read)) !== undefined;
           return {
-            head: isUnderWay ? undefined : await verifyStoredChain(store, genesis!),
-            joining: createSnapshotSyncStatus(isUnderWay),
+            head: isSyncing ? undefined : await verifyStoredChain(store, genesis!),
+            syncStatus: createSnapshotSyncStatus(isSyncing),
           };
         });
       } catch (error) {
-        core.damage.recordRequestError(error);
+        core.corruption.recordRequestError(error);
         // Permanent: the error remains when the database accepts writes again.
         chainHealth.report("boot", errorMessage(error));
         throw error;
       }
     },
-    otherwise: () => ({ head: undefined, joining: createSnapshotSyncStatus(false) }),
+    otherwise: () => ({ head: undefined, syncStatus: createSnapshotSyncStatus(false) }),
   })
   .part({
     name: "fork detection",
@@ -186,9 +186,9 @@ export const bootTable = BootTable.of<BootInput>()
   .part({
     name: "corruption monitor",
     needs: ["core", "store"],
-    provides: ["watchedStore"],
+    provides: ["monitoredStore"],
     // After the chain step, which reports corruption itself.
-    run: ({ core, store }) => ({ watchedStore: watchStore(store, core.damage) }),
+    run: ({ core, store }) => ({ monitoredStore: monitorStore(store, core.corruption) }),
   })
   .part({
     name: "snapshots",
@@ -198,10 +198,10 @@ export const bootTable = BootTable.of<BootInput>()
   })
   .part({
     name: "chain data",
-    needs: ["core", "database", "watchedStore", "genesis", "head", "joining", "forks", "lease", "snapshots"],
+    needs: ["core", "database", "monitoredStore", "genesis", "head", "syncStatus", "forks", "lease", "snapshots"],
     provides: ["chain", "written", "pool", "data"],
-    run({ core, watchedStore: store, forks: { headers }, ...parts }) {
-      if (core.config.role !== "writer" && parts.head === undefined && !parts.joining.isRunning()) {
+    run({ core, monitoredStore: store, forks: { headers }, ...parts }) {
+      if (core.config.role !== "writer" && parts.head === undefined && !parts.syncStatus.isRunning()) {
         throw new StartError("The database has no chain to read yet; start the node that writes to it first.");
       }
       return createNodeChain(core, { ...parts, store, headers });
@@ -215,13 +215,13 @@ export const bootTable = BootTable.of<BootInput>()
   })
   .part({
     name: "data verifier",
-    needs: ["core", "database", "genesis", "head", "joining"],
+    needs: ["core", "database", "genesis", "head", "syncStatus"],
     provides: ["verifier"],
-    run: ({ core, database, genesis, head, joining }) => ({
+    run: ({ core, database, genesis, head, syncStatus }) => ({
       verifier:
-        genesis === undefined || (head === undefined && !joining.isRunning())
+        genesis === undefined || (head === undefined && !syncStatus.isRunning())
           ? undefined
-          : startDataVerifier(core, { database, genesis, joining }),
+          : startDataVerifier(core, { database, genesis, syncStatus }),
     }),
   })
   .part({
@@ -230,25 +230,39 @@ export const bootTable = BootTable.of<BootInput>()
     provides: [],
     run({ core, database, lease, written }) {
       if (written !== undefined && lease !== undefined) {
-        pruneAsBlocksCome(core, { database, fence: lease.fence, chain: written });
+        startPruning(core, { database, fence: lease.fence, chain: written });
       }
     },
   })
   .part({
     name: "snapshot sync",
-    needs: ["database", "store", "genesis", "lease", "written", "joining", "data"],
-    provides: ["join"],
-    run({ database, store, genesis, lease, written, joining, data: { forgetAll } }): {
-      readonly join: NodeSnapshotSyncDeps | undefined;
+    needs: ["database", "store", "genesis", "lease", "written", "syncStatus", "data"],
+    provides: ["syncDeps"],
+    run({ database, store, genesis, lease, written: chain, syncStatus, data: { invalidateAll } }): {
+      readonly syncDeps: NodeSnapshotSyncDeps | undefined;
     } {
-      return written === undefined || genesis === undefined || lease === undefined
-        ? { join: undefined }
-        : { join: { database, store, genesis, fence: lease.fence, chain: written, joining, forgetAll } };
+      if (chain === undefined || genesis === undefined || lease === undefined) {
+        return { syncDeps: undefined };
+      }
+      const { fence } = lease;
+      return { syncDeps: { database, store, genesis, fence, chain, syncStatus, invalidateAll } };
     },
   })
   .step({
     name: "peers",
-    needs: ["core", "database", "pool", "chain", "genesis", "key", "forks", "heads", "chainHealth", "lease", "join"],
+    needs: [
+      "core",
+      "database",
+      "pool",
+      "chain",
+      "genesis",
+      "key",
+      "forks",
+      "heads",
+      "chainHealth",
+      "lease",
+      "syncDeps",
+    ],
     provides: ["network"],
     async run({ core, lease, ...parts }) {
       const { role } = core.config;
@@ -263,14 +277,14 @@ export const bootTable = BootTable.of<BootInput>()
     name: "distance to the peers",
     needs: ["snapshots", "network"],
     provides: [],
-    run: ({ snapshots, network }) => snapshots.watch(() => network.peerBlock()),
+    run: ({ snapshots, network }) => snapshots.compareWith(() => network.peerBlock()),
   })
   .part({
     name: "health sources",
-    needs: ["core", "database", "watchedStore", "health", "chain", "network", "history"],
+    needs: ["core", "database", "monitoredStore", "health", "chain", "network", "history"],
     provides: [],
-    run({ core, database, watchedStore: store, health, chain, network, history }) {
-      health.readFrom({ database, store, mainLoop: network.mainLoop, isAccepting: network.isAccepting });
+    run({ core, database, monitoredStore: store, health, chain, network, history }) {
+      health.setSources({ database, store, mainLoop: network.mainLoop, isAccepting: network.isAccepting });
       recordHistory(core, history, { health, chain, network });
     },
   })
@@ -282,9 +296,9 @@ export const bootTable = BootTable.of<BootInput>()
   })
   .part({
     name: "chain services",
-    needs: ["core", "watchedStore", "genesis", "chain", "heads", "pool", "data", "network", "provide"],
+    needs: ["core", "monitoredStore", "genesis", "chain", "heads", "pool", "data", "network", "provide"],
     provides: ["chainServices"],
-    run({ core, watchedStore: store, genesis, chain, heads, pool, data, network, provide }) {
+    run({ core, monitoredStore: store, genesis, chain, heads, pool, data, network, provide }) {
       const chainServices = createChainServices({
         chain: { head: () => chain.head(), hasGenesis: genesis !== undefined, submit: network.submit },
         heads,
@@ -305,23 +319,23 @@ export const bootTable = BootTable.of<BootInput>()
   })
   .part({
     name: "data services",
-    needs: ["watchedStore", "chain", "pool", "data", "provide"],
+    needs: ["monitoredStore", "chain", "pool", "data", "provide"],
     provides: [],
-    run: ({ watchedStore: store, chain, pool: { view }, data, provide }) =>
+    run: ({ monitoredStore: store, chain, pool: { view }, data, provide }) =>
       provide(createDataServices({ store, chain, view, data })),
   })
   .part({
     name: "state service",
-    needs: ["core", "database", "watchedStore", "chain", "heads", "provide"],
+    needs: ["core", "database", "monitoredStore", "chain", "heads", "provide"],
     provides: [],
-    run: ({ core, watchedStore: store, provide, ...parts }) =>
+    run: ({ core, monitoredStore: store, provide, ...parts }) =>
       provide({ state: createNodeState(core, { ...parts, store }) }),
   })
   .part({
     name: "event service",
-    needs: ["core", "watchedStore", "chain", "heads", "data", "provide"],
+    needs: ["core", "monitoredStore", "chain", "heads", "data", "provide"],
     provides: ["events"],
-    run({ core, watchedStore: store, data: { readable }, provide, ...parts }) {
+    run({ core, monitoredStore: store, data: { readable }, provide, ...parts }) {
       const events = createNodeEvents(core, { ...parts, readable, store });
       provide({ event: events.service });
       return { events };
@@ -337,8 +351,8 @@ export const bootTable = BootTable.of<BootInput>()
     name: "rpc",
     needs: ["chain", "heads", "genesis", "key", "facts", "open", "workers", "drainFirst"],
     provides: [],
-    async run({ facts, open, workers, key, drainFirst, ...known }) {
-      facts.know(known);
+    async run({ facts, open, workers, key, drainFirst, ...sources }) {
+      facts.set(sources);
       open();
       await workers?.serve(key);
       drainFirst();
@@ -390,8 +404,8 @@ export const bootTable = BootTable.of<BootInput>()
               }),
             });
       const omniPort = await openInternalPort(core, { services, key, genesis });
-      const made = `${config.omniTls ? "https" : "http"}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
-      addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? made);
+      const defaultUrl = `${config.omniTls ? "https" : "http"}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
+      addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? defaultUrl);
       return { omniPort };
     },
   })
@@ -400,11 +414,11 @@ export const bootTable = BootTable.of<BootInput>()
   .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
   .part({
     name: "block production",
-    needs: ["core", "genesis", "chain", "joining", "heads", "chainHealth", "key", "network", "forks", "lease"],
+    needs: ["core", "genesis", "chain", "syncStatus", "heads", "chainHealth", "key", "network", "forks", "lease"],
     provides: [],
-    run: ({ core, network: { isSynced, whyUnknown, showClock }, forks: { whyStopped }, lease, ...parts }) =>
+    run: ({ core, network: { isSynced, whyUnknown, checkClock }, forks: { whyStopped }, lease, ...parts }) =>
       startBlockProduction(core, {
-        ...{ ...parts, whyUnknown, whyStopped, showClock },
+        ...{ ...parts, whyUnknown, whyStopped, checkClock },
         isSynced: () => lease?.isHeld() !== false && isSynced(),
       }),
   })

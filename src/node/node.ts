@@ -104,14 +104,14 @@ export async function startNode(
 ): Promise<RunningNode> {
   const core = createNodeCore({ config, processErrors, overload, stateHeadEveryMs, wake }, countSteps(bootTable.rows));
   const { lifecycle, progress, subsystems, shutdownHooks } = core;
-  const beginStop = (): void => {
+  const startShutdown = (): void => {
     if (!lifecycle.isStopping()) {
       lifecycle.stop();
       core.log.info({ public: true }, "Node is shutting down");
     }
   };
   const stop = async (): Promise<void> => {
-    beginStop();
+    startShutdown();
     await shutdownHooks.run();
   };
   const boot = createBoot({
@@ -123,10 +123,10 @@ export async function startNode(
   });
   let booted: Booted | undefined;
   onReload?.(() => core.bus.emit("reloadRequested", undefined));
-  signal?.addEventListener("abort", beginStop);
+  signal?.addEventListener("abort", startShutdown);
   try {
     if (signal?.aborted === true) {
-      beginStop();
+      startShutdown();
     }
     booted = await boot.run({ core, acquiredLease });
   } catch (error) {
@@ -138,14 +138,14 @@ export async function startNode(
     }
     throw toStartError(config, error);
   } finally {
-    signal?.removeEventListener("abort", beginStop);
+    signal?.removeEventListener("abort", startShutdown);
   }
   core.bus.on("peerVerified", () => void wake());
   void wake();
-  core.log.info({ public: true }, `Node ${version} "${codename}" is up${stateOf(core)}`);
-  const trouble = commentError();
-  if (trouble !== undefined) {
-    core.warn("rpc", `API descriptions have no comments: ${trouble}`);
+  core.log.info({ public: true }, `Node ${version} "${codename}" is up${stateSuffix(core)}`);
+  const problem = commentError();
+  if (problem !== undefined) {
+    core.warn("rpc", `API descriptions have no comments: ${problem}`);
   }
   return describeNode(core, booted, stop);
 
@@ -156,24 +156,25 @@ export async function startNode(
     }
     lifecycle.setDormant(false);
     core.log.info({ public: true }, "The node has a peer; its dormancy ends");
-    await boot.makeUp();
+    await boot.runDeferred();
     if (!lifecycle.isStopping()) {
       core.log.info({ public: true }, "The node is awake");
     }
   }
 }
 
-/** Converts an error of the boot. Any row may meet a database outage, which has an error message of its own. */
+/** Converts an error of the boot. A database outage, which any row may encounter, has an error message of its own. */
 function toStartError({ databaseUrl }: Config, error: unknown): StartError {
   if (error instanceof StartError) {
     return error;
   }
-  const isAway = isDatabaseError(error) && !isDatabaseCorruption(error);
-  const { message } = isAway ? explainError(databaseUrl, error) : { message: errorMessage(error) };
+  const isUnavailable = isDatabaseError(error) && !isDatabaseCorruption(error);
+  const { message } = isUnavailable ? explainError(databaseUrl, error) : { message: errorMessage(error) };
   return new StartError(message, { cause: error });
 }
 
-function stateOf({ config, lifecycle }: Pick<NodeCore, "config" | "lifecycle">): string {
+/** Returns the suffix of the log line for a node that is up but not active; empty for an active node. */
+function stateSuffix({ config, lifecycle }: Pick<NodeCore, "config" | "lifecycle">): string {
   if (config.role === "standby") {
     return ", standby";
   }

@@ -8,7 +8,7 @@ export interface RunOptions extends StartOptions {
   /** Called with each node that has booted: the first, and the writer that replaces a standby. */
   readonly onReady: (node: RunningNode) => void;
   /** Called with the error of a failed takeover, after which no node runs. */
-  readonly onEnd: (error: unknown) => void;
+  readonly onTakeoverFailed: (error: unknown) => void;
 }
 
 /**
@@ -19,20 +19,20 @@ export interface RunOptions extends StartOptions {
  */
 export async function runNode(
   config: Config,
-  { onReady, onEnd, ...options }: RunOptions,
+  { onReady, onTakeoverFailed, ...options }: RunOptions,
 ): Promise<() => Promise<void>> {
-  const ending = new AbortController();
+  const stopping = new AbortController();
   const first = await startNode(config, options);
   let node = first;
   onReady(first);
 
   async function takeOver(): Promise<void> {
     const lease = await first.takeoverLease;
-    const next = { ...config, ...portsOf(first, config), role: "writer", portDrift: "deny" } as const;
+    const writerConfig = { ...config, ...portsOf(first, config), role: "writer", portDrift: "deny" } as const;
     // Errors of the shutdown are in the log.
     await first.stop().catch(() => undefined);
-    if (lease !== undefined && !ending.signal.aborted) {
-      node = await startNode(next, { ...options, acquiredLease: lease, signal: ending.signal });
+    if (lease !== undefined && !stopping.signal.aborted) {
+      node = await startNode(writerConfig, { ...options, acquiredLease: lease, signal: stopping.signal });
       onReady(node);
     }
   }
@@ -40,11 +40,11 @@ export async function runNode(
   const takeover = first.takeoverLease && takeOver();
   takeover?.catch((error: unknown) => {
     if (!(error instanceof StartAborted)) {
-      onEnd(error);
+      onTakeoverFailed(error);
     }
   });
   return async () => {
-    ending.abort();
+    stopping.abort();
     await first.stop();
     await takeover?.catch(() => undefined);
     await node.stop();

@@ -4,7 +4,7 @@ import { openIpcChannel } from "../workers/ipc.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { RpcError } from "../rpc/errors.js";
 import { type RunningWorker, startWorker } from "./worker.js";
-import type { NodeHandlers, WorkerHandlers } from "./serving/worker-sides.js";
+import type { NodeHandlers, WorkerHandlers } from "./serving/worker-ipc.js";
 
 // A terminal sends these signals to every process of the node. The node decides when its workers stop.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -19,10 +19,13 @@ let running: RunningWorker | undefined;
  * because they have no use.
  */
 const forwardTo = <N extends keyof WorkerHandlers["notifications"]>(name: N): WorkerHandlers["notifications"][N] =>
-  ((told: never) => running?.side[name](told)) as WorkerHandlers["notifications"][N];
+  ((value: never) => running?.handlers[name](value)) as WorkerHandlers["notifications"][N];
 
-/** Runs work, and converts an error to an RpcError with the same message. Only the operator sees that message. */
-async function inSentences(work: () => Promise<void>): Promise<void> {
+/**
+ * Runs work. Converts an error to an RpcError, because only those keep their message on the way to the node. Only the
+ * operator sees that message.
+ */
+async function withRpcErrors(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -30,19 +33,19 @@ async function inSentences(work: () => Promise<void>): Promise<void> {
   }
 }
 
-const side: WorkerHandlers = {
+const handlers: WorkerHandlers = {
   calls: {
     start: ({ start, address }) =>
-      inSentences(async () => {
+      withRpcErrors(async () => {
         running = await startWorker(start, address, channel);
       }),
-    serve: (booted) => inSentences(() => running!.side.serve(booted)),
+    serve: (booted) => withRpcErrors(() => running!.handlers.serve(booted)),
     async drain(graceMs) {
-      await running?.side.drain(graceMs);
+      await running?.handlers.drain(graceMs);
       process.exit(0);
     },
-    edgeStats: () => running!.side.edgeStats(undefined),
-    requests: async () => (await running?.side.requests(undefined)) ?? [],
+    edgeStats: () => running!.handlers.edgeStats(undefined),
+    requests: async () => (await running?.handlers.requests(undefined)) ?? [],
   },
   streams: {},
   notifications: {
@@ -60,7 +63,7 @@ const channel = openIpcChannel<NodeHandlers & PoolHandlers>(
     send: (message) => process.connected && process.send!(message, undefined, undefined, () => undefined),
     onMessage: (listener) => void process.on("message", listener),
   },
-  side,
+  handlers,
   (error) => channel.notify("log", { level: "error", fields: {}, message: errorMessage(error) }),
 );
 channel.notify("up", undefined);

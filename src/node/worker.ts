@@ -30,7 +30,7 @@ import type { IpcChannel } from "../workers/ipc.js";
 import { createFollowedChain } from "./chain/chain.js";
 import { createChainServices } from "./serving/chain-services.js";
 import { createNodeCore, type NodeCore } from "./lifecycle/core.js";
-import { watchStore } from "./chain/damage.js";
+import { monitorStore } from "./chain/corruption-monitoring.js";
 import { limitsOf, createPublicEdge, startTraces } from "./serving/edge.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { createNodeEvents } from "./serving/event-service.js";
@@ -45,10 +45,12 @@ import { createDataServices, type LaterImplementations } from "./serving/service
 import { createNodeState } from "./chain/state.js";
 import { openTls } from "./serving/tls.js";
 import { countWorkers } from "./lifecycle/worker-count.js";
-import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart } from "./serving/worker-sides.js";
+import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart } from "./serving/worker-ipc.js";
 
+/** Worker that listens on the public port. */
 export interface RunningWorker {
-  readonly side: Omit<WorkerHandlers["calls"], "start"> & WorkerHandlers["notifications"];
+  /** Functions that the node calls. */
+  readonly handlers: Omit<WorkerHandlers["calls"], "start"> & WorkerHandlers["notifications"];
 }
 
 /**
@@ -56,6 +58,7 @@ export interface RunningWorker {
  * workers, even while other workers are idle.
  */
 const connectionAgeMs = 10 * 60_000;
+/** Interval in milliseconds of the reports of this process's own use of resources. */
 const vitalsEveryMs = 1_000;
 
 /**
@@ -89,13 +92,13 @@ export async function startWorker(
   let receiveHead: (signed: Uint8Array) => void = () => undefined;
 
   return {
-    side: {
+    handlers: {
       async serve(booted) {
         traces = await startTraces(core, booted);
         booted.history.forEach((point) => history.history.add(point));
         const read = await readNodeData(core, booted);
         receiveHead = acceptHeads(core, read.heads, booted.headStatement);
-        facts.know(read);
+        facts.set(read);
         provide(createWorkerServices(core, { ...read, early, forward, booted }));
         open();
         onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
@@ -122,13 +125,13 @@ async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
   const database = await untilDatabaseResponds(core, () => openDatabase(core.config.databaseUrl));
   core.onShutdown("the database", () => database.close());
   const stored: ChainStore<State> = createChainStore(database, stateIn, undefined);
-  const store = watchStore(stored, core.damage);
+  const store = monitorStore(stored, core.corruption);
   const genesis = await readStoredGenesis(store);
   // If the node could not read its chain, the worker reports nothing about the chain either.
   const head = hasChain ? await store.head() : undefined;
   const followed = hasChain ? store : { ...store, head: () => Promise.resolve(undefined) };
-  const joining = createSnapshotSyncStatus(hasChain && head === undefined);
-  const { chain, data } = createFollowedChain(core, { database, store: followed, head, joining });
+  const syncStatus = createSnapshotSyncStatus(hasChain && head === undefined);
+  const { chain, data } = createFollowedChain(core, { database, store: followed, head, syncStatus });
   const heads = startHeadSigner(core, { chain, genesis });
   const events = createNodeEvents(core, { store, chain, heads, readable: data.readable });
   const stateService = createNodeState(core, { database, store, chain, heads });
@@ -140,10 +143,10 @@ function createWorkerCore(
   { config, overload, stateHeadEveryMs }: WorkerStart,
   channel: Pick<IpcChannel<NodeHandlers>, "notify">,
 ): NodeCore {
-  const own = createProcessErrors();
+  const local = createProcessErrors();
   const processErrors = {
-    ...own,
-    count(kind: Parameters<typeof own.count>[0], error: unknown): void {
+    ...local,
+    count(kind: Parameters<typeof local.count>[0], error: unknown): void {
       channel.notify("uncaught", { kind, message: error instanceof Error ? error.message : String(error) });
     },
   };
@@ -154,7 +157,7 @@ function createWorkerCore(
     logging,
   );
   watchProcess(processErrors, core.log);
-  core.bus.on("damageChanged", ({ sentence }) => channel.notify("corruption", sentence));
+  core.bus.on("corruptionChanged", ({ message }) => channel.notify("corruption", message));
   // The node has already shown these warnings to the operator.
   return { ...core, warn: (subsystem, message) => core.log.debug({ subsystem }, message) };
 }
@@ -188,27 +191,27 @@ function withPlainErrors(fields: object): object {
 }
 
 /**
- * Accepts signed heads of the latest block. A signed head that arrives before its block is retained until the block is
- * found.
+ * Creates the function that accepts signed heads of the latest block. A signed head that arrives before its block is
+ * retained until the block is found.
  */
 function acceptHeads(
   { bus }: Pick<NodeCore, "bus">,
   heads: Pick<HeadStatements, "accept">,
   first: Uint8Array | undefined,
 ): (signed: Uint8Array) => void {
-  let waiting: SignedHead | undefined;
+  let pending: SignedHead | undefined;
   function tryToAccept(): void {
-    if (waiting !== undefined) {
+    if (pending !== undefined) {
       try {
-        heads.accept(waiting);
-        waiting = undefined;
+        heads.accept(pending);
+        pending = undefined;
       } catch {
         // The signed head is not about the latest block of this worker. The next block may match.
       }
     }
   }
   const receive = (signed: Uint8Array): void => {
-    waiting = fromBinary(SignedHeadSchema, signed);
+    pending = fromBinary(SignedHeadSchema, signed);
     tryToAccept();
   };
   bus.on("headFound", tryToAccept);
@@ -218,6 +221,7 @@ function acceptHeads(
   return receive;
 }
 
+/** Creates the function that forwards calls to the node over the IPC channel. */
 function forwardOver(channel: IpcChannel<NodeHandlers>): Forward {
   return {
     unary: (call, signal) => channel.call("rpc", call, signal),
@@ -251,7 +255,10 @@ function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServic
     chain: {
       head: () => chain.head(),
       hasGenesis: genesis !== undefined,
-      submit: () => Promise.reject(notHere()),
+      submit: () =>
+        Promise.reject(
+          new RpcError("STATE_NOT_READY", "Only the node's own process accepts transactions, not a worker."),
+        ),
     },
     heads,
     store,
@@ -276,17 +283,13 @@ function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServic
   };
 }
 
-function notHere(): RpcError {
-  return new RpcError("STATE_NOT_READY", "Only the node's own process accepts transactions, not a worker.");
-}
-
 /** Periodically reports the usage of this process by clients, and its own use of resources, to the node. */
 function reportToNode(
   { onShutdown }: Pick<NodeCore, "onShutdown">,
   edge: Edge,
   channel: IpcChannel<NodeHandlers>,
 ): void {
-  const shares = setInterval(() => {
+  const usageTimer = setInterval(() => {
     const usage = edge.drainUsage();
     if (usage.usages.length + usage.charges.length + usage.banned.length > 0) {
       channel.notify("usage", usage);
@@ -300,7 +303,7 @@ function reportToNode(
   reportVitals();
   const vitalsTimer = setInterval(reportVitals, vitalsEveryMs);
   onShutdown("the reports to the node", () => {
-    clearInterval(shares);
+    clearInterval(usageTimer);
     clearInterval(vitalsTimer);
   });
 }

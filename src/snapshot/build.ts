@@ -27,8 +27,9 @@ const bufferBytes = 8 * 1024 * 1024;
 /** Limit on the key bits that select the initial spool file. */
 const maxFirstBits = 10;
 /** Spool files for each full chunk; files average a quarter of a chunk, so few of them have to be split. */
-const filesOfChunk = 4;
-const recordHead = 2 * hashBytes;
+const filesPerChunk = 4;
+/** Size of the leaf at the start of a record: its key and its value hash. */
+const recordHeadBytes = 2 * hashBytes;
 
 /** File name of the description. */
 export const descriptionName = "snapshot";
@@ -52,14 +53,14 @@ export interface SnapshotBuildDeps {
 }
 
 /** Creates a snapshot and returns its description. Rejects if the entries do not match the state root of the header. */
-export async function makeSnapshot(deps: SnapshotBuildDeps): Promise<Uint8Array> {
+export async function buildSnapshot(deps: SnapshotBuildDeps): Promise<Uint8Array> {
   const { folder, stateBytes, entries, rest, stateRoot, signal, chunkBytes = targetChunkBytes } = deps;
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const bits = Math.min(maxFirstBits, Math.max(0, Math.ceil(Math.log2((filesOfChunk * stateBytes) / chunkBytes))));
+  const bits = Math.min(maxFirstBits, Math.max(0, Math.ceil(Math.log2((filesPerChunk * stateBytes) / chunkBytes))));
   const spool = createSpool(folder, bits);
-  for await (const some of entries) {
+  for await (const batch of entries) {
     signal.throwIfAborted();
-    await spool.add(some);
+    await spool.add(batch);
     await yieldToEventLoop();
   }
   const files = await spool.end();
@@ -79,14 +80,14 @@ export async function makeSnapshot(deps: SnapshotBuildDeps): Promise<Uint8Array>
 /** Creates the spool, which distributes entries to files by the leading bits of their keys. */
 function createSpool(folder: string, bits: number) {
   const files = Array.from({ length: 2 ** bits }, (_, i) => join(folder, `${i}.spool`));
-  const waiting = new Map<string, Buffer[]>();
+  const buffered = new Map<string, Buffer[]>();
   let bytes = 0;
 
   async function flush(): Promise<void> {
-    for (const [file, parts] of waiting) {
+    for (const [file, parts] of buffered) {
       await appendFile(file, Buffer.concat(parts), { mode: privateFileMode });
     }
-    waiting.clear();
+    buffered.clear();
     bytes = 0;
   }
 
@@ -96,9 +97,9 @@ function createSpool(folder: string, bits: number) {
         const { key } = entry.leaf;
         const file = files[((key[0]! << 8) | key[1]!) >> (16 - bits)]!;
         const record = encodeRecord(entry);
-        const known = waiting.get(file);
+        const known = buffered.get(file);
         if (known === undefined) {
-          waiting.set(file, [record]);
+          buffered.set(file, [record]);
         } else {
           known.push(record);
         }
@@ -126,7 +127,8 @@ async function* readRecords(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffe
   for await (const piece of pieces) {
     rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     for (;;) {
-      const length = rest.length < recordHead + 4 ? Infinity : recordHead + 4 + rest.readUInt32BE(recordHead);
+      const length =
+        rest.length < recordHeadBytes + 4 ? Infinity : recordHeadBytes + 4 + rest.readUInt32BE(recordHeadBytes);
       if (rest.length < length) {
         break;
       }
@@ -138,12 +140,15 @@ async function* readRecords(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffe
 
 function decodeRecord(record: Buffer): Entry {
   return {
-    leaf: { key: record.subarray(0, hashBytes), valueHash: record.subarray(hashBytes, recordHead) },
-    bytes: record.subarray(recordHead + 4),
+    leaf: { key: record.subarray(0, hashBytes), valueHash: record.subarray(hashBytes, recordHeadBytes) },
+    bytes: record.subarray(recordHeadBytes + 4),
   };
 }
 
-/** Creates the function that writes a spool file as one or more chunks and deletes the file. */
+/**
+ * Creates the function that writes a spool file as one or more chunks and deletes the file. A file that is too large
+ * for a chunk is split in half by the next key bit.
+ */
 function createWriter({
   folder,
   chunks,
@@ -181,7 +186,7 @@ function createWriter({
     if (size <= chunkBytes || (await hasOneRecord(file, size))) {
       const entries: Entry[] = [];
       if (size > 0) {
-        for await (const record of readRecords(onePiece(await readFile(file)))) {
+        for await (const record of readRecords(asStream(await readFile(file)))) {
           entries.push(decodeRecord(record));
         }
       }
@@ -217,14 +222,14 @@ function createWriter({
 async function hasOneRecord(path: string, size: number): Promise<boolean> {
   const file = await open(path);
   try {
-    const head = Buffer.alloc(recordHead + 4);
+    const head = Buffer.alloc(recordHeadBytes + 4);
     await file.read(head, 0, head.length, 0);
-    return head.length + head.readUInt32BE(recordHead) === size;
+    return head.length + head.readUInt32BE(recordHeadBytes) === size;
   } finally {
     await file.close();
   }
 }
 
-async function* onePiece(piece: Buffer): AsyncGenerator<Buffer, void> {
+async function* asStream(piece: Buffer): AsyncGenerator<Buffer, void> {
   yield await Promise.resolve(piece);
 }

@@ -1,8 +1,8 @@
 /** Discovery of snapshots on peers, and selection of the snapshot to download. */
 import { sha256 } from "../base/crypto/hash.js";
-import { type ReadSnapshot, readSnapshot } from "./format.js";
+import { type SnapshotDescription, decodeDescription } from "./format.js";
 import type { SyncState } from "./sync-store.js";
-import { dropCulprit, type SnapshotPeers, within } from "./sources.js";
+import { dropCulprit, type SnapshotPeers, withStallTimeout } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
 /** Limit on peers queried for snapshots. */
@@ -10,7 +10,7 @@ const maxQueried = 8;
 
 /** Snapshot that peers offer. */
 export interface DiscoveredSnapshot {
-  readonly read: ReadSnapshot;
+  readonly description: SnapshotDescription;
   /** Number of the snapshot's block. */
   readonly number: bigint;
   /** Endpoints of the peers that offer the snapshot. */
@@ -27,22 +27,22 @@ const maxMissingMs = 10 * 60_000;
 export interface DiscoveryDeps {
   readonly peers: SnapshotPeers;
   readonly nowMs: () => number;
-  readonly target: Pick<SnapshotTarget, "state" | "check" | "isWorthIt" | "abandon" | "start">;
+  readonly target: Pick<SnapshotTarget, "state" | "check" | "isWorthwhile" | "abandon" | "start">;
 }
 
-/** Queries peers for their snapshots. Returns these by ID, and the peers that responded and that did not. */
+/** Queries peers for their snapshots. Returns these by ID, the queried peers, and those of them that responded. */
 async function queryPeers({ peers, target }: DiscoveryDeps, signal: AbortSignal) {
-  const found = new Map<string, { readonly read: ReadSnapshot; readonly number: bigint; readonly from: string[] }>();
+  const found = new Map<string, DiscoveredSnapshot & { readonly from: string[] }>();
   const responded = new Set<string>();
   const queried = peers.list().slice(0, maxQueried);
   await Promise.all(
     queried.map(async (endpoint) => {
       try {
-        for await (const bytes of within(peers.snapshots(endpoint, signal))) {
-          const read = readSnapshot(bytes);
-          const known = found.get(read.id);
+        for await (const bytes of withStallTimeout(peers.snapshots(endpoint, signal))) {
+          const description = decodeDescription(bytes);
+          const known = found.get(description.id);
           if (known === undefined) {
-            found.set(read.id, { read, number: target.check(read), from: [endpoint] });
+            found.set(description.id, { description, number: target.check(description), from: [endpoint] });
           } else {
             known.from.push(endpoint);
           }
@@ -56,6 +56,7 @@ async function queryPeers({ peers, target }: DiscoveryDeps, signal: AbortSignal)
   return { found, queried, responded };
 }
 
+/** Selection of a snapshot among those that peers offer. */
 export interface SnapshotDiscovery {
   /**
    * Selects a snapshot and records it as started. A started snapshot is resumed; otherwise the latest one is selected.
@@ -73,7 +74,7 @@ export function createDiscovery(deps: DiscoveryDeps): SnapshotDiscovery {
   /** Time of the first response without the started snapshot since a peer offered it. */
   let missingSinceMs: number | undefined;
 
-  /** Returns true if no peer has the started snapshot, as far as is known. */
+  /** Returns true if no peer has the started snapshot any more, as far as is known. */
   function isGone(queried: readonly string[], responded: ReadonlySet<string>): boolean {
     if (responded.size === 0) {
       return false;
@@ -83,7 +84,7 @@ export function createDiscovery(deps: DiscoveryDeps): SnapshotDiscovery {
     return mayHaveIt.every((endpoint) => responded.has(endpoint)) || nowMs() - missingSinceMs >= maxMissingMs;
   }
 
-  async function choose(
+  async function findSnapshot(
     signal: AbortSignal,
   ): Promise<(DiscoveredSnapshot & { readonly state: SyncState }) | undefined> {
     const started = await target.state();
@@ -99,20 +100,23 @@ export function createDiscovery(deps: DiscoveryDeps): SnapshotDiscovery {
       await target.abandon();
     }
     const best = [...found.values()]
-      .filter(({ number }) => target.isWorthIt(number))
+      .filter(({ number }) => target.isWorthwhile(number))
       .sort(
-        (a, b) => Number(b.number - a.number) || b.from.length - a.from.length || (a.read.id < b.read.id ? -1 : 1),
+        (a, b) =>
+          Number(b.number - a.number) ||
+          b.from.length - a.from.length ||
+          (a.description.id < b.description.id ? -1 : 1),
       )[0];
     if (best === undefined) {
       return undefined;
     }
-    await target.start(best.read);
+    await target.start(best.description);
     return { ...best, state: (await target.state())! };
   }
 
   return {
     async select(signal) {
-      const chosen = await choose(signal);
+      const chosen = await findSnapshot(signal);
       if (chosen !== undefined) {
         sources = chosen.from;
         missingSinceMs = undefined;

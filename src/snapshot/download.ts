@@ -4,10 +4,10 @@ import { inflate } from "node:zlib";
 import type { SignedHeader, SnapshotEntry } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { createSerialQueue } from "../base/async/serial-queue.js";
 import { sha256, toHex32 } from "../base/crypto/hash.js";
-import { decodeEntries, maxChunkBytes, type ReadSnapshot } from "./format.js";
+import { decodeEntries, maxChunkBytes, type SnapshotDescription } from "./format.js";
 import type { SyncState } from "./sync-store.js";
 import { maxHeaders, maxLeaves } from "./service.js";
-import { type SnapshotPeers, type Sources, within, WrongPiece } from "./sources.js";
+import { type SnapshotPeers, type Sources, withStallTimeout, WrongPiece } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
 const decompress = promisify(inflate);
@@ -18,17 +18,17 @@ const maxFetches = 4;
 const [headerCost, leafCost] = [600, 2_000];
 
 /** Returns the approximate size of the download in bytes, weighted by duration. */
-export function estimateBytes({ snapshot: { chunks, commitmentTree } }: ReadSnapshot, number: bigint): number {
+export function estimateBytes({ snapshot: { chunks, commitmentTree } }: SnapshotDescription, number: bigint): number {
   const ofChunks = chunks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   return Number(number) * headerCost + ofChunks + commitmentTree!.leafCount * leafCost;
 }
 
-/** Parameters of a download. */
-export interface Fetch {
+/** Download of one snapshot: its peers, its destination and its progress. */
+export interface Download {
   readonly peers: SnapshotPeers;
   readonly target: SnapshotTarget;
   readonly sources: Sources;
-  readonly read: ReadSnapshot;
+  readonly description: SnapshotDescription;
   /** Parts that are stored already. */
   readonly state: SyncState;
   /** Called with the number of available bytes. `isNew` is false for bytes from an earlier attempt. */
@@ -40,15 +40,18 @@ export interface Fetch {
  *
  * @param number number of the snapshot's block, which has the last header.
  */
-export async function fetchHeaders({ peers, target, sources, state, advance }: Fetch, number: number): Promise<void> {
+export async function fetchHeaders(
+  { peers, target, sources, state, advance }: Download,
+  number: number,
+): Promise<void> {
   advance((number + 1 - state.lowestHeader) * headerCost, false);
   for (let end = state.lowestHeader; end > 1;) {
     const from = Math.max(1, end - maxHeaders);
     const count = end - from;
     await sources.use(async (endpoint, signal) => {
       const headers: SignedHeader[] = [];
-      for await (const some of within(peers.headers(endpoint, from, count, signal))) {
-        headers.push(...some);
+      for await (const batch of withStallTimeout(peers.headers(endpoint, from, count, signal))) {
+        headers.push(...batch);
       }
       if (headers.length !== count) {
         throw new WrongPiece(`It sent ${headers.length} headers instead of ${count}.`);
@@ -60,24 +63,25 @@ export async function fetchHeaders({ peers, target, sources, state, advance }: F
   }
 }
 
-export async function fetchChunks({ peers, target, sources, read, state, advance }: Fetch): Promise<void> {
-  const { chunks } = read.snapshot;
+/** Downloads the missing chunks, several at a time. Stores them one at a time. */
+export async function fetchChunks({ peers, target, sources, description, state, advance }: Download): Promise<void> {
+  const { chunks } = description.snapshot;
   const enqueue = createSerialQueue();
-  const left = chunks.flatMap(({ node, sizeBytes }, i) => {
-    const isThere = node.case === undefined || state.chunks.has(i);
-    advance(isThere ? sizeBytes : 0, false);
-    return isThere ? [] : [i];
+  const missing = chunks.flatMap(({ node, sizeBytes }, i) => {
+    const isStored = node.case === undefined || state.chunks.has(i);
+    advance(isStored ? sizeBytes : 0, false);
+    return isStored ? [] : [i];
   });
   let failed: unknown;
   await Promise.all(
     Array.from({ length: maxFetches }, async () => {
-      for (let index = left.shift(); index !== undefined && failed === undefined; index = left.shift()) {
+      for (let index = missing.shift(); index !== undefined && failed === undefined; index = missing.shift()) {
         const chunk = index;
         try {
           const entries = await sources.use((endpoint, signal) =>
-            readChunk(peers.chunk(endpoint, read.id, chunk, signal), read, chunk),
+            readChunk(peers.chunk(endpoint, description.id, chunk, signal), description, chunk),
           );
-          await enqueue(() => target.storeChunk(read, chunk, entries));
+          await enqueue(() => target.storeChunk(description, chunk, entries));
           advance(chunks[chunk]!.sizeBytes, true);
         } catch (error) {
           failed ??= error;
@@ -94,13 +98,13 @@ export async function fetchChunks({ peers, target, sources, read, state, advance
  * Assembles, decompresses and verifies a chunk. Throws WrongPiece, or WrongSnapshot if its content cannot be decoded.
  */
 async function readChunk(
-  coming: AsyncIterable<Uint8Array>,
-  { snapshot }: ReadSnapshot,
+  stream: AsyncIterable<Uint8Array>,
+  { snapshot }: SnapshotDescription,
   chunk: number,
 ): Promise<SnapshotEntry[]> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
-  for await (const piece of within(coming)) {
+  for await (const piece of withStallTimeout(stream)) {
     pieces.push(piece);
     if ((bytes += piece.length) > maxChunkBytes) {
       throw new WrongPiece(`Chunk ${chunk} is incomplete.`);
@@ -113,19 +117,20 @@ async function readChunk(
   return decodeEntries(content);
 }
 
-export async function fetchLeaves({ peers, target, sources, read, state, advance }: Fetch): Promise<void> {
-  const { leafCount } = read.snapshot.commitmentTree!;
+/** Downloads the missing leaves of the commitment tree in ascending order. */
+export async function fetchLeaves({ peers, target, sources, description, state, advance }: Download): Promise<void> {
+  const { leafCount } = description.snapshot.commitmentTree!;
   advance(state.leafCount * leafCost, false);
   for (let from = state.leafCount; from < leafCount; from += maxLeaves) {
     const count = Math.min(maxLeaves, leafCount - from);
     await sources.use(async (endpoint, signal) => {
       const leaves: Uint8Array[] = [];
-      for await (const some of within(peers.leaves(endpoint, from, count, signal))) {
-        for (let at = 0; at < some.length && leaves.length <= count; at += 32) {
-          leaves.push(some.subarray(at, at + 32));
+      for await (const batch of withStallTimeout(peers.leaves(endpoint, from, count, signal))) {
+        for (let offset = 0; offset < batch.length && leaves.length <= count; offset += 32) {
+          leaves.push(batch.subarray(offset, offset + 32));
         }
       }
-      await target.storeLeaves(read, from, leaves);
+      await target.storeLeaves(description, from, leaves);
     });
     advance(count * leafCost, true);
   }

@@ -34,13 +34,14 @@ export interface Entry {
 }
 
 /** Decoded description of a snapshot. */
-export interface ReadSnapshot {
+export interface SnapshotDescription {
   /** Snapshot ID, the SHA-256 hash of the encoded description: 0x and 64 lower-case hex digits. */
   readonly id: string;
   readonly bytes: Uint8Array;
   readonly snapshot: Snapshot;
 }
 
+/** Describes a chunk: its subtree of the state tree by depth and hash, and the size and hash of its content. */
 export function describeChunk(depth: number, node: TreeNode, content: Uint8Array): SnapshotChunk {
   return create(SnapshotChunkSchema, {
     depth,
@@ -76,7 +77,7 @@ function nodeOfChunk({ node }: SnapshotChunk): TreeNode {
 export type Prefix = Uint8Array;
 
 /** Returns the prefix that follows another one of this depth; undefined after the last one. */
-function after(prefix: Prefix, depth: number): Prefix | undefined {
+function nextPrefix(prefix: Prefix, depth: number): Prefix | undefined {
   const next = Uint8Array.from(prefix);
   for (let at = depth - 1; at >= 0; at--) {
     const mask = 1 << (7 - (at & 7));
@@ -94,11 +95,11 @@ export function prefixesOf(chunks: readonly Pick<SnapshotChunk, "depth">[]): Pre
   const prefixes: Prefix[] = [];
   let next: Prefix | undefined = new Uint8Array(hashBytes);
   for (const { depth } of chunks) {
-    if (next === undefined || depth > maxDepth || next.some((_, byte) => restOf(next!, depth, byte) !== 0)) {
+    if (next === undefined || depth > maxDepth || next.some((_, byte) => bitsBelow(next!, depth, byte) !== 0)) {
       throw new WrongSnapshot("The chunks are not contiguous.");
     }
     prefixes.push(next);
-    next = after(next, depth);
+    next = nextPrefix(next, depth);
   }
   if (next !== undefined) {
     throw new WrongSnapshot("The chunks leave a part of the state out.");
@@ -107,9 +108,9 @@ export function prefixesOf(chunks: readonly Pick<SnapshotChunk, "depth">[]): Pre
 }
 
 /** Returns the bits of one byte of a key that lie below a depth. */
-function restOf(key: Uint8Array, depth: number, byte: number): number {
-  const kept = Math.min(Math.max(depth - byte * 8, 0), 8);
-  return key[byte]! & (0xff >> kept);
+function bitsBelow(key: Uint8Array, depth: number, byte: number): number {
+  const prefixBits = Math.min(Math.max(depth - byte * 8, 0), 8);
+  return key[byte]! & (0xff >> prefixBits);
 }
 
 /** Computes the root of the state tree from the chunks. */
@@ -148,7 +149,7 @@ export function areLeavesOf(chunk: SnapshotChunk, prefix: Prefix, leaves: readon
 }
 
 /** Decodes the description of a snapshot. Throws WrongSnapshot. */
-export function readSnapshot(bytes: Uint8Array): ReadSnapshot {
+export function decodeDescription(bytes: Uint8Array): SnapshotDescription {
   let snapshot: Snapshot;
   try {
     snapshot = fromBinary(SnapshotSchema, bytes);

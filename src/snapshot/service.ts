@@ -15,12 +15,13 @@ export interface SnapshotServiceDeps {
   readonly leaves: (from: number, count: number) => Promise<Uint8Array[]>;
 }
 
-/** Limits of one message: bytes of a chunk, and headers. */
-const pieceBytes = 256 * 1024;
+/** Limits of one message: bytes of a chunk, headers, and leaves. */
+const messageBytes = 256 * 1024;
 const messageHeaders = 256;
+const messageLeaves = 4_096;
+/** Limits of one request: headers, and leaves of the commitment tree. */
 export const maxHeaders = 1_024;
 export const maxLeaves = 16_384;
-const messageLeaves = 4_096;
 
 export function createSnapshotService(deps: SnapshotServiceDeps): Implementation<typeof SnapshotService> {
   const { snapshotStore, mayFollow, headers, leaves } = deps;
@@ -45,8 +46,8 @@ export function createSnapshotService(deps: SnapshotServiceDeps): Implementation
       if (bytes === undefined) {
         throw new RpcError("NOT_FOUND", "This node does not have this chunk, or no longer has it.");
       }
-      for (let at = 0; at < bytes.length && !signal.aborted; at += pieceBytes) {
-        yield { data: bytes.subarray(at, at + pieceBytes) };
+      for (let at = 0; at < bytes.length && !signal.aborted; at += messageBytes) {
+        yield { data: bytes.subarray(at, at + messageBytes) };
       }
     },
 
@@ -54,16 +55,16 @@ export function createSnapshotService(deps: SnapshotServiceDeps): Implementation
       checkCount(count, maxHeaders);
       const from = Number(fromNumber);
       for (let at = 0; at < count && !signal.aborted; at += messageHeaders) {
-        const expected = Math.min(messageHeaders, count - at);
-        yield { headers: await readAll(expected, headers(from + at, expected)) };
+        const messageCount = Math.min(messageHeaders, count - at);
+        yield { headers: await requireAll(messageCount, headers(from + at, messageCount)) };
       }
     },
 
     async *listCommitments({ from, count }, { signal }) {
       checkCount(count, maxLeaves);
       for (let at = 0; at < count && !signal.aborted; at += messageLeaves) {
-        const expected = Math.min(messageLeaves, count - at);
-        yield { leaves: Buffer.concat(await readAll(expected, leaves(from + at, expected))) };
+        const messageCount = Math.min(messageLeaves, count - at);
+        yield { leaves: Buffer.concat(await requireAll(messageCount, leaves(from + at, messageCount))) };
       }
     },
   };
@@ -75,10 +76,11 @@ function checkCount(count: number, limit: number): void {
   }
 }
 
-async function readAll<T>(expected: number, read: Promise<T[]>): Promise<T[]> {
-  const found = await read;
-  if (found.length !== expected) {
+/** Returns the items, or throws NOT_FOUND unless there are as many as expected. */
+async function requireAll<T>(expected: number, read: Promise<T[]>): Promise<T[]> {
+  const items = await read;
+  if (items.length !== expected) {
     throw new RpcError("NOT_FOUND", "This node does not have the whole range yet; request less, or use another node.");
   }
-  return found;
+  return items;
 }

@@ -28,9 +28,9 @@ export class WrongPiece extends Error {
 export class NoSource extends Error {}
 
 /** Drops the peer that caused an error. Rethrows errors that no peer caused. */
-export function dropCulprit(peers: SnapshotPeers, endpoint: string, error: unknown, what: string): void {
+export function dropCulprit(peers: SnapshotPeers, endpoint: string, error: unknown, reproach: string): void {
   if (error instanceof WrongSnapshot || error instanceof WrongPiece) {
-    peers.drop(endpoint, "dishonest", `${what} ${error.message}`);
+    peers.drop(endpoint, "dishonest", `${reproach} ${error.message}`);
   } else if (error instanceof Stalled || peers.isUnanswered(error)) {
     peers.drop(endpoint, "unreachable", (error as Error).message);
   } else {
@@ -85,8 +85,8 @@ export function createSources(peers: SnapshotPeers, from: readonly string[], sig
 class Stalled extends Error {}
 
 /** Yields the items of a stream. Throws Stalled if the next item takes longer than {@link stallMs}. */
-export async function* within<T>(coming: AsyncIterable<T>): AsyncGenerator<T, void> {
-  const iterator = coming[Symbol.asyncIterator]();
+export async function* withStallTimeout<T>(stream: AsyncIterable<T>): AsyncGenerator<T, void> {
+  const iterator = stream[Symbol.asyncIterator]();
   for (;;) {
     let timer: NodeJS.Timeout | undefined;
     const stalled = new Promise<never>((_, reject) => {

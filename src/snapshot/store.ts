@@ -7,8 +7,8 @@ import { inflate } from "node:zlib";
 import { sha256, toHex32 } from "../base/crypto/hash.js";
 import { createPrivateDirectory } from "../base/files/private-files.js";
 import { syncDirectory } from "../base/files/sync-path.js";
-import { maxChunkBytes, type ReadSnapshot, readSnapshot } from "./format.js";
-import { chunkName, descriptionName } from "./make.js";
+import { maxChunkBytes, type SnapshotDescription, decodeDescription } from "./format.js";
+import { chunkName, descriptionName } from "./build.js";
 
 const decompress = promisify(inflate);
 
@@ -19,6 +19,7 @@ const retainForMs = 600_000;
 /** Hard limit on stored snapshots. */
 const maxSnapshots = 4;
 
+/** Name of the folder in which a snapshot is created. */
 const draftName = "making";
 
 export interface SnapshotStoreDeps {
@@ -33,7 +34,7 @@ export interface SnapshotStoreDeps {
 /** Stored snapshots, and a folder for the creation of the next one. */
 export interface SnapshotStore {
   /** Returns all snapshots, latest first. */
-  list(): readonly ReadSnapshot[];
+  list(): readonly SnapshotDescription[];
   /** Returns a compressed chunk; undefined if it does not exist or is corrupt. */
   chunk(id: string, index: number): Promise<Uint8Array | undefined>;
   /** Returns the path of a folder for a new snapshot. The folder does not exist yet. */
@@ -42,9 +43,10 @@ export interface SnapshotStore {
   add(number: bigint, bytes: Uint8Array): Promise<void>;
 }
 
-interface StoredSnapshot extends ReadSnapshot {
+interface StoredSnapshot extends SnapshotDescription {
   readonly number: bigint;
   readonly folder: string;
+  /** Time of the last request of a chunk; -Infinity before the first. */
   requestedMs: number;
 }
 
@@ -60,19 +62,20 @@ export async function openSnapshotStore({
 
   async function load(path: string): Promise<StoredSnapshot | undefined> {
     try {
-      const read = readSnapshot(await readFile(join(path, descriptionName)));
-      const number = await numberOf(read.snapshot.header);
-      return number === undefined ? undefined : { ...read, number, folder: path, requestedMs: -Infinity };
+      const description = decodeDescription(await readFile(join(path, descriptionName)));
+      const number = await numberOf(description.snapshot.header);
+      return number === undefined ? undefined : { ...description, number, folder: path, requestedMs: -Infinity };
     } catch {
       return undefined;
     }
   }
 
-  async function remove(gone: Pick<StoredSnapshot, "folder">): Promise<void> {
-    stored = stored.filter(({ folder: of }) => of !== gone.folder);
-    await rm(gone.folder, { recursive: true, force: true });
+  async function remove(snapshot: Pick<StoredSnapshot, "folder">): Promise<void> {
+    stored = stored.filter(({ folder: path }) => path !== snapshot.folder);
+    await rm(snapshot.folder, { recursive: true, force: true });
   }
 
+  /** Removes the snapshots that are neither among the latest nor requested recently. */
   async function removeOld(): Promise<void> {
     const [, ...older] = stored.slice(retainedSnapshots - 1);
     for (const [i, one] of older.entries()) {
@@ -126,13 +129,13 @@ export async function openSnapshotStore({
     },
 
     async add(number, bytes) {
-      const read = readSnapshot(bytes);
-      const path = join(folder, `${number}-${read.id.slice(2, 18)}`);
+      const description = decodeDescription(bytes);
+      const path = join(folder, `${number}-${description.id.slice(2, 18)}`);
       await rm(path, { recursive: true, force: true });
       await rename(draft, path);
       await syncDirectory(folder);
       stored = [
-        { ...read, number, folder: path, requestedMs: -Infinity },
+        { ...description, number, folder: path, requestedMs: -Infinity },
         ...stored.filter((one) => one.folder !== path),
       ].sort(byNumber);
       await removeOld();

@@ -13,14 +13,15 @@ export interface SyncState {
   readonly chunks: ReadonlySet<number>;
 }
 
-interface JoinRow {
+interface SyncRow {
   readonly snapshot: Uint8Array;
   readonly lowest_header: number;
   readonly leaf_count: number;
 }
 
+/** Reads the progress of the sync; undefined if none was started. */
 export async function readSync(db: Queries): Promise<SyncState | undefined> {
-  const row = await db.first<JoinRow>((sql) => sql("snapshot_join").select("snapshot", "lowest_header", "leaf_count"));
+  const row = await db.first<SyncRow>((sql) => sql("snapshot_join").select("snapshot", "lowest_header", "leaf_count"));
   if (row === undefined) {
     return undefined;
   }

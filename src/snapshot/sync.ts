@@ -6,7 +6,7 @@
 import { createDiscovery } from "./discovery.js";
 import { fetchChunks, fetchHeaders, fetchLeaves, estimateBytes } from "./download.js";
 import { WrongSnapshot } from "./format.js";
-import { createRateMeter } from "./pace.js";
+import { createRateMeter } from "./rate-meter.js";
 import { createSources, NoSource, type SnapshotPeers } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
@@ -21,20 +21,21 @@ export interface SnapshotSyncProgress {
 }
 
 /**
- * Result of an attempt. `joined`: the snapshot is complete. `none`: no peer offers a snapshot worth downloading.
- * `interrupted`: the started snapshot is currently unavailable, was invalid, or the sync was aborted.
+ * Result of an attempt. `completed`: the snapshot is the state now. `none`: no peer offers a snapshot worth
+ * downloading. `interrupted`: the started snapshot is currently unavailable, was invalid, or the sync was aborted.
  */
-export type SnapshotSyncOutcome = "joined" | "none" | "interrupted";
+export type SnapshotSyncOutcome = "completed" | "none" | "interrupted";
 
-export interface JoinDeps {
+export interface SnapshotSyncDeps {
   readonly peers: SnapshotPeers;
   readonly target: SnapshotTarget;
   readonly nowMs: () => number;
-  readonly onChosen: (block: bigint, peers: number, resumed: boolean) => void;
+  /** Called with the block of the selected snapshot and the number of peers that offer it. */
+  readonly onChosen: (block: bigint, peers: number, isResumed: boolean) => void;
 }
 
 /** Creates a snapshot sync. */
-export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps) {
+export function createSnapshotSync({ peers, target, nowMs, onChosen }: SnapshotSyncDeps) {
   const rate = createRateMeter(nowMs);
   const discovery = createDiscovery({ peers, target, nowMs });
   let progress: { readonly block: bigint; readonly totalBytes: number; doneBytes: number } | undefined;
@@ -62,17 +63,18 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps)
       if (chosen === undefined) {
         return (await target.state()) === undefined ? "none" : "interrupted";
       }
-      const { read, number, from, state } = chosen;
+      const { description, number, from, state } = chosen;
       onChosen(number, from.length, state.chunks.size > 0 || state.lowestHeader <= Number(number));
-      progress = { block: number, totalBytes: estimateBytes(read, number), doneBytes: 0 };
+      progress = { block: number, totalBytes: estimateBytes(description, number), doneBytes: 0 };
       rate.reset();
-      const fetch = { peers, target, sources: createSources(peers, from, signal), read, state, advance };
+      const sources = createSources(peers, from, signal);
+      const download = { peers, target, sources, description, state, advance };
       try {
-        await fetchHeaders(fetch, Number(number));
-        await fetchChunks(fetch);
-        await fetchLeaves(fetch);
-        await target.finish(read);
-        return "joined";
+        await fetchHeaders(download, Number(number));
+        await fetchChunks(download);
+        await fetchLeaves(download);
+        await target.finish(description);
+        return "completed";
       } catch (error) {
         if (error instanceof WrongSnapshot) {
           // The description itself is invalid, so every peer that offers it is dropped.

@@ -104,7 +104,7 @@ test("a dormant node leaves out what waits, and makes up for it in the same orde
   t.regex(subsystems.get("l2ps").extra?.reason ?? "", /dormant/);
   t.like(subsystems.get("metrics"), { enabled: false, extra: { reason: "not wanted" } });
   t.like(subsystems.get("mcp"), { enabled: true, status: SubsystemStatus.SKIPPED });
-  await boot.makeUp();
+  await boot.runDeferred();
   t.deepEqual(taken, ["omni", "mcp", "main_loop"]);
   t.like(progress.state(), { complete: true, stepsReady: 3, stepsSkipped: 2 });
   t.like(subsystems.get("l2ps"), { status: SubsystemStatus.SKIPPED, extra: { reason: "somebody else runs it" } });

@@ -9,7 +9,12 @@ import { readStoredGenesis } from "../../src/chain/blocks/genesis.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { openDatabase } from "../../src/db/open.js";
 import { stateIn } from "../../src/node/chain/transaction-executor.js";
-import { watchNullifiers, watchPrograms, watchStore, watchTree } from "../../src/node/chain/damage.js";
+import {
+  monitorNullifiers,
+  monitorPrograms,
+  monitorStore,
+  monitorTree,
+} from "../../src/node/chain/corruption-monitoring.js";
 import { verifyAll } from "../../src/node/data/verify-data.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
 import { createNullifierStore } from "../../src/zk/nullifier-store.js";
@@ -34,10 +39,10 @@ function questions(
   damage: CorruptionMonitor,
   stored: StoredChain,
 ): Map<string, () => Promise<unknown>> {
-  const store = watchStore(createChainStore(database, stateIn), damage);
-  const programs = watchPrograms(createProgramStore(database.read), damage);
-  const tree = watchTree(createTreeStore(database.read), damage);
-  const nullifiers = watchNullifiers(createNullifierStore(database.read), damage);
+  const store = monitorStore(createChainStore(database, stateIn), damage);
+  const programs = monitorPrograms(createProgramStore(database.read), damage);
+  const tree = monitorTree(createTreeStore(database.read), damage);
+  const nullifiers = monitorNullifiers(createNullifierStore(database.read), damage);
   const { blocks, blockHashes, transactions, small, large, empty, commitments, nullifier } = stored;
   const asked = new Map<string, () => Promise<unknown>>();
   for (let number = 1n; number <= blocks; number++) {

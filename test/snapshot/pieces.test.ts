@@ -14,13 +14,13 @@ import type { Database } from "../../src/db/queries/database.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
 import { openDatabase, openForReading } from "../../src/db/open.js";
-import { createJoinTarget } from "../../src/node/network/join-target.js";
+import { createSnapshotTarget } from "../../src/node/network/snapshot-target.js";
 import { writeSnapshot } from "../../src/node/chain/snapshots.js";
 import { openStoredData } from "../../src/node/data/stored-data.js";
 import { createSnapshotSync, type SnapshotSyncOutcome } from "../../src/snapshot/sync.js";
 import type { SnapshotPeers } from "../../src/snapshot/sources.js";
 import { readSync } from "../../src/snapshot/sync-store.js";
-import { chunkName } from "../../src/snapshot/make.js";
+import { chunkName } from "../../src/snapshot/build.js";
 import { createPageStore } from "../../src/tree/page-store.js";
 import { readRoot } from "../../src/tree/read-root.js";
 import { listLeaves } from "../../src/zk/snapshot-store.js";
@@ -114,7 +114,7 @@ async function openTarget(t: Teardown, engine: Engine, url?: string): Promise<Da
 async function attempt(database: Database, all: Readonly<Record<string, Lies>>) {
   const left: Left[] = [];
   const { transaction } = database;
-  const target = createJoinTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
+  const target = createSnapshotTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
   const join = createSnapshotSync({ peers: peersOf(all, left), target, nowMs: Date.now, onChosen: () => undefined });
   const outcome: SnapshotSyncOutcome = await join.attempt(never);
   return { outcome, left };
@@ -181,7 +181,7 @@ for (const engine of engines.names) {
         await t.throwsAsync(openStoredData(url), { message: /^The database has a part of a snapshot/ });
       }
     }
-    t.is(outcome, "joined");
+    t.is(outcome, "completed");
     t.deepEqual(
       fetched.toSorted((a, b) => a - b),
       full,
@@ -205,7 +205,7 @@ test("headers and leaves that are not those of the chain are refused, and whoeve
     const database = await openTarget(t, "sqlite");
     t.deepEqual((await attempt(database, { [name]: lie })).left[0], { endpoint: name, cause: "dishonest" }, name);
     const { outcome } = await attempt(database, { honest: {} });
-    t.is(outcome, "joined", name);
+    t.is(outcome, "completed", name);
     t.is(await rootIn(database), stateRoot);
   }
 });
@@ -248,7 +248,7 @@ test("a description that cannot be is refused, and what it led to is taken out a
     t.deepEqual(left[0], { endpoint: name, cause: "dishonest" }, name);
   }
   const { outcome } = await attempt(database, { honest: {} });
-  t.is(outcome, "joined");
+  t.is(outcome, "completed");
   t.is(await rootIn(database), stateRoot);
 });
 
@@ -271,7 +271,7 @@ test("a snapshot that was begun is kept while those who have it do not answer, a
   };
   const database = await openTarget(t, "sqlite");
   const { transaction } = database;
-  const target = createJoinTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
+  const target = createSnapshotTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
   const start = () => createSnapshotSync({ peers, target, nowMs: () => clock.nowMs, onChosen: () => undefined });
   const isKept = async (sync: ReturnType<typeof start>): Promise<boolean> => {
     await sync.attempt(never);

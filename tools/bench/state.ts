@@ -130,7 +130,7 @@ async function benchProofs(database: Database, chain: Chain, programs: number): 
   const store = createChainStore(database, stateIn);
   const heads = { latestSignedHead: () => undefined };
   const service = createNodeState(
-    { damage: createCorruptionMonitor(() => undefined) },
+    { corruption: createCorruptionMonitor(() => undefined) },
     { database, store, chain, heads },
   );
   const call = { caller: { address: "127.0.0.1", identity: key.publicKey }, signal: new AbortController().signal };

@@ -7,7 +7,7 @@ import { type Genesis, parseGenesis } from "../../chain/blocks/genesis.js";
 import type { Config } from "../../config/config.js";
 import { readGenesisFile } from "../../config/genesis-file.js";
 import { findFile } from "../../config/data-dir-files.js";
-import { followersOf, openToAll } from "../../node/network/followers.js";
+import { followersOf, openPrograms } from "../../node/network/followers.js";
 import { type DatabaseReport, hasNoDatabase, inspectDatabase } from "../../node/data/database-report.js";
 import { duration } from "../terminal/output.js";
 import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
@@ -158,6 +158,6 @@ function describeFollowers(config: Config, { genesis, hasPrivatePrograms }: Data
     return ok(name, "Only nodes that the genesis or the operator names may follow.");
   }
   return hasPrivatePrograms
-    ? warn(name, openToAll.found, openToAll.remedy)
+    ? warn(name, openPrograms.found, openPrograms.remedy)
     : ok(name, "Every node may follow; all programs are public.");
 }

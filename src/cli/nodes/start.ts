@@ -36,14 +36,14 @@ async function run(config: Config): Promise<void> {
   // Before the node sets `onReload`, it has not read its files, so that a reload has no effect.
   let reload = (): void => undefined;
   await runUntilSignal(
-    (signal, onEnd) => start(config, { signal, onEnd, onReload: (given) => (reload = given) }),
+    (signal, onTakeoverFailed) => start(config, { signal, onTakeoverFailed, onReload: (given) => (reload = given) }),
     () => reload(),
   );
 }
 
 async function start(
   config: Config,
-  { onEnd, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
+  { onTakeoverFailed, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
 ): Promise<() => Promise<void>> {
   const [{ runNode }, { createProcessErrors, watchProcess }] = await Promise.all([
     import("../../node/run-node.js"),
@@ -68,9 +68,9 @@ async function start(
         drawing = showCatchingUp(node);
       }
     },
-    onEnd(error) {
+    onTakeoverFailed(error) {
       void drawing?.stop();
-      onEnd(error);
+      onTakeoverFailed(error);
     },
   });
   return async () => {

@@ -23,7 +23,7 @@ export interface BlockProductionDeps {
   readonly genesis: Genesis | undefined;
   readonly chain: Chain;
   readonly heads: Pick<HeadStatements, "accept">;
-  readonly joining: SnapshotSyncStatus;
+  readonly syncStatus: SnapshotSyncStatus;
   readonly key: AuthorityKey;
   readonly chainHealth: SharedSubsystem;
   /** Returns true if the node has the latest block that it knows of. */
@@ -33,7 +33,7 @@ export interface BlockProductionDeps {
   /** Returns the reason why this node must not produce blocks any more; undefined if it may. */
   readonly whyStopped: () => string | undefined;
   /** Checks if a block of this time would be too far ahead of the peers' clocks. Shows and returns the reason if so. */
-  readonly showClock: (timeMs: number) => string | undefined;
+  readonly checkClock: (timeMs: number) => string | undefined;
 }
 
 /**
@@ -44,9 +44,9 @@ export function startBlockProduction(
   core: Pick<NodeCore, "config" | "log" | "onShutdown" | "stateHeadEveryMs" | "subsystems" | "warn">,
   deps: BlockProductionDeps,
 ): void {
-  const { genesis, chain, joining, key, chainHealth } = deps;
+  const { genesis, chain, syncStatus, key, chainHealth } = deps;
   const authorities = genesis?.authorities ?? [];
-  const hasChain = chain.head() !== undefined || joining.isRunning();
+  const hasChain = chain.head() !== undefined || syncStatus.isRunning();
   if (core.config.role !== "writer" || !hasChain || !authorities.includes(key.publicKey)) {
     return;
   }
@@ -60,29 +60,30 @@ export function startBlockProduction(
   produceAlone(core, deps);
 }
 
+/** Starts block production by the only authority. */
 function produceAlone(
   core: Pick<NodeCore, "log" | "onShutdown" | "stateHeadEveryMs" | "subsystems">,
   deps: BlockProductionDeps,
 ): void {
   const { log, onShutdown, subsystems } = core;
-  const { chain, key, chainHealth, isSynced, whyUnknown, whyStopped, showClock } = deps;
+  const { chain, key, chainHealth, isSynced, whyUnknown, whyStopped, checkClock } = deps;
   const headSigner = createHeadSigner(core, deps);
-  let waitsFor: string | undefined;
+  let waitReason: string | undefined;
 
   /** Shows the reason for which block production waits. Logs the reason once for each wait. */
   function showWaiting(reason: string | undefined): void {
     subsystems.set("chain", { extra: { reason } });
-    if (reason !== undefined && waitsFor === undefined) {
+    if (reason !== undefined && waitReason === undefined) {
       log.warn({ subsystem: "chain" }, reason);
     }
-    waitsFor = reason;
+    waitReason = reason;
   }
 
   async function produceBlock(): Promise<BuildResult | undefined> {
     // The clock check and the block use the same time.
     const timeMs = Date.now();
-    const isInTime = showClock(timeMs) === undefined;
-    const isAllowed = isInTime && whyStopped() === undefined;
+    const isClockFine = checkClock(timeMs) === undefined;
+    const isAllowed = isClockFine && whyStopped() === undefined;
     showWaiting(isAllowed ? whyUnknown() : undefined);
     if (!isAllowed || !isSynced()) {
       return undefined;

@@ -14,7 +14,7 @@ import type { Database } from "../../db/queries/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../../health/shared-subsystem.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { watchNullifiers, watchPrograms, watchReadable, watchTree } from "./damage.js";
+import { monitorNullifiers, monitorPrograms, monitorReadable, monitorTree } from "./corruption-monitoring.js";
 import { type SnapshotSyncStatus, whenSynced } from "./snapshot-sync-status.js";
 import type { NodeLease } from "./lease.js";
 import type { Snapshots } from "./snapshots.js";
@@ -52,15 +52,15 @@ export interface NodeChainDeps {
   readonly headers: SignedHeaders;
   /** Writer lease; undefined for a node that does not write. */
   readonly lease: NodeLease | undefined;
-  readonly joining: SnapshotSyncStatus;
-  readonly snapshots: Pick<Snapshots, "after">;
+  readonly syncStatus: SnapshotSyncStatus;
+  readonly snapshots: Pick<Snapshots, "createIfDue">;
 }
 
-/** State that blocks change, with the rules of who may read it. */
+/** State that blocks change, with the read access to programs. */
 export interface ChainData extends NodeData {
   readonly readable: ReadablePrograms;
   /** Clears all cached state. */
-  readonly forgetAll: () => void;
+  readonly invalidateAll: () => void;
 }
 
 /** Pending transactions of a node. */
@@ -81,58 +81,60 @@ export interface NodeChain {
 }
 
 /** Dependencies of a chain that another process writes. */
-export type FollowedChainDeps = Pick<NodeChainDeps, "database" | "store" | "head" | "joining">;
+export type FollowedChainDeps = Pick<NodeChainDeps, "database" | "store" | "head" | "syncStatus">;
 
 /** Creates the chain of a node: a writer applies blocks, any other role follows them. */
 export async function createNodeChain(core: NodeCore, deps: NodeChainDeps): Promise<NodeChain> {
   if (core.config.role !== "writer") {
     return createFollowedChain(core, deps);
   }
-  const cached = openData(core, deps);
-  return { ...(await createWriterChain(core, deps, cached)), data: dataOf(core, deps, cached) };
+  const cached = createCaches(core, deps);
+  return { ...(await createWriterChain(core, deps, cached)), data: createChainData(core, deps, cached) };
 }
 
 /** Creates a chain that another process writes to the same database. */
 export function createFollowedChain(
-  core: Pick<NodeCore, "bus" | "damage" | "log" | "memory" | "onShutdown">,
+  core: Pick<NodeCore, "bus" | "corruption" | "log" | "memory" | "onShutdown">,
   deps: FollowedChainDeps,
 ): NodeChain {
-  const cached = openData(core, deps);
+  const cached = createCaches(core, deps);
   return {
     chain: createReaderChain(core, deps, cached),
     written: undefined,
     pool: { mempool: undefined, view: deps.store },
-    data: dataOf(core, deps, cached),
+    data: createChainData(core, deps, cached),
   };
 }
 
-function openData(
-  { damage, memory }: Pick<NodeCore, "damage" | "memory">,
+/** Creates the caches over the stored state, whose reads are monitored for corruption. */
+function createCaches(
+  { corruption, memory }: Pick<NodeCore, "corruption" | "memory">,
   { database }: Pick<NodeChainDeps, "database">,
 ): CachedData {
   const stored = {
-    programs: watchPrograms(createProgramStore(database.read), damage),
-    tree: watchTree(createTreeStore(database.read), damage),
-    nullifiers: watchNullifiers(createNullifierStore(database.read), damage),
+    programs: monitorPrograms(createProgramStore(database.read), corruption),
+    tree: monitorTree(createTreeStore(database.read), corruption),
+    nullifiers: monitorNullifiers(createNullifierStore(database.read), corruption),
   };
   return createCachedData(stored, memory.programsBytes);
 }
 
 /** Returns read access to the state. Each read is rejected while a snapshot sync is running. */
-function dataOf(
-  { damage }: Pick<NodeCore, "damage">,
-  { database, joining }: Pick<NodeChainDeps, "database" | "joining">,
+function createChainData(
+  { corruption }: Pick<NodeCore, "corruption">,
+  { database, syncStatus }: Pick<NodeChainDeps, "database" | "syncStatus">,
   { data: { programs, tree, nullifiers }, ...cached }: CachedData,
 ): ChainData {
   return {
-    forgetAll: () => cached.forgetAll(),
-    programs: whenSynced(programs, joining),
-    tree: whenSynced(tree, joining),
-    nullifiers: whenSynced(nullifiers, joining),
-    readable: whenSynced(watchReadable(createReadablePrograms(database.read), damage), joining),
+    invalidateAll: () => cached.invalidateAll(),
+    programs: whenSynced(programs, syncStatus),
+    tree: whenSynced(tree, syncStatus),
+    nullifiers: whenSynced(nullifiers, syncStatus),
+    readable: whenSynced(monitorReadable(createReadablePrograms(database.read), corruption), syncStatus),
   };
 }
 
+/** Creates the chain of a writer, with the threads and the mempool that it needs. */
 async function createWriterChain(
   core: NodeCore,
   deps: NodeChainDeps,
@@ -140,14 +142,14 @@ async function createWriterChain(
 ): Promise<Omit<NodeChain, "data">> {
   const { bus, log, memory, onShutdown } = core;
   const { database, store, genesis, head, headers } = deps;
-  const watched = monitorWrites({
+  const monitored = monitorWrites({
     store,
     retryEveryMs: retryWriteEveryMs,
     lockedForMs,
     nowMs: () => performance.now(),
-    onChange: (error) => bus.emit("writesChanged", { trouble: error === undefined ? undefined : codeOf(error) }),
+    onChange: (error) => bus.emit("writesChanged", { problem: error === undefined ? undefined : codeOf(error) }),
   });
-  onShutdown("the write monitor", () => watched.stop());
+  onShutdown("the write monitor", () => monitored.stop());
   const workerPool = createZkThreads(memory.proofThreads);
   onShutdown("the proof threads", () => workerPool.stop());
   const zk = createZkChanges({
@@ -156,14 +158,14 @@ async function createWriterChain(
     verificationKey: genesis && readVerificationKey(genesis.text),
     authorities: genesis?.authorities ?? [],
   });
-  const mempool = await openNodeMempool(core, watched.store, genesis);
+  const mempool = await openNodeMempool(core, monitored.store, genesis);
   const checks = createCheckThreads(memory.checks);
   onShutdown("the check threads", () => checks.stop());
   const documents = createDocumentThread(memory.documentHeapMib);
   onShutdown("the document thread", () => documents.stop());
   const chain = createChain({
     checkOffThread: checks.check,
-    store: watched.store,
+    store: monitored.store,
     mempool,
     genesis,
     head,
@@ -171,10 +173,10 @@ async function createWriterChain(
     onRefused: (signed) => headers.receive(signed),
     onApplied: (block) => {
       headers.applied(headerOf(block));
-      cached.forgetChanged(block);
+      cached.invalidateChanged(block);
       bus.emit("blockApplied", { number: block.header.number });
     },
-    beforeNext: (number) => deps.snapshots.after(number),
+    beforeNext: (number) => deps.snapshots.createIfDue(number),
     onUnexpected: (error, hash) =>
       log.error(
         { subsystem: "chain", err: error, transaction: hash },
@@ -201,8 +203,8 @@ async function openNodeMempool(
     recoveryMessage: "The mempool is stored again",
   });
   const onError = (error: unknown): void => throttle.failed(error);
-  const remove: MempoolStore["remove"] = async (settled) => {
-    await store.mempool.remove(settled);
+  const remove: MempoolStore["remove"] = async (removed) => {
+    await store.mempool.remove(removed);
     throttle.succeeded();
   };
   const mayWrite = await readWriters(config, genesis);
@@ -244,9 +246,10 @@ async function readWriters(
   return (sender) => listed.has(sender);
 }
 
+/** Creates the chain of a node that polls the database for the blocks of a writer. */
 function createReaderChain(
   { bus, log, onShutdown }: Pick<NodeCore, "bus" | "log" | "onShutdown">,
-  { store, head, joining }: FollowedChainDeps,
+  { store, head, syncStatus }: FollowedChainDeps,
   cached: CachedData,
 ): Chain {
   const throttle = createErrorThrottle({
@@ -263,10 +266,10 @@ function createReaderChain(
   };
   const reader = createChainReader({
     ...{ store: { ...store, head: readHead }, head, pollIntervalMs: followEveryMs },
-    onApplied: (block) => cached.forgetChanged(block),
-    onLeap(isStateThere) {
-      joining.set(!isStateThere);
-      cached.forgetAll();
+    onApplied: (block) => cached.invalidateChanged(block),
+    onLeap(hasState) {
+      syncStatus.set(!hasState);
+      cached.invalidateAll();
     },
     onMoved: (isLeap) => bus.emit("headFound", { isLeap }),
     onError: (error) => throttle.failed(error),
@@ -288,19 +291,19 @@ export function watchChainHealth({
   log,
 }: Pick<NodeCore, "bus" | "log" | "subsystems">): SharedSubsystem {
   const shared = shareSubsystem(subsystems, "chain");
-  bus.on("writesChanged", ({ trouble }) => {
-    if (trouble === undefined) {
+  bus.on("writesChanged", ({ problem }) => {
+    if (problem === undefined) {
       log.info({ subsystem: "chain" }, "The database accepts writes again");
     }
-    shared.report("database", trouble && `The database accepts no writes (${trouble}).`);
+    shared.report("database", problem && `The database accepts no writes (${problem}).`);
   });
-  bus.on("damageChanged", ({ sentence }) => {
-    if (sentence === undefined) {
+  bus.on("corruptionChanged", ({ message }) => {
+    if (message === undefined) {
       log.info({ subsystem: "chain" }, "The corrupt data in the database is correct again");
     }
-    shared.report("stored data", sentence);
+    shared.report("stored data", message);
   });
-  bus.on("consensusReported", ({ failure }) => shared.report("consensus", failure));
+  bus.on("consensusReported", ({ error }) => shared.report("consensus", error));
   return shared;
 }
 

@@ -12,8 +12,10 @@ import type { Nullifiers } from "../../zk/nullifiers.js";
 
 /** Returns true: a list may lack entries that corruption has made unreachable. */
 const always = (): boolean => true;
+/** Returns false: the result is certain, even if other data is corrupt. */
+const never = (): boolean => false;
 
-export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMonitor): ChainStore<State> {
+export function monitorStore<State>(store: ChainStore<State>, corruption: CorruptionMonitor): ChainStore<State> {
   const isPruned = async (number: bigint): Promise<boolean> => number < (await store.lowestBlock());
 
   /**
@@ -21,7 +23,10 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
    *
    * @throws CorruptionError if the data is missing.
    */
-  async function needed<Found>(number: bigint, find: () => Promise<Found | undefined>): Promise<Found | undefined> {
+  async function readRequired<Found>(
+    number: bigint,
+    find: () => Promise<Found | undefined>,
+  ): Promise<Found | undefined> {
     const found = await find();
     if (
       found !== undefined ||
@@ -31,7 +36,7 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
     ) {
       return found;
     }
-    // The block may have been stored between the two reads.
+    // The block may have been stored after the first read.
     const again = await find();
     if (again === undefined) {
       throw new CorruptionError(`Block ${number} is missing in the database.`);
@@ -39,67 +44,70 @@ export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMo
     return again;
   }
 
-  /** Returns false: a block above the latest one does not exist, whatever else is corrupt. */
-  const lacks = (): boolean => false;
   return {
     ...store,
-    head: () => damage.read("the latest block", () => store.head(), lacks),
-    block: (number) => damage.read(`block ${number}`, () => needed(number, () => store.block(number)), lacks),
+    head: () => corruption.read("the latest block", () => store.head(), never),
+    block: (number) => corruption.read(`block ${number}`, () => readRequired(number, () => store.block(number)), never),
     header: (number) =>
-      damage.read(`the header of block ${number}`, () => needed(number, () => store.header(number)), lacks),
+      corruption.read(`the header of block ${number}`, () => readRequired(number, () => store.header(number)), never),
     blockSize: (by) =>
       "hash" in by
-        ? damage.read(`the number of block ${by.hash}`, () => store.blockSize(by))
-        : damage.read(`the size of block ${by.number}`, () => needed(by.number, () => store.blockSize(by)), lacks),
-    recentBlocks: (...given) => damage.read("a list of blocks", () => store.recentBlocks(...given), always),
-    transactionEntries: (...given) =>
-      damage.read("a list of transactions", () => store.transactionEntries(...given), always),
-    listedTransactions: (places) =>
-      damage.read("transactions of a list", () => store.listedTransactions(places), always),
-    blockOf: (hash) => damage.read(`transaction ${hash}`, () => store.blockOf(hash)),
-    transactionStatus: (hash) => damage.read(`the status of transaction ${hash}`, () => store.transactionStatus(hash)),
-    lastNonce: (sender) => damage.read(`the last nonce of ${sender}`, () => store.lastNonce(sender), lacks),
-    write: (newest, work) => damage.run("the rows that a block changes", () => store.write(newest, work)),
+        ? corruption.read(`the number of block ${by.hash}`, () => store.blockSize(by))
+        : corruption.read(
+            `the size of block ${by.number}`,
+            () => readRequired(by.number, () => store.blockSize(by)),
+            never,
+          ),
+    recentBlocks: (...query) => corruption.read("a list of blocks", () => store.recentBlocks(...query), always),
+    transactionEntries: (...query) =>
+      corruption.read("a list of transactions", () => store.transactionEntries(...query), always),
+    listedTransactions: (positions) =>
+      corruption.read("transactions of a list", () => store.listedTransactions(positions), always),
+    blockOf: (hash) => corruption.read(`transaction ${hash}`, () => store.blockOf(hash)),
+    transactionStatus: (hash) =>
+      corruption.read(`the status of transaction ${hash}`, () => store.transactionStatus(hash)),
+    lastNonce: (sender) => corruption.read(`the last nonce of ${sender}`, () => store.lastNonce(sender), never),
+    write: (head, work) => corruption.run("the rows that a block changes", () => store.write(head, work)),
   };
 }
 
-export function watchPrograms(programs: Programs, damage: CorruptionMonitor): Programs {
-  const named = (address: string, what: string): string => `the storage program ${address}${what}`;
+export function monitorPrograms(programs: Programs, corruption: CorruptionMonitor): Programs {
+  const nameOf = (address: string, part: string): string => `the storage program ${address}${part}`;
   return {
-    findWithData: (address) => damage.read(named(address, ""), () => programs.findWithData(address)),
+    findWithData: (address) => corruption.read(nameOf(address, ""), () => programs.findWithData(address)),
     findWithFieldNames: (address) =>
-      damage.read(named(address, ", its fields"), () => programs.findWithFieldNames(address)),
+      corruption.read(nameOf(address, ", its fields"), () => programs.findWithFieldNames(address)),
     findWithField: (address, name) =>
-      damage.read(
-        named(address, `, field ${name}`),
+      corruption.read(
+        nameOf(address, `, field ${name}`),
         () => programs.findWithField(address, name),
         (found) => found?.field === undefined,
       ),
     findWithItem: (address, name, index) =>
-      damage.read(
-        named(address, `, item ${index} of field ${name}`),
+      corruption.read(
+        nameOf(address, `, item ${index} of field ${name}`),
         () => programs.findWithItem(address, name, index),
         (found) => found?.field === undefined,
       ),
-    listByOwner: (...given) => damage.read("a list of programs", () => programs.listByOwner(...given), always),
-    search: (...given) => damage.read("a search of programs", () => programs.search(...given), always),
-    createdCount: () => damage.read("the number of programs", () => programs.createdCount()),
+    listByOwner: (...query) => corruption.read("a list of programs", () => programs.listByOwner(...query), always),
+    search: (...query) => corruption.read("a search of programs", () => programs.search(...query), always),
+    createdCount: () => corruption.read("the number of programs", () => programs.createdCount()),
   };
 }
 
-export function watchReadable(readable: ReadablePrograms, damage: CorruptionMonitor): ReadablePrograms {
+export function monitorReadable(readable: ReadablePrograms, corruption: CorruptionMonitor): ReadablePrograms {
   return {
-    readableOf: (...given) => damage.read("the readers of programs", () => readable.readableOf(...given)),
-    ownersOf: (...given) => damage.read("the owners of programs", () => readable.ownersOf(...given)),
+    readableOf: (...query) => corruption.read("the readers of programs", () => readable.readableOf(...query)),
+    ownersOf: (...query) => corruption.read("the owners of programs", () => readable.ownersOf(...query)),
   };
 }
 
-export function watchTree(tree: MerkleTree, damage: CorruptionMonitor): MerkleTree {
+export function monitorTree(tree: MerkleTree, corruption: CorruptionMonitor): MerkleTree {
   return {
-    root: () => damage.read("the latest root", async () => await tree.root()),
-    rootAfter: (block) => damage.read(`the root after block ${block}`, () => tree.rootAfter(block)),
+    root: () => corruption.read("the latest root", async () => await tree.root()),
+    rootAfter: (block) => corruption.read(`the root after block ${block}`, () => tree.rootAfter(block)),
     path: (commitment, root) =>
-      damage.read(
+      corruption.read(
         `the path of ${commitment} to ${root ?? "the latest root"}`,
         async () => await tree.path(commitment, root),
         ({ missing }) => missing !== undefined,
@@ -107,10 +115,10 @@ export function watchTree(tree: MerkleTree, damage: CorruptionMonitor): MerkleTr
   };
 }
 
-export function watchNullifiers(nullifiers: Nullifiers, damage: CorruptionMonitor): Nullifiers {
+export function monitorNullifiers(nullifiers: Nullifiers, corruption: CorruptionMonitor): Nullifiers {
   return {
     find: (hash) =>
-      damage.read(
+      corruption.read(
         `the nullifier ${hash}`,
         async () => await nullifiers.find(hash),
         ({ use }) => use === undefined,

@@ -18,9 +18,9 @@ export interface NodeData {
 export interface CachedData {
   readonly data: NodeData;
   /** Invalidates the data that a block has changed. Call this once the block is in the database. */
-  forgetChanged(block: BlockContent): void;
+  invalidateChanged(block: BlockContent): void;
   /** Invalidates all data, when the changes are not known. */
-  forgetAll(): void;
+  invalidateAll(): void;
 }
 
 /**
@@ -34,7 +34,7 @@ export function createCachedData(stored: NodeData, programsBytes: number): Cache
   const nullifiers = cacheNullifiers(stored.nullifiers);
   return {
     data: { programs, tree, nullifiers },
-    forgetChanged({ header, transactions }) {
+    invalidateChanged({ header, transactions }) {
       for (const { body } of transactions) {
         const { operation } = body;
         if (operation.case === "storage") {
@@ -50,7 +50,7 @@ export function createCachedData(stored: NodeData, programsBytes: number): Cache
         tree.invalidatePaths();
       }
     },
-    forgetAll() {
+    invalidateAll() {
       programs.invalidate();
       tree.invalidatePaths();
       nullifiers.invalidate();

@@ -46,7 +46,7 @@ export async function openLease(
   const { log, onShutdown, lifecycle } = core;
   const { database, key } = deps;
   const store = createWriterLeaseStore(database);
-  const held =
+  const heldLease =
     deps.acquiredLease ??
     (await untilDatabaseResponds(core, () =>
       acquireLease({
@@ -62,10 +62,10 @@ export async function openLease(
       }),
     ));
   onShutdown("the writer lease", async () => {
-    forgetHolder(held);
-    await store.release(held);
+    forgetHolder(heldLease);
+    await store.release(heldLease);
   });
-  const lease = renewPeriodically(core, deps, held, async () => {
+  const lease = renewPeriodically(core, deps, heldLease, async () => {
     log.error({ subsystem: "chain" }, `${describeHolder(await store.read())} has the writer lease now`);
   });
   const renew = (): Promise<void> => database.transaction((db) => lease.fence.blocks(db, () => Promise.resolve()));
@@ -83,13 +83,13 @@ export async function openLease(
 function renewPeriodically(
   { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
   { database, chainHealth }: Pick<NodeLeaseDeps, "database" | "chainHealth">,
-  held: HeldLease,
+  heldLease: HeldLease,
   logHolder: () => Promise<void>,
 ): NodeLease {
   let renewedMs = performance.now();
   let reported: string | undefined;
   let confirm: () => Promise<void> = () => Promise.resolve();
-  let underWay: Promise<void> | undefined;
+  let renewal: Promise<void> | undefined;
 
   function report(message: string | undefined): void {
     if (message === reported) {
@@ -103,10 +103,10 @@ function renewPeriodically(
   }
 
   function renew(): void {
-    underWay ??= confirm()
+    renewal ??= confirm()
       // The write monitor reports database errors, and the fence reports the loss of the lease.
       .catch(() => undefined)
-      .finally(() => (underWay = undefined));
+      .finally(() => (renewal = undefined));
     const sinceRenewalMs = performance.now() - renewedMs;
     if (sinceRenewalMs > leaseMs && reported === undefined && !fence.isHolding()) {
       report(`The writer lease could not be renewed for ${Math.round(sinceRenewalMs / 1_000)} s.`);
@@ -114,7 +114,7 @@ function renewPeriodically(
   }
 
   const fence = createFence({
-    held,
+    held: heldLease,
     files: database.files,
     onOutcome(fenced) {
       if (fenced === undefined) {
@@ -128,13 +128,13 @@ function renewPeriodically(
   const timer = setInterval(renew, renewEveryMs);
   onShutdown("the lease renewal", async () => {
     clearInterval(timer);
-    await underWay;
+    await renewal;
   });
   return {
     fence,
     isHeld: () => reported === undefined,
-    renewBy(given) {
-      confirm = given;
+    renewBy(renewLease) {
+      confirm = renewLease;
     },
   };
 }

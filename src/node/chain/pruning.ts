@@ -19,7 +19,7 @@ export interface PruningDeps {
  * Removes the transactions of old blocks now and after each new block. Does nothing if the configuration retains all
  * blocks.
  */
-export function pruneAsBlocksCome(
+export function startPruning(
   { config, bus, log, onShutdown }: Pick<NodeCore, "bus" | "config" | "log" | "onShutdown">,
   deps: PruningDeps,
 ): void {
@@ -36,7 +36,7 @@ export function pruneAsBlocksCome(
     recoveryMessage: "Transactions of old blocks are removed again",
   });
   let isStopped = false;
-  let underWay: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
 
   async function prune(): Promise<void> {
     for (;;) {
@@ -52,17 +52,17 @@ export function pruneAsBlocksCome(
   }
 
   function check(): void {
-    underWay ??= prune()
+    running ??= prune()
       .catch((error: unknown) => throttle.failed(error))
       .finally(() => {
-        underWay = undefined;
+        running = undefined;
       });
   }
 
   bus.on("blockApplied", check);
   onShutdown("the removal of old transactions", async () => {
     isStopped = true;
-    await underWay;
+    await running;
   });
   check();
 }

@@ -3,31 +3,31 @@ import { RpcError } from "../../rpc/errors.js";
 
 export interface SnapshotSyncStatus {
   isRunning(): boolean;
-  set(isUnderWay: boolean): void;
+  set(isRunning: boolean): void;
 }
 
-export function createSnapshotSyncStatus(begun: boolean): SnapshotSyncStatus {
-  let isUnderWay = begun;
+/** Creates the status. The argument is true if a sync was started earlier and is incomplete. */
+export function createSnapshotSyncStatus(isRunning: boolean): SnapshotSyncStatus {
   return {
-    isRunning: () => isUnderWay,
-    set: (value) => void (isUnderWay = value),
+    isRunning: () => isRunning,
+    set: (value) => void (isRunning = value),
   };
 }
 
-type Read = (...given: never[]) => unknown;
+type Read = (...query: never[]) => unknown;
 
 /** Wraps reads of the state so that each rejects with STATE_NOT_READY while a snapshot sync is running. */
-export function whenSynced<Reads extends object>(reads: Reads, joining: SnapshotSyncStatus): Reads {
+export function whenSynced<Reads extends object>(reads: Reads, syncStatus: SnapshotSyncStatus): Reads {
   const guarded = Object.entries(reads).map(([name, read]: [string, Read]) => [
     name,
-    (...given: never[]) => {
-      if (joining.isRunning()) {
+    (...query: never[]) => {
+      if (syncStatus.isRunning()) {
         throw new RpcError(
           "STATE_NOT_READY",
           "The node has no state yet: it is syncing from a snapshot. Ask another node.",
         );
       }
-      return read(...given);
+      return read(...query);
     },
   ]);
   return Object.fromEntries(guarded) as Reads;

@@ -17,7 +17,7 @@ import type { Queries, ReadableDatabase } from "../../db/queries/database.js";
 import { openForReading } from "../../db/open.js";
 import type { Implementation } from "../../rpc/service.js";
 import { encodeEntry, type Entry } from "../../snapshot/format.js";
-import { makeSnapshot, type SnapshotBuildDeps } from "../../snapshot/make.js";
+import { buildSnapshot, type SnapshotBuildDeps } from "../../snapshot/build.js";
 import { createSnapshotService, type SnapshotServiceDeps } from "../../snapshot/service.js";
 import { openSnapshotStore, type SnapshotStore } from "../../snapshot/store.js";
 import { exportPrograms, estimateProgramBytes } from "../../storage/stores/program-snapshot-store.js";
@@ -35,18 +35,19 @@ export interface Snapshots {
    * Starts a snapshot after a block if one is due. Resolves once the snapshot has a consistent read, which later blocks
    * do not change, or after 1 s.
    */
-  after(number: bigint): Promise<void>;
+  createIfDue(number: bigint): Promise<void>;
   /** Sets the source of the peers' latest block number. A node that is far behind its peers creates no snapshots. */
-  watch(peerBlock: () => bigint | undefined): void;
+  compareWith(peerBlock: () => bigint | undefined): void;
 }
 
+/** Opens the snapshot store of a writer. Any other role creates no snapshots. */
 export async function openSnapshots(
   { config, log, onShutdown }: Pick<NodeCore, "config" | "log" | "onShutdown">,
   { store }: { readonly store: Pick<ChainStore, "header"> },
 ): Promise<Snapshots> {
   const every = BigInt(config.snapshotEvery);
   if (config.role !== "writer" || every === 0n) {
-    return { snapshotStore: undefined, after: () => Promise.resolve(), watch: () => undefined };
+    return { snapshotStore: undefined, createIfDue: () => Promise.resolve(), compareWith: () => undefined };
   }
   const stopped = new AbortController();
   const throttle = createErrorThrottle({
@@ -66,15 +67,16 @@ export async function openSnapshots(
       log.error({ subsystem: "chain" }, `The snapshot file ${path} is corrupt; the snapshot is removed`),
   });
   let database: ReadableDatabase | undefined;
-  let underWay: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
   let peerBlock: () => bigint | undefined = () => undefined;
   onShutdown("the creation of snapshots", async () => {
     stopped.abort();
-    await underWay;
+    await running;
     await database?.close();
   });
 
-  async function buildSnapshot(number: bigint, onRead: () => void): Promise<void> {
+  /** Creates and stores a snapshot. Calls `onRead` once the snapshot has a consistent read. */
+  async function createSnapshot(number: bigint, onRead: () => void): Promise<void> {
     database ??= await openForReading(config.databaseUrl);
     const folder = await snapshotStore.newFolder();
     try {
@@ -95,18 +97,18 @@ export async function openSnapshots(
 
   return {
     snapshotStore,
-    watch: (ask) => void (peerBlock = ask),
-    async after(number) {
+    compareWith: (source) => void (peerBlock = source),
+    async createIfDue(number) {
       const isFarBehind = (peerBlock() ?? 0n) >= number + every;
-      if (number % every !== 0n || underWay !== undefined || isFarBehind || stopped.signal.aborted) {
+      if (number % every !== 0n || running !== undefined || isFarBehind || stopped.signal.aborted) {
         return;
       }
       await new Promise<void>((resolve) => {
         void sleep(maxBlockWaitMs, undefined, { ref: false }).then(resolve);
-        underWay = buildSnapshot(number, resolve)
+        running = createSnapshot(number, resolve)
           .catch((error: unknown) => (stopped.signal.aborted ? undefined : throttle.failed(error)))
           .finally(() => {
-            underWay = undefined;
+            running = undefined;
             resolve();
           });
       });
@@ -135,15 +137,15 @@ export async function writeSnapshot(
   const commitmentTree = await exportCommitmentTree(db);
   let programCount = 0;
   async function* entries(): AsyncGenerator<readonly Entry[], void> {
-    for await (const some of exportPrograms(db)) {
-      programCount += some.length;
-      yield some.map(({ leaf, program }) => ({ leaf, bytes: encodeEntry({ case: "program", value: program }) }));
+    for await (const batch of exportPrograms(db)) {
+      programCount += batch.length;
+      yield batch.map(({ leaf, program }) => ({ leaf, bytes: encodeEntry({ case: "program", value: program }) }));
     }
-    for await (const some of exportNullifiers(db)) {
-      yield some.map(({ leaf, nullifier }) => ({ leaf, bytes: encodeEntry({ case: "nullifier", value: nullifier }) }));
+    for await (const batch of exportNullifiers(db)) {
+      yield batch.map(({ leaf, nullifier }) => ({ leaf, bytes: encodeEntry({ case: "nullifier", value: nullifier }) }));
     }
-    for await (const some of exportSenders(db)) {
-      yield some.map(({ leaf, sender }) => ({ leaf, bytes: encodeEntry({ case: "sender", value: sender }) }));
+    for await (const batch of exportSenders(db)) {
+      yield batch.map(({ leaf, sender }) => ({ leaf, bytes: encodeEntry({ case: "sender", value: sender }) }));
     }
     if (commitmentTree.leafCount > 0) {
       const bytes = encodeEntry({ case: "commitments", value: commitmentTree });
@@ -151,7 +153,7 @@ export async function writeSnapshot(
     }
   }
   const { header, signature } = head;
-  return await makeSnapshot({
+  return await buildSnapshot({
     ...{ folder, signal, entries: entries(), stateBytes: await estimateProgramBytes(db) },
     ...(chunkBytes !== undefined && { chunkBytes }),
     stateRoot: fromHex32(describeHeader(header).stateRoot),

@@ -31,24 +31,24 @@ export async function startStandby(
   { database, key }: { readonly database: Database; readonly key: NodeKey },
 ): Promise<Standby> {
   const store = createWriterLeaseStore(database);
-  await checkRights(database);
+  await checkWritePermission(database);
   subsystems.set("chain", {
     extra: { reason: "Standby: it serves reads, and takes over when the writer is gone." },
   });
-  let end: (held: HeldLease | undefined) => void = () => undefined;
-  const takeoverLease = new Promise<HeldLease | undefined>((resolve) => (end = resolve));
-  let held: HeldLease | undefined;
+  let resolveLease: (acquired: HeldLease | undefined) => void = () => undefined;
+  const takeoverLease = new Promise<HeldLease | undefined>((resolve) => (resolveLease = resolve));
+  let acquired: HeldLease | undefined;
 
   const polls = startPeriodicTask(
     async () => {
-      if (held !== undefined) {
+      if (acquired !== undefined) {
         return;
       }
       const lease = await store.read();
-      held = await acquireIfFree({ store, identity: key.publicKey, isAlone: false }, lease);
-      if (held !== undefined) {
+      acquired = await acquireIfFree({ store, identity: key.publicKey, isAlone: false }, lease);
+      if (acquired !== undefined) {
         log.warn({ subsystem: "chain" }, `${describeHolder(lease)} is gone; this node takes over as the writer`);
-        end(held);
+        resolveLease(acquired);
       }
     },
     pollIntervalMs,
@@ -56,8 +56,8 @@ export async function startStandby(
   );
   const renewals = startPeriodicTask(
     async () => {
-      if (held !== undefined) {
-        await database.transaction((db) => renewLease(db, held!));
+      if (acquired !== undefined) {
+        await database.transaction((db) => renewLease(db, acquired!));
       }
     },
     renewEveryMs,
@@ -65,7 +65,7 @@ export async function startStandby(
   );
   onShutdown("the lease monitor", async () => {
     await Promise.all([polls.stop(), renewals.stop()]);
-    end(held);
+    resolveLease(acquired);
   });
   return { takeoverLease };
 }
@@ -75,7 +75,7 @@ export async function startStandby(
  *
  * @throws StartError if the database does not permit writes.
  */
-async function checkRights(database: Database): Promise<void> {
+async function checkWritePermission(database: Database): Promise<void> {
   try {
     await database.transaction((db) => renewLease(db, { holder: "", epoch: -1 }));
   } catch (error) {

@@ -23,23 +23,23 @@ export interface NodeStateDeps {
 
 /** Creates the service. Its reads are compared with signed data, so they bypass the caches. */
 export function createNodeState(
-  { damage }: Pick<NodeCore, "damage">,
+  { corruption }: Pick<NodeCore, "corruption">,
   { database: { read }, store, chain, heads }: NodeStateDeps,
 ) {
   const reads = createStateReads(read);
   return createStateService({
     ...reads,
     program: (address, requested) =>
-      damage.run(`the proof of the storage program ${address}`, () => reads.program(address, requested)),
+      corruption.run(`the proof of the storage program ${address}`, () => reads.program(address, requested)),
     latest() {
       const head = chain.head();
-      return head && { ...toProven(head.number, head), head: heads.latestSignedHead(head.hash) };
+      return head && { ...toProvenBlock(head.number, head), head: heads.latestSignedHead(head.hash) };
     },
     async block(number) {
       // The state before the snapshot that the node started from is not known here.
       const isBefore = number + 1n < (chain.head()?.lowestBlock ?? 1n);
       const found = isBefore ? undefined : await store.header(number);
-      return found && toProven(number, found);
+      return found && toProvenBlock(number, found);
     },
   });
 }
@@ -63,7 +63,7 @@ export function createStateReads(read: Queries): StateReads {
 }
 
 /** Converts a block to the form that proofs under its state root require. */
-export function toProven(
+export function toProvenBlock(
   number: bigint,
   { header, signature }: { readonly header: Uint8Array; readonly signature: Uint8Array },
 ): ProvenBlock {

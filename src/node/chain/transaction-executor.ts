@@ -104,11 +104,11 @@ export function createTransactionExecutor(zk: ZkChanges, buildOffThread?: BuildD
       return {
         async prefetch(transactions) {
           const operations = transactions.map(({ body }) => ({ by: body, operation: body.operation }));
-          const onPrograms = operations.flatMap(({ by, operation }) =>
+          const storageOperations = operations.flatMap(({ by, operation }) =>
             operation.case === "storage" ? { by, operation: operation.value } : [],
           );
-          fieldTreeBuilder.prepare(onPrograms);
-          await state.programs.prefetch(onPrograms);
+          fieldTreeBuilder.prepare(storageOperations);
+          await state.programs.prefetch(storageOperations);
           await zkBlock.prefetch(
             operations.flatMap(({ operation }) => (operation.case === "zk" ? operation.value : [])),
           );
@@ -117,9 +117,9 @@ export function createTransactionExecutor(zk: ZkChanges, buildOffThread?: BuildD
         async finish(transactions) {
           // Hashes are computed here while the database stores rows.
           const stored = state.rows.store();
-          const ofPrograms = state.programs.leaves({ stored, build: fieldTreeBuilder.build });
-          const [, changed, commitments] = await settleAll([stored, ofPrograms, zkBlock.finish()]);
-          const leaves = [...changed, ...leavesOf(transactions, block.number)];
+          const programLeaves = state.programs.leaves({ stored, build: fieldTreeBuilder.build });
+          const [, changedLeaves, commitments] = await settleAll([stored, programLeaves, zkBlock.finish()]);
+          const leaves = [...changedLeaves, ...leavesOf(transactions, block.number)];
           if (commitments !== undefined) {
             const { root, leafCount } = commitments;
             leaves.push(commitmentsLeaf({ root: fromHex32(root), leafCount }));

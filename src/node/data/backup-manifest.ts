@@ -61,22 +61,22 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
       `There is no complete backup at ${folder}: ${backupNames.manifest} is missing, which is written last.`,
     );
   });
-  let read: z.ZodSafeParseResult<BackupManifest>;
+  let parsed: z.ZodSafeParseResult<BackupManifest>;
   try {
-    read = manifest.safeParse(JSON.parse(text));
+    parsed = manifest.safeParse(JSON.parse(text));
   } catch {
     throw new StartError(`The file ${path} is corrupt: it is not JSON. Use another backup.`);
   }
-  if (!read.success) {
-    const place = read.error.issues[0]?.path.join(".") ?? "";
-    throw new StartError(`The file ${path} is corrupt${place === "" ? "" : ` at ${place}`}. Use another backup.`);
+  if (!parsed.success) {
+    const member = parsed.error.issues[0]?.path.join(".") ?? "";
+    throw new StartError(`The file ${path} is corrupt${member === "" ? "" : ` at ${member}`}. Use another backup.`);
   }
-  if (read.data.formatVersion > formatVersion) {
+  if (parsed.data.formatVersion > formatVersion) {
     throw new StartError(
-      `The backup was created by Gatehouse ${read.data.gatehouse}, in a format that this version does not support; restore it with that version.`,
+      `The backup was created by Gatehouse ${parsed.data.gatehouse}, in a format that this version does not support; restore it with that version.`,
     );
   }
-  return read.data;
+  return parsed.data;
 }
 
 /** Returns the size and the hash of a file. */

@@ -51,7 +51,7 @@ export async function createBackup(deps: BackupDeps): Promise<BackupManifest> {
   onDraft(draft);
   try {
     await createPrivateDirectory(draft);
-    const manifest = await fill(draft, deps, keyPath);
+    const manifest = await writeFiles(draft, deps, keyPath);
     await syncDirectory(draft);
     await rename(draft, folder);
     await syncDirectory(parent);
@@ -61,7 +61,8 @@ export async function createBackup(deps: BackupDeps): Promise<BackupManifest> {
   }
 }
 
-async function fill(draft: string, deps: BackupDeps, keyPath: string): Promise<BackupManifest> {
+/** Writes all files of the backup into the draft folder, the manifest last. */
+async function writeFiles(draft: string, deps: BackupDeps, keyPath: string): Promise<BackupManifest> {
   const { config, withKey, onSaved } = deps;
   const database = join(draft, backupNames.database);
   await backupDatabase(config.databaseUrl, database, onSaved);

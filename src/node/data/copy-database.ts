@@ -31,7 +31,7 @@ export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabas
   return await withSource(from, async (source) => {
     await refuseUnfinishedCopy(source.read);
     await checkSchema(source);
-    await claim(source, from);
+    await requireNoWriter(source, from);
     const sourceState = await describeState(source);
     return await withDatabase(to, async (target) => {
       if ((await target.files?.lock()) === false) {
@@ -54,7 +54,7 @@ export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabas
  *
  * @throws StartError if a node writes to the database.
  */
-async function claim(source: Database, url: string): Promise<void> {
+async function requireNoWriter(source: Database, url: string): Promise<void> {
   const lease = await readLease(source.read);
   const isFree = source.files === undefined ? !(await isHeld(lease)) : await source.files.lock();
   if (!isFree) {

@@ -38,12 +38,12 @@ export interface DataVerifier {
   state(): VerifierState;
 }
 
-/** Starts the repeated verification, which pauses while a snapshot sync is running. */
+/** Starts the repeated verification, which waits while a snapshot sync is running. */
 export function startDataVerifier(
-  { damage, log, onShutdown }: Pick<NodeCore, "damage" | "log" | "onShutdown">,
-  deps: VerifyDataDeps & { readonly joining: Pick<SnapshotSyncStatus, "isRunning"> },
+  { corruption, log, onShutdown }: Pick<NodeCore, "corruption" | "log" | "onShutdown">,
+  deps: VerifyDataDeps & { readonly syncStatus: Pick<SnapshotSyncStatus, "isRunning"> },
 ): DataVerifier {
-  const { joining } = deps;
+  const { syncStatus } = deps;
   const stopped = new AbortController();
   const { signal } = stopped;
   const wait = (ms: number): Promise<void> => sleep(ms, undefined, { signal, ref: false });
@@ -53,23 +53,23 @@ export function startDataVerifier(
 
   function report(findings: readonly Finding[]): void {
     for (const { what, sentence } of findings) {
-      damage.record(what, sentence);
+      corruption.record(what, sentence);
     }
   }
 
   /** Runs a verification with pauses. Returns the names of the corrupt items. */
   async function scan(verification: Verification, ratio: number): Promise<Set<string>> {
     const found = new Set<string>();
-    let before = performance.now();
+    let startMs = performance.now();
     for await (const portion of verification) {
-      if (joining.isRunning()) {
+      if (syncStatus.isRunning()) {
         throw new Error("A snapshot is being loaded.");
       }
       report(portion.findings);
       portion.findings.forEach(({ what }) => found.add(what));
       count(portion);
-      await wait(Math.max(minPauseMs, ratio * (performance.now() - before)));
-      before = performance.now();
+      await wait(Math.max(minPauseMs, ratio * (performance.now() - startMs)));
+      startMs = performance.now();
     }
     return found;
   }
@@ -81,12 +81,12 @@ export function startDataVerifier(
   }
 
   async function scanAll(): Promise<void> {
-    const known = new Set(damage.corruptItems().keys());
+    const known = new Set(corruption.corruptItems().keys());
     const found = await scan(verifyAll(deps), pauseRatio);
     completedMs = Date.now();
     for (const what of known) {
       if (!found.has(what)) {
-        damage.record(what, undefined);
+        corruption.record(what, undefined);
       }
     }
     const level = found.size > 0 ? "error" : "info";
@@ -97,10 +97,11 @@ export function startDataVerifier(
     reportedFindings = found.size;
   }
 
-  async function go(): Promise<void> {
+  /** Repeats the verification until the node stops. */
+  async function run(): Promise<void> {
     let isFirst = true;
     for (;;) {
-      await waitWhile(() => joining.isRunning(), wait);
+      await waitWhile(() => syncStatus.isRunning(), wait);
       let pauseMs = nextScanAfterMs;
       try {
         if (isFirst) {
@@ -115,22 +116,22 @@ export function startDataVerifier(
       }
       const untilMs = performance.now() + pauseMs;
       await wait(nextCheckAfterMs);
-      await waitWhile(() => damage.corruptItems().size === 0 && performance.now() < untilMs, wait);
+      await waitWhile(() => corruption.corruptItems().size === 0 && performance.now() < untilMs, wait);
     }
   }
 
-  const ended = go().catch(() => undefined);
+  const finished = run().catch(() => undefined);
   onShutdown("the data verifier", async () => {
     stopped.abort();
-    await ended;
+    await finished;
   });
   return {
-    state: () => ({ blocksDone, blocksTotal, completedMs, findings: damage.corruptItems().size }),
+    state: () => ({ blocksDone, blocksTotal, completedMs, findings: corruption.corruptItems().size }),
   };
 }
 
-async function waitWhile(isSo: () => boolean, wait: (ms: number) => Promise<void>): Promise<void> {
-  while (isSo()) {
+async function waitWhile(condition: () => boolean, wait: (ms: number) => Promise<void>): Promise<void> {
+  while (condition()) {
     await wait(nextCheckAfterMs);
   }
 }

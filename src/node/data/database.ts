@@ -42,7 +42,7 @@ export async function openNodeDatabase(
     }
   });
   onShutdown("the database", () => database.close());
-  warnings.forEach((sentence) => warn("chain", sentence));
+  warnings.forEach((message) => warn("chain", message));
   return database;
 }
 

@@ -53,7 +53,7 @@ export async function restoreBackup({ folder, dataDir, verify, onCopied }: Resto
   await createPrivateDirectory(staging);
   try {
     await copyFiles(folder, staging, manifest, onCopied);
-    const saved = await check(staging, manifest, verify);
+    const saved = await verifyFiles(staging, manifest, verify);
     const isAuthority = manifest.node !== null && saved.genesis.authorities.includes(manifest.node);
     const names = manifest.files.map(({ name }) => name);
     if (isAuthority) {
@@ -108,7 +108,11 @@ async function copyPrivately(from: string, to: string): Promise<void> {
 }
 
 /** Verifies the files, and compares them with the manifest. */
-async function check(staging: string, manifest: BackupManifest, verify: RestoreDeps["verify"]): Promise<SavedDatabase> {
+async function verifyFiles(
+  staging: string,
+  manifest: BackupManifest,
+  verify: RestoreDeps["verify"],
+): Promise<SavedDatabase> {
   const path = join(staging, backupNames.database);
   const url = `sqlite:${path}`;
   if (!existsSync(path) || !existsSync(`${path}${mempoolSuffix}`)) {

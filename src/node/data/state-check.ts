@@ -3,16 +3,17 @@ import { CorruptionError } from "../../base/errors/corruption.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Queries } from "../../db/queries/database.js";
 import { findProofs, type RequestedItems } from "../../state/service.js";
-import { createStateReads, toProven } from "../chain/state.js";
+import { createStateReads, toProvenBlock } from "../chain/state.js";
 
 /**
  * Checks one item.
  *
+ * @param subject name of the item for error messages.
  * @throws CorruptionError if the item is missing in the state, or differs there.
  */
-export type CheckState = (what: string, named: Partial<RequestedItems>) => Promise<void>;
+export type CheckState = (subject: string, items: Partial<RequestedItems>) => Promise<void>;
 
-const nothing: RequestedItems = {
+const noItems: RequestedItems = {
   ...{ address: undefined, fields: [], withDocument: false, withMetadata: false },
   ...{ nullifiers: [], senders: [], withCommitments: false },
 };
@@ -22,28 +23,30 @@ const maxFindings = 100;
 
 /** Creates the check for one verification. */
 export function createStateCheck(read: Queries): CheckState {
-  let found = 0;
+  let findings = 0;
   const blocks = createBlockStore(read);
   const reads = createStateReads(read);
   const rules = { isLatest: () => true, mayRead: () => undefined };
-  return async (what, named) => {
-    if (found > maxFindings) {
+  return async (subject, items) => {
+    if (findings > maxFindings) {
       return;
     }
     // A block that is stored during the read changes the state, so the read is repeated.
-    for (let before: string | undefined; ;) {
+    for (let checkedHash: string | undefined; ;) {
       const head = await blocks.head();
       if (head === undefined) {
         return;
       }
-      if ((await findProofs(reads, toProven(head.number, head), { ...nothing, ...named }, rules)) !== undefined) {
+      if ((await findProofs(reads, toProvenBlock(head.number, head), { ...noItems, ...items }, rules)) !== undefined) {
         return;
       }
-      if (head.hash === before) {
-        found++;
-        throw new CorruptionError(`The stored data of ${what} does not match the state root of block ${head.number}.`);
+      if (head.hash === checkedHash) {
+        findings++;
+        throw new CorruptionError(
+          `The stored data of ${subject} does not match the state root of block ${head.number}.`,
+        );
       }
-      before = head.hash;
+      checkedHash = head.hash;
     }
   };
 }

@@ -24,27 +24,27 @@ export interface VerifyDataDeps {
 
 /** Verifies only the latest blocks: clients request them most, and a power loss may have corrupted them. */
 export async function* verifyLatest({ database: { read }, genesis }: VerifyDataDeps, count: bigint): Verification {
-  const parts = createBlocksDeps(read, genesis);
-  const head = await parts.store.latestNumber();
-  yield* reportCorruptStep("blocks", verifyBlocks(parts, head > count ? head - count + 1n : 1n));
+  const blockDeps = createBlockDeps(read, genesis);
+  const head = await blockDeps.store.latestNumber();
+  yield* reportCorruptStep("blocks", verifyBlocks(blockDeps, head > count ? head - count + 1n : 1n));
 }
 
 /** Verifies all stored data. */
 export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verification {
   const { read } = database;
-  yield { kind: "blocks", done: 0, total: 0, findings: await verifyFile(database) };
-  const parts = createBlocksDeps(read, genesis);
+  yield { kind: "blocks", done: 0, total: 0, findings: await checkIntegrity(database) };
+  const blockDeps = createBlockDeps(read, genesis);
   const checkState = createStateCheck(read);
-  const findings = await runCheck("the transactions", () => parts.store.checkEnds());
+  const findings = await runCheck("the transactions", () => blockDeps.store.checkEnds());
   yield { kind: "blocks", done: 0, total: 0, findings };
-  yield* reportCorruptStep("blocks", verifyBlocks(parts));
+  yield* reportCorruptStep("blocks", verifyBlocks(blockDeps));
   const zk = verifyZk(read, {
     async rootOf(number) {
-      const stored = await parts.store.header(number);
+      const stored = await blockDeps.store.header(number);
       return stored && describeHeader(stored.header).commitmentRoot;
     },
-    blockOf: (hash) => parts.store.blockOf(hash),
-    lowestBlock: () => parts.store.lowestBlock(),
+    blockOf: (hash) => blockDeps.store.blockOf(hash),
+    lowestBlock: () => blockDeps.store.lowestBlock(),
     checkNullifier: (hash) => checkState(`the nullifier ${hash}`, { nullifiers: [hash] }),
     checkCommitments: () => checkState("the commitment tree", { withCommitments: true }),
   });
@@ -60,7 +60,7 @@ export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verific
 }
 
 /** Runs the integrity check of the database engine. */
-async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
+async function checkIntegrity({ inspect }: Pick<DatabasePart, "inspect">) {
   return await runCheck("the database", async () => {
     const [first, ...others] = await inspect();
     if (first !== undefined) {
@@ -70,12 +70,13 @@ async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
   });
 }
 
-function createBlocksDeps(read: Queries, genesis: Genesis) {
+/** Creates the dependencies of the verification of blocks. */
+function createBlockDeps(read: Queries, genesis: Genesis) {
   const senders = createSenderStore(read);
   const store = { ...createBlockStore(read), lastNonce: (sender: string) => senders.lastNonce(sender) };
   const checkExecution = async ({ header, transactions }: VerifiedBlock): Promise<void> => {
     for (const { hash, body } of transactions) {
-      if (!(await isDerived(read, body, { hash, number: header.number }))) {
+      if (!(await hasStoredResult(read, body, { hash, number: header.number }))) {
         throw new CorruptionError(
           `The result of transaction ${hash} of block ${header.number} is missing in the database, or differs.`,
         );
@@ -89,7 +90,7 @@ function createBlocksDeps(read: Queries, genesis: Genesis) {
  * Returns true if the results of a transaction are stored. Does not check data that later transactions may have
  * changed.
  */
-async function isDerived(
+async function hasStoredResult(
   read: Queries,
   body: VerifiedBlock["transactions"][number]["body"],
   { hash, number }: { readonly hash: string; readonly number: bigint },

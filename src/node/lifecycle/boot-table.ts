@@ -9,7 +9,7 @@ import { isSubsystemName, type Subsystems } from "../../health/subsystems.js";
 
 type Names<C> = keyof C & string;
 /** Result type of a row: an object with a member for each name that the row provides. */
-type Given<P extends string> = [P] extends [never] ? unknown : Readonly<Record<P, unknown>>;
+type Provided<P extends string> = [P] extends [never] ? unknown : Readonly<Record<P, unknown>>;
 
 /** Row that runs between two steps. `/health` does not count it, and it is never skipped. */
 export interface Part<C, N extends Names<C>, P extends string, R> {
@@ -78,7 +78,7 @@ export class BootTable<C extends object> {
    *
    * @throws Error if the step may be skipped or may fail, provides values, and has no `otherwise`.
    */
-  step<N extends Names<C>, P extends string, R extends Given<P>>(
+  step<N extends Names<C>, P extends string, R extends Provided<P>>(
     step: Step<C, N, Exclude<P, keyof C>, R>,
   ): BootTable<C & Pick<R, P & keyof R>> {
     const { whenDormant = "run", whenFailed = "end" } = step;
@@ -90,7 +90,8 @@ export class BootTable<C extends object> {
     return this.add({ ...(step as unknown as RunnableRow), kind: "step", whenDormant, whenFailed });
   }
 
-  part<N extends Names<C>, P extends string, R extends Given<P>>(
+  /** Adds a part. */
+  part<N extends Names<C>, P extends string, R extends Provided<P>>(
     part: Part<C, N, Exclude<P, keyof C>, R>,
   ): BootTable<C & Pick<R, P & keyof R>> {
     return this.add({ ...(part as unknown as RunnableRow), kind: "part", whenDormant: "run", whenFailed: "end" });
@@ -127,12 +128,12 @@ export interface Boot<C extends object> {
   /**
    * Runs the rows in table order.
    *
-   * @param given initial values of the boot.
+   * @param initial initial values of the boot.
    * @throws the error of a row that the boot cannot do without; the signal's reason as soon as the signal aborts.
    */
-  run(given: object): Promise<C>;
+  run(initial: object): Promise<C>;
   /** Runs the rows that were deferred because the node was dormant, in table order. */
-  makeUp(): Promise<void>;
+  runDeferred(): Promise<void>;
 }
 
 /** Creates a boot of a table without starting it. */
@@ -140,11 +141,12 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
   const { table, progress, subsystems, isDormant, signal } = deps;
   const rows = table.rows as readonly RunnableRow[];
   let context: object = {};
-  let waiting: readonly RunnableRow[] = [];
+  let deferred: readonly RunnableRow[] = [];
 
   const needsOf = (row: RunnableRow): object =>
     Object.fromEntries(row.needs.map((name) => [name, context[name as keyof typeof context]]));
 
+  /** Records that a step is skipped, and returns the substitutes for its values. */
   function skip(row: RunnableRow, reason: string): unknown {
     progress.skip(row.name, reason);
     return row.otherwise?.(needsOf(row));
@@ -162,7 +164,7 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
     const reason = notEnabled ?? row.notPossible?.(needsOf(row));
     const isEnabled = row.kind === "elsewhere" || reason === undefined;
     if (row.whenDormant === "wait" && isDormant() && isEnabled) {
-      waiting = [...waiting, row];
+      deferred = [...deferred, row];
       return skip(row, "The node is dormant: it has no peers.");
     }
     if (reason !== undefined) {
@@ -180,8 +182,8 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
   }
 
   return {
-    async run(given) {
-      context = { ...given };
+    async run(initial) {
+      context = initial;
       for (const row of rows) {
         signal.throwIfAborted();
         const provided = await unlessAborted(signal, runRow(row));
@@ -192,10 +194,10 @@ export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
       return context as C;
     },
 
-    async makeUp() {
-      const left = waiting;
-      waiting = [];
-      for (const row of left) {
+    async runDeferred() {
+      const due = deferred;
+      deferred = [];
+      for (const row of due) {
         if (signal.aborted) {
           return;
         }

@@ -20,22 +20,22 @@ export interface NodeClock {
 }
 
 /** Limit on the lead in milliseconds: half of what peers accept, because their clocks may be off as well. */
-const allowedMs = maxAheadMs / 2;
+const maxLeadMs = maxAheadMs / 2;
 
 export function createNodeClock(): NodeClock {
   let peersMs: () => number | undefined = () => undefined;
   return {
-    compareWith(given) {
-      peersMs = given;
+    compareWith(source) {
+      peersMs = source;
     },
     whyAhead(timeMs) {
       const [now, peers] = [Date.now(), peersMs()];
-      if (peers === undefined || Math.max(now, timeMs ?? now) - peers <= allowedMs) {
+      if (peers === undefined || Math.max(now, timeMs ?? now) - peers <= maxLeadMs) {
         return undefined;
       }
-      const isClock = now - peers > allowedMs;
-      const aheadS = Math.round(((isClock ? now : timeMs!) - peers) / 1_000);
-      return isClock
+      const isClockAhead = now - peers > maxLeadMs;
+      const aheadS = Math.round(((isClockAhead ? now : timeMs!) - peers) / 1_000);
+      return isClockAhead
         ? `This node's clock is ${aheadS} s ahead of its peers' clocks; the node produces no blocks and accepts no transactions until the clock is corrected.`
         : `The time of the latest block is ${aheadS} s ahead of the peers' clocks; the node produces no blocks until they reach it.`;
     },

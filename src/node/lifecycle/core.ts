@@ -40,7 +40,7 @@ export interface NodeCore {
   readonly memory: MemoryLimits;
   readonly bus: NodeBus;
   /** Monitor of corruption: records of the database that differ from what was stored. */
-  readonly damage: CorruptionMonitor;
+  readonly corruption: CorruptionMonitor;
   readonly lifecycle: Lifecycle;
   readonly clock: NodeClock;
   readonly onShutdown: OnShutdown;
@@ -70,23 +70,23 @@ export interface Addresses {
  * @param logging log of the node. Default: a new log as the configuration describes it.
  */
 export function createNodeCore(
-  given: Pick<NodeCore, "config" | "processErrors" | "overload" | "stateHeadEveryMs" | "wake">,
+  options: Pick<NodeCore, "config" | "processErrors" | "overload" | "stateHeadEveryMs" | "wake">,
   steps: number,
   logging?: Logging,
 ): NodeCore {
-  const { config } = given;
+  const { config } = options;
   const { log, ...logLines } = logging ?? createLogging({ level: config.logLevel, json: config.json });
   const warnings: string[] = [];
   const subsystems = createSubsystems(Date.now, (name, state) => logTransition(log, name, state));
   for (const [name, requestedPort] of requestedPorts(config)) {
     subsystems.set(name, { requestedPort });
   }
-  const failures = createErrorThrottle({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
+  const throttle = createErrorThrottle({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
   const bus = createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`));
-  const damage = createCorruptionMonitor((sentence) => bus.emit("damageChanged", { sentence }));
+  const corruption = createCorruptionMonitor((message) => bus.emit("corruptionChanged", { message }));
   const shutdownHooks = createShutdownHooks((name, error) => log.error({ err: error }, `${name} could not be stopped`));
   return {
-    ...given,
+    ...options,
     log,
     logLines,
     warn(subsystem, message) {
@@ -99,15 +99,15 @@ export function createNodeCore(
     // Each worker may use as much memory as the node's own process.
     memory: divideMemory(findMemory(config.memoryMib, countWorkers(config) + 1)),
     bus,
-    damage,
+    corruption,
     lifecycle: createLifecycle(),
     clock: createNodeClock(),
     onShutdown: shutdownHooks.add,
     shutdownHooks,
     addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },
     onInternalError(error, requestId) {
-      damage.recordRequestError(error);
-      failures.failed(error, { requestId });
+      corruption.recordRequestError(error);
+      throttle.failed(error, { requestId });
     },
   };
 }
@@ -122,12 +122,13 @@ function requestedPorts(config: Config): readonly (readonly [SubsystemName, numb
   ];
 }
 
+/** Logs a new status of a subsystem: a failure as an error, readiness as information, any other for debugging. */
 function logTransition(log: Logger, name: SubsystemName, { status, lastError, extra }: SubsystemState): void {
-  const word = SubsystemStatus[status].toLowerCase();
+  const statusName = SubsystemStatus[status].toLowerCase();
   if (status === SubsystemStatus.FAILED) {
-    log.error({ subsystem: name }, `${name} ${word}: ${lastError?.message ?? ""}`);
+    log.error({ subsystem: name }, `${name} ${statusName}: ${lastError?.message ?? ""}`);
   } else {
     const reason = extra?.reason === undefined ? "" : `: ${extra.reason}`;
-    log[status === SubsystemStatus.READY ? "info" : "debug"]({ subsystem: name }, `${name} ${word}${reason}`);
+    log[status === SubsystemStatus.READY ? "info" : "debug"]({ subsystem: name }, `${name} ${statusName}${reason}`);
   }
 }

@@ -14,7 +14,7 @@ export const waitForDatabaseMs = 120_000;
 const pausesMs = { first: 250, longest: 5_000 };
 
 /** Returns true if the error may pass without intervention: a database error other than corruption. */
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   const kind = databaseErrorKindOf(error);
   return kind !== undefined && kind !== "damaged";
 }
@@ -22,7 +22,7 @@ function isPassing(error: unknown): boolean {
 /**
  * Repeats work of the boot until the database responds. Logs each new cause, and shows the kind of error in `/health`.
  *
- * @param work leaves nothing behind when it rejects.
+ * @param work must have no effects if it rejects, because it is then repeated.
  * @param withinMs time in milliseconds for all attempts, from the start of the first one.
  * @throws DatabaseUnavailableError after that time; the signal's reason when the node stops; any other error of `work`
  *   immediately.
@@ -42,7 +42,7 @@ export async function untilDatabaseResponds<T>(
       }
       return result;
     } catch (error) {
-      if (!isPassing(error)) {
+      if (!isTransient(error)) {
         throw error;
       }
       const { message } = explainError(config.databaseUrl, error);
@@ -55,8 +55,8 @@ export async function untilDatabaseResponds<T>(
       }
       if (message !== logged) {
         logged = message;
-        const forS = Math.ceil(leftMs / 1_000);
-        log.warn({ subsystem: "chain" }, `${message} The start waits for it, for up to ${forS} s`);
+        const maxWaitS = Math.ceil(leftMs / 1_000);
+        log.warn({ subsystem: "chain" }, `${message} The start waits for it, for up to ${maxWaitS} s`);
         // `/health` is public, so only the log says where the database is.
         const problem = `The database is ${databaseErrorKindOf(error)}; the start waits for it.`;
         subsystems.set("chain", { error: { message: problem, source: "boot" } });

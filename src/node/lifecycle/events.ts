@@ -21,14 +21,14 @@ export interface NodeEvents {
    */
   readonly headStated: undefined;
   /**
-   * Change of write access to the database. `trouble` is the engine's error code, or "no connection", while writes
+   * Change of write access to the database. `problem` is the engine's error code, or "no connection", while writes
    * fail; undefined once they succeed. Published by the chain.
    */
-  readonly writesChanged: { readonly trouble: string | undefined };
+  readonly writesChanged: { readonly problem: string | undefined };
   /** Message about all known corruption in the database; undefined once none is left. */
-  readonly damageChanged: { readonly sentence: string | undefined };
+  readonly corruptionChanged: { readonly message: string | undefined };
   /** State report of the external consensus process, with its error if it failed. Published by the control service. */
-  readonly consensusReported: { readonly isReady: boolean; readonly failure: string | undefined };
+  readonly consensusReported: { readonly isReady: boolean; readonly error: string | undefined };
   /** Peer that proved its identity. Published by the network. */
   readonly peerVerified: { readonly endpoint: string };
   /** New point in the history of the last day. Published by the history. */

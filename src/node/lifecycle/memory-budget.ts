@@ -61,8 +61,8 @@ function findBytes(configuredMib: number): number {
 
 /** Divides the memory among requests, caches and threads. */
 export function divideMemory({ bytes, heapBytes }: Memory, processors = availableParallelism()): MemoryLimits {
-  const part = Math.min(1, bytes / enoughBytes);
-  const shrink = (max: number, min: number): number => Math.max(min, Math.floor(max * part));
+  const ratio = Math.min(1, bytes / enoughBytes);
+  const shrink = (max: number, min: number): number => Math.max(min, Math.floor(max * ratio));
   const threads = Math.max(1, Math.floor(bytes / bytesOfThread));
   return {
     exchanges: {
@@ -82,7 +82,7 @@ export function divideMemory({ bytes, heapBytes }: Memory, processors = availabl
     checks: { threads: Math.max(1, Math.min(2, processors - 1, threads)), heapMib: shrink(256, 64) },
     // The worst-case document of 1 MiB has 100 MiB of leaves. A thread would hold them a second time, besides the
     // block.
-    documentHeapMib: part < 1 || processors === 1 ? 0 : 256,
+    documentHeapMib: ratio < 1 || processors === 1 ? 0 : 256,
     proofThreads: Math.max(1, Math.min(4, processors, threads)),
   };
 }

@@ -5,7 +5,7 @@ import { errorMessage } from "../../base/errors/error-message.js";
  * Adds a shutdown hook, with a name for the operator. A hook added during shutdown runs next; one added after shutdown
  * runs immediately.
  */
-export type OnShutdown = (name: string, end: () => unknown) => void;
+export type OnShutdown = (name: string, run: () => unknown) => void;
 
 /** List of shutdown hooks. */
 export interface ShutdownHooks {
@@ -18,7 +18,7 @@ export interface ShutdownHooks {
   run(): Promise<void>;
 }
 
-/** Error about parts of a node that could not be stopped. The message is one sentence that names them. */
+/** Error about parts of a node that could not be stopped. The message names them. */
 export class StopError extends Error {
   override readonly name = "StopError";
 }
@@ -29,24 +29,24 @@ export class StopError extends Error {
  * @param onFailure called with the name and the error of each hook that fails.
  */
 export function createShutdownHooks(onFailure: (name: string, error: unknown) => void): ShutdownHooks {
-  const ends: { readonly name: string; readonly end: () => unknown }[] = [];
+  const hooks: { readonly name: string; readonly run: () => unknown }[] = [];
   const failures: string[] = [];
   let running: Promise<void> | undefined;
   let isOver = false;
 
-  async function tryToEnd({ name, end }: (typeof ends)[number]): Promise<void> {
+  async function runHook({ name, run }: (typeof hooks)[number]): Promise<void> {
     try {
-      await end();
+      await run();
     } catch (error) {
       failures.push(`${name} (${errorMessage(error)})`);
       onFailure(name, error);
     }
   }
 
-  async function endAll(): Promise<void> {
+  async function runAll(): Promise<void> {
     // A hook added while another hook runs is last in the list, so it runs next.
-    for (let next = ends.pop(); next !== undefined; next = ends.pop()) {
-      await tryToEnd(next);
+    for (let next = hooks.pop(); next !== undefined; next = hooks.pop()) {
+      await runHook(next);
     }
     isOver = true;
     if (failures.length > 0) {
@@ -55,13 +55,13 @@ export function createShutdownHooks(onFailure: (name: string, error: unknown) =>
   }
 
   return {
-    add(name, end) {
+    add(name, run) {
       if (isOver) {
-        void tryToEnd({ name, end });
+        void runHook({ name, run });
       } else {
-        ends.push({ name, end });
+        hooks.push({ name, run });
       }
     },
-    run: () => (running ??= endAll()),
+    run: () => (running ??= runAll()),
   };
 }

@@ -48,29 +48,29 @@ export function createMayFollow(
         "genesis has followers; with --followers open, a proxy in front of the port must restrict access.",
     );
   }
-  const ofGenesis = new Set([...(genesis?.authorities ?? []), ...(genesis?.followers ?? [])]);
-  return (identity) => identity !== undefined && (ofGenesis.has(identity) || book.isNamed(identity));
+  const listedInGenesis = new Set([...(genesis?.authorities ?? []), ...(genesis?.followers ?? [])]);
+  return (identity) => identity !== undefined && (listedInGenesis.has(identity) || book.isNamed(identity));
 }
 
 /** Finding and remedy for private programs that every node may read. */
-export const openToAll = {
+export const openPrograms = {
   found: "There are private programs, and every node may follow the chain and read them.",
   remedy: "Start all nodes of the network with --followers listed, and add the nodes that may follow.",
 } as const;
 
 /** Warns if there are private programs on an open network. Does not delay the start. */
-export function warnWhereOpen(
+export function warnOfOpenPrograms(
   { config, log, warn, onShutdown }: Pick<NodeCore, "config" | "log" | "onShutdown" | "warn">,
   { genesis, reads }: { readonly genesis: Genesis | undefined; readonly reads: Pick<Queries, "prepare"> },
 ): void {
   if (followersOf(config, genesis) === "listed") {
     return;
   }
-  const warned = hasPrivatePrograms(reads).then(
-    (isSo) => isSo && warn("omni", `${openToAll.found} ${openToAll.remedy}`),
+  const checked = hasPrivatePrograms(reads).then(
+    (hasPrivate) => hasPrivate && warn("omni", `${openPrograms.found} ${openPrograms.remedy}`),
     (error: unknown) => log.warn({ err: error }, "The search for private programs failed"),
   );
   onShutdown("the search for private programs", async () => {
-    await warned;
+    await checked;
   });
 }

@@ -50,7 +50,7 @@ export async function watchForks(
     nowMs: Date.now,
     onFound(evidence) {
       log.error({ subsystem: "chain" }, describeFork(evidence));
-      show();
+      report();
       void save().catch((error: unknown) =>
         log.warn({ subsystem: "chain", err: error }, "Evidence of a fork could not be stored; retrying"),
       );
@@ -67,7 +67,7 @@ export async function watchForks(
     );
   };
 
-  function show(): void {
+  function report(): void {
     const [first] = book.open();
     chainHealth.report("evidence", whyStopped() ?? (first && describeFork(first)));
   }
@@ -77,7 +77,7 @@ export async function watchForks(
     book.resolve();
     await untilDatabaseResponds(core, save);
   }
-  show();
+  report();
 
   return {
     headers: createSignedHeaders({

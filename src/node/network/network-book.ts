@@ -144,10 +144,10 @@ export function createBookCommands(
     },
     async removePeer(text) {
       const endpoint = parseEndpoint(text, policy);
-      const isForgotten = book.remove(endpoint);
+      const wasKnown = book.remove(endpoint);
       client.drop(endpoint);
       await save();
-      return isForgotten;
+      return wasKnown;
     },
   };
 }

@@ -17,16 +17,16 @@ export type TaskErrors = (task: string, error: unknown) => void;
 
 export function createTaskErrors({ subsystems, log }: Pick<NodeCore, "log" | "subsystems">): TaskErrors {
   let taskErrors = 0n;
-  const logs = new Map<string, ErrorThrottle>();
+  const throttles = new Map<string, ErrorThrottle>();
   return (task, error) => {
     if (isDatabaseBusy(error)) {
       return;
     }
     taskErrors++;
-    let throttle = logs.get(task);
+    let throttle = throttles.get(task);
     if (throttle === undefined) {
       throttle = createErrorThrottle({ log, fields: { subsystem: "main_loop", task }, message: `Task ${task} failed` });
-      logs.set(task, throttle);
+      throttles.set(task, throttle);
     }
     throttle.failed(error);
     const message = `Task ${task}: ${errorMessage(error)}`;
@@ -49,13 +49,16 @@ export function createNodeLoop(
     ...deps,
     intervalMs: config.loopIntervalMs,
     nowMs: () => performance.now(),
-    onLivenessChange(death) {
-      if (death === undefined) {
+    onLivenessChange(exitReason) {
+      if (exitReason === undefined) {
         subsystems.set("main_loop", { status: SubsystemStatus.READY });
       } else if (lifecycle.isStopping()) {
-        subsystems.set("main_loop", { status: SubsystemStatus.SKIPPED, extra: { reason: death } });
+        subsystems.set("main_loop", { status: SubsystemStatus.SKIPPED, extra: { reason: exitReason } });
       } else {
-        subsystems.set("main_loop", { status: SubsystemStatus.FAILED, error: { message: death, source: "main_loop" } });
+        subsystems.set("main_loop", {
+          status: SubsystemStatus.FAILED,
+          error: { message: exitReason, source: "main_loop" },
+        });
       }
     },
   });
@@ -64,18 +67,23 @@ export function createNodeLoop(
 /** Shows the progress of syncs each second, and logs it at most every 10 s. */
 export function reportProgress(
   { subsystems, log }: Pick<NodeCore, "log" | "subsystems">,
-  progress: { readonly sync: () => SyncProgress | undefined; readonly join: () => SnapshotSyncProgress | undefined },
+  progress: {
+    readonly sync: () => SyncProgress | undefined;
+    readonly snapshotSync: () => SnapshotSyncProgress | undefined;
+  },
   onTaskError: TaskErrors,
 ): PeriodicTask {
-  let linedMs = 0;
+  let loggedMs = 0;
   return startPeriodicTask(
     () => {
-      const [sync, join] = [progress.sync(), progress.join()];
-      const snapshot = join && { ...join, doneBytes: BigInt(join.doneBytes), totalBytes: BigInt(join.totalBytes) };
+      const [sync, loading] = [progress.sync(), progress.snapshotSync()];
+      const snapshot = loading && {
+        ...{ ...loading, doneBytes: BigInt(loading.doneBytes), totalBytes: BigInt(loading.totalBytes) },
+      };
       subsystems.set("main_loop", { extra: { sync, snapshot } });
-      const message = join === undefined ? sync && progressMessage(sync) : snapshotProgressMessage(join);
-      if (message !== undefined && Date.now() - linedMs >= logEveryMs) {
-        linedMs = Date.now();
+      const message = loading === undefined ? sync && progressMessage(sync) : snapshotProgressMessage(loading);
+      if (message !== undefined && Date.now() - loggedMs >= logEveryMs) {
+        loggedMs = Date.now();
         log.info({ subsystem: "main_loop", public: true }, message);
       }
       return Promise.resolve();
@@ -88,8 +96,8 @@ export function reportProgress(
 function snapshotProgressMessage({ block, doneBytes, totalBytes, bytesPerS, leftS }: SnapshotSyncProgress): string {
   const mebibyte = 1024 * 1024;
   const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
-  const of = `${(doneBytes / mebibyte).toFixed(1)} of ${(totalBytes / mebibyte).toFixed(1)} MiB`;
-  return `Loading the snapshot of block ${block}: ${of}, ${(bytesPerS / mebibyte).toFixed(1)}/s${left}`;
+  const done = `${(doneBytes / mebibyte).toFixed(1)} of ${(totalBytes / mebibyte).toFixed(1)} MiB`;
+  return `Loading the snapshot of block ${block}: ${done}, ${(bytesPerS / mebibyte).toFixed(1)}/s${left}`;
 }
 
 function progressMessage({ block, targetBlock, blocksPerS, leftS }: SyncProgress): string {

@@ -1,4 +1,4 @@
-/** Monitors of the network: detect a wrong clock of this node, and keys that two processes use. */
+/** Monitors of the network that detect a wrong clock of this node, and keys that two processes use. */
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
@@ -12,14 +12,14 @@ import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Dependencies of the monitors besides the core. */
-export interface WatchDeps {
+export interface MonitorDeps {
   readonly book: Pick<PeerBook, "entries" | "verified">;
   readonly genesis: Genesis | undefined;
   readonly chainHealth: SharedSubsystem;
 }
 
 /** Dependencies of the clock monitor besides the core. */
-export interface ClockWatchDeps extends WatchDeps {
+export interface ClockMonitorDeps extends MonitorDeps {
   readonly siteOf: (endpoint: string) => string;
   /** Returns the earliest time that a block of this node can have, in Unix milliseconds. */
   readonly earliestMs: () => number;
@@ -29,9 +29,9 @@ export interface ClockWatchDeps extends WatchDeps {
  * Starts comparing clocks. Returns a function that checks if a block of a given time, by default now, would be too far
  * ahead. The function shows the reason in the health of the chain, and returns it.
  */
-export function watchClock(
+export function monitorClock(
   { clock }: Pick<NodeCore, "clock">,
-  { book, genesis, chainHealth, siteOf, earliestMs }: ClockWatchDeps,
+  { book, genesis, chainHealth, siteOf, earliestMs }: ClockMonitorDeps,
 ): (timeMs?: number) => string | undefined {
   const listed = new Set([...(genesis?.authorities ?? []), ...(genesis?.followers ?? [])]);
   clock.compareWith(
@@ -53,17 +53,17 @@ export function watchClock(
 const pollIntervalMs = 2_000;
 
 /**
- * Starts to show other uses of this node's key, and duplicate uses of the key of another authority. Returns a function
+ * Starts to report other uses of this node's key, and duplicate uses of the key of another authority. Returns a function
  * to call with the endpoint of another process that uses this node's key.
  */
-export function watchKeys(
+export function monitorKeys(
   { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
-  deps: WatchDeps & { readonly self: Self; readonly client: PeerClient; readonly duplicates: DuplicateIdentities },
+  deps: MonitorDeps & { readonly self: Self; readonly client: PeerClient; readonly duplicates: DuplicateIdentities },
 ): (endpoint: string) => void {
   const { self, client, book, genesis, chainHealth, duplicates } = deps;
   let shown = "";
 
-  function show(party: string, reason: string | undefined): void {
+  function report(party: string, reason: string | undefined): void {
     if (reason !== undefined && reason !== shown) {
       shown = reason;
       log.error({ subsystem: "chain" }, reason);
@@ -74,7 +74,7 @@ export function watchKeys(
   const keys = createKeyMonitor({
     ...{ self, client, monotonicMs: () => performance.now() },
     onChange: ([endpoint]) =>
-      show(
+      report(
         "own key",
         endpoint &&
           `Another process uses this node's key ${self.key.publicKey}, at ${endpoint}: stop one of them, because two block ` +
@@ -100,7 +100,7 @@ export function watchKeys(
   }
 
   async function poll(): Promise<void> {
-    show("keys", describeDuplicates());
+    report("keys", describeDuplicates());
     await keys.poll();
   }
 

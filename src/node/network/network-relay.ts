@@ -17,7 +17,7 @@ import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { Followers, MayFollow } from "./followers.js";
 import type { TaskErrors } from "./network-loop.js";
-import type { SourceOf } from "./origins.js";
+import type { SourceOf } from "./transaction-sources.js";
 
 /** Dependencies of the relay besides the core. */
 export interface NodeRelayDeps {
@@ -74,9 +74,9 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
   const isRelaying = deps.isRelaying && mempool !== undefined;
   const relay = createRelay({
     mempool: {
-      toRelay: (...given) => mempool!.toRelay(...given),
-      markRelayed: (...given) => mempool!.markRelayed(...given),
-      defer: (...given) => mempool!.defer(...given),
+      toRelay: (...limits) => mempool!.toRelay(...limits),
+      markRelayed: (...relayed) => mempool!.markRelayed(...relayed),
+      defer: (...deferred) => mempool!.defer(...deferred),
       reject: (rejected) => mempool!.remove([], rejected),
     },
     book,
@@ -106,9 +106,9 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
 
   /** Submits a transaction. An authority does not relay it, because the authority itself produces the blocks. */
   async function submit(transaction: Transaction, address: string, afterNonce?: bigint): Promise<string> {
-    const refusal = deps.whyRefused();
-    if (refusal !== undefined) {
-      throw new RpcError("STATE_NOT_READY", refusal);
+    const rejection = deps.whyRefused();
+    if (rejection !== undefined) {
+      throw new RpcError("STATE_NOT_READY", rejection);
     }
     if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus()) {
       throw new RpcError("RELAY_UNAVAILABLE", `${noTarget} Submit the transaction to another node.`, 5);

@@ -85,7 +85,7 @@ export interface NodeSyncDeps extends NodeBook {
   readonly onKeyElsewhere: (endpoint: string) => void;
   readonly onTaskError: TaskErrors;
   /** Dependencies of the snapshot sync; undefined on a node that never applies blocks. */
-  readonly join: NodeSnapshotSyncDeps | undefined;
+  readonly syncDeps: NodeSnapshotSyncDeps | undefined;
 }
 
 /** Sync of a node with its peers. */
@@ -94,7 +94,7 @@ export interface NodeSync {
   readonly readStatus: StatusReader;
   readonly dialer: Dialer;
   readonly sync: Sync;
-  readonly join: NodeSnapshotSync | undefined;
+  readonly snapshotSync: NodeSnapshotSync | undefined;
   /** Tasks for the main loop. */
   readonly tasks: readonly LoopTask[];
   /**
@@ -155,9 +155,9 @@ export function createNodeSync(
       log.warn({ subsystem: "main_loop", endpoint }, `Dropped the peer ${endpoint}: ${reason}`),
   });
 
-  const join =
-    deps.join &&
-    createNodeSnapshotSync(core, deps.join, {
+  const snapshotSync =
+    deps.syncDeps &&
+    createNodeSnapshotSync(core, deps.syncDeps, {
       ...{ book, client, onError: (error) => onTaskError("snapshot", error) },
       onEnd: () => keepUp(),
     });
@@ -167,8 +167,8 @@ export function createNodeSync(
     if (config.role !== "writer") {
       return;
     }
-    if (join?.isRequired() === true) {
-      join.kick();
+    if (snapshotSync?.isRequired() === true) {
+      snapshotSync.kick();
     } else {
       sync.kick();
     }
@@ -190,7 +190,7 @@ export function createNodeSync(
     readStatus,
     dialer,
     sync,
-    join,
+    snapshotSync,
     tasks: [
       { name: "peers", run: pollPeers },
       { name: "sync", run: keepUp },

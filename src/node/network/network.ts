@@ -23,7 +23,7 @@ import type { NodePool } from "../chain/chain.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NodeSnapshotSync, NodeSnapshotSyncDeps } from "./snapshot-sync.js";
 import type { Forks } from "./forks.js";
-import { createMayFollow, followersOf, type MayFollow, warnWhereOpen } from "./followers.js";
+import { createMayFollow, followersOf, type MayFollow, warnOfOpenPrograms } from "./followers.js";
 import {
   type BookCommands,
   countPeers,
@@ -36,8 +36,8 @@ import { createNodeLoop, createTaskErrors, reportProgress, type TaskErrors } fro
 import { createReadiness, type Readiness } from "./network-readiness.js";
 import { createNodeRelay, type NodeRelay } from "./network-relay.js";
 import { readMarkers, createProductionGuard } from "./production-guard.js";
-import { createSourceOf } from "./origins.js";
-import { watchClock, watchKeys } from "./network-watches.js";
+import { createSourceOf } from "./transaction-sources.js";
+import { monitorClock, monitorKeys } from "./network-monitors.js";
 import { describeNoConsensus } from "../chain/block-production.js";
 import { connectPeers, createNodeSync, peerDeadlineMs } from "./network-sync.js";
 
@@ -53,7 +53,7 @@ export interface NodeNetworkDeps {
   /** Returns true if the role and the writer lease permit this node to accept transactions. */
   readonly mayAccept: () => boolean;
   readonly chainHealth: SharedSubsystem;
-  readonly join: NodeSnapshotSyncDeps | undefined;
+  readonly syncDeps: NodeSnapshotSyncDeps | undefined;
 }
 
 /** Network of a node. */
@@ -69,7 +69,7 @@ export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "a
    */
   readonly whyUnknown: () => string | undefined;
   /** Checks if a time, by default now, is too far ahead of the peers' clocks. Shows and returns the reason if so. */
-  readonly showClock: (timeMs?: number) => string | undefined;
+  readonly checkClock: (timeMs?: number) => string | undefined;
   /** Starts the main loop and everything that runs with it. */
   start(): void;
   /**
@@ -97,17 +97,18 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
   const nodeBook = await openBook(core, { database, ownIdentity: key.publicKey });
   const { book, policy, dialRateLimit, save } = nodeBook;
   const mayFollow = createMayFollow(core, { genesis, book });
-  warnWhereOpen(core, { genesis, reads: database.read });
+  warnOfOpenPrograms(core, { genesis, reads: database.read });
   const { client, siteOf } = connectPeers(core, key, nodeBook);
-  const onKeyElsewhere = (endpoint: string): void => meet(endpoint);
+  const onKeyElsewhere = (endpoint: string): void => reportKeyUse(endpoint);
   const nodeSync = createNodeSync(core, {
-    ...{ ...nodeBook, chain, genesis, key, forks, heads, client, onKeyElsewhere, onTaskError, join: deps.join },
+    ...{ ...nodeBook, chain, genesis, key, forks, heads, client, onKeyElsewhere, onTaskError },
+    syncDeps: deps.syncDeps,
     isAccepting: () => readiness.isAccepting(),
   });
-  const { self, dialer, readStatus, sync, join, onStatus } = nodeSync;
+  const { self, dialer, readStatus, sync, snapshotSync, onStatus } = nodeSync;
   const duplicates = createDuplicateIdentities(Date.now);
-  const meet = watchKeys(core, { self, client, book, genesis, chainHealth, duplicates });
-  const showClock = watchClock(core, {
+  const reportKeyUse = monitorKeys(core, { self, client, book, genesis, chainHealth, duplicates });
+  const checkClock = monitorClock(core, {
     ...{ book, genesis, siteOf, chainHealth },
     earliestMs: () => (isAuthority ? Number(chain.head()?.timestampMs ?? 0) : 0),
   });
@@ -126,7 +127,7 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
       ...nodeSync.tasks,
       ...relay.tasks,
       ...(isWriter ? [{ name: "address book", run: save }] : []),
-      { name: "clock", run: () => void showClock() },
+      { name: "clock", run: () => void checkClock() },
     ],
     tickDeadlineMs: 2 * peerDeadlineMs,
     onTaskError,
@@ -159,10 +160,10 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
     }),
     ...readiness,
     whyUnknown,
-    showClock,
+    checkClock,
     announce: relay.announce,
     submit: relay.submit,
-    start: () => startNetwork(core, { mainLoop, relay, sync, join, save, onTaskError }),
+    start: () => startNetwork(core, { mainLoop, relay, sync, snapshotSync, save, onTaskError }),
     nameEndpoint: (url) => nameEndpoint(core, nodeBook, url),
     ...createBookCommands(core, nodeBook, { dialer, client }),
     peerBlock: () => book.highestBlock(),
@@ -178,23 +179,27 @@ function startNetwork(
     mainLoop,
     relay,
     sync,
-    join,
+    snapshotSync,
     save,
     onTaskError,
   }: {
     readonly mainLoop: MainLoop;
     readonly relay: NodeRelay;
     readonly sync: Sync;
-    readonly join: NodeSnapshotSync | undefined;
+    readonly snapshotSync: NodeSnapshotSync | undefined;
     readonly save: () => Promise<void>;
     readonly onTaskError: TaskErrors;
   },
 ): void {
   mainLoop.start();
   relay.start();
-  const progress = reportProgress(core, { sync: () => sync.progress(), join: () => join?.progress() }, onTaskError);
+  const progress = reportProgress(
+    core,
+    { sync: () => sync.progress(), snapshotSync: () => snapshotSync?.progress() },
+    onTaskError,
+  );
   core.onShutdown("the main loop", async () => {
-    await Promise.all([progress.stop(), sync.stop(), join?.stop(), relay.stop()]);
+    await Promise.all([progress.stop(), sync.stop(), snapshotSync?.stop(), relay.stop()]);
     await mainLoop.stop("The node is shutting down.");
     await save().catch((error: unknown) => core.log.warn({ err: error }, "The address book could not be saved"));
   });

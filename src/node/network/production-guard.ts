@@ -23,8 +23,8 @@ export interface MarkerFiles {
   readonly isNew: boolean;
   /** True if the data directory is a copy. The original node may still run, and may have newer blocks. */
   readonly isCopy: boolean;
-  /** Called once the latest block is known, from when on the copy needs no marker. */
-  isKnown(): void;
+  /** Removes the marker of a copy. Called once the latest block is known. */
+  removeCopyMarker(): void;
 }
 
 /**
@@ -54,7 +54,7 @@ export function createProductionGuard(
     const number = chain.head()?.number ?? 0n;
     if (!isKnown && isConfirmed(number)) {
       isKnown = true;
-      markers.isKnown();
+      markers.removeCopyMarker();
     }
     return isKnown ? undefined : describeUnknown(number, book.isEmpty(), markers.isCopy);
   };
@@ -86,7 +86,7 @@ export async function readMarkers(
   const { dataDir } = config;
   const isNew = genesis !== undefined && (await isNewNetwork(dataDir, genesis.hash));
   const isCopy = isRestored(dataDir);
-  const forget = (name: string, remove: (dataDir: string) => Promise<void>): void =>
+  const removeMarker = (name: string, remove: (dataDir: string) => Promise<void>): void =>
     void remove(dataDir).catch((error: unknown) =>
       warn("chain", `The file ${name} in the data directory cannot be removed (${errorMessage(error)}); remove it.`),
     );
@@ -94,15 +94,15 @@ export async function readMarkers(
   bus.on("blockApplied", () => {
     if (hasMarker) {
       hasMarker = false;
-      forget("new-network", forgetNewNetwork);
+      removeMarker("new-network", forgetNewNetwork);
     }
   });
   return {
     isNew,
     isCopy,
-    isKnown() {
+    removeCopyMarker() {
       if (isCopy) {
-        forget("restored", forgetRestored);
+        removeMarker("restored", forgetRestored);
       }
     },
   };

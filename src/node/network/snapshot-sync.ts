@@ -1,4 +1,4 @@
-/** Gets the state of a new node: from a snapshot if that is worth it, otherwise block by block. */
+/** Snapshot sync of a new node, which downloads the state instead of applying each block if there are many blocks. */
 import { SnapshotService } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { WrittenChain } from "../../chain/chain.js";
 import type { Fence } from "../../chain/writer/fence-store.js";
@@ -13,7 +13,7 @@ import { createSnapshotSync, type SnapshotSyncProgress } from "../../snapshot/sy
 import type { SnapshotPeers } from "../../snapshot/sources.js";
 import { createZkThreads } from "../../zk/worker-pool.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { createJoinTarget } from "./join-target.js";
+import { createSnapshotTarget } from "./snapshot-target.js";
 import type { SnapshotSyncStatus } from "../chain/snapshot-sync-status.js";
 
 /** Number of blocks from which on a node syncs from a snapshot instead of applying each block. */
@@ -26,11 +26,12 @@ export interface NodeSnapshotSyncDeps {
   readonly genesis: Genesis;
   readonly fence: Fence;
   readonly chain: WrittenChain;
-  readonly joining: SnapshotSyncStatus;
+  readonly syncStatus: SnapshotSyncStatus;
   /** Clears all cached state. */
-  readonly forgetAll: () => void;
+  readonly invalidateAll: () => void;
 }
 
+/** Snapshot sync of a node. */
 export interface NodeSnapshotSync {
   /** Returns true if the node should complete a snapshot sync before it applies blocks, as far as is known now. */
   isRequired(): boolean;
@@ -53,37 +54,37 @@ export function createNodeSnapshotSync(
   peers: SnapshotSyncPeers,
 ): NodeSnapshotSync {
   const { config, memory } = core;
-  const { database, store, genesis, fence, chain, joining, forgetAll } = deps;
+  const { database, store, genesis, fence, chain, syncStatus, invalidateAll } = deps;
   const { book, onError, onEnd } = peers;
   const stopped = new AbortController();
   const workerPool = createZkThreads(memory.proofThreads);
   const minBlock = config.sync === "auto" ? worthItBlocks : 1n;
-  const target = createJoinTarget({
+  const target = createSnapshotTarget({
     ...{ database, genesis, minBlock, foldAll: workerPool.foldAll },
     transaction: (work) => database.transaction((db) => fence.blocks(db, () => work(db))),
   });
   const syncLog = createSyncLog(core);
-  let hasNone = false;
-  let underWay: Promise<void> | undefined;
+  let noPeerHasSnapshot = false;
+  let running: Promise<void> | undefined;
 
   /** Updates the status of the state, which is unavailable while a snapshot is stored. */
-  async function setState(isThere: boolean): Promise<void> {
-    joining.set(!isThere);
-    forgetAll();
-    await chain.goOnFrom(isThere ? await store.head() : undefined);
+  async function setStateAvailable(isAvailable: boolean): Promise<void> {
+    syncStatus.set(!isAvailable);
+    invalidateAll();
+    await chain.goOnFrom(isAvailable ? await store.head() : undefined);
   }
 
-  const join = createSnapshotSync({
+  const snapshotSync = createSnapshotSync({
     peers: createPeerRequests(core, peers),
     target: {
       ...target,
-      async start(read) {
-        await setState(false);
-        await target.start(read);
+      async start(description) {
+        await setStateAvailable(false);
+        await target.start(description);
       },
       async abandon() {
         await target.abandon();
-        await setState(true);
+        await setStateAvailable(true);
       },
     },
     nowMs: () => performance.now(),
@@ -92,54 +93,54 @@ export function createNodeSnapshotSync(
 
   async function attempt(): Promise<void> {
     if (config.sync === "blocks") {
-      // An unfinished snapshot is abandoned.
+      // An earlier run, with another option, may have stored a part of a snapshot.
       await target.abandon();
-      await setState(true);
+      await setStateAvailable(true);
       return;
     }
-    const outcome = await join.attempt(stopped.signal);
-    if (outcome === "joined") {
-      await setState(true);
+    const outcome = await snapshotSync.attempt(stopped.signal);
+    if (outcome === "completed") {
+      await setStateAvailable(true);
       const { number } = chain.head()!;
-      syncLog.joined(number);
+      syncLog.completed(number);
       core.bus.emit("blockApplied", { number });
     } else if (outcome === "none") {
       syncLog.none();
-      hasNone = config.sync === "auto";
+      noPeerHasSnapshot = config.sync === "auto";
     }
   }
 
   /** Marks the state as available again if the attempt stored nothing. */
   async function restoreState(): Promise<void> {
-    if (joining.isRunning() && (await target.state()) === undefined) {
-      await setState(true);
+    if (syncStatus.isRunning() && (await target.state()) === undefined) {
+      await setStateAvailable(true);
     }
   }
 
   return {
     isRequired() {
-      if (underWay !== undefined || joining.isRunning()) {
+      if (running !== undefined || syncStatus.isRunning()) {
         return true;
       }
       const highest = book.highestBlock() ?? 0n;
-      return config.sync !== "blocks" && !hasNone && chain.head()?.number === 0n && highest >= minBlock;
+      return config.sync !== "blocks" && !noPeerHasSnapshot && chain.head()?.number === 0n && highest >= minBlock;
     },
     kick() {
-      if (underWay === undefined && !stopped.signal.aborted) {
-        underWay = attempt()
+      if (running === undefined && !stopped.signal.aborted) {
+        running = attempt()
           .catch(onError)
           .then(restoreState)
           .catch(onError)
           .finally(() => {
-            underWay = undefined;
+            running = undefined;
             onEnd();
           });
       }
     },
-    progress: () => join.progress(),
+    progress: () => snapshotSync.progress(),
     async stop() {
       stopped.abort();
-      await underWay;
+      await running;
       await workerPool.stop();
     },
   };
@@ -154,7 +155,7 @@ function createSyncLog({ config, log }: Pick<NodeCore, "config" | "log">) {
       const haveIt = peers === 1 ? "peer has" : "peers have";
       logLine(`${isResumed ? "Resuming" : "Loading"} the snapshot of block ${block}, which ${peers} ${haveIt}`);
     },
-    joined: (block: bigint): void => logLine(`Loaded the state after block ${block} from a snapshot`),
+    completed: (block: bigint): void => logLine(`Loaded the state after block ${block} from a snapshot`),
     none(): void {
       if (!hasLoggedNone) {
         hasLoggedNone = true;

@@ -18,8 +18,8 @@ import {
   areLeavesOf,
   foldChunks,
   prefixesOf,
-  type ReadSnapshot,
-  readSnapshot,
+  type SnapshotDescription,
+  decodeDescription,
   WrongSnapshot,
 } from "../../snapshot/format.js";
 import { WrongPiece } from "../../snapshot/sources.js";
@@ -52,7 +52,7 @@ import {
   importNullifiers,
 } from "../../zk/snapshot-store.js";
 
-export interface JoinTargetDeps {
+export interface SnapshotTargetDeps {
   readonly database: Pick<Database, "read">;
   /** Runs work in one transaction, which fails if this node may not write. */
   readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
@@ -65,15 +65,16 @@ export interface JoinTargetDeps {
 /** Number of headers that are read at a time. */
 const portionHeaders = 1_000;
 
-export function createJoinTarget({
+/** Creates the target, which stores everything in the node's database. */
+export function createSnapshotTarget({
   database,
   transaction,
   genesis,
   foldAll,
   minBlock,
-}: JoinTargetDeps): SnapshotTarget {
-  function check({ snapshot }: ReadSnapshot): bigint {
-    const header = signedHeader(snapshot, genesis);
+}: SnapshotTargetDeps): SnapshotTarget {
+  function check({ snapshot }: SnapshotDescription): bigint {
+    const header = decodeSignedHeader(snapshot, genesis);
     if (!isSame(foldChunks(snapshot.chunks), fromHex32(header.stateRoot))) {
       throw new WrongSnapshot("Its chunks do not produce the state root that an authority has signed.");
     }
@@ -89,13 +90,13 @@ export function createJoinTarget({
   return {
     state: () => readSync(database.read),
     check,
-    isWorthIt: (number) => number >= minBlock,
-    start: (read) => transaction((db) => startSync(db, read.bytes, check(read))),
+    isWorthwhile: (number) => number >= minBlock,
+    start: (description) => transaction((db) => startSync(db, description.bytes, check(description))),
 
     async storeHeaders(from, signed) {
       const headers = await mapYielding(signed, (one): CheckedHeader => {
         try {
-          return { hash: sha256(one.header), header: signedHeader(one, genesis), signed: one };
+          return { hash: sha256(one.header), header: decodeSignedHeader(one, genesis), signed: one };
         } catch (error) {
           throw error instanceof WrongSnapshot ? new WrongPiece(error.message) : error;
         }
@@ -103,9 +104,9 @@ export function createJoinTarget({
       await transaction((db) => storeHeaders(db, from, headers, genesis));
     },
 
-    async storeChunk(read, chunk, given) {
-      const { chunks } = read.snapshot;
-      const entries = await sortEntries(given);
+    async storeChunk(description, chunk, received) {
+      const { chunks } = description.snapshot;
+      const entries = await sortEntries(received);
       if (!areLeavesOf(chunks[chunk]!, prefixesOf(chunks)[chunk]!, entries.leaves)) {
         throw new WrongSnapshot(`Chunk ${chunk} has data that is not in the state that an authority has signed.`);
       }
@@ -113,11 +114,11 @@ export function createJoinTarget({
         if (await saveChunk(db, chunk)) {
           await storeEntries(db, entries);
         }
-      }).catch(asWrongSnapshot);
+      }).catch(rethrowAsWrongSnapshot);
     },
 
-    async storeLeaves(read, from, leaves) {
-      const tree = treeOf(read);
+    async storeLeaves(description, from, leaves) {
+      const tree = treeOf(description);
       await transaction(async (db) => {
         const stored = await importLeaves(db, {
           tree,
@@ -135,10 +136,10 @@ export function createJoinTarget({
       });
     },
 
-    async finish(read) {
-      const number = check(read);
+    async finish(description) {
+      const number = check(description);
       await transaction(async (db) => {
-        await checkState(db, read, genesis);
+        await checkState(db, description, genesis);
         await endImport(db);
         await setLowestBlock(db, number + 1n);
         await endSync(db);
@@ -182,7 +183,7 @@ async function storeHeaders(db: Queries, from: number, headers: readonly Checked
  *
  * @throws WrongSnapshot if none has.
  */
-function signedHeader(signed: { readonly header: Uint8Array; readonly signature: Uint8Array }, genesis: Genesis) {
+function decodeSignedHeader(signed: { readonly header: Uint8Array; readonly signature: Uint8Array }, genesis: Genesis) {
   try {
     const header = readHeader(signed, { network: genesis.hash });
     if (!genesis.authorities.includes(header.proposer)) {
@@ -194,7 +195,7 @@ function signedHeader(signed: { readonly header: Uint8Array; readonly signature:
   }
 }
 
-function treeOf({ snapshot }: Pick<ReadSnapshot, "snapshot">): CommitmentTree {
+function treeOf({ snapshot }: Pick<SnapshotDescription, "snapshot">): CommitmentTree {
   return snapshot.commitmentTree!;
 }
 
@@ -208,9 +209,10 @@ async function hashBefore(db: Queries, number: number): Promise<string> {
     return describeHeader(above.header).previousHash;
   }
   const { snapshot } = (await readSync(db))!;
-  return sha256(readSnapshot(snapshot).snapshot.header);
+  return sha256(decodeDescription(snapshot).snapshot.header);
 }
 
+/** Returns the number, the time and the commitment root of a block. Throws WrongSnapshot if its header is not stored. */
 async function positionOf(db: Queries, blockNumber: bigint) {
   const [stored] = await listHeaders(db, Number(blockNumber), 1);
   if (stored === undefined) {
@@ -229,14 +231,15 @@ interface SortedEntries {
   readonly senders: Parameters<typeof importSenders>[1];
 }
 
-async function sortEntries(given: readonly SnapshotEntry[]): Promise<SortedEntries> {
+/** Sorts entries by feature, and verifies the programs among them. Throws WrongSnapshot. */
+async function sortEntries(entries: readonly SnapshotEntry[]): Promise<SortedEntries> {
   const programs: CheckedProgram[] = [];
   const nullifiers: SortedEntries["nullifiers"][number][] = [];
   const senders: SortedEntries["senders"][number][] = [];
-  const leaves = await mapYielding(given, async ({ entry }): Promise<Leaf> => {
+  const leaves = await mapYielding(entries, async ({ entry }): Promise<Leaf> => {
     switch (entry.case) {
       case "program": {
-        const program = await checkRestored(entry.value).catch(asWrongSnapshot);
+        const program = await checkRestored(entry.value).catch(rethrowAsWrongSnapshot);
         programs.push(program);
         return program.leaf;
       }
@@ -255,7 +258,7 @@ async function sortEntries(given: readonly SnapshotEntry[]): Promise<SortedEntri
   return { leaves, programs, nullifiers, senders };
 }
 
-function asWrongSnapshot(error: unknown): never {
+function rethrowAsWrongSnapshot(error: unknown): never {
   throw error instanceof WrongProgram ? new WrongSnapshot(error.message) : error;
 }
 
@@ -273,9 +276,9 @@ async function storeEntries(db: Queries, { leaves, programs, nullifiers, senders
  *
  * @throws WrongSnapshot if they do not.
  */
-async function checkState(db: Queries, read: ReadSnapshot, genesis: Genesis): Promise<void> {
-  const { stateRoot } = signedHeader(read.snapshot, genesis);
-  const tree = treeOf(read);
+async function checkState(db: Queries, description: SnapshotDescription, genesis: Genesis): Promise<void> {
+  const { stateRoot } = decodeSignedHeader(description.snapshot, genesis);
+  const tree = treeOf(description);
   const { load } = createPageStore(db, "");
   if (toHex32(await readRoot(load)) !== stateRoot) {
     throw new WrongSnapshot("The stored data does not match the state that an authority has signed.");
@@ -285,7 +288,7 @@ async function checkState(db: Queries, read: ReadSnapshot, genesis: Genesis): Pr
   if ((valueHash && toHex32(valueHash)) !== (expected && toHex32(expected))) {
     throw new WrongSnapshot("Its commitment tree does not match the state.");
   }
-  if (!(await arePlaced(db, read.snapshot.programCount))) {
+  if (!(await arePlaced(db, description.snapshot.programCount))) {
     throw new WrongSnapshot("Its programs are not in the order of their creation.");
   }
   if (!(await hasAllKnownRoots(db, tree, (since) => rootsSince(db, since)))) {

@@ -3,8 +3,9 @@ import type { Chain } from "../../chain/chain.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** Limit on the wait in milliseconds, and the delay in seconds before a retry. */
-const longestMs = 1_000;
+/** Limit on the wait in milliseconds. */
+const maxWaitMs = 1_000;
+/** Delay in seconds after which clients should retry. */
 const retryAfterS = 1;
 
 /**
@@ -21,27 +22,27 @@ export function createBlockWaits(
   bus.on("headFound", checkAll);
 
   return (minBlock) => {
-    const isThere = (): boolean => (chain.head()?.number ?? -1n) >= minBlock;
-    if (isThere()) {
+    const hasBlock = (): boolean => (chain.head()?.number ?? -1n) >= minBlock;
+    if (hasBlock()) {
       return undefined;
     }
     return new Promise((resolve, reject) => {
-      const end = (): void => {
+      const stopWaiting = (): void => {
         clearTimeout(timer);
         waiting.delete(check);
       };
       const check = (): void => {
-        if (isThere()) {
-          end();
+        if (hasBlock()) {
+          stopWaiting();
           resolve();
         }
       };
       const timer = setTimeout(() => {
-        end();
+        stopWaiting();
         const at = chain.head()?.number;
-        const where = at === undefined ? "has no block yet" : `is at block ${at}`;
-        reject(new RpcError("STATE_NOT_READY", `This node ${where}; try again in ${retryAfterS} s.`, retryAfterS));
-      }, longestMs);
+        const position = at === undefined ? "has no block yet" : `is at block ${at}`;
+        reject(new RpcError("STATE_NOT_READY", `This node ${position}; try again in ${retryAfterS} s.`, retryAfterS));
+      }, maxWaitMs);
       waiting.add(check);
     });
   };

@@ -47,24 +47,24 @@ export function createChainServices({
   mayFollow,
   readershipBytes,
 }: ChainServicesDeps): ChainServices {
-  const discloseReadable = createBlockRedactor(createReadership(readable), readershipBytes);
-  const discloseTo = (identity: string | undefined): BlockRedactor =>
-    mayFollow(identity) ? revealAll : discloseReadable;
-  const ofNodes = createChainService(chain, heads, store, {
-    block: (stored, identity) => discloseTo(identity).block(stored, identity),
-    body: (body, identity) => discloseTo(identity).body(body, identity),
-    bodies: (bodies, identity) => discloseTo(identity).bodies(bodies, identity),
-    areReadable: (subjects, identity) => discloseTo(identity).areReadable(subjects, identity),
+  const publicRedactor = createBlockRedactor(createReadership(readable), readershipBytes);
+  const redactorFor = (identity: string | undefined): BlockRedactor =>
+    mayFollow(identity) ? revealAll : publicRedactor;
+  const nodeService = createChainService(chain, heads, store, {
+    block: (stored, identity) => redactorFor(identity).block(stored, identity),
+    body: (body, identity) => redactorFor(identity).body(body, identity),
+    bodies: (bodies, identity) => redactorFor(identity).bodies(bodies, identity),
+    areReadable: (subjects, identity) => redactorFor(identity).areReadable(subjects, identity),
   });
   return {
-    anyCaller: createChainService(chain, heads, store, discloseReadable),
+    anyCaller: createChainService(chain, heads, store, publicRedactor),
     nodes: {
-      ...ofNodes,
+      ...nodeService,
       async *listBlocks(request, call) {
         if (!mayFollow(call.caller.identity)) {
           throw new RpcError("PERMISSION_DENIED", notListed);
         }
-        yield* ofNodes.listBlocks(request, call);
+        yield* nodeService.listBlocks(request, call);
       },
     },
     operator: createChainService(chain, heads, store, revealAll),

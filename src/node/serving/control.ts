@@ -88,7 +88,7 @@ function applyReport(
   if (name === "chain") {
     bus.emit("consensusReported", {
       isReady: status === SubsystemStatus.READY,
-      failure: hasFailed ? error : undefined,
+      error: hasFailed ? error : undefined,
     });
     return;
   }
@@ -125,15 +125,16 @@ function showEntry(entry: BookEntry): ShownEntry {
 }
 
 /** Limit in bytes on a socket path that every system accepts. Some systems silently truncate longer paths. */
-const longestSocketPath = 103;
+const maxSocketPathBytes = 103;
 
+/** Binds the control socket and the control port. Returns the port; undefined without one. */
 async function listenForControl(
   core: Pick<NodeCore, "config" | "lifecycle" | "onInternalError" | "onShutdown">,
   services: readonly ServedService[],
 ): Promise<number | undefined> {
   const { config, onInternalError } = core;
   const { controlSocket, controlPort, dataDir } = config;
-  if (Buffer.byteLength(controlSocket) > longestSocketPath) {
+  if (Buffer.byteLength(controlSocket) > maxSocketPathBytes) {
     throw new StartError(
       `The path ${controlSocket} is too long for a socket; give a shorter one with --control-socket.`,
     );
@@ -185,6 +186,7 @@ async function clearSocket(path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
+/** Creates the gate of the control port, which rejects requests without the control token. */
 function createTokenGate(token: string): Gate {
   const expected = Buffer.from(`Bearer ${token}`);
   return createUnrestrictedGate((arrival) => {

@@ -51,13 +51,14 @@ export interface NodeEdge {
   observe(deps: ObservedDeps): Promise<void>;
 }
 
+/** Creates the edge of the public port, and the metrics if they are enabled. */
 export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promise<NodeEdge> {
   const { config, log, warn } = core;
   const { workers } = deps;
   let observed: ObservedDeps | undefined;
   let traces: Traces | undefined;
   const edgeStats = () => workers?.addTo(edge.stats()) ?? edge.stats();
-  const unread = createErrorThrottle({
+  const throttle = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "metrics" },
@@ -73,7 +74,7 @@ export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promis
           const { mempool } = pool;
           return { ...deps, ...data, ...parts, mempool, edge: { stats: () => stats }, logLines: core.logLines, health };
         },
-        (metric, error) => unread.failed(error, { metric }),
+        (metric, error) => throttle.failed(error, { metric }),
         () => workers?.requests() ?? Promise.resolve([]),
       )
     : undefined;
@@ -87,9 +88,9 @@ export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promis
   }
   return {
     ...{ edge, edgeStats, metrics },
-    async observe(given) {
-      observed = given;
-      traces = await startTraces(core, given.key);
+    async observe(sources) {
+      observed = sources;
+      traces = await startTraces(core, sources.key);
     },
   };
 }
@@ -143,7 +144,7 @@ export function createPublicEdge(
 }
 
 /** Services that return data that blocks change. */
-const ofBlocks: ReadonlySet<object> = new Set([ChainService, StorageService, ZkService]);
+const blockServices: ReadonlySet<object> = new Set([ChainService, StorageService, ZkService]);
 
 /**
  * Creates the `Gatehouse-Block` header for reads of data that blocks change. The response contains all changes up to
@@ -155,7 +156,7 @@ function createBlockHeaders(chain: Pick<Chain, "head">): (method: ServedMethod) 
     const number = chain.head()?.number;
     if (
       number === undefined ||
-      !ofBlocks.has(desc.parent) ||
+      !blockServices.has(desc.parent) ||
       desc.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS
     ) {
       return [];

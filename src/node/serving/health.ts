@@ -23,40 +23,43 @@ export interface NodeHealth {
   readonly readiness: ReturnType<typeof createReadiness>;
   readonly isMainLoopStalled: () => boolean;
   /** Sets the sources. Before that, pending transactions cannot be counted, so the node counts as failing. */
-  readFrom(deps: NodeHealthDeps): void;
+  setSources(sources: NodeHealthDeps): void;
 }
 
 /** Heartbeat of a main loop that has not been created yet. */
 const noHeartbeat = { heartbeatAgeS: undefined, iterationsTotal: 0n, exited: false, exitReason: undefined };
 
-/** Maximum age of the count of pending transactions, and timeout of the query, in milliseconds. */
+/** Maximum age in milliseconds of the cached number of pending transactions. */
 const countMaxAgeMs = 900;
+/** Timeout in milliseconds of the query that counts pending transactions. */
 const countTimeoutMs = 1_000;
 
 /** Matches problems that mean that the database does not respond: no connection, a lost connection, or a timeout. */
 const noResponse = /^(E[A-Z]+|08...|57P..|no response .*|no connection)$/;
 
+/** Describes a problem of database reads: an error code, or a short text. */
 function describeReads(problem: string): string {
   return `The database ${noResponse.test(problem) ? "does not respond" : "cannot be read"} (${problem}).`;
 }
 
+/** Creates the health of a node. Its sources are set later. */
 export function createNodeHealth(
   core: Pick<NodeCore, "lifecycle" | "processErrors" | "progress" | "subsystems">,
   { chainHealth }: { readonly chainHealth: SharedSubsystem },
 ): NodeHealth {
   const { lifecycle, progress, subsystems, processErrors } = core;
-  let deps: NodeHealthDeps | undefined;
+  let sources: NodeHealthDeps | undefined;
   let pendingCount: BoundedProbe | undefined;
-  const isMainLoopStalled = (): boolean => deps?.mainLoop.isStalled() ?? false;
+  const isMainLoopStalled = (): boolean => sources?.mainLoop.isStalled() ?? false;
   const takeSnapshot = createTakeSnapshot({
     version,
     versionName: codename,
     uptimeS: () => process.uptime(),
     isDormant: lifecycle.isDormant,
-    isAccepting: () => deps?.isAccepting() ?? false,
+    isAccepting: () => sources?.isAccepting() ?? false,
     boot: progress,
     subsystems,
-    mainLoop: { heartbeat: () => deps?.mainLoop.heartbeat() ?? noHeartbeat, isStalled: isMainLoopStalled },
+    mainLoop: { heartbeat: () => sources?.mainLoop.heartbeat() ?? noHeartbeat, isStalled: isMainLoopStalled },
     processErrors,
     pendingCount: { read: () => pendingCount?.read() ?? null },
   });
@@ -65,8 +68,8 @@ export function createNodeHealth(
     feed: createHealthFeed(takeSnapshot),
     readiness: createReadiness({ isMainLoopStalled, isStopping: lifecycle.isStopping }),
     isMainLoopStalled,
-    readFrom(given) {
-      const { store, database } = given;
+    setSources(available) {
+      const { store, database } = available;
       pendingCount = createBoundedProbe({
         query: () => store.pendingCount(),
         maxAgeMs: countMaxAgeMs,
@@ -75,7 +78,7 @@ export function createNodeHealth(
         isStalled: () => [database, database.mempool].some(({ stalledMs }) => stalledMs() >= countTimeoutMs),
         onChange: (problem) => chainHealth.report("database reads", problem && describeReads(problem)),
       });
-      deps = given;
+      sources = available;
     },
   };
 }

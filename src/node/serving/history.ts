@@ -39,7 +39,7 @@ export function recordHistory(
   { history }: NodeHistory,
   deps: NodeHistoryDeps,
 ): void {
-  const failures = createErrorThrottle({
+  const throttle = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "metrics" },
@@ -52,7 +52,7 @@ export function recordHistory(
       bus.emit("historyTaken", point);
     },
     historyEveryMs,
-    (error) => failures.failed(error),
+    (error) => throttle.failed(error),
     firstAfterMs,
   );
   onShutdown("the history", () => timer.stop());

@@ -31,7 +31,7 @@ import type { NodeTls } from "./tls.js";
 import type { NodeWorkers, WorkersDeps } from "./workers.js";
 
 /** Services of a public port, and the admission layer in front of them. */
-export interface Served {
+export interface ServedDeps {
   readonly services: readonly ServedService[];
   readonly edge: Edge;
 }
@@ -52,7 +52,7 @@ export interface RpcPort {
 }
 
 /** Dependencies of the public port. */
-export interface Public extends Served {
+export interface PublicPortDeps extends ServedDeps {
   readonly facts: PublicFacts;
   readonly history: NodeHistory;
   readonly tls: NodeTls;
@@ -65,7 +65,7 @@ export interface Public extends Served {
  */
 export function createPublicServer(
   core: Pick<NodeCore, "config" | "memory" | "onInternalError">,
-  { services, edge, history, tls, facts }: Public,
+  { services, edge, history, tls, facts }: PublicPortDeps,
   connectionAgeMs?: number,
 ): RpcServer<NodeApplication> {
   const pages = { ...createStatusPages(history), ...createExplorerPages() };
@@ -90,26 +90,26 @@ async function loadApplication(deps: ApplicationDeps): Promise<NodeApplication> 
 /** Binds the public port, and sets the addresses under which clients reach the node. */
 export async function openRpcPort(
   core: NodeCore,
-  deps: Public & WorkersDeps & { readonly workers: NodeWorkers | undefined },
+  deps: PublicPortDeps & WorkersDeps & { readonly workers: NodeWorkers | undefined },
 ): Promise<RpcPort> {
   const { config, addresses } = core;
   const { workers } = deps;
-  // With workers, this process serves only the requests that other servers hand over, if any.
+  // With workers, this process only serves the requests that servers of other applications pass to it, if any.
   let own: RpcServer<NodeApplication> | undefined;
-  const createOwn = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, deps));
-  const handOver = (): RpcServer<NodeApplication> => {
+  const ownServer = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, deps));
+  const applicationServer = (): RpcServer<NodeApplication> => {
     if (own === undefined) {
-      drainOnStop(core, "the handed-over requests", createOwn());
+      drainOnStop(core, "the handed-over requests", ownServer());
     }
-    return createOwn();
+    return ownServer();
   };
-  const listener = drainedOnce(workers?.listener(deps) ?? createOwn());
-  const rpcPort = await open(core, "rpc", listener, config.rpcPort, "--rpc-port");
+  const listener = drainedOnce(workers?.listener(deps) ?? ownServer());
+  const rpcPort = await openPort(core, "rpc", listener, config.rpcPort, "--rpc-port");
   addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
   addresses.connectionString = parseConnectionString(config.publicUrl ?? addresses.rpcUrl);
   return {
     rpcPort,
-    application: () => handOver().application(),
+    application: () => applicationServer().application(),
     drainFirst: () => drainOnStop(core, "the rpc listener", listener),
   };
 }
@@ -127,28 +127,28 @@ export async function openMetricsPort(
   const page = createMetricsPage(metrics, (error) =>
     core.log.error({ subsystem: "metrics", err: error }, "The metrics could not be collected"),
   );
-  await open(core, "metrics", createSmallServer(page), core.config.metricsPort, "--metrics-port");
+  await openPort(core, "metrics", createSmallServer(page), core.config.metricsPort, "--metrics-port");
 }
 
 /** Binds the port of the MCP server, which offers tools to assistants. */
 export async function openMcpPort(
   core: Pick<NodeCore, "config" | "lifecycle" | "onInternalError" | "onShutdown" | "subsystems" | "warn">,
-  { services, edge }: Served,
+  { services, edge }: ServedDeps,
 ): Promise<void> {
   const { config, onInternalError } = core;
   const server = await createMcpPort({ services, gate: edge, onInternalError, info, resources });
-  await open(core, "mcp", server, config.mcpPort, "--mcp-port");
+  await openPort(core, "mcp", server, config.mcpPort, "--mcp-port");
 }
 
 /** Dependencies of the port for other nodes. */
-interface Internal {
+interface InternalPortDeps {
   readonly services: readonly ServedService[];
   readonly key: NodeKey;
   readonly genesis: Genesis | undefined;
 }
 
 /** Binds the port for other nodes. With TLS, both ends of a connection prove their keys. */
-export async function openInternalPort(core: NodeCore, { services, key, genesis }: Internal): Promise<number> {
+export async function openInternalPort(core: NodeCore, { services, key, genesis }: InternalPortDeps): Promise<number> {
   const { config, onInternalError, onShutdown } = core;
   const gate = createEdge({
     trustedProxies: [],
@@ -166,11 +166,11 @@ export async function openInternalPort(core: NodeCore, { services, key, genesis 
     { services, gate, onInternalError },
     config.omniTls ? key.tlsCredentials() : undefined,
   );
-  return await open(core, "omni", server, config.omniPort, "--omni-port");
+  return await openPort(core, "omni", server, config.omniPort, "--omni-port");
 }
 
 /** Binds the listener of a subsystem and shows its port. Warns if the port is not the requested one. */
-async function open(
+async function openPort(
   core: Pick<NodeCore, "config" | "lifecycle" | "onShutdown" | "subsystems" | "warn">,
   name: SubsystemName,
   listener: RpcListener,

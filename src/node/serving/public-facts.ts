@@ -13,7 +13,7 @@ export interface KnownFacts {
   readonly genesis: Pick<Genesis, "hash"> | undefined;
 }
 
-/** Current facts. */
+/** Access to the facts. While the node starts, there is no head. */
 export interface PublicFacts extends Omit<KnownFacts, "genesis"> {
   /**
    * Returns the genesis.
@@ -21,15 +21,15 @@ export interface PublicFacts extends Omit<KnownFacts, "genesis"> {
    * @throws RpcError STATE_NOT_READY while the node starts.
    */
   readonly genesis: () => KnownFacts["genesis"];
-  /** Sets the facts. Called once, when the node knows them. */
-  know(facts: KnownFacts): void;
+  /** Sets the facts. Called once, when the node has booted. */
+  set(facts: KnownFacts): void;
 }
 
 /** Delay in seconds after which clients should retry a call to a node that starts. */
 const retryAfterS = 1;
 
 /** Creates the error for calls that need a booted node. */
-export function stillStarting({ progress }: Pick<NodeCore, "progress">): RpcError {
+export function createStartingError({ progress }: Pick<NodeCore, "progress">): RpcError {
   const { current } = progress.state();
   const step = current === undefined ? "" : ` (${current})`;
   return new RpcError("STATE_NOT_READY", `The node is starting${step}; try again in ${retryAfterS} s.`, retryAfterS);
@@ -37,18 +37,18 @@ export function stillStarting({ progress }: Pick<NodeCore, "progress">): RpcErro
 
 /** Creates the facts of a node that starts, which are not known yet. */
 export function createPublicFacts(core: Pick<NodeCore, "progress">): PublicFacts {
-  let known: KnownFacts | undefined;
+  let current: KnownFacts | undefined;
   return {
-    chain: { head: () => known?.chain.head() },
-    heads: { latestSignedHead: (hash) => known?.heads.latestSignedHead(hash) },
+    chain: { head: () => current?.chain.head() },
+    heads: { latestSignedHead: (hash) => current?.heads.latestSignedHead(hash) },
     genesis() {
-      if (known === undefined) {
-        throw stillStarting(core);
+      if (current === undefined) {
+        throw createStartingError(core);
       }
-      return known.genesis;
+      return current.genesis;
     },
-    know(facts) {
-      known = facts;
+    set(facts) {
+      current = facts;
     },
   };
 }

@@ -11,7 +11,7 @@ import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createDeferredService } from "../../rpc/deferred-service.js";
 import type { Implementation, ServedService } from "../../rpc/service.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { stillStarting } from "./public-facts.js";
+import { createStartingError } from "./public-facts.js";
 import { type Implementations, type LaterImplementations, listServices } from "./services.js";
 
 /** Services that are available as soon as the port is bound. */
@@ -37,15 +37,15 @@ export function createPublicServices(
   core: Pick<NodeCore, "progress">,
   { info: earlyInfo, ...early }: EarlyImplementations,
 ): PublicServices {
-  const whyNot = () => stillStarting(core);
+  const startingError = () => createStartingError(core);
   const later = {
-    info: createDeferredService(InfoService, earlyInfo, whyNot),
-    chain: createDeferredService(ChainService, {}, whyNot),
-    storage: createDeferredService(StorageService, {}, whyNot),
-    zk: createDeferredService(ZkService, {}, whyNot),
-    state: createDeferredService(StateService, {}, whyNot),
-    search: createDeferredService(SearchService, {}, whyNot),
-    event: createDeferredService(EventService, {}, whyNot),
+    info: createDeferredService(InfoService, earlyInfo, startingError),
+    chain: createDeferredService(ChainService, {}, startingError),
+    storage: createDeferredService(StorageService, {}, startingError),
+    zk: createDeferredService(ZkService, {}, startingError),
+    state: createDeferredService(StateService, {}, startingError),
+    search: createDeferredService(SearchService, {}, startingError),
+    event: createDeferredService(EventService, {}, startingError),
   };
   let provided: Partial<LaterImplementations> = {};
   let checks: Implementations["chainBodyChecks"] | undefined;
@@ -56,7 +56,7 @@ export function createPublicServices(
     chainBodyChecks: {
       submitTransaction(contentLength, caller) {
         if (checks === undefined) {
-          throw whyNot();
+          throw startingError();
         }
         checks.submitTransaction?.(contentLength, caller);
       },
@@ -74,19 +74,20 @@ export function createPublicServices(
     },
     open() {
       const { info, chain, chainBodyChecks, storage, zk, state, search, event } = provided;
-      later.info.provide(required("info", info));
-      later.chain.provide(required("chain", chain));
-      later.storage.provide(required("storage", storage));
-      later.zk.provide(required("zk", zk));
-      later.state.provide(required("state", state));
-      later.search.provide(required("search", search));
-      later.event.provide(required("event", event));
-      checks = required("chainBodyChecks", chainBodyChecks);
+      later.info.provide(requireImplementation("info", info));
+      later.chain.provide(requireImplementation("chain", chain));
+      later.storage.provide(requireImplementation("storage", storage));
+      later.zk.provide(requireImplementation("zk", zk));
+      later.state.provide(requireImplementation("state", state));
+      later.search.provide(requireImplementation("search", search));
+      later.event.provide(requireImplementation("event", event));
+      checks = requireImplementation("chainBodyChecks", chainBodyChecks);
     },
   };
 }
 
-function required<T>(name: keyof LaterImplementations, implementation: T | undefined): T {
+/** Returns the implementation, or throws an error if it is missing. */
+function requireImplementation<T>(name: keyof LaterImplementations, implementation: T | undefined): T {
   if (implementation === undefined) {
     throw new Error(`No row of the boot provides the implementation of ${name}.`);
   }

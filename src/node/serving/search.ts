@@ -16,7 +16,7 @@ export interface SearchDeps extends NodeData {
 
 /** Creates the lookups. */
 export function createFinders({ chain, store, programs, tree, nullifiers }: SearchDeps): Finders {
-  const first = { limit: 1, offset: 0 };
+  const firstOnly = { limit: 1, offset: 0 };
 
   async function findBlock(number: bigint) {
     if (number < 1n || number > (chain.head()?.number ?? 0n)) {
@@ -47,7 +47,7 @@ export function createFinders({ chain, store, programs, tree, nullifiers }: Sear
     async identity(address, identity) {
       const [nonce, owned] = await Promise.all([
         store.lastNonce(address),
-        programs.listByOwner(address, identity, first),
+        programs.listByOwner(address, identity, firstOnly),
       ]);
       return nonce === undefined && owned.length === 0
         ? undefined

@@ -21,11 +21,11 @@ export interface StateTagsDeps {
 /** Creates the tags. A tag is computed again only when its data changes. */
 export function createStateTags({ chain, heads, genesis }: StateTagsDeps): StateTags {
   const build = readBuild();
-  let ofNetwork: string | undefined;
-  const ofState = onceForEach((head) => tagOf(build, String(head.number), ...partsOf(head)));
-  const ofHead = onceForEach((head, statement) =>
+  let networkTag: string | undefined;
+  const stateTag = cacheLast((head) => tagOf(build, String(head.number), ...blockPartsOf(head)));
+  const headTag = cacheLast((head, statement) =>
     tagOf(
-      ...[build, String(head.number), ...partsOf(head)],
+      ...[build, String(head.number), ...blockPartsOf(head)],
       ...(statement === undefined ? ["nothing said"] : [statement.statement, statement.signature]),
     ),
   );
@@ -33,13 +33,15 @@ export function createStateTags({ chain, heads, genesis }: StateTagsDeps): State
     tagOf(cachingRule) {
       if (cachingRule === Caching.NETWORK) {
         const network = genesis();
-        return (ofNetwork ??= network && tagOf(build, "network", network.hash));
+        return (networkTag ??= network && tagOf(build, "network", network.hash));
       }
       const head = chain.head();
       if (head === undefined) {
         return undefined;
       }
-      return cachingRule === Caching.HEAD ? ofHead(head, heads.latestSignedHead(head.hash)) : ofState(head, undefined);
+      return cachingRule === Caching.HEAD
+        ? headTag(head, heads.latestSignedHead(head.hash))
+        : stateTag(head, undefined);
     },
   };
 }
@@ -48,23 +50,21 @@ type Head = NonNullable<ReturnType<Chain["head"]>>;
 type Statement = ReturnType<HeadStatements["latestSignedHead"]>;
 
 /** Returns the parts of the latest block that responses depend on. */
-function partsOf({ genesisHash, hash, lowestBlock }: Head): string[] {
+function blockPartsOf({ genesisHash, hash, lowestBlock }: Head): string[] {
   return [genesisHash, hash, String(lowestBlock)];
 }
 
 /** Returns a weak tag: a readable name, and a hash of the build and of the data. */
-function tagOf(build: string, name: string, ...of: readonly (string | Uint8Array)[]): string {
+function tagOf(build: string, name: string, ...parts: readonly (string | Uint8Array)[]): string {
   const hash = createHash("sha256").update(build);
-  for (const part of of) {
+  for (const part of parts) {
     hash.update("\n").update(part);
   }
   return `W/"${name}.${hash.digest("base64url").slice(0, 22)}"`;
 }
 
-/** Caches the last tag. Compares heads and statements by identity, because a change creates a new object. */
-function onceForEach(
-  create: (head: Head, statement: Statement) => string,
-): (head: Head, statement: Statement) => string {
+/** Wraps a function so that it caches its last tag. Compares arguments by identity: a change creates a new object. */
+function cacheLast(create: (head: Head, statement: Statement) => string): (head: Head, statement: Statement) => string {
   let last: { readonly head: Head; readonly statement: Statement; readonly tag: string } | undefined;
   return (head, statement) => {
     if (last?.head !== head || last.statement !== statement) {

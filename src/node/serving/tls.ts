@@ -24,8 +24,8 @@ export interface NodeTls {
 }
 
 /**
- * Interval in milliseconds at which the files are read. The content is compared, because that works no matter if a file
- * was written, renamed or reached by another symbolic link. The files are small.
+ * Interval in milliseconds at which the files are read. Their content is compared, which also detects a renamed file
+ * and a changed symbolic link. The files are small.
  */
 const readEveryMs = 2_000;
 /** Time in milliseconds before the expiry from which on the operator is warned. */
@@ -106,20 +106,20 @@ export interface FollowedTls extends NodeTls {
   stop(): void;
 }
 
-/** Follows the files: each call of `look` reads them. */
+/** Follows the files: each call of `check` reads them. */
 export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): FollowedTls {
-  const takers: ((credentials: TlsCredentials) => void)[] = [];
-  let served = first;
+  const listeners: ((credentials: TlsCredentials) => void)[] = [];
+  let current = first;
   let problem: string | undefined;
   let expiry = describeExpiry(first.certificate, nowMs());
   let isStopped = false;
-  let underWay = Promise.resolve();
+  let lastCheck = Promise.resolve();
 
   async function checkNow(isRequested: boolean): Promise<void> {
     try {
       apply(await readTlsFiles(paths), isRequested);
     } catch (error) {
-      complain(error, isRequested);
+      reportError(error, isRequested);
     }
     warnOfExpiry();
   }
@@ -128,20 +128,20 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
     if (isStopped) {
       return;
     }
-    const { cert, key } = served.credentials;
+    const { cert, key } = current.credentials;
     if (found.credentials.cert === cert && found.credentials.key === key) {
       if (isRequested || problem !== undefined) {
         log.info({ subsystem }, "The certificate files are unchanged");
       }
     } else {
-      takers.forEach((renew) => renew(found.credentials));
-      served = found;
+      listeners.forEach((renew) => renew(found.credentials));
+      current = found;
       log.info({ subsystem }, `Serving a new certificate: ${describeCertificate(found.certificate)}`);
     }
     problem = undefined;
   }
 
-  function complain(error: unknown, isRequested: boolean): void {
+  function reportError(error: unknown, isRequested: boolean): void {
     const message = errorMessage(error);
     if (!isStopped && (isRequested || message !== problem)) {
       const file = error instanceof TlsFilesError ? error.file : undefined;
@@ -154,7 +154,7 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
   }
 
   function warnOfExpiry(): void {
-    const now = describeExpiry(served.certificate, nowMs());
+    const now = describeExpiry(current.certificate, nowMs());
     if (!isStopped && now !== undefined && now !== expiry) {
       log.warn({ subsystem }, now);
     }
@@ -162,10 +162,10 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
   }
 
   return {
-    credentials: () => served.credentials,
-    notAfterMs: () => Date.parse(served.certificate.validTo),
-    onRenewed: (renew) => void takers.push(renew),
-    check: (why) => (underWay = underWay.then(() => checkNow(why === "requested"))),
+    credentials: () => current.credentials,
+    notAfterMs: () => Date.parse(current.certificate.validTo),
+    onRenewed: (renew) => void listeners.push(renew),
+    check: (why) => (lastCheck = lastCheck.then(() => checkNow(why === "requested"))),
     stop() {
       isStopped = true;
     },

@@ -1,4 +1,4 @@
-/** IPC interface between a node and the processes that serve its public port. */
+/** IPC interface between a node and its workers: the processes that serve its public port. */
 import type { Config } from "../../config/config.js";
 import type { EdgeStats, SharedUsage } from "../../edge/edge.js";
 import type { OverloadLimits } from "../../edge/overload.js";
@@ -57,8 +57,11 @@ export interface NodeHandlers extends Forwarding {
 /** Functions of a worker that its node calls. */
 export interface WorkerHandlers {
   readonly calls: {
+    /** Binds the port. */
     start(options: { readonly start: WorkerStart; readonly address: ListenAddress }): Promise<void>;
+    /** Makes all services available. */
     serve(booted: WorkerBooted): Promise<void>;
+    /** Finishes requests in progress, for up to `graceMs`, and ends the process. */
     drain(graceMs: number): Promise<void>;
     /** Returns the usage of the worker's clients. */
     edgeStats(none: undefined): EdgeStats;
@@ -72,7 +75,9 @@ export interface WorkerHandlers {
     block(none: undefined): void;
     /** Passes on a new signed head of an authority, encoded as a SignedHead. */
     headStated(signed: Uint8Array): void;
+    /** Notifies the worker of a permanently rejected transaction. */
     rejected(rejection: { readonly hash: string; readonly reason: string }): void;
+    /** Passes on a new point of the history. */
     historyTaken(point: HistoryPoint): void;
     /** Requests that the worker reload files that may have changed. */
     reload(none: undefined): void;

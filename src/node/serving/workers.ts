@@ -15,7 +15,7 @@ import type { NodeCore } from "../lifecycle/core.js";
 import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
 import { countWorkers } from "../lifecycle/worker-count.js";
-import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart, WorkerVitals } from "./worker-sides.js";
+import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart, WorkerVitals } from "./worker-ipc.js";
 
 /** Services and data for the workers. */
 export interface WorkersDeps {
@@ -67,9 +67,9 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
   onShutdown("the limits shared by workers", () => clearInterval(shareTimer));
 
   return {
-    listener(parts) {
-      pool = createNodePool(core, parts, { count, sharing, vitals, publicKey: () => publicKey });
-      notifyWorkers(core, parts, running);
+    listener(deps) {
+      pool = createNodePool(core, deps, { count, sharing, vitals, publicKey: () => publicKey });
+      notifyWorkers(core, deps, running);
       return pool;
     },
     async serve(key) {
@@ -93,6 +93,7 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
   };
 }
 
+/** State that the pool of workers shares with {@link createNodeWorkers}. */
 interface Shared {
   readonly count: number;
   readonly sharing: ReturnType<typeof createUsageSharing>;
