@@ -6,6 +6,8 @@ import { dialects } from "../queries/dialects.js";
 import { type Access, type Connect, createServers, nameServer, type Servers } from "./postgresql-servers.js";
 
 const readers = 8;
+/** Oldest major version of PostgreSQL that this project supports. */
+const oldestVersion = "14";
 /**
  * Time limit in milliseconds for a connection. It is shorter than the wait for a pool connection, so that the cause is
  * reported.
@@ -87,6 +89,8 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
     },
     settings: {
       client: "pg",
+      // Without it, knex asks each first connection for its version, and a server that hangs then is waited for forever.
+      version: oldestVersion,
       connection: async () => {
         tried = await servers.find();
         const mine = servers.generation();

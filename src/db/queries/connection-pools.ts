@@ -3,7 +3,7 @@ import knex, { type Knex } from "knex";
 import { setOperatorError, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
 import { createLivenessMonitor, type LivenessMonitor } from "./liveness.js";
-import { type ConnectionAdapter, createQueries, createUses, type EngineAdapter, runTransaction } from "./queries.js";
+import { type ConnectionAdapter, createQueries, createUses, type EngineAdapter, monitored, runTransaction } from "./queries.js";
 
 export interface ConnectionsDeps {
   readonly adapter: EngineAdapter;
@@ -94,8 +94,8 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
   };
   try {
     // Connect both pools now, so that a slow connection delays the start and not the first read.
-    await connect(writer, question);
-    await connect(reader, question);
+    await connect(() => monitored(engine, () => writer.raw(question)));
+    await connect(() => monitored(engine, () => reader.raw(question)));
   } catch (error) {
     await close();
     throw explain(error);
@@ -119,13 +119,13 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
 }
 
 /**
- * Runs the query until the pool has a connection. A timeout leaves the connection attempt in progress to the next try.
+ * Sends a query until the pool has a connection. A timeout leaves the connection attempt in progress to the next try.
  */
-async function connect(pool: Knex, question: string): Promise<void> {
+async function connect(send: () => Promise<unknown>): Promise<void> {
   const startedMs = performance.now();
   for (;;) {
     try {
-      await pool.raw(question);
+      await send();
       return;
     } catch (error) {
       if (!(error instanceof knex.KnexTimeoutError)) {

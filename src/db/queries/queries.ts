@@ -89,13 +89,18 @@ export function createQueries(knex: Knex, adapter: ConnectionAdapter, prepare?: 
   };
 }
 
-/** Lets the engine monitor the work, and reports a database error to it. */
-async function reportErrors<T>({ watch, onDatabaseError }: EngineAdapter, work: () => Promise<T>): Promise<T> {
+/** Runs work that waits for the engine, and lets the engine monitor it. */
+export async function monitored<T>({ watch }: EngineAdapter, work: () => Promise<T>): Promise<T> {
+  return await (watch === undefined ? work() : watch(work));
+}
+
+/** Runs monitored work, and reports a database error to the engine. */
+async function reportErrors<T>(adapter: EngineAdapter, work: () => Promise<T>): Promise<T> {
   try {
-    return await (watch === undefined ? work() : watch(work));
+    return await monitored(adapter, work);
   } catch (error) {
     if (isDatabaseError(error)) {
-      onDatabaseError?.(error);
+      adapter.onDatabaseError?.(error);
     }
     throw error;
   }

@@ -15,6 +15,8 @@ export interface Forwarder {
   freeze(): void;
   /** Closes once so many more packets have come for the server, unless it is opened anew before. Resolves when it has. */
   closeAfter(packets: number): Promise<void>;
+  /** Freezes once so many more packets have come for the server. */
+  freezeAfter(packets: number): void;
   /** How many connections there were. */
   readonly count: () => number;
 }
@@ -31,12 +33,24 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
   let count = 0;
   let isFrozen = false;
   let onSent = (): void => undefined;
+  const freeze = (): void => {
+    isFrozen = true;
+    sockets.forEach((socket) => socket.unpipe().pause());
+  };
   const close = async (): Promise<void> => {
     const closed = server && once(server, "close");
     server?.close();
     server = undefined;
     sockets.forEach((socket) => socket.destroy());
     await closed;
+  };
+  const after = (packets: number, then: () => void): void => {
+    let left = packets;
+    onSent = () => {
+      if (--left === 0) {
+        then();
+      }
+    };
   };
   t.teardown(close);
   return {
@@ -68,19 +82,9 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
       await once(server, "listening");
     },
     close,
-    freeze() {
-      isFrozen = true;
-      sockets.forEach((socket) => socket.unpipe().pause());
-    },
-    closeAfter: (packets) =>
-      new Promise((resolve) => {
-        let left = packets;
-        onSent = () => {
-          if (--left === 0) {
-            resolve(close());
-          }
-        };
-      }),
+    freeze,
+    closeAfter: (packets) => new Promise((resolve) => after(packets, () => resolve(close()))),
+    freezeAfter: (packets) => after(packets, freeze),
     count: () => count,
   };
 }
