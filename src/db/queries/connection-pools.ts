@@ -3,7 +3,14 @@ import knex, { type Knex } from "knex";
 import { setOperatorError, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
 import { createLivenessMonitor, type LivenessMonitor } from "./liveness.js";
-import { type ConnectionAdapter, createQueries, createUses, type EngineAdapter, monitored, runTransaction } from "./queries.js";
+import {
+  type ConnectionAdapter,
+  createQueries,
+  createUses,
+  type EngineAdapter,
+  monitored,
+  runTransaction,
+} from "./queries.js";
 
 export interface ConnectionsDeps {
   readonly adapter: EngineAdapter;
