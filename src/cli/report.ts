@@ -1,14 +1,19 @@
 /** `gatehouse report`: reports the status of a subsystem that another process runs. */
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { reportableNames } from "../health/subsystems.js";
-import { addControlFlags } from "./usage/flags.js";
+import { addControlFlags, numberBetween } from "./usage/flags.js";
 import type { ReportFlags } from "./send-report.js";
 
 export function addReport(command: Command): void {
   addControlFlags(command.argument("<NAME>").argument("<STATUS>"))
-    .option("--lease <SECONDS>", "Time after which the subsystem fails unless it is reported again.", parseInteger, 60)
-    .option("--port <PORT>", "Port that the subsystem listens on.", parseInteger)
-    .option("--requested-port <PORT>", "Port that was requested, if it differs.", parseInteger)
+    .option(
+      "--lease <SECONDS>",
+      "Time after which the subsystem fails unless it is reported again.",
+      numberBetween(1, 3_600),
+      60,
+    )
+    .option("--port <PORT>", "Port that the subsystem listens on.", numberBetween(1, 65_535))
+    .option("--requested-port <PORT>", "Port that was requested, if it differs.", numberBetween(1, 65_535))
     .option("--error <TEXT>", "Error message; required with failed.")
     .option("--json", "Print JSON.")
     .addHelpText(
@@ -25,11 +30,4 @@ Examples:
       const { sendReport } = await import("./send-report.js");
       await sendReport(name, status, flags);
     });
-}
-
-function parseInteger(text: string): number {
-  if (!/^\d{1,5}$/.test(text)) {
-    throw new InvalidArgumentError("It must be a whole number.");
-  }
-  return Number(text);
 }

@@ -182,6 +182,33 @@ test("a file that is missing or wrong is code 2, whichever it is", async (t) => 
   }
 });
 
+test("start rejects a peers file whose URL does not match --omni-tls with code 2", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const peers = join(dir, "peers.json");
+  await writeFile(peers, '[{"url":"http://node.example:53551"}]');
+  const ports = ["--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];
+  const { code, stderr } = await runCli(["start", "--data-dir", join(dir, "data"), "--peers", peers, ...ports]);
+  t.is(code, 2, stderr);
+  t.is(
+    stderr,
+    `gatehouse: The peers file ${peers} is invalid. The address "http://node.example:53551" must begin with https://, ` +
+      "as nodes of this network use TLS.\n",
+  );
+});
+
+test("report rejects numbers outside their ranges with code 2, and names the range", async (t) => {
+  for (const [flag, value, range] of [
+    ["--lease", "100000", "1 to 3600"],
+    ["--lease", "0", "1 to 3600"],
+    ["--port", "65536", "1 to 65535"],
+    ["--requested-port", "x", "1 to 65535"],
+  ] as const) {
+    const { code, stderr } = await runCli(["report", "signaling", "ready", flag, value]);
+    t.is(code, 2, stderr);
+    t.true(stderr.includes(`It must be a whole number from ${range}.`), stderr);
+  }
+});
+
 test("a file that is too large is refused by its size, before it is read", async (t) => {
   const dir = await temporaryDirectory(t);
   const path = join(dir, "large.json");

@@ -1,7 +1,7 @@
 /** Peers that a node knows: the stored address book and the peers file, and the operator's commands for them. */
 import { isStrongKey } from "../../base/crypto/key-validation.js";
 import { errorMessage } from "../../base/errors/error-message.js";
-import { StartError } from "../../base/errors/start-error.js";
+import { InputError, StartError } from "../../base/errors/start-error.js";
 import { findFile } from "../../config/data-dir-files.js";
 import { readPeersFile } from "../../config/peers-file.js";
 import type { Database } from "../../db/queries/database.js";
@@ -31,7 +31,11 @@ export interface NodeBook {
   readonly save: () => Promise<void>;
 }
 
-/** Opens the address book. A standby has an empty one, because another node with its key is in the network. */
+/**
+ * Opens the address book. A standby has an empty one, because another node with its key is in the network.
+ *
+ * @throws InputError if the peers file is invalid.
+ */
 export async function openBook(
   core: Pick<NodeCore, "config" | "lifecycle" | "log" | "subsystems">,
   { database, ownIdentity }: { readonly database: Database; readonly ownIdentity: string },
@@ -54,18 +58,18 @@ export async function openBook(
     nowMs: Date.now,
   });
   for (const { url, identity } of named) {
-    book.add(parseFileEntry(url, policy), "file", identity);
+    book.add(parseFileEntry(file!, url, policy), "file", identity);
   }
   const save = createBookSaver(book, store);
   const dialRateLimit = createDialRateLimit(config.loopIntervalMs);
   return { book, policy, dialRateLimit, save: config.role === "writer" ? save : () => Promise.resolve() };
 }
 
-function parseFileEntry(url: string, policy: EndpointPolicy): string {
+function parseFileEntry(file: string, url: string, policy: EndpointPolicy): string {
   try {
     return parseEndpoint(url, policy);
   } catch (error) {
-    throw new Error(`The peers file is invalid. ${errorMessage(error)}`);
+    throw new InputError(`The peers file ${file} is invalid. ${errorMessage(error)}`);
   }
 }
 
