@@ -1,11 +1,18 @@
+/** Opens databases by their URLs: a pair of SQLite files, or PostgreSQL servers. */
 import { existsSync } from "node:fs";
 import type { ConnectionPools } from "./queries/connection-pools.js";
 import { type Database, DatabaseError, type ReadableDatabase } from "./queries/database.js";
-import { explainPostgresql, findServers, nameServers, openPostgresql, whatMayBeLost } from "./postgresql/postgresql.js";
+import {
+  explainPostgresql,
+  loadServers,
+  describeServers,
+  openPostgresql,
+  durabilityRisks,
+} from "./postgresql/postgresql.js";
 import type { Access } from "./postgresql/postgresql-servers.js";
 import { explainSqlite, openSqlite, openSqliteForReading } from "./sqlite/sqlite.js";
 import { withSnapshotReads } from "./queries/snapshot-reads.js";
-import { type OpenFiles, watchFiles } from "./sqlite/sqlite-files.js";
+import { type OpenFiles, trackFiles } from "./sqlite/sqlite-files.js";
 
 /** Suffix of the SQLite file of the mempool, after the path of the file of the chain. */
 export const mempoolSuffix = "-mempool";
@@ -32,9 +39,9 @@ export function isMissing(url: string): boolean {
   return path !== undefined && !existsSync(path);
 }
 
-/** Returns a URL without its password, for messages. */
-export function nameDatabase(url: string): string {
-  return fileOf(url) ?? nameServers(url);
+/** Returns the path of a SQLite file, or the hosts and database of servers without passwords, for messages. */
+export function describeDatabase(url: string): string {
+  return fileOf(url) ?? describeServers(url);
 }
 
 /**
@@ -67,19 +74,19 @@ async function openParts(
   openFile: (path: string) => Promise<ConnectionPools>,
 ): Promise<Database> {
   const path = fileOf(url);
-  const servers = path === undefined ? await findServers(url, access) : undefined;
+  const servers = path === undefined ? await loadServers(url, access) : undefined;
   const open = (suffix: string): Promise<ConnectionPools> =>
     servers === undefined ? openFile(`${path}${suffix}`) : openPostgresql(servers);
   const main = await open("");
   try {
     const mempool = await open(mempoolSuffix);
     const files: OpenFiles | undefined =
-      path === undefined ? undefined : await watchFiles([path, `${path}${mempoolSuffix}`]);
+      path === undefined ? undefined : await trackFiles([path, `${path}${mempoolSuffix}`]);
     return {
       ...main,
       mempool,
       files,
-      whatMayBeLost: async () => (servers === undefined ? [] : await whatMayBeLost(main.write, servers.count)),
+      durabilityRisks: async () => (servers === undefined ? [] : await durabilityRisks(main.write, servers.count)),
       async close() {
         await Promise.all([main.close(), mempool.close()]);
         // Release the lock last, so that no other process writes before the connections are closed.
@@ -120,11 +127,11 @@ async function closeAfter<T>(database: Database, work: (database: Database) => P
  */
 export async function openForReading(url: string): Promise<ReadableDatabase> {
   const path = fileOf(url);
-  const servers = path === undefined ? await findServers(url, "read") : undefined;
+  const servers = path === undefined ? await loadServers(url, "read") : undefined;
   const opened = servers === undefined ? await openSqliteForReading(path!) : await openPostgresql(servers);
   return {
     ...opened,
-    ofOneMoment: withSnapshotReads(opened.transaction),
-    whatMayBeLost: async () => (servers === undefined ? [] : await whatMayBeLost(opened.read, servers.count)),
+    withSnapshot: withSnapshotReads(opened.transaction),
+    durabilityRisks: async () => (servers === undefined ? [] : await durabilityRisks(opened.read, servers.count)),
   };
 }

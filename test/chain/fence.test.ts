@@ -119,7 +119,9 @@ for (const engine of engines.names) {
     const held = { holder: "one", epoch: (await lease.acquire(await lease.read(), { ...place, holder: "one" }))! };
     const outcomes: (string | undefined)[] = [];
     const files =
-      engine === "sqlite" ? { lock: () => Promise.resolve(true), lost: () => Promise.resolve(undefined) } : undefined;
+      engine === "sqlite"
+        ? { lock: () => Promise.resolve(true), findLostFile: () => Promise.resolve(undefined) }
+        : undefined;
     const fence = createFence({ held, files, onOutcome: (trouble) => outcomes.push(trouble?.reason) });
     await lease.release(held);
 
@@ -169,7 +171,7 @@ test("a file that is lost while something is stored takes it back", async (t) =>
   const lease = createWriterLeaseStore(database);
   const held = { holder: "one", epoch: (await lease.acquire(await lease.read(), { ...place, holder: "one" }))! };
   let lost: string | undefined;
-  const files = { lock: () => Promise.resolve(true), lost: () => Promise.resolve(lost) };
+  const files = { lock: () => Promise.resolve(true), findLostFile: () => Promise.resolve(lost) };
   const store = createChainStore(database, stateIn, createFence({ held, files, onOutcome: () => undefined }));
   lost = "/somewhere/gatehouse.sqlite";
   const error = await t.throwsAsync(store.insertGenesis(genesis), { instanceOf: FencedError });

@@ -1,4 +1,4 @@
-/** `gatehouse database copy`: between engines, killed in the middle, and never taken for whole before it is. */
+/** `gatehouse database copy`: between engines, resumed after a kill, and unusable by a node before it is complete. */
 import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -36,7 +36,7 @@ async function withDatabase<T>(url: string, work: (database: Database) => Promis
   }
 }
 
-/** A chain with some of everything, and what else a node stores. */
+/** Fills a database with a sample chain, fork evidence, a peer and a rejected transaction. */
 async function store(url: string): Promise<StoredChain> {
   const stored = await storeChain(url);
   await withDatabase(url, async (database) => {
@@ -68,13 +68,13 @@ async function store(url: string): Promise<StoredChain> {
   return stored;
 }
 
-/** What a node answers that has this database. */
-async function answersOf(t: Teardown, database: string, stored: StoredChain): Promise<Record<string, string>> {
+/** Starts a node over the database and returns its responses to the paths of the sample chain. */
+async function responsesOf(t: Teardown, database: string, stored: StoredChain): Promise<Record<string, string>> {
   const node = await startTestNode(t, { database });
   const paths = [...pathsOf(stored), `/chain/transactions/${rejected}`];
-  const answers = await Promise.all(paths.map(async (path) => [path, (await ask(node.port, path)).text] as const));
+  const responses = await Promise.all(paths.map(async (path) => [path, (await ask(node.port, path)).text] as const));
   await node.stop();
-  return Object.fromEntries(answers);
+  return Object.fromEntries(responses);
 }
 
 const copy = (from: string, to: string, ...flags: string[]) => runCli(["database", "copy", from, to, ...flags]);
@@ -84,11 +84,11 @@ const otherThan = (engine: Engine): Engine =>
 for (const engine of engines.names) {
   const other = otherThan(engine);
 
-  test.serial(`${engine} to ${other}: a node with the copy answers the same, and goes on`, async (t) => {
+  test.serial(`${engine} to ${other}: a node with the copy returns the same responses and makes blocks`, async (t) => {
     const from = await engines.createUrl(t, engine);
     const to = await engines.createUrl(t, other);
     const stored = await store(from);
-    // First of all, since a start changes what is copied.
+    // Copies before a node starts over the source, which would change the source.
     const copied = await copy(from, to, "--json");
     t.is(copied.code, 0, copied.stderr);
     const { ok, resumed, tables } = JSON.parse(copied.stdout) as {
@@ -116,11 +116,11 @@ for (const engine of engines.names) {
       );
       t.deepEqual([Boolean(first!.settled), Boolean(second!.settled)], [true, false]);
     });
-    const answers = await answersOf(t, to, stored);
-    t.regex(answers[`/chain/transactions/${rejected}`]!, /It was \\"late\\"/);
-    t.deepEqual(answers, await answersOf(t, from, stored));
+    const responses = await responsesOf(t, to, stored);
+    t.regex(responses[`/chain/transactions/${rejected}`]!, /It was \\"late\\"/);
+    t.deepEqual(responses, await responsesOf(t, from, stored));
     await withDatabase(to, async (database) => {
-      // What numbers its rows goes on after those that came.
+      // New rows get ids after those of the copied rows.
       await database.write.run((sql) =>
         sql("peers").insert({ endpoint: "https://127.0.0.1:10", origin: "file", failures: 0, next_try_ms: 0 }),
       );
@@ -135,38 +135,41 @@ for (const engine of engines.names) {
     });
   });
 
-  test.serial(`${engine} to ${other}: a copy that is killed is no database, and goes on where it was`, async (t) => {
-    const from = await engines.createUrl(t, engine);
-    const to = await engines.createUrl(t, other);
-    await storeChain(from);
-    // Enough for a good many batches.
-    const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`field ${i}`, i]));
-    await withDatabase(from, async (database) => {
-      const chain = await openChain(database, [authority]);
-      await chain.submit(signTransaction(bob, 1, createPublic("wide", JSON.stringify(many))));
-      await chain.produceBlock(authority);
-    });
-    const child = spawn(process.execPath, [cliPath, "database", "copy", from, to], { env: cleanEnvironment() });
-    t.teardown(() => child.kill("SIGKILL"));
-    const ended = once(child, "close");
-    await Promise.race([once(child.stderr, "data"), ended]);
-    child.kill("SIGKILL");
-    t.deepEqual(await ended, [null, "SIGKILL"]);
+  test.serial(
+    `${engine} to ${other}: a killed copy is rejected as a database, and a second copy resumes`,
+    async (t) => {
+      const from = await engines.createUrl(t, engine);
+      const to = await engines.createUrl(t, other);
+      await storeChain(from);
+      // Enough fields for many batches.
+      const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`field ${i}`, i]));
+      await withDatabase(from, async (database) => {
+        const chain = await openChain(database, [authority]);
+        await chain.submit(signTransaction(bob, 1, createPublic("wide", JSON.stringify(many))));
+        await chain.produceBlock(authority);
+      });
+      const child = spawn(process.execPath, [cliPath, "database", "copy", from, to], { env: cleanEnvironment() });
+      t.teardown(() => child.kill("SIGKILL"));
+      const ended = once(child, "close");
+      await Promise.race([once(child.stderr, "data"), ended]);
+      child.kill("SIGKILL");
+      t.deepEqual(await ended, [null, "SIGKILL"]);
 
-    const dir = await authorityDirectory(t, authority);
-    const unfinished = /^The database is an incomplete copy; run gatehouse database copy again/;
-    await t.throwsAsync(startTestNode(t, { database: to }, dir), { message: unfinished });
-    t.is((await runCli(["verify-data", "--database", to])).code, 2);
-    t.regex((await copy(to, from)).stderr, /incomplete copy/);
-    const resumed = await copy(from, to, "--json");
-    t.is(resumed.code, 0, resumed.stderr);
-    t.true((JSON.parse(resumed.stdout) as { resumed: boolean }).resumed);
-    t.is((await runCli(["verify-data", "--database", to])).code, 0);
-    await startTestNode(t, { database: to }, dir);
-  });
+      const dir = await authorityDirectory(t, authority);
+      const unfinished = /^The database is an incomplete copy; run gatehouse database copy again/;
+      await t.throwsAsync(startTestNode(t, { database: to }, dir), { message: unfinished });
+      t.is((await runCli(["verify-data", "--database", to])).code, 2);
+      t.regex((await copy(to, from)).stderr, /incomplete copy/);
+      const resumed = await copy(from, to, "--json");
+      t.is(resumed.code, 0, resumed.stderr);
+      t.true((JSON.parse(resumed.stdout) as { resumed: boolean }).resumed);
+      t.is((await runCli(["verify-data", "--database", to])).code, 0);
+      await startTestNode(t, { database: to }, dir);
+    },
+  );
 
   test.serial(
-    `${engine} to ${other}: the database of a running node is refused, and one that was written to meanwhile`,
+    `${engine} to ${other}: rejects the database of a running node, and a source that was written to during the copy`,
     async (t) => {
       const dir = await authorityDirectory(t, authority);
       const from = await engines.createUrl(t, engine);
@@ -176,21 +179,21 @@ for (const engine of engines.names) {
       const live = await copy(from, to);
       t.is(live.code, 1);
       t.regex(live.stderr, /^gatehouse: Another node, process \d+ on .* writes to .*; stop it first\.\n$/);
-      t.notRegex(live.stderr, /:gatehouse@/, "no password is told");
+      t.notRegex(live.stderr, /:gatehouse@/, "the password is shown");
       await node.stop();
 
       if (engine === "postgresql") {
-        // A file is locked; what a server lets happen meanwhile is found in the end.
+        // A SQLite file is locked during the copy. A write to a server is detected at the end.
         await withDatabase(from, async ({ write }) => {
-          let taken: Promise<unknown> | undefined;
+          let writing: Promise<unknown> | undefined;
           const onProgress = (): void => {
-            taken ??= write.run((sql) => sql("writer_lease").increment("epoch"));
+            writing ??= write.run((sql) => sql("writer_lease").increment("epoch"));
           };
-          const elsewhere = await engines.createUrl(t, other);
-          await t.throwsAsync(copyNodeDatabase({ from, to: elsewhere, onProgress }), {
+          const otherTarget = await engines.createUrl(t, other);
+          await t.throwsAsync(copyNodeDatabase({ from, to: otherTarget, onProgress }), {
             message: /^A node wrote to .* meanwhile, so the copy is outdated/,
           });
-          await taken;
+          await writing;
         });
       }
       await t.throwsAsync(copyNodeDatabase({ from, to, onProgress: stopHere }), { message: "Stop here." });
@@ -206,16 +209,16 @@ function stopHere(): void {
   throw new Error("Stop here.");
 }
 
-/** Copies as the command does, with something in between. */
-async function copyOpen(from: string, to: string, parts: Pick<CopyDeps, "confirm">): Promise<void> {
+/** Copies as the command does, and calls `confirm` between the copy and the comparison. */
+async function copyThenConfirm(from: string, to: string, deps: Pick<CopyDeps, "confirm">): Promise<void> {
   await withDatabase(from, (source) =>
     withDatabase(to, async (target) => {
-      await copyDatabase({ source, target, sourceState: "{}", onProgress: () => undefined, ...parts });
+      await copyDatabase({ source, target, sourceState: "{}", onProgress: () => undefined, ...deps });
     }),
   );
 }
 
-test("what is not in the copy as it was read is found in the end", async (t) => {
+test("the final comparison detects rows of the copy that differ from the source", async (t) => {
   const from = await engines.createUrl(t, "sqlite");
   await storeChain(from);
   const changes = [
@@ -227,26 +230,26 @@ test("what is not in the copy as it was read is found in the end", async (t) => 
     const to = await engines.createUrl(t, "sqlite");
     const sqlite = openSqlite(t, to.replace("sqlite:", ""));
     const confirm = async (): Promise<void> => void (await sqlite.raw(change));
-    await t.throwsAsync(copyOpen(from, to, { confirm }), {
+    await t.throwsAsync(copyThenConfirm(from, to, { confirm }), {
       message: /^The table (senders|program_chunks|transactions) of the copy differs from the source/,
     });
     await t.throwsAsync(startTestNode(t, { database: to }), { message: /incomplete copy/ });
   }
 });
 
-test("sources and targets that are none are told of", async (t) => {
+test("rejects a missing source, and a URL of an unknown kind", async (t) => {
   const missing = (await engines.createUrl(t, "sqlite")).replace("sqlite:", "");
   const none = await copy(missing, `${missing}-copy`);
   t.is(none.code, 1);
   t.is(none.stderr, `gatehouse: There is no database at ${missing}; give the database of a node.\n`);
-  await t.throwsAsync(stat(missing), undefined, "none was made");
+  await t.throwsAsync(stat(missing), undefined, "a file was created");
   const wrong = await copy("mysql://a/b", missing);
   t.is(wrong.code, 2);
   t.regex(wrong.stderr, /^gatehouse: FROM must be sqlite:PATH or postgres:/);
 });
 
 for (const engine of engines.names) {
-  test(`${engine}: every table of the schema is copied, or made by the schema itself`, async (t) => {
+  test(`${engine}: every table of the schema is copied, or filled by the migrations`, async (t) => {
     const database = await engines.open(t, engine);
     const list = async ({ read }: Pick<Database, "read">): Promise<string[]> => {
       const rows = await read.rows<{ name: string }>((sql) =>

@@ -1,4 +1,4 @@
-/** A start over a file of SQLite that somebody else has locked. */
+/** Start of a node whose SQLite file another process has locked. */
 import test from "ava";
 import { join } from "node:path";
 import sqlite3 from "sqlite3";
@@ -9,11 +9,11 @@ import { sampleGenesis, startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { eventually } from "../helpers/nodes/until.js";
 
-/** Locks a file, a new one when left out, as a shell of sqlite3 does, until it is told not to. */
-async function lock(t: Teardown, given?: string): Promise<{ readonly file: string; unlock: () => Promise<void> }> {
-  const file = given ?? join(await temporaryDirectory(t), "a.sqlite");
+/** Locks an existing or a new file, as a sqlite3 shell does, until `unlock` is called. */
+async function lock(t: Teardown, existing?: string): Promise<{ readonly file: string; unlock: () => Promise<void> }> {
+  const file = existing ?? join(await temporaryDirectory(t), "a.sqlite");
   const connection = await new Promise<sqlite3.Database>((resolve, reject) => {
-    const made = new sqlite3.Database(file, (error) => (error === null ? resolve(made) : reject(error)));
+    const created = new sqlite3.Database(file, (error) => (error === null ? resolve(created) : reject(error)));
   });
   const run = (sql: string): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -24,7 +24,7 @@ async function lock(t: Teardown, given?: string): Promise<{ readonly file: strin
   return { file, unlock: () => run("COMMIT") };
 }
 
-test("it is waited for, and the node starts when the lock is gone", async (t) => {
+test("a start waits for the lock, and continues when it is released", async (t) => {
   const { file, unlock } = await lock(t);
   const starting = startTestNode(t, { database: `sqlite:${file}` });
   t.is(
@@ -35,7 +35,7 @@ test("it is waited for, and the node starts when the lock is gone", async (t) =>
   t.true((await starting).port > 0);
 });
 
-test("after two minutes the start ends, with the file and what to do", async (t) => {
+test("a start fails after two minutes, and names the locked file and the remedy", async (t) => {
   t.timeout(180_000);
   const { file } = await lock(t);
   await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
@@ -44,13 +44,13 @@ test("after two minutes the start ends, with the file and what to do", async (t)
   });
 });
 
-test("so is a lock of the mempool's file, and the port says meanwhile that the node starts", async (t) => {
+test("a start waits for a lock of the mempool's file, and its port reports the reason meanwhile", async (t) => {
   const file = join(await temporaryDirectory(t), "a.sqlite");
   await (await startTestNode(t, { database: `sqlite:${file}`, genesis: sampleGenesis })).stop();
   const { unlock } = await lock(t, `${file}-mempool`);
   const port = await freePort();
   const starting = startTestNode(t, { database: `sqlite:${file}`, "rpc-port": String(port), genesis: sampleGenesis });
-  await eventually("it waits", async () =>
+  await eventually("the node reports the lock", async () =>
     (await ask(port, "/diagnostics")).text.includes("is locked by another process"),
   );
   t.is((await ask(port, "/health")).status, 503);

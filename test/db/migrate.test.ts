@@ -15,7 +15,7 @@ async function openTestDatabase(t: Teardown, file: string) {
   return database;
 }
 
-test("a new database gets every step, and a second run changes nothing", async (t) => {
+test("migrates a new database with every step, and changes nothing in a second run", async (t) => {
   const database = await openTestDatabase(t, join(await temporaryDirectory(t), "new", "a.sqlite"));
   await migrate(database);
   const steps = () => database.read.rows((sql) => sql("schema_migrations").orderBy("version"));
@@ -25,7 +25,7 @@ test("a new database gets every step, and a second run changes nothing", async (
   t.is(applied.length, migrations.length);
 });
 
-test("a step that fails leaves nothing behind", async (t) => {
+test("rolls back all steps if one of them fails", async (t) => {
   const database = await openTestDatabase(t, join(await temporaryDirectory(t), "a.sqlite"));
   await database.write.run((sql) => sql.schema.createTable("nullifiers", (table) => table.increments()));
   await t.throwsAsync(migrate(database));
@@ -38,7 +38,7 @@ test("a step that fails leaves nothing behind", async (t) => {
   );
 });
 
-test("a database of a newer version is refused, and left as it is", async (t) => {
+test("rejects a database of a newer version", async (t) => {
   const file = join(await temporaryDirectory(t), "a.sqlite");
   const database = await openTestDatabase(t, file);
   await migrate(database);
@@ -49,7 +49,7 @@ test("a database of a newer version is refused, and left as it is", async (t) =>
   await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), { instanceOf: StartError, message });
 });
 
-test("a file that is no database is refused", async (t) => {
+test("rejects a file that is not a database", async (t) => {
   const file = join(await temporaryDirectory(t), "a.sqlite");
   await writeFile(file, "not a database, but longer than the header of one ".repeat(20));
   await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
@@ -58,7 +58,7 @@ test("a file that is no database is refused", async (t) => {
   });
 });
 
-test("an error of the engine does not tell the values of its query", async (t) => {
+test("removes the values of a query from its error", async (t) => {
   const database = await openTestDatabase(t, join(await temporaryDirectory(t), "a.sqlite"));
   await migrate(database);
   const row = { hash: "0x1", block_number: 1, transaction_hash: "a secret" };

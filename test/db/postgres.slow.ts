@@ -11,7 +11,7 @@ import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/ch
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { createFence } from "../../src/chain/writer/fence-store.js";
 import { createWriterLeaseStore, leaseMs } from "../../src/chain/writer/writer-lease-store.js";
-import { acquireWithinMs } from "../../src/db/queries/connection-pools.js";
+import { acquireTimeoutMs } from "../../src/db/queries/connection-pools.js";
 import { DatabaseError } from "../../src/db/queries/database.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
 import { migrations } from "../../src/db/migrations/migrations.js";
@@ -33,7 +33,7 @@ import { testUnless } from "../helpers/nodes/when.js";
 const [authority, alice] = [testKey(1), testKey(2)];
 const started = await startPostgres();
 
-test("of a database that cannot be reached no password is told", async (t) => {
+test("the error for an unreachable database contains no password", async (t) => {
   const { message } = await t.throwsAsync(openDatabase("postgres://user:secret@127.0.0.1:9/name"), {
     instanceOf: DatabaseError,
   });
@@ -47,7 +47,7 @@ const testPostgres = testUnless(typeof started === "string" ? started : undefine
 const postgres = started as PostgresServer;
 testPostgres.after(() => postgres.remove());
 
-testPostgres.serial("a missing database and a wrong password are told of", async (t) => {
+testPostgres.serial("the errors for a missing database and a wrong password name the cause", async (t) => {
   const url = new URL(await postgres.createDatabase());
   url.pathname = "/nowhere";
   await t.throwsAsync(startTestNode(t, { database: url.href }), {
@@ -57,7 +57,7 @@ testPostgres.serial("a missing database and a wrong password are told of", async
   await t.throwsAsync(startTestNode(t, { database: url.href }), { message: /rejects the user or the password/ });
 });
 
-testPostgres.serial("a block that computes for longer than its transaction may be idle is stored", async (t) => {
+testPostgres.serial("a block is stored even if its transaction is idle for longer than the writer lease", async (t) => {
   const database = await openDatabase(await postgres.createDatabase());
   t.teardown(() => database.close());
   await migrate(database);
@@ -74,7 +74,7 @@ testPostgres.serial("a block that computes for longer than its transaction may b
   t.is((await lease.read()).holder?.host, "another host");
 });
 
-testPostgres.serial("nodes that start at once prepare an empty database once, and all of them start", async (t) => {
+testPostgres.serial("concurrent migrations of a database all succeed, and run each step once", async (t) => {
   const url = await postgres.createDatabase();
   const databases = await Promise.all(Array.from({ length: 4 }, () => openDatabase(url)));
   t.teardown(() => Promise.all(databases.map((database) => database.close())));
@@ -83,17 +83,17 @@ testPostgres.serial("nodes that start at once prepare an empty database once, an
   t.is((await first!.read.rows((sql) => sql("schema_migrations"))).length, migrations.length);
 });
 
-/** Returns the URL of a database whose server answers a new connection only after so long. */
-async function slowToConnect(t: Teardown, database: string, delayMs: number): Promise<string> {
+/** Returns the URL of a proxy that delays the requests of each new connection. */
+async function delayConnections(t: Teardown, database: string, delayMs: number): Promise<string> {
   const url = new URL(database);
   const { hostname, port } = url;
-  const proxy = createServer((near) => {
-    const far = connect(Number(port), hostname);
-    for (const one of [near, far]) {
-      one.on("error", () => one.destroy());
+  const proxy = createServer((client) => {
+    const server = connect(Number(port), hostname);
+    for (const socket of [client, server]) {
+      socket.on("error", () => socket.destroy());
     }
-    far.pipe(near);
-    void sleep(delayMs).then(() => near.pipe(far));
+    server.pipe(client);
+    void sleep(delayMs).then(() => client.pipe(server));
   });
   await once(proxy.listen(0, "127.0.0.1"), "listening");
   t.teardown(() => proxy.close());
@@ -101,25 +101,21 @@ async function slowToConnect(t: Teardown, database: string, delayMs: number): Pr
   return url.href;
 }
 
-testPostgres.serial(
-  "a server that takes longer to accept a connection than a query waits for one is opened",
-  async (t) => {
-    const database = await openDatabase(await slowToConnect(t, await postgres.createDatabase(), acquireWithinMs + 500));
-    t.deepEqual(await database.write.rows((sql) => sql.raw("SELECT 7 AS seven")), [{ seven: 7 }]);
-    await database.close();
-  },
-);
+testPostgres.serial("opens a database whose server connects later than a query waits for a connection", async (t) => {
+  const database = await openDatabase(
+    await delayConnections(t, await postgres.createDatabase(), acquireTimeoutMs + 500),
+  );
+  t.deepEqual(await database.write.rows((sql) => sql.raw("SELECT 7 AS seven")), [{ seven: 7 }]);
+  await database.close();
+});
 
-testPostgres.serial(
-  "a server that is slow to accept connections is not given up while it works on a query",
-  async (t) => {
-    const database = await openDatabase(await slowToConnect(t, await postgres.createDatabase(), 2_000));
-    t.deepEqual(await database.write.rows((sql) => sql.raw("SELECT 7 AS seven FROM pg_sleep(9)")), [{ seven: 7 }]);
-    await database.close();
-  },
-);
+testPostgres.serial("a server that connects slowly is not considered lost while it runs a query", async (t) => {
+  const database = await openDatabase(await delayConnections(t, await postgres.createDatabase(), 2_000));
+  t.deepEqual(await database.write.rows((sql) => sql.raw("SELECT 7 AS seven FROM pg_sleep(9)")), [{ seven: 7 }]);
+  await database.close();
+});
 
-testPostgres.serial("a server that stops shows as failing, loses nothing, and heals by itself", async (t) => {
+testPostgres.serial("a stopped server turns health to failing, and the node recovers without loss", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const database = await postgres.createDatabase();
   const peers = join(dir, "peers.json");
@@ -143,7 +139,7 @@ testPostgres.serial("a server that stops shows as failing, loses nothing, and he
   t.is(parseMetrics((await scrape()).text).value("gatehouse_programs_created_total", {}), 1);
 
   await postgres.stop();
-  // No answer ever says that it is failing and takes transactions, nor the opposite.
+  // No health report is failing and accepts transactions, or is ok and rejects them.
   let down: HealthBody;
   do {
     down = await askJson<HealthBody>(node.port, "/health");
@@ -157,23 +153,23 @@ testPostgres.serial("a server that stops shows as failing, loses nothing, and he
     subsystems.chain!.lastError!.message,
     /^The database does not respond \((ECONNREFUSED|ECONNRESET|57P0.)\)\.$/,
   );
-  const shown = await runCliProcess(["health", "--node", node.ready.rpc]);
-  t.is(shown.code, 1);
-  t.true(shown.stdout.startsWith(`failing   ${subsystems.chain!.lastError!.message}`), shown.stdout);
-  const refused = await ask(node.port, "/storage-program/search?q=p1");
-  t.is(refused.status, 503);
-  t.like(JSON.parse(refused.text), { errorCode: "DATABASE_UNAVAILABLE" });
+  const output = await runCliProcess(["health", "--node", node.ready.rpc]);
+  t.is(output.code, 1);
+  t.true(output.stdout.startsWith(`failing   ${subsystems.chain!.lastError!.message}`), output.stdout);
+  const rejected = await ask(node.port, "/storage-program/search?q=p1");
+  t.is(rejected.status, 503);
+  t.like(JSON.parse(rejected.text), { errorCode: "DATABASE_UNAVAILABLE" });
   t.is((await ask(node.port, "/livez")).status, 200);
 
-  // What is scraped says what is the matter, though the database is away.
+  // Metrics are available and report the failure while the database is down.
   const scraped = await scrape();
   t.is(scraped.status, 200);
   const metrics = parseMetrics(scraped.text);
   t.is(metrics.value("gatehouse_health_status", { status: "failing" }), 1);
-  t.is(metrics.value("gatehouse_programs_created_total", {}), 1, "it stays as it was");
+  t.is(metrics.value("gatehouse_programs_created_total", {}), 1, "the last known count is reported");
   await until(async () => parseMetrics((await scrape()).text).value("gatehouse_metrics_unread_total", {})! > 0);
 
-  // It is away for many of the node's tries; the log says it once for each of those that try.
+  // The node retries many times meanwhile. Each component that retries logs the outage only once.
   const lines = (): string[] =>
     node
       .stderr()

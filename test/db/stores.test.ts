@@ -1,4 +1,4 @@
-/** What every store promises, on every engine. */
+/** Tests every store on every engine. */
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { testBlocks } from "./stores/blocks.js";
 import { testEvidence } from "./stores/evidence.js";
@@ -15,7 +15,7 @@ import { testWriterLease } from "./stores/writer-lease.js";
 const engines = await prepareEngines();
 
 for (const engine of engines.names) {
-  for (const declare of [
+  for (const declareTests of [
     testQueries,
     testBlocks,
     testEvidence,
@@ -28,6 +28,6 @@ for (const engine of engines.names) {
     testPeers,
     testWriterLease,
   ]) {
-    declare(engine, (t) => engines.open(t, engine));
+    declareTests(engine, (t) => engines.open(t, engine));
   }
 }

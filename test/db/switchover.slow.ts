@@ -1,4 +1,4 @@
-/** Servers of PostgreSQL that change places under a node that writes. */
+/** Failover between PostgreSQL servers while a node writes. */
 import { join } from "node:path";
 import { isDatabaseError } from "../../src/base/errors/database-error-kind.js";
 import type { Database } from "../../src/db/queries/database.js";
@@ -34,24 +34,24 @@ async function isStandby({ read }: Database): Promise<boolean | undefined> {
 const insert = ({ write }: Database): Promise<unknown> => write.run((sql) => sql("counted").insert({ n: 1 }));
 
 testPair.serial(
-  "a writer is at the primary, wherever that is named, and a reader at a standby while there is one",
+  "a writer connects to the primary at any position of the list, and a reader to a standby if there is one",
   async (t) => {
     const { urls } = pair;
-    const away = "postgres://gatehouse:gatehouse@127.0.0.1:9/gatehouse";
-    const writer = await open(t, [...urls.toReversed(), away].join(","));
+    const unreachable = "postgres://gatehouse:gatehouse@127.0.0.1:9/gatehouse";
+    const writer = await open(t, [...urls.toReversed(), unreachable].join(","));
     t.false(await isStandby(writer));
     await writer.write.run((sql) => sql.schema.createTable("counted", (table) => table.integer("n")));
-    // A standby that takes more than a second to answer is passed over.
+    // A standby that takes more than a second to respond is skipped.
     let reader!: Database;
     await until(async () => {
-      reader = await open(t, [away, ...urls].join(","), "read");
+      reader = await open(t, [unreachable, ...urls].join(","), "read");
       return (await isStandby(reader)) === true;
     });
 
     await t.throwsAsync(openDatabase(pair.standbyUrl()), {
       message: /\/gatehouse is a standby, which accepts no writes;/,
     });
-    const { message } = await t.throwsAsync(openDatabase(`${away},${pair.standbyUrl()}`));
+    const { message } = await t.throwsAsync(openDatabase(`${unreachable},${pair.standbyUrl()}`));
     t.is(
       message.replace(/\d+\/gatehouse \(a/, "PORT/gatehouse (a"),
       "None of the databases is a primary that accepts writes: 127.0.0.1:9/gatehouse (ECONNREFUSED), " +
@@ -65,50 +65,50 @@ testPair.serial(
 );
 
 testPair.serial(
-  "what is acknowledged waits for the disk, whatever the role has; what does not help is told of",
+  "commits wait for the disk even if the role disables that, and risky server settings are reported",
   async (t) => {
     const database = await open(t, pair.urls.join(","));
-    const waits = async ({ write }: Database): Promise<unknown> =>
-      (await write.rows((sql) => sql.raw("SELECT current_setting('synchronous_commit') AS waits")))[0];
-    t.deepEqual(await waits(database), { waits: "on" });
-    const [withoutDisk, ...others] = await database.whatMayBeLost();
-    t.is(withoutDisk, "PostgreSQL runs with fsync = off: a crash of its machine can lose or corrupt every block.");
+    const commitMode = async ({ write }: Database): Promise<unknown> =>
+      (await write.rows((sql) => sql.raw("SELECT current_setting('synchronous_commit') AS mode")))[0];
+    t.deepEqual(await commitMode(database), { mode: "on" });
+    const [risk, ...others] = await database.durabilityRisks();
+    t.is(risk, "PostgreSQL runs with fsync = off: a crash of its machine can lose or corrupt every block.");
     t.deepEqual(others, []);
 
     const set = (value: string): Promise<unknown> =>
       database.write.run((sql) => sql.raw(`ALTER ROLE gatehouse SET synchronous_commit = ${value}`));
     await set("off");
-    const stricter = await open(t, pair.urls.join(","));
-    t.deepEqual(await waits(stricter), { waits: "on" });
+    const overridden = await open(t, pair.urls.join(","));
+    t.deepEqual(await commitMode(overridden), { mode: "on" });
     await set("local");
-    const own = await open(t, pair.urls.join(","));
-    t.deepEqual(await waits(own), { waits: "local" });
+    const local = await open(t, pair.urls.join(","));
+    t.deepEqual(await commitMode(local), { mode: "local" });
     t.regex(
-      (await own.whatMayBeLost())[1]!,
+      (await local.durabilityRisks())[1]!,
       /^PostgreSQL runs with synchronous_commit = local, which does not wait for/,
     );
     await database.write.run((sql) => sql.raw("ALTER ROLE gatehouse RESET synchronous_commit"));
   },
 );
 
-testPair.serial("a server that has become a standby is left, also where its name alone is known", async (t) => {
+testPair.serial("leaves a server that has become a standby, even if it is the only configured server", async (t) => {
   const database = await open(t, pair.primaryUrl());
   await insert(database);
-  const isRefused = async (): Promise<boolean> => {
+  const isRejected = async (): Promise<boolean> => {
     const error: unknown = await insert(database).catch((thrown: unknown) => thrown);
     return isDatabaseError(error) && (error as NodeJS.ErrnoException).code === "25006";
   };
   await pair.changePlaces("stopped");
-  await until(isRefused, "the standby is found out");
+  await until(isRejected, "the standby rejects a write");
   await pair.changePlaces("stopped");
-  await eventually("it is the primary again", async () => (await insert(database)) !== undefined);
+  await eventually("the server is the primary again", async () => (await insert(database)) !== undefined);
   t.false(await isStandby(database));
 });
 
-testPair.serial("a server that has gone without a word is left within seconds", async (t) => {
+testPair.serial("leaves a server that stops responding within seconds", async (t) => {
   const database = await open(t, pair.urls.join(","));
   await insert(database);
-  // The connection is there: what is asked next goes out, and no answer comes.
+  // The connection is open: the next query is sent, and no response arrives.
   t.false(await isStandby(database));
   const thaw = pair.freezePrimary();
   try {
@@ -121,10 +121,10 @@ testPair.serial("a server that has gone without a word is left within seconds", 
   } finally {
     thaw();
   }
-  await eventually("it is back", async () => (await insert(database)) !== undefined);
+  await eventually("the server responds again", async () => (await insert(database)) !== undefined);
 });
 
-testPair.serial("twenty times the servers change places, and nothing that was told of is lost", async (t) => {
+testPair.serial("20 switchovers under load lose no acknowledged block or transaction", async (t) => {
   t.timeout(360_000);
   const dir = await authorityDirectory(t, authority);
   const database = pair.urls.join(",");

@@ -1,4 +1,4 @@
-/** Rows in memory and queries of the database give the same, whatever is done, taken back and stored in between. */
+/** Write buffer: compares buffered rows with a model and with the database, after changes, rollbacks and stores. */
 import test, { type ExecutionContext } from "ava";
 import fc from "fast-check";
 import type { DatabaseTransaction } from "../../src/db/queries/database.js";
@@ -26,7 +26,7 @@ async function createTable(db: DatabaseTransaction): Promise<void> {
   );
 }
 
-function stage(db: DatabaseTransaction, check: (row: Row) => void = () => undefined) {
+function buffer(db: DatabaseTransaction, check: (row: Row) => void = () => undefined) {
   const rows = createWriteBuffer(db);
   const table = rows.table<Row>({
     ...{ name: "things", group: "owner", within: ["at"], check },
@@ -36,7 +36,7 @@ function stage(db: DatabaseTransaction, check: (row: Row) => void = () => undefi
   return { rows, table };
 }
 
-/** The rows of an owner, in their order, as the database has them. */
+/** Reads the rows of an owner from the database, in key order. */
 async function stored(db: DatabaseTransaction, owner: string): Promise<Row[]> {
   return (await db.rows<Row>((sql) => sql("things").where({ owner }).orderBy("at"))).map(plain);
 }
@@ -56,7 +56,7 @@ const owners = ["a", "b"];
 
 type Step =
   | { readonly kind: "insert" | "put" | "remove"; readonly owner: string; readonly pick: number; readonly text: string }
-  | { readonly kind: "clear" | "expect"; readonly owner: string }
+  | { readonly kind: "clear" | "prefetch"; readonly owner: string }
   | { readonly kind: "store" };
 
 const owner = fc.constantFrom(...owners);
@@ -65,34 +65,39 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     kind: fc.constantFrom("insert", "insert", "put", "remove" as const),
     ...{ owner, pick: fc.nat(9), text: fc.constantFrom("", "é", 'a"b\\', "\u{1F600}", "'; --") },
   }),
-  fc.record({ kind: fc.constantFrom("clear", "expect" as const), owner }),
+  fc.record({ kind: fc.constantFrom("clear", "prefetch" as const), owner }),
   fc.constant({ kind: "store" } as const),
 );
-/** Steps of attempts, each of which ends well or not. */
-const attempts = fc.array(fc.record({ steps: fc.array(step, { maxLength: 6 }), fails: fc.boolean() }), {
+/** Savepoints with their steps; some of them roll back. */
+const savepoints = fc.array(fc.record({ steps: fc.array(step, { maxLength: 6 }), fails: fc.boolean() }), {
   maxLength: 8,
 });
 
-/** What should be there: rows by owner and place. */
+/** Expected rows, by owner and position. */
 type Model = Map<string, Map<number, Row>>;
 
-async function take(table: BufferedTable<Row>, model: Model, one: Exclude<Step, { kind: "store" }>): Promise<number> {
-  const rows = model.get(one.owner)!;
-  switch (one.kind) {
-    case "expect":
+/** Applies a step to the table and to the model. Returns the error in the number of cleared rows. */
+async function apply(
+  table: BufferedTable<Row>,
+  model: Model,
+  change: Exclude<Step, { kind: "store" }>,
+): Promise<number> {
+  const rows = model.get(change.owner)!;
+  switch (change.kind) {
+    case "prefetch":
       await table.prefetch(owners);
       return 0;
     case "clear": {
       const { size } = rows;
       rows.clear();
-      return (await table.clear(one.owner)) - size;
+      return (await table.clear(change.owner)) - size;
     }
     case "insert": {
-      // Names come again once they are free; places behind the last row do so, too.
+      // Reuses the names of removed rows, and the positions after the last row.
       const at = Math.max(-1, ...rows.keys()) + 1;
-      const name = `n${one.pick}`;
+      const name = `n${change.pick}`;
       if (![...rows.values()].some((row) => row.name === name)) {
-        const row = rowOf(one.owner, at, name, one.text);
+        const row = rowOf(change.owner, at, name, change.text);
         rows.set(at, row);
         table.insert(row);
       }
@@ -100,14 +105,14 @@ async function take(table: BufferedTable<Row>, model: Model, one: Exclude<Step, 
     }
     case "put":
     case "remove": {
-      const at = [...rows.keys()][one.pick];
-      if (at !== undefined && one.kind === "put") {
-        const row = { ...rows.get(at)!, text: one.text };
+      const at = [...rows.keys()][change.pick];
+      if (at !== undefined && change.kind === "put") {
+        const row = { ...rows.get(at)!, text: change.text };
         rows.set(at, row);
         table.put(row);
       } else if (at !== undefined) {
         rows.delete(at);
-        table.remove(one.owner, at);
+        table.remove(change.owner, at);
       }
       return 0;
     }
@@ -116,21 +121,21 @@ async function take(table: BufferedTable<Row>, model: Model, one: Exclude<Step, 
 
 async function compare(t: ExecutionContext, table: BufferedTable<Row>, model: Model): Promise<void> {
   for (const [name, rows] of model) {
-    const places = [...rows.keys()].sort((a, b) => a - b);
+    const positions = [...rows.keys()].sort((a, b) => a - b);
     t.deepEqual(
       (await table.list(name)).map(plain),
-      places.map((at) => plain(rows.get(at)!)),
+      positions.map((at) => plain(rows.get(at)!)),
     );
-    t.is(await table.edge(name, [], "first"), places[0]);
-    t.is(await table.edge(name, [], "last"), places.at(-1));
+    t.is(await table.seek(name, [], "first"), positions[0]);
+    t.is(await table.seek(name, [], "last"), positions.at(-1));
     for (const at of [0, 3]) {
       t.is(
-        await table.edge(name, [], "first", at),
-        places.find((each) => each > at),
+        await table.seek(name, [], "first", at),
+        positions.find((each) => each > at),
       );
       t.is(
-        await table.edge(name, [], "last", at),
-        places.findLast((each) => each < at),
+        await table.seek(name, [], "last", at),
+        positions.findLast((each) => each < at),
       );
       const found = await table.get(name, at);
       t.deepEqual(found && plain(found), rows.get(at) && plain(rows.get(at)!));
@@ -141,14 +146,14 @@ async function compare(t: ExecutionContext, table: BufferedTable<Row>, model: Mo
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: rows that are held and rows that are stored are the same`, async (t) => {
+  test(`${engine}: buffered rows match a model, and match the database once stored`, async (t) => {
     const { transaction } = await engines.open(t, engine);
     await transaction(createTable);
     await fc.assert(
-      fc.asyncProperty(attempts, fc.integer({ min: 0, max: 5 }), async (tried, before) => {
+      fc.asyncProperty(savepoints, fc.integer({ min: 0, max: 5 }), async (planned, before) => {
         await transaction(async (db) => {
           await db.run((sql) => sql("things").delete());
-          const first = stage(db);
+          const first = buffer(db);
           let model: Model = new Map(owners.map((name) => [name, new Map<number, Row>()]));
           for (let at = 0; at < before; at++) {
             const row = rowOf("a", at, `n${at}`);
@@ -156,24 +161,24 @@ for (const engine of engines.names) {
             first.table.insert(row);
           }
           await first.rows.store();
-          const { rows, table } = stage(db);
-          for (const { steps, fails } of tried) {
-            const was = new Map([...model].map(([name, some]) => [name, new Map(some)]));
-            const attempt = rows.savepoint(async () => {
-              for (const one of steps) {
-                if (one.kind !== "store") {
-                  t.is(await take(table, model, one), 0, "how many there were");
+          const { rows, table } = buffer(db);
+          for (const { steps, fails } of planned) {
+            const previous = new Map([...model].map(([name, byPosition]) => [name, new Map(byPosition)]));
+            const outcome = rows.savepoint(async () => {
+              for (const change of steps) {
+                if (change.kind !== "store") {
+                  t.is(await apply(table, model, change), 0, "the number of cleared rows is wrong");
                 }
               }
               if (fails) {
-                throw new RangeError("taken back");
+                throw new RangeError("rolls back");
               }
             });
             if (fails) {
-              await t.throwsAsync(attempt, { instanceOf: RangeError });
-              model = was;
+              await t.throwsAsync(outcome, { instanceOf: RangeError });
+              model = previous;
             } else {
-              await attempt;
+              await outcome;
             }
             await compare(t, table, model);
             if (steps.some(({ kind }) => kind === "store")) {
@@ -181,11 +186,11 @@ for (const engine of engines.names) {
             }
           }
           await rows.store();
-          for (const [name, some] of model) {
-            const places = [...some.keys()].sort((a, b) => a - b);
+          for (const [name, byPosition] of model) {
+            const positions = [...byPosition.keys()].sort((a, b) => a - b);
             t.deepEqual(
               await stored(db, name),
-              places.map((at) => plain(some.get(at)!)),
+              positions.map((at) => plain(byPosition.get(at)!)),
             );
           }
         });
@@ -194,19 +199,19 @@ for (const engine of engines.names) {
     );
   });
 
-  test(`${engine}: a group with many rows is stored after its transaction, and found again`, async (t) => {
+  test(`${engine}: a group of 3,000 rows is stored when its savepoint ends, and is read from the database again`, async (t) => {
     const { transaction } = await engines.open(t, engine);
     await transaction(async (db) => {
       await createTable(db);
-      const { rows, table } = stage(db);
+      const { rows, table } = buffer(db);
       const many = Array.from({ length: 3_000 }, (_, at) => rowOf("a", at, `n${at}`));
       await rows.savepoint(() => Promise.resolve(many.forEach((row) => table.insert(row))));
-      t.is((await stored(db, "a")).length, many.length, "it is not held any more");
+      t.is((await stored(db, "a")).length, many.length, "the rows are still in the buffer only");
       await rows.savepoint(async () => {
-        t.is(await table.edge("a", [], "last"), 2_999);
+        t.is(await table.seek("a", [], "last"), 2_999);
         for (let at = 2_999; at > 2_900; at--) {
           table.remove("a", at);
-          t.is(await table.edge("a", [], "last"), at - 1);
+          t.is(await table.seek("a", [], "last"), at - 1);
         }
         t.is(await table.clear("a"), 2_901);
       });
@@ -215,15 +220,15 @@ for (const engine of engines.names) {
     });
   });
 
-  test(`${engine}: a row that is not what was stored is told of when somebody asks for it, and not before`, async (t) => {
+  test(`${engine}: a prefetched row that fails its check throws when it is read, and not before`, async (t) => {
     const { transaction } = await engines.open(t, engine);
     await transaction(async (db) => {
       await createTable(db);
-      const written = stage(db);
+      const written = buffer(db);
       written.table.insert(rowOf("a", 0, "damaged"));
       await written.rows.store();
-      const { table } = stage(db, ({ name }) => {
-        throw new RangeError(`${name} is not what was stored`);
+      const { table } = buffer(db, ({ name }) => {
+        throw new RangeError(`${name} is corrupt`);
       });
       await table.prefetch(["a"]);
       t.is(table.peek("a", 0)!.name, "damaged");
@@ -236,37 +241,37 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: tens of thousands of rows are stored a few at a time, and others have their turns in between`, async (t) => {
+  test(`${engine}: 20,000 rows are stored in statements of at most 500 rows, yielding to the event loop in between`, async (t) => {
     const database = await engines.open(t, engine);
-    const turn = countTurns(t);
+    const tick = countTurns(t);
     await database.transaction(async (db) => {
       await createTable(db);
-      const begunAt: number[] = [];
+      const startTicks: number[] = [];
       const sizes: number[] = [];
-      const { rows, table } = stage({
+      const { rows, table } = buffer({
         ...db,
-        prepare: (text, lane) => {
-          const query = db.prepare(text, lane);
+        prepare: (text, queue) => {
+          const query = db.prepare(text, queue);
           return (...values) => {
-            begunAt.push(turn());
+            startTicks.push(tick());
             sizes.push((JSON.parse(values[0] as string) as unknown[]).length);
             return query(...values) as Promise<never[]>;
           };
         },
       });
       const count = 20_000;
-      table.isNew("a");
+      table.markEmpty("a");
       for (let at = 0; at < count; at++) {
         table.insert(rowOf("a", at, `n${at}`));
       }
-      const before = turn();
+      const before = tick();
       await rows.store();
-      // What has changed is collected first, 5,000 rows at a time.
-      t.true(begunAt[0]! - before >= 3, String(begunAt[0]! - before));
+      // The changes are collected first, with a yield after each 5,000 rows.
+      t.true(startTicks[0]! - before >= 3, String(startTicks[0]! - before));
       t.true(Math.max(...sizes) <= 500);
-      // The answer to a statement may arrive in the turn of the one before it.
-      t.is(begunAt.length, count / 500);
-      t.true(new Set(begunAt).size > begunAt.length / 2);
+      // The response to a statement may arrive in the same tick as the response before it.
+      t.is(startTicks.length, count / 500);
+      t.true(new Set(startTicks).size > startTicks.length / 2);
       t.is((await stored(db, "a")).length, count);
     });
   });

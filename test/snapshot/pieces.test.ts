@@ -55,7 +55,7 @@ test.before(async () => {
   const reading = await openForReading(`sqlite:${file}`);
   const head = (await createBlockStore(reading.read).head())!;
   const given = { folder, signal: never, chunkBytes: 8 * 1024 };
-  description = Buffer.from(await reading.ofOneMoment((db) => writeSnapshot(db, head, given)));
+  description = Buffer.from(await reading.withSnapshot((db) => writeSnapshot(db, head, given)));
   await reading.close();
   stateRoot = describeHeader(head.header).stateRoot;
   full = describe().chunks.flatMap(({ node }, i) => (node.case === undefined ? [] : [i]));

@@ -40,7 +40,7 @@ export async function benchSnapshot({ directory, transactions, say }: SnapshotBe
   const begunMs = performance.now();
   const folder = join(dataDir, "snapshots", "of-the-bench");
   const { signal } = new AbortController();
-  await database.ofOneMoment((db) => writeSnapshot(db, head, { folder, signal }));
+  await database.withSnapshot((db) => writeSnapshot(db, head, { folder, signal }));
   const madeS = (performance.now() - begunMs) / 1_000;
   await database.close();
 

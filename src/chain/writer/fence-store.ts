@@ -59,7 +59,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
 
   /** Checked as late as possible, because commits to deleted files are lost. */
   async function checkFiles(): Promise<void> {
-    const lost = await files?.lost();
+    const lost = await files?.findLostFile();
     if (lost !== undefined) {
       const name = lost.slice(lost.lastIndexOf("/") + 1);
       throw new FencedError(

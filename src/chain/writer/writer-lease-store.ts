@@ -79,10 +79,10 @@ export function createWriterLeaseStore({
 
     acquire: (expected, { holder, host, machine, pid, identity }) =>
       transaction(async (db) => {
-        const { lockFree, nowMs } = db.dialect;
+        const { skipLocked, nowMs } = db.dialect;
         await limitIdleTime(db);
         const free = await db.rows((sql) =>
-          sql.raw(`SELECT epoch FROM ${table} WHERE epoch = ? AND until_ms = ?${lockFree}`, [
+          sql.raw(`SELECT epoch FROM ${table} WHERE epoch = ? AND until_ms = ?${skipLocked}`, [
             expected.epoch,
             expected.untilMs,
           ]),

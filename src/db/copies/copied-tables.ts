@@ -6,17 +6,17 @@ export interface CopiedTable {
   readonly key: readonly string[];
   /** Boolean columns, which are numbers on an engine without a boolean type. */
   readonly booleans?: readonly string[];
-  /** Column with a sequence for new rows. */
-  readonly numbered?: string;
+  /** Column whose values for new rows come from a sequence. */
+  readonly sequence?: string;
   /** Fixed values of columns in the copy, regardless of the source. */
-  readonly instead?: Readonly<Record<string, null | number>>;
+  readonly overrides?: Readonly<Record<string, null | number>>;
 }
 
 /** Tables of the chain. A table comes after those that it references. */
 export const chainTables: readonly CopiedTable[] = [
   { name: "blocks", key: ["number"] },
   { name: "transactions", key: ["hash"] },
-  { name: "programs", key: ["id"], booleans: ["deleted", "in_parts"], numbered: "id" },
+  { name: "programs", key: ["id"], booleans: ["deleted", "in_parts"], sequence: "id" },
   { name: "program_documents", key: ["address"] },
   { name: "program_fields", key: ["address", "position"] },
   { name: "program_chunks", key: ["address", "field", "position"] },
@@ -31,13 +31,13 @@ export const chainTables: readonly CopiedTable[] = [
   { name: "block_bounds", key: ["id"] },
   { name: "snapshot_join", key: ["id"] },
   { name: "snapshot_chunks", key: ["chunk"] },
-  { name: "peers", key: ["id"], numbered: "id" },
+  { name: "peers", key: ["id"], sequence: "id" },
   { name: "fork_evidence", key: ["identity", "block_number"], booleans: ["settled"] },
   {
     name: "writer_lease",
     key: ["id"],
     // Copy the identity of the owner and the epoch, but no lease: no process writes to the copy yet.
-    instead: { holder: null, host: null, machine: null, pid: null, since_ms: null, until_ms: 0 },
+    overrides: { holder: null, host: null, machine: null, pid: null, since_ms: null, until_ms: 0 },
   },
 ];
 

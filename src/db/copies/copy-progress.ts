@@ -7,7 +7,7 @@ import { hasTable } from "../migrations/has-table.js";
 import type { EncodedKey } from "./row-scan.js";
 
 const table = "unfinished_copy";
-/** Step of the row that identifies the source of the copy. */
+/** Value of the column `step` in the row that identifies the source of the copy. In other rows it names a table. */
 const sourceStep = "";
 
 /** Progress of a table. */
@@ -27,7 +27,7 @@ const initialState: CopyState = { after: null, rows: 0, digest: "0".repeat(64), 
  *
  * @throws DatabaseError
  */
-export async function refuseUnfinishedCopy(read: Queries): Promise<void> {
+export async function rejectUnfinishedCopy(read: Queries): Promise<void> {
   if (await hasTable(read, table)) {
     throw new DatabaseError(
       "The database is an incomplete copy; run gatehouse database copy again, which resumes it, or give " +
@@ -86,19 +86,19 @@ export async function readStates(part: DatabasePart, steps: readonly string[]): 
  * @throws DatabaseError if another process advanced the copy.
  */
 export async function saveState(db: Queries, step: string, from: CopyState, to: CopyState): Promise<void> {
-  const met = await db.run((sql) =>
+  const updated = await db.run((sql) =>
     sql(table)
       .where({ step, state: JSON.stringify(from) })
       .update({ state: JSON.stringify(to) }),
   );
-  if (met !== 1) {
+  if (updated !== 1) {
     throw new DatabaseError("Another copy into this database is in progress; wait until it finishes, or stop it.");
   }
 }
 
 /** Ends the copy, so that a node may use the database. */
 export async function endCopy(target: Database): Promise<void> {
-  const drop = (sql: Parameters<Parameters<Queries["run"]>[0]>[0]) => sql.schema.dropTableIfExists(table);
-  await target.mempool.write.run(drop);
-  await target.write.run(drop);
+  for (const { write } of [target.mempool, target]) {
+    await write.run((sql) => sql.schema.dropTableIfExists(table));
+  }
 }

@@ -5,6 +5,7 @@
 import { chainTables, type CopiedTable, mempoolTables } from "./copied-tables.js";
 import { inChunks } from "../rows/chunks.js";
 import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
+import { withSnapshotReads } from "../queries/snapshot-reads.js";
 import { isPrepared, migrate } from "../migrations/migrate.js";
 import { createRowsDigest, keyOf, normalize, type Row, scanRows } from "./row-scan.js";
 import { startCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";
@@ -52,10 +53,10 @@ export async function copyDatabase(deps: CopyDeps): Promise<CopyOutcome> {
   const tables = await copySnapshot(deps);
   await confirm();
   await compare(deps, tables);
-  for (const { name, numbered } of chainTables) {
-    const { goOnNumbering } = target.write.dialect;
-    if (numbered !== undefined && goOnNumbering !== undefined) {
-      await target.write.run((sql) => sql.raw(goOnNumbering(name, numbered)));
+  for (const { name, sequence } of chainTables) {
+    const { advanceSequence } = target.write.dialect;
+    if (sequence !== undefined && advanceSequence !== undefined) {
+      await target.write.run((sql) => sql.raw(advanceSequence(name, sequence)));
     }
   }
   await endCopy(target);
@@ -82,11 +83,7 @@ async function copySnapshot({ source, target, onProgress }: CopyDeps): Promise<S
     (await readStates(to, namesOf(tables))).forEach((state, name) => reached.set(name, state));
   }
   for (const [from, to, tables] of pairs) {
-    await from.transaction(async (db) => {
-      const { startSnapshotReads } = db.dialect;
-      if (startSnapshotReads !== undefined) {
-        await db.run((sql) => sql.raw(startSnapshotReads));
-      }
+    await withSnapshotReads(from.transaction)(async (db) => {
       for (const table of tables) {
         await copyTable(db, to, table, reached.get(table.name)!, (state) => {
           reached.set(table.name, state);
@@ -131,8 +128,8 @@ async function copyTable(
         // Remove the rows that the migrations inserted.
         await db.run((sql) => sql(table.name).delete());
       }
-      for (const some of inChunks(rows)) {
-        await db.run((sql) => sql(table.name).insert(some));
+      for (const chunk of inChunks(rows)) {
+        await db.run((sql) => sql(table.name).insert(chunk));
       }
     });
     state = next;

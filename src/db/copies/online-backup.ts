@@ -8,7 +8,7 @@ import { fileOf, mempoolSuffix, withDatabase } from "../open.js";
 import { explainSqlite, openSqliteForReading } from "../sqlite/sqlite.js";
 
 /** Called with the progress of a backup. */
-export type OnSaved = (unit: "MiB" | "rows", done: number, total: number) => void;
+export type OnBackupProgress = (unit: "MiB" | "rows", done: number, total: number) => void;
 
 const pollIntervalMs = 200;
 const mebibyte = 1024 * 1024;
@@ -20,18 +20,18 @@ const mebibyte = 1024 * 1024;
  * @param path of the new file of the chain; the file of the mempool is created next to it.
  * @throws DatabaseError
  */
-export async function backupDatabase(url: string, path: string, onSaved: OnSaved): Promise<void> {
+export async function backupDatabase(url: string, path: string, onProgress: OnBackupProgress): Promise<void> {
   const file = fileOf(url);
   if (file === undefined) {
-    await backupServer(url, path, onSaved);
+    await backupServer(url, path, onProgress);
     return;
   }
   for (const suffix of [mempoolSuffix, ""]) {
-    await backupFile(`${file}${suffix}`, `${path}${suffix}`, onSaved);
+    await backupFile(`${file}${suffix}`, `${path}${suffix}`, onProgress);
   }
 }
 
-async function backupFile(from: string, to: string, onSaved: OnSaved): Promise<void> {
+async function backupFile(from: string, to: string, onProgress: OnBackupProgress): Promise<void> {
   const source = await openSqliteForReading(from);
   try {
     // VACUUM INTO accepts an empty file, and would otherwise create one that other users can read.
@@ -41,7 +41,7 @@ async function backupFile(from: string, to: string, onSaved: OnSaved): Promise<v
     );
     const toMib = (bytes: number): number => Math.round(bytes / mebibyte);
     const polls = startPeriodicTask(
-      async () => onSaved("MiB", toMib((await stat(to)).size), toMib(total)),
+      async () => onProgress("MiB", toMib((await stat(to)).size), toMib(total)),
       pollIntervalMs,
       () => undefined,
     );
@@ -60,12 +60,12 @@ async function backupFile(from: string, to: string, onSaved: OnSaved): Promise<v
 }
 
 /** Copies a server database row by row into SQLite files, which can be restored to any engine. */
-async function backupServer(url: string, path: string, onSaved: OnSaved): Promise<void> {
+async function backupServer(url: string, path: string, onProgress: OnBackupProgress): Promise<void> {
   await withDatabase(url, (source) =>
     withDatabase(`sqlite:${path}`, (target) =>
       copyDatabase({
         ...{ source, target, sourceState: "a server" },
-        onProgress: (step, done, total) => (step === "copied" ? onSaved("rows", done, total) : undefined),
+        onProgress: (step, done, total) => (step === "copied" ? onProgress("rows", done, total) : undefined),
         confirm: () => Promise.resolve(),
       }),
     ),
@@ -76,7 +76,7 @@ async function backupServer(url: string, path: string, onSaved: OnSaved): Promis
 }
 
 /** Removes the auxiliary files that SQLite leaves next to closed databases. */
-export async function removeTraces(path: string): Promise<void> {
-  const traces = [mempoolSuffix, ""].flatMap((part) => ["-wal", "-shm"].map((suffix) => `${path}${part}${suffix}`));
-  await Promise.all([...traces, `${path}-lock`].map((trace) => rm(trace, { force: true })));
+export async function removeAuxiliaryFiles(path: string): Promise<void> {
+  const files = [mempoolSuffix, ""].flatMap((part) => ["-wal", "-shm"].map((suffix) => `${path}${part}${suffix}`));
+  await Promise.all([...files, `${path}-lock`].map((file) => rm(file, { force: true })));
 }

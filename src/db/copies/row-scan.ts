@@ -65,8 +65,8 @@ function estimateBytes(row: Row): number {
 }
 
 /** Converts a row to its form in the copy, independent of the engine. */
-export function normalize({ booleans = [], instead = {} }: CopiedTable, row: Row): Row {
-  return { ...row, ...Object.fromEntries(booleans.map((column) => [column, Boolean(row[column])])), ...instead };
+export function normalize({ booleans = [], overrides = {} }: CopiedTable, row: Row): Row {
+  return { ...row, ...Object.fromEntries(booleans.map((column) => [column, Boolean(row[column])])), ...overrides };
 }
 
 /** Digest of the content of rows, independent of their order, because engines sort texts differently. */

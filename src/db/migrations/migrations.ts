@@ -129,7 +129,7 @@ export const migrations: readonly Migration[] = [
         table.index(["owner", "id"]);
         table.index(["name", "id"]);
       }),
-      ...schema.indexNames.map((statement) => sql.raw(statement)),
+      ...schema.createNameIndex.map((statement) => sql.raw(statement)),
       // Apart from programs, so that lists do not read documents. A program without content has no row.
       sql.schema.createTable("program_documents", (table) => {
         table.string("address", 45).primary().references("programs.address");
@@ -147,7 +147,7 @@ export const migrations: readonly Migration[] = [
         text_before text NOT NULL DEFAULT '',
         value text NOT NULL,
         row_hash varchar(32) NOT NULL DEFAULT '',
-        PRIMARY KEY (address, position), UNIQUE (address, name_json))${schema.inOrderOfKey}`),
+        PRIMARY KEY (address, position), UNIQUE (address, name_json))${schema.inKeyOrder}`),
       // Text of a large value, which precedes the text in the field's row.
       sql.raw(`CREATE TABLE program_chunks (
         address varchar(45) NOT NULL REFERENCES programs (address),
@@ -157,7 +157,7 @@ export const migrations: readonly Migration[] = [
         size_bytes integer NOT NULL,
         text text NOT NULL,
         row_hash varchar(32) NOT NULL DEFAULT '',
-        PRIMARY KEY (address, field, position))${schema.inOrderOfKey}`),
+        PRIMARY KEY (address, field, position))${schema.inKeyOrder}`),
       // Identities besides the owner that may read a program, or may not: the access rule for lists.
       sql.schema.createTable("program_readers", (table) => {
         table.string("address", 45).notNullable().references("programs.address");
@@ -167,7 +167,7 @@ export const migrations: readonly Migration[] = [
       }),
 
       sql.raw(
-        `CREATE TABLE commitments (commitment ${schema.bytes} PRIMARY KEY, leaf_index INTEGER NOT NULL)${schema.inOrderOfKey}`,
+        `CREATE TABLE commitments (commitment ${schema.bytes} PRIMARY KEY, leaf_index INTEGER NOT NULL)${schema.inKeyOrder}`,
       ),
       // Complete nodes, including leaves: level * 2^21 + position.
       sql.schema.createTable("merkle_nodes", (table) => {

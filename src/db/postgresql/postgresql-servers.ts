@@ -4,7 +4,7 @@
  * no longer the primary, all connections are dropped and the servers are queried again.
  */
 import { errorMessage } from "../../base/errors/error-message.js";
-import { DatabaseError, passing } from "../queries/database.js";
+import { DatabaseError, temporaryError } from "../queries/database.js";
 
 /** Access to the database. Writes need the primary; reads prefer a standby. */
 export type Access = "write" | "read";
@@ -27,7 +27,7 @@ export interface Servers {
    *
    * @throws DatabaseError if no server is usable.
    */
-  find(): Promise<string>;
+  selectUrl(): Promise<string>;
   /** Returns the number of times that all connections were dropped. */
   generation(): number;
   /**
@@ -42,7 +42,7 @@ export interface Servers {
    * Monitors work while it waits for a response. Every 5 s it probes the server over a new connection. If the server is
    * lost, its connections are closed and the pending work rejects.
    */
-  watch<T>(work: () => Promise<T>): Promise<T>;
+  monitor<T>(work: () => Promise<T>): Promise<T>;
   /** Drops all connections if the error means that the server is lost. */
   onDatabaseError(error: unknown): void;
 }
@@ -62,30 +62,30 @@ interface Unreachable {
 }
 
 /** Opens a connection to a server. The caller closes it. */
-export type Connect = (url: string, withinMs: number) => Promise<ServerConnection>;
+export type Connect = (url: string, timeoutMs: number) => Promise<ServerConnection>;
 
 /**
  * Time limit in milliseconds for each of several servers to report its role. A query waits at most 2 s for a
  * connection, including this.
  */
-const probeWithinMs = 1_000;
+const probeTimeoutMs = 1_000;
 /**
- * Time limit in milliseconds for a probe. It is longer, because a busy server accepts a connection late and still
- * serves others.
+ * Time limit in milliseconds for a probe while a response is awaited. It is longer, because a busy server may accept a
+ * connection late and still serve others.
  */
-const checkWithinMs = 5_000;
+const checkTimeoutMs = 5_000;
 /** Interval in milliseconds between probes of the server while a response is awaited. */
-const doubtAfterMs = 5_000;
+const checkIntervalMs = 5_000;
 
-const whatItIs = `SELECT standby AS "isStandby",
+const roleQuery = `SELECT standby AS "isStandby",
   CASE WHEN standby THEN 0 ELSE CAST(CAST('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8) AS bit(32)) AS integer)
   END AS timeline
   FROM pg_is_in_recovery() AS standby`;
 
 /**
  * Returns true if the error means that the server is lost: the connection failed or was closed, the server stops or
- * starts, or it is a standby now. A timeout of the driver has no code. A KnexTimeoutError is no loss, since it is a
- * wait for this process.
+ * starts, or it is a standby now. A timeout of the driver has no code. A KnexTimeoutError is a wait for a connection of
+ * the pool, not for the server.
  */
 function isLoss(error: unknown): boolean {
   const { code, name } = error as NodeJS.ErrnoException;
@@ -93,7 +93,7 @@ function isLoss(error: unknown): boolean {
 }
 
 /** Returns the host and database of a URL, without the password, for messages. */
-export function nameServer(url: string): string {
+export function describeServer(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;
 }
@@ -102,15 +102,15 @@ export function nameServer(url: string): string {
 export function createServers(urls: readonly string[], access: Access, connect: Connect): Servers {
   const admitted = new WeakMap<object, number>();
   let generation = 0;
-  let finding: Promise<string> | undefined;
+  let selecting: Promise<string> | undefined;
   let checking: Promise<void> | undefined;
   /** URL of the server that connections go to. */
   let [current] = urls;
   const connections = new Set<ServerConnection>();
-  const choose = createChoice(access);
+  const selectAmong = createServerSelection(access);
 
-  async function findAmong(): Promise<string> {
-    current = choose(await Promise.all(urls.map((url) => probe(url, connect))));
+  async function selectAgain(): Promise<string> {
+    current = selectAmong(await Promise.all(urls.map((url) => probe(url, connect))));
     return current;
   }
 
@@ -120,8 +120,8 @@ export function createServers(urls: readonly string[], access: Access, connect: 
    */
   async function check(): Promise<void> {
     const waiting = [...connections];
-    const one = await probe(current!, connect, checkWithinMs);
-    const isLost = "error" in one ? isLoss(one.error) : access === "write" && one.isStandby;
+    const server = await probe(current!, connect, checkTimeoutMs);
+    const isLost = "error" in server ? isLoss(server.error) : access === "write" && server.isStandby;
     if (isLost) {
       generation++;
       waiting.forEach((connection) => void connection.end());
@@ -137,17 +137,17 @@ export function createServers(urls: readonly string[], access: Access, connect: 
 
   return {
     count: urls.length,
-    async find() {
+    async selectUrl() {
       const [only, ...others] = urls;
       if (others.length === 0) {
         return only!;
       }
-      finding ??= findAmong().finally(() => (finding = undefined));
-      return await finding;
+      selecting ??= selectAgain().finally(() => (selecting = undefined));
+      return await selecting;
     },
     generation: () => generation,
     async admit(connection) {
-      const mine = generation;
+      const admittedIn = generation;
       // The server may close an idle connection.
       connection.on("error", onDatabaseError);
       connections.add(connection);
@@ -157,22 +157,22 @@ export function createServers(urls: readonly string[], access: Access, connect: 
         if ((rows[0] as { readonly standby: boolean }).standby) {
           // With several servers, another one may be promoted soon, so the error is temporary.
           throw urls.length === 1
-            ? new DatabaseError(describeReadOnly(nameServer(urls[0]!)), readOnly)
-            : passing(describeReadOnly("the server"), "unavailable", readOnly);
+            ? new DatabaseError(describeReadOnly(describeServer(urls[0]!)), readOnly)
+            : temporaryError(describeReadOnly("the server"), "unavailable", readOnly);
         }
         await waitForDisk(connection);
       }
-      admitted.set(connection, mine);
+      admitted.set(connection, admittedIn);
     },
     isAdmitted: (connection) => admitted.get(connection) === generation,
-    async watch(work) {
-      const doubt = setInterval(() => {
+    async monitor(work) {
+      const timer = setInterval(() => {
         checking ??= check().finally(() => (checking = undefined));
-      }, doubtAfterMs);
+      }, checkIntervalMs);
       try {
         return await work();
       } finally {
-        clearInterval(doubt);
+        clearInterval(timer);
       }
     },
     onDatabaseError,
@@ -180,11 +180,11 @@ export function createServers(urls: readonly string[], access: Access, connect: 
 }
 
 /** Queries a server for its role. */
-async function probe(url: string, connect: Connect, withinMs = probeWithinMs): Promise<Reachable | Unreachable> {
+async function probe(url: string, connect: Connect, timeoutMs = probeTimeoutMs): Promise<Reachable | Unreachable> {
   try {
-    const client = await connect(url, withinMs);
+    const client = await connect(url, timeoutMs);
     try {
-      const { rows } = await client.query(whatItIs);
+      const { rows } = await client.query(roleQuery);
       return { url, ...(rows[0] as Omit<Reachable, "url">) };
     } finally {
       void client.end();
@@ -195,18 +195,18 @@ async function probe(url: string, connect: Connect, withinMs = probeWithinMs): P
 }
 
 /** Creates a function that returns the URL of the server to use. It throws a DatabaseError if no server is usable. */
-function createChoice(access: Access): (all: readonly (Reachable | Unreachable)[]) => string {
+function createServerSelection(access: Access): (all: readonly (Reachable | Unreachable)[]) => string {
   /** Latest timeline of a primary seen so far. A primary with an older timeline has been replaced. */
   let latestTimeline = 0;
   return (all) => {
-    const reachable = all.filter((one): one is Reachable => "isStandby" in one);
+    const reachable = all.filter((server): server is Reachable => "isStandby" in server);
     const [standby] = reachable.filter(({ isStandby }) => isStandby);
     const [primary] = reachable
       .filter(({ isStandby, timeline }) => !isStandby && timeline >= latestTimeline)
       .toSorted((a, b) => b.timeline - a.timeline);
     const found = access === "write" ? primary : (standby ?? primary);
     if (found === undefined) {
-      throw whyNone(all);
+      throw noServerError(all);
     }
     latestTimeline = Math.max(latestTimeline, primary?.timeline ?? 0);
     return found.url;
@@ -231,23 +231,23 @@ function describeReadOnly(name: string): string {
   return `The database ${name} is a standby, which accepts no writes; give the primary, or all servers, in --database.`;
 }
 
-function whyNone(all: readonly (Reachable | Unreachable)[]): DatabaseError {
+function noServerError(all: readonly (Reachable | Unreachable)[]): DatabaseError {
   const descriptions = all.map(
-    (one) => `${nameServer(one.url)} (${"error" in one ? whyUnseen(one.error) : whatIs(one)})`,
+    (server) => `${describeServer(server.url)} (${"error" in server ? describeFailure(server.error) : roleOf(server)})`,
   );
-  return all.every((one) => "error" in one)
-    ? passing(`None of the databases is reachable: ${descriptions.join(", ")}.`, "unavailable", unreachable)
-    : passing(
+  return all.every((server) => "error" in server)
+    ? temporaryError(`None of the databases is reachable: ${descriptions.join(", ")}.`, "unavailable", unreachable)
+    : temporaryError(
         `None of the databases is a primary that accepts writes: ${descriptions.join(", ")}.`,
         "unavailable",
         readOnly,
       );
 }
 
-function whyUnseen(error: unknown): string {
+function describeFailure(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? errorMessage(error);
 }
 
-function whatIs({ isStandby }: Reachable): string {
+function roleOf({ isStandby }: Reachable): string {
   return isStandby ? "a standby" : "a primary that another server has replaced";
 }

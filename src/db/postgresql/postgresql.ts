@@ -1,10 +1,11 @@
-/** Opens PostgreSQL: one writing node, and many reading ones, over one database. */
+/** Opens a PostgreSQL database, which one node writes to and any number of nodes read. */
 import type { Client } from "pg";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
-import { DatabaseError, passing, type Queries } from "../queries/database.js";
+import { DatabaseError, temporaryError, type Queries } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
-import { type Access, type Connect, createServers, nameServer, type Servers } from "./postgresql-servers.js";
+import { type Access, type Connect, createServers, describeServer, type Servers } from "./postgresql-servers.js";
 
+/** Number of connections for reads. */
 const readers = 8;
 /** Oldest major version of PostgreSQL that this project supports. */
 const oldestVersion = "14";
@@ -12,9 +13,9 @@ const oldestVersion = "14";
  * Time limit in milliseconds for a connection. It is shorter than the wait for a pool connection, so that the cause is
  * reported.
  */
-const connectWithinMs = 1_000;
+const connectTimeoutMs = 1_000;
 /** Time limit in milliseconds for the first connection. It is longer, because a server may be busy or starting. */
-const openWithinMs = 10_000;
+const openTimeoutMs = 10_000;
 /**
  * Idle time in milliseconds before TCP keep-alive probes start. While a response is awaited, a server that vanished is
  * detected after this time and ten more seconds.
@@ -24,30 +25,30 @@ const keepAliveAfterMs = 5_000;
  * Time limit in milliseconds for a server to close a connection that this process has ended. A server that hangs never
  * does, and the open socket would keep the process alive.
  */
-const closeWithinMs = 1_000;
+const closeTimeoutMs = 1_000;
 
 /**
  * Returns the servers of a database, shared by all of its parts.
  *
  * @param urls URLs of all servers, separated by commas.
  */
-export async function findServers(urls: string, access: Access): Promise<Servers> {
+export async function loadServers(urls: string, access: Access): Promise<Servers> {
   const { default: pg } = await import("pg");
   // The driver returns 64-bit integers as text by default. Every stored one fits into a number.
   pg.types.setTypeParser(pg.types.builtins.INT8, Number);
-  const connect: Connect = async (url, withinMs) => {
-    const client = new pg.Client({ ...settingsOf(url), connectionTimeoutMillis: withinMs, query_timeout: withinMs });
+  const connect: Connect = async (url, timeoutMs) => {
+    const client = new pg.Client({ ...settingsOf(url), connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs });
     client.on("error", () => undefined);
     await client.connect();
-    closeInTime(client);
+    closeSocketOnEnd(client);
     return client;
   };
   return createServers(splitUrls(urls), access, connect);
 }
 
 /** Returns the servers of a database without passwords, for messages. */
-export function nameServers(urls: string): string {
-  return splitUrls(urls).map(nameServer).join(", ");
+export function describeServers(urls: string): string {
+  return splitUrls(urls).map(describeServer).join(", ");
 }
 
 /** Splits a list of URLs. A password may contain a comma, so only a comma before a scheme separates URLs. */
@@ -65,13 +66,13 @@ function settingsOf(url: string) {
  * @throws DatabaseError
  */
 export async function openPostgresql(servers: Servers): Promise<ConnectionPools> {
-  let tried = "";
-  let withinMs = openWithinMs;
+  let url = "";
+  let timeoutMs = openTimeoutMs;
   const connections = await openConnectionPools({
     adapter: {
       dialect: dialects.postgresql,
       send: async (connection: Client, text, values) =>
-        (await connection.query<object>(numberMarks(text), [...values])).rows,
+        (await connection.query<object>(numberPlaceholders(text), [...values])).rows,
       errorKindOf(code) {
         // data_corrupted, index_corrupted.
         if (code === "XX001" || code === "XX002") {
@@ -84,31 +85,31 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
         // Connection, read-only, resources, shutdown, or no code of the server at all; other codes mean a wrong query.
         return code === undefined || /^(08|25006|53|57|58|E[A-Z])/.test(code) ? "unavailable" : undefined;
       },
-      watch: (work) => servers.watch(work),
+      monitor: (work) => servers.monitor(work),
       onDatabaseError: (error) => servers.onDatabaseError(error),
     },
     settings: {
       client: "pg",
-      // Without it, knex asks each first connection for its version, and a server that hangs then is waited for forever.
+      // Without it, knex queries the version over each first connection, and waits forever if the server hangs.
       version: oldestVersion,
       connection: async () => {
-        tried = await servers.find();
-        const mine = servers.generation();
+        url = await servers.selectUrl();
+        const generation = servers.generation();
         return {
-          ...settingsOf(tried),
-          connectionTimeoutMillis: withinMs,
+          ...settingsOf(url),
+          connectionTimeoutMillis: timeoutMs,
           keepAlive: true,
           keepAliveInitialDelayMillis: keepAliveAfterMs,
-          expirationChecker: () => servers.generation() !== mine,
+          expirationChecker: () => servers.generation() !== generation,
         };
       },
       pool: {
         idleTimeoutMillis: 60_000,
         validate: (connection: object) => servers.isAdmitted(connection),
-        afterCreate: (connection: Client, done: (error: unknown, made: object) => void) => {
-          closeInTime(connection);
-          // The check of a server that hangs would never end.
-          const timer = setTimeout(() => void connection.end(), openWithinMs);
+        afterCreate: (connection: Client, done: (error: unknown, connection: object) => void) => {
+          closeSocketOnEnd(connection);
+          // Without this, the check of a connection to a server that hangs would never end.
+          const timer = setTimeout(() => void connection.end(), openTimeoutMs);
           servers
             .admit(connection)
             .finally(() => clearTimeout(timer))
@@ -123,32 +124,32 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
       },
     },
     readers,
-    question: "SELECT 1",
-    explain: (error) => (error instanceof DatabaseError ? error : explainPostgresql(tried, error)),
+    probeQuery: "SELECT 1",
+    explain: (error) => (error instanceof DatabaseError ? error : explainPostgresql(url, error)),
   });
-  withinMs = connectWithinMs;
+  timeoutMs = connectTimeoutMs;
   return connections;
 }
 
-/** Closes the socket of a connection that has been ended, if the server does not. */
-function closeInTime({ connection: { stream } }: Client): void {
-  stream.once("finish", () => setTimeout(() => stream.destroy(), closeWithinMs).unref());
+/** Closes the socket of an ended connection if the server does not close it within {@link closeTimeoutMs}. */
+function closeSocketOnEnd({ connection: { stream } }: Client): void {
+  stream.once("finish", () => setTimeout(() => stream.destroy(), closeTimeoutMs).unref());
 }
 
 /**
  * Replaces question marks with the numbered placeholders of the driver. SQL in this project uses `?` only as a
  * placeholder.
  */
-function numberMarks(text: string): string {
-  let mark = 0;
-  return text.replace(/\?/g, () => `$${++mark}`);
+function numberPlaceholders(text: string): string {
+  let number = 0;
+  return text.replace(/\?/g, () => `$${++number}`);
 }
 
 /**
- * Codes, or messages of the driver without a code, that mean that a server is unreachable, starting, stopping or
+ * Matches codes, and messages of errors without a code, for a server that is unreachable, starting, stopping or
  * recovering. A wrong password, user, database or certificate does not match.
  */
-const isUnreachable =
+const unreachablePattern =
   /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|ENET|EPIPE|08|57P0)|timeout|terminated|no connection|not queryable/i;
 
 /**
@@ -160,20 +161,23 @@ export function explainPostgresql(urls: string, error: unknown): DatabaseError {
   const [url = urls] = splitUrls(urls);
   const { pathname } = new URL(url);
   const { code, message } = error as NodeJS.ErrnoException;
-  const what = `The database ${nameServers(urls)}`;
-  if (isUnreachable.test(code ?? message)) {
+  const subject = `The database ${describeServers(urls)}`;
+  if (unreachablePattern.test(code ?? message)) {
     const reason = code ?? "no response";
-    return passing(`${what} cannot be reached (${reason}); check that PostgreSQL is running there.`, "unavailable");
+    return temporaryError(
+      `${subject} cannot be reached (${reason}); check that PostgreSQL is running there.`,
+      "unavailable",
+    );
   }
   switch (code) {
     case "28P01":
     case "28000":
-      return new DatabaseError(`${what} rejects the user or the password in --database; correct them.`);
+      return new DatabaseError(`${subject} rejects the user or the password in --database; correct them.`);
     case "3D000":
-      return new DatabaseError(`${what} does not exist; create it with: createdb ${pathname.slice(1)}`);
+      return new DatabaseError(`${subject} does not exist; create it with: createdb ${pathname.slice(1)}`);
     default: {
-      const text = `${what} cannot be opened: ${code ?? message}.`;
-      return code?.startsWith("53") === true ? passing(text, "unavailable") : new DatabaseError(text);
+      const text = `${subject} cannot be opened: ${code ?? message}.`;
+      return code?.startsWith("53") === true ? temporaryError(text, "unavailable") : new DatabaseError(text);
     }
   }
 }
@@ -183,8 +187,8 @@ interface Setting {
   readonly setting: string;
 }
 
-/** Returns the settings of the server that may lose committed data; one message for each cause. */
-export async function whatMayBeLost(read: Queries, servers: number): Promise<string[]> {
+/** Returns a message for the operator for each setting of the server that may lose committed data. */
+export async function durabilityRisks(read: Queries, servers: number): Promise<string[]> {
   const names = ["fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"];
   const rows = await read.rows<Setting>((sql) => sql("pg_settings").whereIn("name", names).select("name", "setting"));
   const settings = new Map(rows.map(({ name, setting }) => [name, setting]));

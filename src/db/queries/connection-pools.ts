@@ -6,7 +6,7 @@ import { createLivenessMonitor, type LivenessMonitor } from "./liveness.js";
 import {
   type ConnectionAdapter,
   createQueries,
-  createUses,
+  createConnectionUsage,
   type EngineAdapter,
   monitored,
   runTransaction,
@@ -21,8 +21,8 @@ export interface ConnectionsDeps {
   /** Number of connections for reads. */
   readonly readers: number;
   /** Query that fails if the database cannot be used. */
-  readonly question: string;
-  /** Returns the error for the operator in that case. */
+  readonly probeQuery: string;
+  /** Returns the error for the operator if the database cannot be used. */
   readonly explain: (error: unknown) => DatabaseError;
   /** Prepares queries for reads. Without it, prepared queries run like any other. */
   readonly prepare?: Queries["prepare"];
@@ -34,11 +34,11 @@ export interface ConnectionsDeps {
  * Time limit in milliseconds for a query to get a connection. It is longer than SQLite waits for a lock (1.5 s), so
  * that a lock is reported as such.
  */
-export const acquireWithinMs = 2_000;
+export const acquireTimeoutMs = 2_000;
 /** Time limit in milliseconds to open a database. It is long, because a slow disk should not prevent a start. */
-const openWithinMs = 30_000;
+const openTimeoutMs = 30_000;
 
-const findNothing: DatabasePart["inspect"] = () => Promise.resolve([]);
+const inspectNothing: DatabasePart["inspect"] = () => Promise.resolve([]);
 const ignore = (): void => undefined;
 /** Silences knex: every message that it would print is thrown as well. */
 const silent = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
@@ -63,17 +63,17 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
     liveness = createLivenessMonitor(),
     settings,
     readers,
-    question,
+    probeQuery,
     explain,
     prepare,
-    inspect = findNothing,
+    inspect = inspectNothing,
   } = deps;
   const { afterCreate = noSetup } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
   const open = (connections: number, onCreated: (connection: never) => void): Knex =>
     knex({
       ...settings,
       log: silent,
-      acquireConnectionTimeout: acquireWithinMs,
+      acquireConnectionTimeout: acquireTimeoutMs,
       pool: {
         ...settings.pool,
         min: 0,
@@ -93,32 +93,32 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
       }
     },
   };
-  let writing: never;
-  const [reader, writer] = [open(readers, ignore), open(1, (created) => (writing = created))];
+  let writeConnection: never;
+  const [reader, writer] = [open(readers, ignore), open(1, (created) => (writeConnection = created))];
   const close = async (): Promise<void> => {
     await reader.destroy();
     await writer.destroy();
   };
   try {
     // Connect both pools now, so that a slow connection delays the start and not the first read.
-    await connect(() => monitored(engine, () => writer.raw(question)));
-    await connect(() => monitored(engine, () => reader.raw(question)));
+    await connect(() => monitored(engine, () => writer.raw(probeQuery)));
+    await connect(() => monitored(engine, () => reader.raw(probeQuery)));
   } catch (error) {
     await close();
     throw explain(error);
   }
   // If every reader waits and no query completes, the wait is for the database, not for this process.
-  const ofPool = (respondsWithinMs: number): ConnectionAdapter => {
-    const uses = createUses();
-    const isBusy = (sinceMs: number): boolean => uses.anySince(sinceMs) && liveness.stalledMs() < respondsWithinMs;
-    return { ...adapter, liveness, uses, isBusy, connection: () => writing };
+  const adapterOfPool = (maxStalledMs: number): ConnectionAdapter => {
+    const usage = createConnectionUsage();
+    const isBusy = (sinceMs: number): boolean => usage.isUsedSince(sinceMs) && liveness.stalledMs() < maxStalledMs;
+    return { ...adapter, liveness, usage, isBusy, connection: () => writeConnection };
   };
-  const read = ofPool(acquireWithinMs);
-  const written = ofPool(Infinity);
+  const readAdapter = adapterOfPool(acquireTimeoutMs);
+  const writeAdapter = adapterOfPool(Infinity);
   return {
-    read: createQueries(reader, read, prepare),
-    write: createQueries(writer, written),
-    transaction: (work) => runTransaction(writer, written, work),
+    read: createQueries(reader, readAdapter, prepare),
+    write: createQueries(writer, writeAdapter),
+    transaction: (work) => runTransaction(writer, writeAdapter, work),
     stalledMs: () => liveness.stalledMs(),
     inspect,
     close,
@@ -126,7 +126,8 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
 }
 
 /**
- * Sends a query until the pool has a connection. A timeout leaves the connection attempt in progress to the next try.
+ * Sends a query until the pool has a connection. An attempt to connect that outlasts the timeout of a query continues,
+ * and the next query waits for it.
  */
 async function connect(send: () => Promise<unknown>): Promise<void> {
   const startedMs = performance.now();
@@ -138,8 +139,8 @@ async function connect(send: () => Promise<unknown>): Promise<void> {
       if (!(error instanceof knex.KnexTimeoutError)) {
         throw error;
       }
-      if (performance.now() - startedMs > openWithinMs) {
-        throw new Error(`no connection within ${openWithinMs / 1000} s`, { cause: error });
+      if (performance.now() - startedMs > openTimeoutMs) {
+        throw new Error(`no connection within ${openTimeoutMs / 1000} s`, { cause: error });
       }
     }
   }

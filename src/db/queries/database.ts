@@ -31,8 +31,8 @@ export interface Queries {
   /** Runs queries one after the other. */
   runAll(build: (sql: QueryBuilder) => readonly Query[]): Promise<void>;
   /**
-   * Prepares a query for frequent use. The engine compiles it once, if it can, and the query builder is bypassed.
-   * Default lane: `point`.
+   * Prepares a query for frequent use. The engine compiles it once, if it can, without the query builder.
+   * Default queue: `point`.
    */
   readonly prepare: <Row>(text: string, queue?: QueryQueue) => PreparedQuery<Row>;
 }
@@ -67,9 +67,9 @@ export interface DatabasePart {
   readonly stalledMs: () => number;
   /**
    * Runs the engine's own check of all pages and indexes, and returns its messages about corruption. Returns an empty
-   * list if the engine has no such check. The check is slow, but blocks no queries.
+   * list if the engine has no such check. The check is slow, but does not block queries.
    */
-  readonly inspect: (how?: "whole" | "quick") => Promise<readonly string[]>;
+  readonly inspect: (depth?: "full" | "quick") => Promise<readonly string[]>;
 }
 
 /** Files of an embedded engine. */
@@ -80,7 +80,7 @@ export interface DatabaseFiles {
    */
   lock(): Promise<boolean>;
   /** Returns the path of a file that is missing or was replaced since it was opened; undefined if there is none. */
-  lost(): Promise<string | undefined>;
+  findLostFile(): Promise<string | undefined>;
 }
 
 export interface Database extends DatabasePart {
@@ -91,18 +91,18 @@ export interface Database extends DatabasePart {
    * applies a block. No transaction spans both parts.
    */
   readonly mempool: DatabasePart;
-  /** Returns the settings of the server that may lose committed data, as messages for the operator. */
-  whatMayBeLost(): Promise<readonly string[]>;
+  /** Returns a message for the operator for each setting of the server that may lose committed data. */
+  durabilityRisks(): Promise<readonly string[]>;
   /** Closes all connections. */
   close(): Promise<void>;
 }
 
 /** Database that is only read, while another process may write to it. */
 export interface ReadableDatabase extends Pick<DatabasePart, "read" | "inspect"> {
-  /** Runs reads in one snapshot, which starts at the first read. Runs one such work at a time. */
-  readonly ofOneMoment: <T>(work: (db: Queries) => Promise<T>) => Promise<T>;
-  /** Returns the settings of the server that may lose committed data; one message for each cause. */
-  whatMayBeLost(): Promise<readonly string[]>;
+  /** Runs reads in one snapshot, which starts at the first read. Only one call can run at a time. */
+  readonly withSnapshot: <T>(work: (db: Queries) => Promise<T>) => Promise<T>;
+  /** Returns a message for the operator for each setting of the server that may lose committed data. */
+  durabilityRisks(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -120,7 +120,7 @@ export class DatabaseError extends Error {
 }
 
 /** Creates an error that may be temporary, so that the start of a node may wait and retry. */
-export function passing(message: string, kind: DatabaseErrorKind, code?: string): DatabaseError {
+export function temporaryError(message: string, kind: DatabaseErrorKind, code?: string): DatabaseError {
   const error = new DatabaseError(message, code);
   markDatabaseError(error, kind);
   return error;

@@ -31,15 +31,15 @@ export interface Dialect {
    * Returns the statement that sets the sequence of a column after its largest value; undefined if the engine needs
    * none.
    */
-  readonly goOnNumbering: ((table: string, column: string) => string) | undefined;
+  readonly advanceSequence: ((table: string, column: string) => string) | undefined;
   /**
    * Statement that empties the index of names after all programs were deleted; undefined if the index updates itself.
    */
-  readonly forgetNames: string | undefined;
+  readonly clearNameIndex: string | undefined;
   /**
    * End of a SELECT of rows to be changed. Skips rows that another transaction has locked, if the engine has row locks.
    */
-  readonly lockFree: string;
+  readonly skipLocked: string;
   readonly greater: (a: string, b: string) => string;
   readonly lesser: (a: string, b: string) => string;
   /** Returns the JSON text of an object with these members. */
@@ -81,12 +81,12 @@ export interface SchemaDialect {
   /** Type of a column of bytes. */
   readonly bytes: string;
   /** Option at the end of CREATE TABLE that stores rows in key order, if the engine has one. */
-  readonly inOrderOfKey: string;
+  readonly inKeyOrder: string;
   /**
    * Statements that create a trigram index of program names, so that a search reads only matching programs. Names never
    * change, and programs are marked as deleted, never removed.
    */
-  readonly indexNames: readonly string[];
+  readonly createNameIndex: readonly string[];
 }
 
 /** Returns the LIKE pattern that finds a text anywhere. */
@@ -114,8 +114,8 @@ const sqlite: Dialect = {
   schema: {
     migrationLock: undefined,
     bytes: "BLOB",
-    inOrderOfKey: " WITHOUT ROWID",
-    indexNames: [
+    inKeyOrder: " WITHOUT ROWID",
+    createNameIndex: [
       `CREATE VIRTUAL TABLE program_names USING fts5 (
     name_folded, content = 'programs', content_rowid = 'id', columnsize = 0, tokenize = 'trigram case_sensitive 1'
   )`,
@@ -130,9 +130,9 @@ const sqlite: Dialect = {
   nowMs: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
   limitIdleTime: undefined,
   startSnapshotReads: undefined,
-  goOnNumbering: undefined,
-  forgetNames: "INSERT INTO program_names (program_names) VALUES ('delete-all')",
-  lockFree: "",
+  advanceSequence: undefined,
+  clearNameIndex: "INSERT INTO program_names (program_names) VALUES ('delete-all')",
+  skipLocked: "",
   greater: (a, b) => `max(${a}, ${b})`,
   lesser: (a, b) => `min(${a}, ${b})`,
   jsonObject: (members) => `json_object(${membersOf(members)})`,
@@ -157,8 +157,8 @@ const postgresql: Dialect = {
     // If several nodes start at once, one migrates and the others wait.
     migrationLock: "SELECT pg_advisory_xact_lock(5355053550)",
     bytes: "bytea",
-    inOrderOfKey: "",
-    indexNames: [
+    inKeyOrder: "",
+    createNameIndex: [
       "CREATE EXTENSION IF NOT EXISTS pg_trgm",
       "CREATE INDEX program_names ON programs USING gin (name_folded gin_trgm_ops)",
     ],
@@ -169,11 +169,11 @@ const postgresql: Dialect = {
   nowMs: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
   limitIdleTime: "SET LOCAL idle_in_transaction_session_timeout = 10000",
   startSnapshotReads: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-  goOnNumbering: (table, column) =>
+  advanceSequence: (table, column) =>
     `SELECT setval(pg_get_serial_sequence('${table}', '${column}'), coalesce(max(${column}), 1), max(${column}) IS NOT NULL)
       FROM ${table}`,
-  forgetNames: undefined,
-  lockFree: " FOR UPDATE SKIP LOCKED",
+  clearNameIndex: undefined,
+  skipLocked: " FOR UPDATE SKIP LOCKED",
   greater: (a, b) => `greatest(${a}, ${b})`,
   lesser: (a, b) => `least(${a}, ${b})`,
   jsonObject: (members) => `CAST(json_build_object(${membersOf(members)}) AS text)`,

@@ -2,19 +2,19 @@
 
 export interface LivenessMonitor {
   /**
-   * Counts a query from the start of its wait. Its end counts as a response, unless `isResponse` returns false for its
+   * Tracks a query from the start of its wait. Its end counts as a response, unless `isResponse` returns false for its
    * error.
    */
-  count<T>(query: Promise<T>, isResponse: (error: unknown) => boolean): Promise<T>;
+  track<T>(query: Promise<T>, isResponse: (error: unknown) => boolean): Promise<T>;
   /** Returns how long queries have waited while none completed, in milliseconds; 0 if none waits. */
   stalledMs(): number;
 }
 
-/** Creates a monitor that also counts its queries in another monitor. */
+/** Creates a monitor that also tracks its queries in another monitor. */
 export function livenessWithin(overall: LivenessMonitor): LivenessMonitor {
   const own = createLivenessMonitor();
   return {
-    count: (query, isResponse) => own.count(overall.count(query, isResponse), isResponse),
+    track: (query, isResponse) => own.track(overall.track(query, isResponse), isResponse),
     stalledMs: () => own.stalledMs(),
   };
 }
@@ -25,19 +25,19 @@ export function createLivenessMonitor(nowMs: () => number = () => performance.no
   /** Time of the last response, or of the first query after an idle period. */
   let sinceMs = 0;
   return {
-    async count(query, isResponse) {
+    async track(query, isResponse) {
       if (waiting++ === 0) {
         sinceMs = nowMs();
       }
-      let responded = true;
+      let hasResponded = true;
       try {
         return await query;
       } catch (error) {
-        responded = isResponse(error);
+        hasResponded = isResponse(error);
         throw error;
       } finally {
         waiting--;
-        if (responded) {
+        if (hasResponded) {
           sinceMs = nowMs();
         }
       }

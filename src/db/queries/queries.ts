@@ -20,7 +20,7 @@ export interface EngineAdapter {
    */
   readonly send: (connection: never, text: string, values: readonly QueryValue[]) => Promise<unknown[]>;
   /** Monitors a query or a transaction while it is in flight; without it, nothing monitors them. */
-  readonly watch?: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly monitor?: <T>(work: () => Promise<T>) => Promise<T>;
   /** Called with a database error, after the query or transaction that met it has ended. */
   readonly onDatabaseError?: (error: unknown) => void;
 }
@@ -32,21 +32,21 @@ export interface ConnectionAdapter extends EngineAdapter {
    */
   readonly isBusy: (sinceMs: number) => boolean;
   readonly liveness: LivenessMonitor;
-  readonly uses: Uses;
+  readonly usage: ConnectionUsage;
   /** Returns the connection of the transaction in progress. The pool for writes has only one. */
   readonly connection: () => never;
 }
 
-/** Tracker of queries and transactions that have, or had, a connection of a pool. */
-export interface Uses {
+/** Tracker of the queries and transactions that use the connections of a pool. */
+export interface ConnectionUsage {
   start(): void;
   end(): void;
-  /** Returns true if any of them had a connection at or after this time of the monotonic clock. */
-  anySince(ms: number): boolean;
+  /** Returns true if any connection was in use at or after this time of the monotonic clock. */
+  isUsedSince(ms: number): boolean;
 }
 
 /** Creates a tracker for a pool that is unused so far. */
-export function createUses(): Uses {
+export function createConnectionUsage(): ConnectionUsage {
   let [count, endedMs] = [0, -Infinity];
   return {
     start: () => void count++,
@@ -54,7 +54,7 @@ export function createUses(): Uses {
       count--;
       endedMs = performance.now();
     },
-    anySince: (ms) => count > 0 || endedMs >= ms,
+    isUsedSince: (ms) => count > 0 || endedMs >= ms,
   };
 }
 
@@ -89,9 +89,9 @@ export function createQueries(knex: Knex, adapter: ConnectionAdapter, prepare?: 
   };
 }
 
-/** Runs work that waits for the engine, and lets the engine monitor it. */
-export async function monitored<T>({ watch }: EngineAdapter, work: () => Promise<T>): Promise<T> {
-  return await (watch === undefined ? work() : watch(work));
+/** Runs work that waits for the database, with the engine's monitor if there is one. */
+export async function monitored<T>({ monitor }: EngineAdapter, work: () => Promise<T>): Promise<T> {
+  return await (monitor === undefined ? work() : monitor(work));
 }
 
 /** Runs monitored work, and reports a database error to the engine. */
@@ -112,10 +112,11 @@ export async function runTransaction<T>(
   adapter: ConnectionAdapter,
   work: (db: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
-  return await reportErrors(adapter, () => runStages(knex, adapter, work));
+  return await reportErrors(adapter, () => runClassified(knex, adapter, work));
 }
 
-async function runStages<T>(
+/** Runs a transaction, and classifies an error by the stage in which it occurred. */
+async function runClassified<T>(
   knex: Knex,
   adapter: ConnectionAdapter,
   work: (db: DatabaseTransaction) => Promise<T>,
@@ -125,7 +126,7 @@ async function runStages<T>(
   try {
     return await knex.transaction(async (transaction) => {
       progress.stage = "sent";
-      adapter.uses.start();
+      adapter.usage.start();
       try {
         const liveness = livenessWithin(adapter.liveness);
         return await work({
@@ -143,12 +144,12 @@ async function runStages<T>(
       throw progress.thrown;
     }
     // Errors of the work are handled above. This error comes from BEGIN or COMMIT.
-    explain(error as Error, progress.stage, sinceMs, adapter);
+    classify(error as Error, progress.stage, sinceMs, adapter);
     throw error;
   } finally {
     // Release after COMMIT, which may take longer than the work.
     if (progress.stage !== "waiting") {
-      adapter.uses.end();
+      adapter.usage.end();
     }
   }
 }
@@ -170,9 +171,9 @@ function prepareWithin(transaction: Knex.Transaction, adapter: ConnectionAdapter
       const response = last.then(() => send(text, values));
       last = response.catch(() => undefined);
       try {
-        return (await adapter.liveness.count(response, isResponse(adapter))) as Row[];
+        return (await adapter.liveness.track(response, isResponse(adapter))) as Row[];
       } catch (error) {
-        explain(error as Error, "sent", 0, adapter);
+        classify(error as Error, "sent", 0, adapter);
         throw error;
       }
     };
@@ -192,20 +193,20 @@ async function executeQuery(query: Query, adapter: ConnectionAdapter): Promise<u
   const events = query as unknown as EventEmitter;
   events.once("start", () => {
     stage = "building";
-    adapter.uses.start();
+    adapter.usage.start();
   });
   events.once("query", () => (stage = "sent"));
   try {
-    return await adapter.liveness.count(
+    return await adapter.liveness.track(
       Promise.resolve(query),
       (error) => stage === "sent" && isResponse(adapter)(error),
     );
   } catch (error) {
-    explain(error as Error, stage, sinceMs, adapter);
+    classify(error as Error, stage, sinceMs, adapter);
     throw error;
   } finally {
     if ((stage as Stage) !== "waiting") {
-      adapter.uses.end();
+      adapter.usage.end();
     }
   }
 }
@@ -215,20 +216,20 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * Marks database errors, and removes the values of the query from any error.
+ * Marks an error as a database error if it is one, and removes the values of the query from it.
  *
  * @param sinceMs start of the wait on the monotonic clock; used only in the stage `waiting`.
  */
-function explain(
+function classify(
   error: NodeJS.ErrnoException,
   stage: Stage,
   sinceMs: number,
   { errorKindOf, isBusy }: ConnectionAdapter,
 ): void {
-  const known = errorKindOf(error.code);
-  const whileWaiting = known === "damaged" ? known : isBusy(sinceMs) ? "busy" : "unavailable";
+  const kindOfCode = errorKindOf(error.code);
+  const kindWhileWaiting = kindOfCode === "damaged" ? kindOfCode : isBusy(sinceMs) ? "busy" : "unavailable";
   // An error while the query is built comes from the driver, not from the database.
-  const kind = stage === "waiting" ? whileWaiting : stage === "sent" ? known : undefined;
+  const kind = stage === "waiting" ? kindWhileWaiting : stage === "sent" ? kindOfCode : undefined;
   if (kind !== undefined) {
     markDatabaseError(error, kind);
   }

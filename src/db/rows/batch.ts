@@ -25,32 +25,32 @@ export function batch<Key, Found>(
   maxKeys: number,
 ): (key: Key) => Promise<Found | undefined> {
   let waiting: Waiting<Key, Found>[] = [];
-  let isUnderWay = false;
+  let isRunning = false;
 
-  async function run(): Promise<void> {
-    isUnderWay = true;
+  async function sendAll(): Promise<void> {
+    isRunning = true;
     await yieldToEventLoop();
     while (waiting.length > 0) {
-      const joined = waiting.slice(0, maxKeys);
+      const sent = waiting.slice(0, maxKeys);
       waiting = waiting.slice(maxKeys);
       try {
-        const found = await findMany(joined.map(({ key }) => key));
-        joined.forEach(({ resolve }, i) => resolve(found[i]));
+        const found = await findMany(sent.map(({ key }) => key));
+        sent.forEach(({ resolve }, i) => resolve(found[i]));
       } catch (error) {
-        joined.forEach(({ reject }) => reject(error));
+        sent.forEach(({ reject }) => reject(error));
       }
       if (waiting.length < maxKeys) {
         await yieldToEventLoop();
       }
     }
-    isUnderWay = false;
+    isRunning = false;
   }
 
   return (key) =>
     new Promise((resolve, reject) => {
       waiting.push({ key, resolve, reject });
-      if (!isUnderWay) {
-        void run();
+      if (!isRunning) {
+        void sendAll();
       }
     });
 }

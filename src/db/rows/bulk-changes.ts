@@ -53,10 +53,11 @@ function valuesOf(db: Queries, columns: Columns): string[] {
 async function runPortions(db: Queries, statement: string, rows: Rows): Promise<void> {
   const run = db.prepare(statement);
   let running: Promise<unknown> = Promise.resolve();
-  for (const some of bulkPortions(rows)) {
+  for (const portion of bulkPortions(rows)) {
     // Build the text of the next portion while the engine stores this one.
     await running;
-    running = run(`[${some.join(",")}]`);
+    running = run(`[${portion.join(",")}]`);
+    // Prevents an unhandled rejection; the next `await` throws the error.
     running.catch(() => undefined);
   }
   await running;

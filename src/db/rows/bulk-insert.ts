@@ -7,7 +7,7 @@ export type ColumnKind = "text" | "integer" | "boolean" | "bytes";
 /** Value of a row. */
 export type BulkValue = string | number | boolean | null;
 
-/** Limits of one statement. Building its text blocks the event loop. */
+/** Limits on the rows and the UTF-16 code units of one statement. Building its text blocks the event loop. */
 const maxRows = 500;
 const maxCharacters = 256 * 1024;
 
@@ -27,8 +27,8 @@ export async function bulkInsert(
   const statement = `INSERT INTO ${table} (${Object.keys(columns).join(", ")}) SELECT ${values.join(", ")}
     FROM ${list.table} WHERE true ON CONFLICT DO NOTHING RETURNING 1 AS inserted`;
   let inserted = 0;
-  for (const some of bulkPortions(rows)) {
-    inserted += (await db.prepare(statement)(`[${some.join(",")}]`)).length;
+  for (const portion of bulkPortions(rows)) {
+    inserted += (await db.prepare(statement)(`[${portion.join(",")}]`)).length;
   }
   return inserted;
 }

@@ -41,7 +41,7 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
   const pick = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, kinds[name]!]));
   const valuesOf = (row: Row, names: readonly string[]): BulkValue[] =>
     names.map((name) => (row as Readonly<Record<string, BulkValue>>)[name]!);
-  const all = Object.keys(kinds);
+  const allColumns = Object.keys(kinds);
   const key = [group, ...within];
   const select = (columns: readonly string[]): string => `SELECT ${columns.map((name) => `t.${name}`).join(", ")}`;
   const where = (names: readonly string[]): string => names.map((name) => `t.${name} = ?`).join(" AND ");
@@ -51,14 +51,14 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
   return {
     /** Reads the rows of groups. CROSS JOIN makes the engine iterate the list of names and look up the rows. */
     ofGroups: (names: readonly string[]) =>
-      rows<Row>(`${select(all)} FROM ${list.table} CROSS JOIN ${table} AS t WHERE t.${group} = ${list.text}`, [
+      rows<Row>(`${select(allColumns)} FROM ${list.table} CROSS JOIN ${table} AS t WHERE t.${group} = ${list.text}`, [
         JSON.stringify(names),
       ]),
     one: async (name: string, at: WithinKey): Promise<Row | undefined> =>
-      (await rows<Row>(`${select(all)} FROM ${table} AS t WHERE ${where(key)}`, [name, ...at]))[0],
-    by: async (column: string, name: string, text: string): Promise<Row | undefined> =>
-      (await rows<Row>(`${select(all)} FROM ${table} AS t WHERE ${where([group, column])}`, [name, text]))[0],
-    list: (name: string, prefix: readonly number[], columns: readonly string[] = all) =>
+      (await rows<Row>(`${select(allColumns)} FROM ${table} AS t WHERE ${where(key)}`, [name, ...at]))[0],
+    byColumn: async (column: string, name: string, text: string): Promise<Row | undefined> =>
+      (await rows<Row>(`${select(allColumns)} FROM ${table} AS t WHERE ${where([group, column])}`, [name, text]))[0],
+    list: (name: string, prefix: readonly number[], columns: readonly string[] = allColumns) =>
       rows<Row>(`${select(columns)} FROM ${table} AS t WHERE ${where([group, ...within.slice(0, prefix.length)])}`, [
         name,
         ...prefix,
@@ -66,7 +66,8 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
     count: async (name: string): Promise<number> =>
       (await rows<{ count: number }>(`SELECT count(*) AS count FROM ${table} AS t WHERE ${where([group])}`, [name]))[0]!
         .count,
-    async edge(range: {
+    /** Reads the next key part of up to `limit` rows, from the given side of the key order. */
+    async seek(range: {
       readonly name: string;
       readonly prefix: readonly number[];
       readonly side: Side;
@@ -84,6 +85,7 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
       );
       return found.map(({ at }) => at);
     },
+    /** Stores the changes, in a few statements for all rows. */
     async store({ cleared, removed, inserted, updated }: TableChanges<Row>): Promise<void> {
       const { changing } = shape;
       const keyValues = ([name, at]: readonly [string, string]) =>
@@ -98,8 +100,8 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
       await insertRows(
         db,
         table,
-        pick(all),
-        mapLazily(inserted, (row) => valuesOf(row, all)),
+        pick(allColumns),
+        mapLazily(inserted, (row) => valuesOf(row, allColumns)),
       );
       const columns = { key: pick(key), columns: pick(changing) };
       await updateRows(

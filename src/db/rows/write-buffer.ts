@@ -15,7 +15,7 @@ export interface BufferedTable<Row> {
   /** Reads all rows of groups with one query. */
   prefetch(groups: Iterable<string>): Promise<void>;
   /** Declares that a group is known to have no rows. */
-  isNew(group: string): void;
+  markEmpty(group: string): void;
   get(group: string, ...within: WithinKey): Promise<Row | undefined>;
   /** Returns the buffered state of a row, which may not be checked yet. */
   peek(group: string, ...within: WithinKey): Row | undefined;
@@ -25,7 +25,7 @@ export interface BufferedTable<Row> {
    * Finds the first or last row of a group among the keys that start with `prefix`. Returns the next part of its key, a
    * number. With `beyond`, considers only parts above it (first) or below it (last).
    */
-  edge(group: string, prefix: readonly number[], side: Side, beyond?: number): Promise<number | undefined>;
+  seek(group: string, prefix: readonly number[], side: Side, beyond?: number): Promise<number | undefined>;
   /**
    * Returns the rows of a group whose keys start with `prefix`, in key order. With `columns`, the rows have at least
    * these columns; without, all of them.
@@ -58,8 +58,8 @@ export interface WriteBuffer {
 }
 
 /**
- * State of the database for a buffered key: no row, this row, an older state of it, or another row that was removed
- * since.
+ * Relation of a buffered row to the row that the database has under the same key: there is none, it is the same, it is
+ * an older version, or it is another row that was removed in the buffer.
  */
 type InDatabase = "none" | "this" | "older" | "another";
 
@@ -68,8 +68,8 @@ interface BufferedRow<Row> {
   readonly inDatabase: InDatabase;
   /** Order of creation, in which new rows are stored. */
   readonly order: number;
-  /** True if the row was checked, or was created here. */
-  isTrusted: boolean;
+  /** True if the row was compared with its checksum, or was created here. */
+  isVerified: boolean;
 }
 
 interface Group<Row> {
@@ -80,16 +80,16 @@ interface Group<Row> {
   isComplete: boolean;
   /** True if the rows in the database are to be deleted. */
   readonly isCleared: boolean;
-  /** Savepoint that reset the group. Its rollback restores the previous group, so single rows need no undo step. */
+  /** Savepoint that reset the group. Its rollback restores the previous group, so changes of rows need no undo step. */
   readonly resetBy: object | undefined;
 }
 
-/** Limit on rows of a group that stay buffered between transactions. Larger groups are stored, and read again. */
+/** Limit on rows of a group that stay buffered between transactions. Larger groups are stored and dropped. */
 const maxBuffered = 1_000;
-/** Limit on changed rows of a partly buffered group. A search for a neighbor has to skip the removed ones. */
+/** Limit on changed rows of a partly buffered group. A search in the database has to skip the removed ones. */
 const maxChanged = 64;
 /** Number of rows to collect between two yields to the event loop. */
-const collectedAtOnce = 5_000;
+const portionRows = 5_000;
 
 /** Creates a write buffer over a database transaction, or over a read connection if nothing will be changed. */
 export function createWriteBuffer(db: Queries): WriteBuffer {
@@ -156,7 +156,7 @@ function createBufferedTable<Row extends object>(
       ? ""
       : others.reduce((key, name) => `${key}:${String(values(row)[name])}`, String(values(row)[first]));
   const groupName = (row: Row): string => values(row)[shape.group] as string;
-  let created = 0;
+  let insertCount = 0;
 
   function groupOf(name: string): Group<Row> {
     const known = groups.get(name);
@@ -191,17 +191,17 @@ function createBufferedTable<Row extends object>(
       row,
       inDatabase: row === undefined ? "none" : "this",
       order: 0,
-      isTrusted: false,
+      isVerified: false,
     };
     group.buffered.set(key, buffered);
     return buffered;
   }
 
-  /** Returns a row after checking it against its checksum. Checks each row once. */
-  function trust(buffered: BufferedRow<Row> | undefined): Row | undefined {
-    if (buffered?.row !== undefined && !buffered.isTrusted) {
+  /** Returns a row that matches its checksum. Checks each row once, and throws if it does not match. */
+  function verified(buffered: BufferedRow<Row> | undefined): Row | undefined {
+    if (buffered?.row !== undefined && !buffered.isVerified) {
       shape.check(buffered.row);
-      buffered.isTrusted = true;
+      buffered.isVerified = true;
     }
     return buffered?.row;
   }
@@ -225,8 +225,7 @@ function createBufferedTable<Row extends object>(
     onRollback(() => {
       if (before === undefined) {
         buffered.delete(key);
-        // The state in the database is not buffered, so the group is incomplete again, even if it was read in full
-        // since.
+        // The database may have a row under this key, so the group is incomplete again, even if it was read since.
         group.isComplete = isComplete;
       } else {
         buffered.set(key, before);
@@ -234,8 +233,8 @@ function createBufferedTable<Row extends object>(
     });
   }
 
-  /** Counts rows that exist in the database and are removed in the buffer. */
-  const hidden = ({ buffered, changed }: Group<Row>): number =>
+  /** Counts the removed keys: at most as many rows of the database must be skipped in a search. */
+  const countRemoved = ({ buffered, changed }: Group<Row>): number =>
     [...changed].filter((key) => buffered.get(key)?.row === undefined).length;
 
   const startsWith = (row: Row, prefix: readonly number[]): boolean =>
@@ -252,16 +251,16 @@ function createBufferedTable<Row extends object>(
       incomplete.forEach((name) => (groupOf(name).isComplete = true));
     },
 
-    isNew: (name) => reset(name, false),
+    markEmpty: (name) => reset(name, false),
 
     async get(name, ...within) {
       const group = groupOf(name);
       const key = within.join(":");
       const known = group.buffered.get(key);
       if (known !== undefined || group.isComplete) {
-        return trust(known);
+        return verified(known);
       }
-      return trust(buffer(group, key, await queries.one(name, within)));
+      return verified(buffer(group, key, await queries.one(name, within)));
     },
 
     peek: (name, ...within) => groups.get(name)?.buffered.get(within.join(":"))?.row,
@@ -270,15 +269,15 @@ function createBufferedTable<Row extends object>(
       const group = groupOf(name);
       for (const buffered of group.buffered.values()) {
         if (buffered.row !== undefined && values(buffered.row)[column] === text) {
-          return trust(buffered);
+          return verified(buffered);
         }
       }
-      const row = group.isComplete ? undefined : await queries.by(column, name, text);
+      const row = group.isComplete ? undefined : await queries.byColumn(column, name, text);
       // If the key is buffered, the row found in the database was replaced or removed.
-      return row === undefined || group.buffered.has(keyOf(row)) ? undefined : trust(buffer(group, keyOf(row), row));
+      return row === undefined || group.buffered.has(keyOf(row)) ? undefined : verified(buffer(group, keyOf(row), row));
     },
 
-    async edge(name, prefix, side, beyond) {
+    async seek(name, prefix, side, beyond) {
       const group = groupOf(name);
       const column = shape.within[prefix.length]!;
       const isBeyond = (at: number): boolean => beyond === undefined || (side === "first" ? at > beyond : at < beyond);
@@ -290,15 +289,15 @@ function createBufferedTable<Row extends object>(
         }
       }
       if (!group.isComplete) {
-        const stored = await queries.edge({ name, prefix, side, beyond, limit: 1 + hidden(group) });
-        const isThere = (at: number): boolean => {
+        const stored = await queries.seek({ name, prefix, side, beyond, limit: 1 + countRemoved(group) });
+        const exists = (at: number): boolean => {
           const known = group.buffered.get([...prefix, at].join(":"));
           return known === undefined || known.row !== undefined;
         };
-        candidates.push(...stored.filter(isThere));
+        candidates.push(...stored.filter(exists));
       }
-      const better = side === "first" ? Math.min : Math.max;
-      return candidates.length === 0 ? undefined : candidates.reduce((a, b) => better(a, b));
+      const outer = side === "first" ? Math.min : Math.max;
+      return candidates.length === 0 ? undefined : candidates.reduce((a, b) => outer(a, b));
     },
 
     async list(name, prefix = [], columns) {
@@ -316,7 +315,7 @@ function createBufferedTable<Row extends object>(
         rows.forEach(shape.check);
       }
       const buffered = [...group.buffered.values()].filter(({ row }) => row !== undefined && startsWith(row, prefix));
-      return [...rows.values(), ...buffered.map((each) => trust(each)!)].sort((a, b) =>
+      return [...rows.values(), ...buffered.map((each) => verified(each)!)].sort((a, b) =>
         compareKeys(shape.within, values(a), values(b)),
       );
     },
@@ -329,7 +328,7 @@ function createBufferedTable<Row extends object>(
         throw new Error(`A row of ${shape.name} was created twice.`);
       }
       const inDatabase = before === undefined || before.inDatabase === "none" ? "none" : "another";
-      change(name, group, key, before, { row, inDatabase, order: ++created, isTrusted: true });
+      change(name, group, key, before, { row, inDatabase, order: ++insertCount, isVerified: true });
     },
 
     put(row) {
@@ -338,7 +337,7 @@ function createBufferedTable<Row extends object>(
       const before = group.buffered.get(key);
       const { inDatabase, order } = before ?? { inDatabase: "this", order: 0 };
       const after = inDatabase === "this" ? "older" : inDatabase;
-      change(name, group, key, before, { row, inDatabase: after, order, isTrusted: true });
+      change(name, group, key, before, { row, inDatabase: after, order, isVerified: true });
     },
 
     remove(name, ...within) {
@@ -346,7 +345,7 @@ function createBufferedTable<Row extends object>(
       const group = groupOf(name);
       const before = group.buffered.get(key);
       const inDatabase = before?.inDatabase === "none" ? "none" : "older";
-      change(name, group, key, before, { row: undefined, inDatabase, order: 0, isTrusted: true });
+      change(name, group, key, before, { row: undefined, inDatabase, order: 0, isVerified: true });
     },
 
     async clear(name) {
@@ -356,10 +355,10 @@ function createBufferedTable<Row extends object>(
         ? buffered.filter((each) => each.inDatabase !== "none").length
         : await queries.count(name);
       const created = buffered.filter(({ row, inDatabase: has }) => row !== undefined && has === "none").length;
-      const gone = buffered.filter(({ row, inDatabase: has }) => row === undefined && has !== "none").length;
+      const removed = buffered.filter(({ row, inDatabase: has }) => row === undefined && has !== "none").length;
       reset(name, group.isCleared || inDatabase > 0);
       changedGroups.add(name);
-      return inDatabase + created - gone;
+      return inDatabase + created - removed;
     },
   };
 
@@ -379,8 +378,8 @@ function createBufferedTable<Row extends object>(
           groups.delete(name);
           continue;
         }
-        buffered.forEach(({ row, isTrusted }, key) =>
-          buffered.set(key, { row, inDatabase: row === undefined ? "none" : "this", order: 0, isTrusted }),
+        buffered.forEach(({ row, isVerified }, key) =>
+          buffered.set(key, { row, inDatabase: row === undefined ? "none" : "this", order: 0, isVerified }),
         );
         groups.set(name, { buffered, changed: new Set(), isComplete, isCleared: false, resetBy: undefined });
       }
@@ -389,12 +388,12 @@ function createBufferedTable<Row extends object>(
   };
 }
 
-/** Collects the changes. A generator, so that the caller can yield to the event loop. */
+/** Collects the changes of groups. Pauses after every {@link portionRows} rows. */
 function* collectChanges<Row>(
   names: Iterable<string>,
   groupOf: (name: string) => Group<Row>,
 ): Generator<void, TableChanges<Row>> {
-  let looked = 0;
+  let examined = 0;
   const cleared: string[] = [];
   const removed: (readonly [string, string])[] = [];
   const inserted: BufferedRow<Row>[] = [];
@@ -405,7 +404,7 @@ function* collectChanges<Row>(
       cleared.push(name);
     }
     for (const key of changed) {
-      if (++looked % collectedAtOnce === 0) {
+      if (++examined % portionRows === 0) {
         yield;
       }
       const known = buffered.get(key);

@@ -1,9 +1,9 @@
-/** Write that is rolled back. It tests if the database accepts writes, and leaves nothing behind. */
+/** Tests if the database accepts writes, with a write that is rolled back. */
 import { randomBytes } from "node:crypto";
 import type { DatabasePart } from "../queries/database.js";
 
 /** Size of the write in bytes: too large for an engine to hold it only in memory. */
-const triedBytes = 4 * 1024 * 1024;
+const probeBytes = 4 * 1024 * 1024;
 
 /**
  * Inserts a row and rolls back. Rejects if a write of that size fails.
@@ -15,12 +15,12 @@ export async function tryWrite(
   table: string,
   rowOf: (bytes: Buffer) => object,
 ): Promise<void> {
-  const enough = new Error("There is room.");
+  const rollback = new Error("There is room.");
   await transaction(async (db) => {
-    await db.run((sql) => sql(table).insert(rowOf(randomBytes(triedBytes))));
-    throw enough;
+    await db.run((sql) => sql(table).insert(rowOf(randomBytes(probeBytes))));
+    throw rollback;
   }).catch((error: unknown) => {
-    if (error !== enough) {
+    if (error !== rollback) {
       throw error;
     }
   });

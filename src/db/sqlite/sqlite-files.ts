@@ -1,4 +1,4 @@
-/** Files of a SQLite database: one process writes to them, and only while they are the files that it opened. */
+/** Locks the files of a SQLite database for one process, and detects files that were deleted or replaced. */
 import { stat } from "node:fs/promises";
 import type { DatabaseFiles } from "../queries/database.js";
 import { lockFile } from "./sqlite.js";
@@ -23,8 +23,8 @@ export interface OpenFiles extends DatabaseFiles {
   close(): Promise<void>;
 }
 
-/** Records the identity of files that were just opened. The first one is the file of the chain. */
-export async function watchFiles(paths: readonly [string, ...string[]]): Promise<OpenFiles> {
+/** Records the identity of files that were just opened, to detect their loss. The first is the file of the chain. */
+export async function trackFiles(paths: readonly [string, ...string[]]): Promise<OpenFiles> {
   const opened = await Promise.all(paths.map(identify));
   let unlock: (() => Promise<void>) | undefined;
   return {
@@ -32,9 +32,9 @@ export async function watchFiles(paths: readonly [string, ...string[]]): Promise
       unlock ??= await lockFile(`${paths[0]}${lockSuffix}`);
       return unlock !== undefined;
     },
-    async lost() {
-      const found = await Promise.all(paths.map(identify));
-      return paths.find((_, i) => found[i] === undefined || found[i] !== opened[i]);
+    async findLostFile() {
+      const current = await Promise.all(paths.map(identify));
+      return paths.find((_, i) => current[i] === undefined || current[i] !== opened[i]);
     },
     async close() {
       await unlock?.();

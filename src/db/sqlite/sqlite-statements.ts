@@ -15,7 +15,7 @@ interface QueryMethods {
 /** Limit on compiled queries of a connection. Lists of each length need a query of their own. */
 const maxStatements = 256;
 
-/** Pattern of queries that are worth caching. Statements that start or end a transaction are not. */
+/** Matches queries that are worth caching. Statements that start or end a transaction are not. */
 const isRepeated = /^(select|insert|update|delete|with)\b/i;
 
 /** Caches the compiled queries of a connection until it is closed. */
@@ -28,9 +28,9 @@ export function cacheStatements(connection: SqliteConnection): void {
   });
 
   function compile(text: string): Promise<Statement> {
-    const known = statements.get(text);
-    if (known !== undefined) {
-      return known;
+    const cached = statements.get(text);
+    if (cached !== undefined) {
+      return cached;
     }
     const prepared = new Promise<Statement>((resolve, reject) => {
       const statement: Statement = connection.prepare(text, (error: Error | null) =>
@@ -43,15 +43,15 @@ export function cacheStatements(connection: SqliteConnection): void {
     return prepared;
   }
 
-  for (const how of ["all", "run"] as const) {
-    const original = methods[how].bind(connection);
-    methods[how] = (text, values, callback) => {
+  for (const method of ["all", "run"] as const) {
+    const original = methods[method].bind(connection);
+    methods[method] = (text, values, callback) => {
       if (!isRepeated.test(text)) {
         return original(text, values, callback);
       }
       return void compile(text)
         .then((statement) => {
-          statement[how](values, function (this: unknown, error: Error | null, rows?: unknown[]) {
+          statement[method](values, function (this: unknown, error: Error | null, rows?: unknown[]) {
             if (error === null) {
               callback.call(this, error, rows);
             } else {

@@ -10,7 +10,13 @@ import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../.
 import { lazyRequire } from "../../base/async/lazy-require.js";
 import { ensurePrivateFile, makeFilePrivate, createPrivateDirectory } from "../../base/files/private-files.js";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
-import { DatabaseError, type QueryQueue, passing, type PreparedQuery, type QueryValue } from "../queries/database.js";
+import {
+  DatabaseError,
+  type QueryQueue,
+  temporaryError,
+  type PreparedQuery,
+  type QueryValue,
+} from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
 import { createLivenessMonitor, type LivenessMonitor } from "../queries/liveness.js";
 import { cacheStatements } from "./sqlite-statements.js";
@@ -32,7 +38,7 @@ function driver(): typeof Sqlite3 {
   }
 }
 
-/** Number of connections for reads. */
+/** Number of connections for reads through the query builder, and for prepared queries of lists. */
 const readers = 2;
 const listReaders = 2;
 /**
@@ -81,10 +87,10 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
       },
     },
     readers,
-    question: "SELECT 1 FROM sqlite_master LIMIT 1",
+    probeQuery: "SELECT 1 FROM sqlite_master LIMIT 1",
     explain: (error) => explainSqlite(path, error),
     prepare: (text, queue = "point") => queues[queue].prepare(text),
-    inspect: (how) => inspect(path, how),
+    inspect: (depth) => inspect(path, depth),
   });
   return {
     ...connections,
@@ -105,13 +111,13 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
 async function checkUnlocked(path: string): Promise<void> {
   const { Database } = driver();
   try {
-    const connection = await settled<SqliteConnection>((done) => {
+    const connection = await toPromise<SqliteConnection>((done) => {
       const created: SqliteConnection = new Database(path, (error) => done(error, created));
     });
     try {
-      await settled((done) => connection.exec(`${busyTimeout}; BEGIN IMMEDIATE; ROLLBACK`, done));
+      await toPromise((done) => connection.exec(`${busyTimeout}; BEGIN IMMEDIATE; ROLLBACK`, done));
     } finally {
-      await settled((done) => connection.close(done));
+      await toPromise((done) => connection.close(done));
     }
   } catch (error) {
     throw explainSqlite(path, error);
@@ -129,12 +135,12 @@ export async function lockFile(path: string): Promise<(() => Promise<void>) | un
   const { Database } = driver();
   await ensurePrivateFile(path);
   let connection: SqliteConnection | undefined;
-  const close = (): Promise<void> => settled((done) => connection!.close(done));
+  const close = (): Promise<void> => toPromise((done) => connection!.close(done));
   try {
-    connection = await settled<SqliteConnection>((done) => {
+    connection = await toPromise<SqliteConnection>((done) => {
       const created: SqliteConnection = new Database(path, (error) => done(error, created));
     });
-    await settled((done) => connection!.exec(`${busyTimeout}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`, done));
+    await toPromise((done) => connection!.exec(`${busyTimeout}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`, done));
     return close;
   } catch (error) {
     if (connection !== undefined) {
@@ -170,10 +176,10 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
       pool: { idleTimeoutMillis: 3_600_000 },
     },
     readers: 1,
-    question: "SELECT 1 FROM sqlite_master LIMIT 1",
+    probeQuery: "SELECT 1 FROM sqlite_master LIMIT 1",
     explain: (error) => explainSqlite(path, error),
     prepare: (text) => statements.prepare(text),
-    inspect: (how) => inspect(path, how),
+    inspect: (depth) => inspect(path, depth),
   });
   return {
     ...connections,
@@ -187,13 +193,13 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
 const maxInspected = 20;
 
 /**
- * Checks all pages over a separate connection and returns what is corrupt. Unless `quick`, also checks the content of
- * indexes.
+ * Checks all pages over a separate connection and returns messages about corruption. A full check also compares the
+ * indexes with their tables.
  */
-async function inspect(path: string, how: "whole" | "quick" = "whole"): Promise<string[]> {
+async function inspect(path: string, depth: "full" | "quick" = "full"): Promise<string[]> {
   const reader = createReader({ path, mmapBytes: 0, liveness: createLivenessMonitor() });
   try {
-    const check = how === "quick" ? "quick_check" : "integrity_check";
+    const check = depth === "quick" ? "quick_check" : "integrity_check";
     const rows = await reader.all<Readonly<Record<typeof check, string>>>(`PRAGMA ${check}(${maxInspected})`, []);
     return rows.map(({ [check]: text }) => text).filter((text) => text !== "ok");
   } finally {
@@ -238,7 +244,7 @@ function createStatements(deps: ReaderDeps, connections: number): Statements {
     prepare<Row>(text: string): PreparedQuery<Row> {
       return (...values) =>
         opened
-          .reduce((calmest, reader) => (reader.pending < calmest.pending ? reader : calmest))
+          .reduce((leastBusy, reader) => (reader.pending < leastBusy.pending ? reader : leastBusy))
           .all<Row>(text, values);
     },
     async close() {
@@ -255,10 +261,10 @@ function createReader({ path, mmapBytes, liveness }: ReaderDeps) {
 
   async function open(): Promise<SqliteConnection> {
     const { Database, OPEN_READONLY } = driver();
-    const opened = await settled<SqliteConnection>((done) => {
+    const opened = await toPromise<SqliteConnection>((done) => {
       const created: SqliteConnection = new Database(path, OPEN_READONLY, (error) => done(error, created));
     });
-    await settled((done) => opened.exec(`${busyTimeout}; PRAGMA mmap_size = ${mmapBytes}`, done));
+    await toPromise((done) => opened.exec(`${busyTimeout}; PRAGMA mmap_size = ${mmapBytes}`, done));
     return opened;
   }
 
@@ -269,7 +275,7 @@ function createReader({ path, mmapBytes, liveness }: ReaderDeps) {
       throw error;
     });
     const opened = await connection;
-    return await settled<Statement>((done) => {
+    return await toPromise<Statement>((done) => {
       const created: Statement = opened.prepare(text, (error) => done(error, created));
     });
   }
@@ -289,8 +295,8 @@ function createReader({ path, mmapBytes, liveness }: ReaderDeps) {
           statements.set(text, statement);
         }
         const compiled = await statement;
-        const found = settled<Row[]>((done) => compiled.all(values, done));
-        return await liveness.count(found, (error) => !isDatabaseError(error));
+        const found = toPromise<Row[]>((done) => compiled.all(values, done));
+        return await liveness.track(found, (error) => !isDatabaseError(error));
       } finally {
         pending--;
       }
@@ -300,15 +306,15 @@ function createReader({ path, mmapBytes, liveness }: ReaderDeps) {
       const opened = await connection?.catch(() => undefined);
       if (opened !== undefined) {
         const compiled = await Promise.allSettled(statements.values());
-        compiled.forEach((one) => one.status === "fulfilled" && one.value.finalize());
-        await settled((done) => opened.close(done));
+        compiled.forEach((result) => result.status === "fulfilled" && result.value.finalize());
+        await toPromise((done) => opened.close(done));
       }
     },
   };
 }
 
-/** Converts a callback to a promise and marks database errors. */
-function settled<T = void>(
+/** Calls a function of the driver, converts its callback to a promise, and marks database errors. */
+function toPromise<T = void>(
   start: (done: (error: NodeJS.ErrnoException | null, value?: T) => void) => void,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -326,7 +332,7 @@ function settled<T = void>(
   });
 }
 
-/** Returns the error for a file that cannot be used, with the reason and the remedy. */
+/** Returns the error for the operator for a file that cannot be used, with the reason and the remedy. */
 export function explainSqlite(path: string, error: unknown): DatabaseError {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
@@ -336,7 +342,7 @@ export function explainSqlite(path: string, error: unknown): DatabaseError {
         `The file ${path} is not a usable SQLite database; restore it from a backup, or give another --database.`,
       );
     case "SQLITE_BUSY":
-      return passing(
+      return temporaryError(
         `The file ${path} is locked by another process, such as a backup or a sqlite3 shell; stop that process (\`fuser ${path}\` shows its id), then start again.`,
         "locked",
       );

@@ -80,7 +80,7 @@ export async function openSnapshots(
     database ??= await openForReading(config.databaseUrl);
     const folder = await snapshotStore.newFolder();
     try {
-      const bytes = await database.ofOneMoment(async (db) => {
+      const bytes = await database.withSnapshot(async (db) => {
         const head = await createBlockStore(db).head();
         onRead();
         // The next block was stored first, so this snapshot is skipped.

@@ -13,7 +13,7 @@ import { version } from "../../base/version.js";
 import type { Config } from "../../config/config.js";
 import { findFile } from "../../config/data-dir-files.js";
 import { fileOf, mempoolSuffix } from "../../db/open.js";
-import { type OnSaved, removeTraces, backupDatabase } from "../../db/copies/online-backup.js";
+import { type OnBackupProgress, removeAuxiliaryFiles, backupDatabase } from "../../db/copies/online-backup.js";
 import { backupNames, type BackupManifest, describeFile, formatVersion } from "./backup-manifest.js";
 import { describeDatabase } from "./saved-database.js";
 
@@ -23,7 +23,7 @@ export interface BackupDeps {
   /** Folder of the backup, which must not exist yet. */
   readonly folder: string;
   readonly withKey: boolean;
-  readonly onSaved: OnSaved;
+  readonly onSaved: OnBackupProgress;
   /** Called with the path of the backup while it is incomplete. */
   readonly onDraft: (path: string) => void;
 }
@@ -67,7 +67,7 @@ async function writeFiles(draft: string, deps: BackupDeps, keyPath: string): Pro
   const database = join(draft, backupNames.database);
   await backupDatabase(config.databaseUrl, database, onSaved);
   const { genesis, head, owner } = await describeDatabase(`sqlite:${database}`);
-  await removeTraces(database);
+  await removeAuxiliaryFiles(database);
   const names: string[] = [backupNames.database, `${backupNames.database}${mempoolSuffix}`];
   const add = async (name: string, content: string | Uint8Array | undefined): Promise<void> => {
     if (content !== undefined) {

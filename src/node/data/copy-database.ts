@@ -7,8 +7,8 @@ import { readLease } from "../../chain/writer/writer-lease-store.js";
 import { type CopyOutcome, copyDatabase, type CopyDeps } from "../../db/copies/copy.js";
 import type { Database } from "../../db/queries/database.js";
 import { checkSchema } from "../../db/migrations/migrate.js";
-import { isMissing, nameDatabase, withDatabase, withSource } from "../../db/open.js";
-import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
+import { isMissing, describeDatabase, withDatabase, withSource } from "../../db/open.js";
+import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
 
 export interface CopyNodeDatabaseDeps extends Pick<CopyDeps, "onProgress"> {
   /** URLs of the databases, in the form of --database. */
@@ -26,21 +26,21 @@ export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabas
     throw new StartError("Source and target are the same database; give two different ones.");
   }
   if (isMissing(from)) {
-    throw new StartError(`There is no database at ${nameDatabase(from)}; give the database of a node.`);
+    throw new StartError(`There is no database at ${describeDatabase(from)}; give the database of a node.`);
   }
   return await withSource(from, async (source) => {
-    await refuseUnfinishedCopy(source.read);
+    await rejectUnfinishedCopy(source.read);
     await checkSchema(source);
     await requireNoWriter(source, from);
     const sourceState = await describeState(source);
     return await withDatabase(to, async (target) => {
       if ((await target.files?.lock()) === false) {
-        throw new StartError(`Another process writes to the database ${nameDatabase(to)}; stop it first.`);
+        throw new StartError(`Another process writes to the database ${describeDatabase(to)}; stop it first.`);
       }
       const confirm = async (): Promise<void> => {
         if ((await describeState(source)) !== sourceState) {
           throw new StartError(
-            `A node wrote to ${nameDatabase(from)} meanwhile, so the copy is outdated; stop the node, empty the target, and start again.`,
+            `A node wrote to ${describeDatabase(from)} meanwhile, so the copy is outdated; stop the node, empty the target, and start again.`,
           );
         }
       };
@@ -58,7 +58,7 @@ async function requireNoWriter(source: Database, url: string): Promise<void> {
   const lease = await readLease(source.read);
   const isFree = source.files === undefined ? !(await isHeld(lease)) : await source.files.lock();
   if (!isFree) {
-    throw new StartError(`${describeHolder(lease)} writes to ${nameDatabase(url)}; stop it first.`);
+    throw new StartError(`${describeHolder(lease)} writes to ${describeDatabase(url)}; stop it first.`);
   }
 }
 

@@ -40,7 +40,7 @@ export async function inspectDatabase(url: string): Promise<DatabaseReport> {
     const blocks = createBlockStore(database.read);
     const [damage, mayBeLost, lease, genesis, head, hasPrivate] = await Promise.all([
       database.inspect("quick"),
-      database.whatMayBeLost(),
+      database.durabilityRisks(),
       readLease(database.read),
       readStoredGenesis(blocks),
       blocks.head(),

@@ -8,7 +8,7 @@ import { createWriterLeaseStore } from "../../chain/writer/writer-lease-store.js
 import { checkSchema, migrate } from "../../db/migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
 import { openDatabase } from "../../db/open.js";
-import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
+import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
 import type { Config } from "../../config/config.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
@@ -34,7 +34,7 @@ export async function openNodeDatabase(
     const opened = await openDatabase(config.databaseUrl, config.role === "reader" ? "read" : "write");
     try {
       await prepare(config, opened);
-      warnings = config.role === "writer" ? await opened.whatMayBeLost() : [];
+      warnings = config.role === "writer" ? await opened.durabilityRisks() : [];
       return opened;
     } catch (error) {
       await opened.close();
@@ -48,7 +48,7 @@ export async function openNodeDatabase(
 
 /** Checks that the database suits this node, and migrates a new database. */
 async function prepare(config: Config, database: Database): Promise<void> {
-  await refuseUnfinishedCopy(database.read);
+  await rejectUnfinishedCopy(database.read);
   if (config.role === "standby" && database.files !== undefined) {
     throw new StartError(
       "A standby requires PostgreSQL, as a SQLite file belongs to one machine; start another node that follows this one instead.",

@@ -10,7 +10,7 @@ import type { Finding, Verification } from "../../base/errors/verification.js";
 import { writeDataDirFile } from "../../config/data-dir-files.js";
 import { migrate } from "../../db/migrations/migrate.js";
 import { mempoolSuffix, withDatabase } from "../../db/open.js";
-import { removeTraces } from "../../db/copies/online-backup.js";
+import { removeAuxiliaryFiles } from "../../db/copies/online-backup.js";
 import { isFromOperator } from "../../peers/address-book/peer.js";
 import { backupNames, type BackupManifest, describeFile, readManifest } from "./backup-manifest.js";
 import { describeDatabase, type SavedDatabase } from "./saved-database.js";
@@ -131,7 +131,7 @@ async function verifyFiles(
     await stored.close();
   }
   const saved = await describeDatabase(url);
-  await removeTraces(path);
+  await removeAuxiliaryFiles(path);
   const { genesis, head, owner } = saved;
   const isSame =
     genesis.hash === manifest.network &&

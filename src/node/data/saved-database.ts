@@ -5,7 +5,7 @@ import { readLease } from "../../chain/writer/writer-lease-store.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { checkChainSchema } from "../../db/migrations/migrate.js";
 import { openForReading } from "../../db/open.js";
-import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
+import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
 import { loadPeers } from "../../peers/address-book/peer-store.js";
 import type { StoredPeer } from "../../peers/address-book/peer.js";
 
@@ -26,7 +26,7 @@ export async function describeDatabase(url: string): Promise<SavedDatabase> {
   const database = await openForReading(url);
   const { read } = database;
   try {
-    await refuseUnfinishedCopy(read);
+    await rejectUnfinishedCopy(read);
     await checkChainSchema(database);
     const blocks = createBlockStore(read);
     const [genesis, head] = [await readStoredGenesis(blocks), await blocks.head()];

@@ -5,7 +5,7 @@ import { readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { DatabaseError } from "../../db/queries/database.js";
 import { checkChainSchema } from "../../db/migrations/migrate.js";
 import { openForReading } from "../../db/open.js";
-import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
+import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
 import { readSync } from "../../snapshot/sync-store.js";
 import { verifyAll } from "./verify-data.js";
 
@@ -25,7 +25,7 @@ export async function openStoredData(url: string): Promise<StoredData> {
   const database = await openForReading(url);
   const close = (): Promise<void> => database.close();
   try {
-    await refuseUnfinishedCopy(database.read);
+    await rejectUnfinishedCopy(database.read);
     await checkChainSchema(database);
     const genesis = await readStoredGenesis(createBlockStore(database.read));
     if (genesis === undefined) {

@@ -60,7 +60,7 @@ export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
       };
       tables.programs.insert({ ...row, name_folded: foldName(name), ...hashesOf(row) });
       // These tables have no rows for the address of a new program, so they need not be read.
-      [tables.readers, tables.documents, tables.fields, tables.chunks].forEach((table) => table.isNew(address));
+      [tables.readers, tables.documents, tables.fields, tables.chunks].forEach((table) => table.markEmpty(address));
       insertReaders(tables, address, access, cost);
       return content === undefined ? Promise.resolve() : writeContent(documentRows(address, cost), content);
     },

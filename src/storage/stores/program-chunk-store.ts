@@ -23,7 +23,7 @@ function createChunkReads(context: DocumentContext): ChunkReads {
     },
 
     async lastChunk(field) {
-      const position = await chunks.edge(address, [field], "last");
+      const position = await chunks.seek(address, [field], "last");
       cost.touchRows(1);
       return toEntry(await readChunk(context, field, position!));
     },

@@ -28,12 +28,12 @@ function createFieldReads({ address, cost, tables: { fields } }: DocumentContext
     },
 
     async fieldAfter(position) {
-      const next = await fields.edge(address, [], "first", position);
+      const next = await fields.seek(address, [], "first", position);
       return next === undefined ? undefined : toField((await fields.get(address, next))!);
     },
 
     async lastPosition(below) {
-      const position = await fields.edge(address, [], "last", below);
+      const position = await fields.seek(address, [], "last", below);
       cost.touchRows(position === undefined ? 0 : 1);
       return position;
     },

@@ -176,9 +176,9 @@ export async function importPrograms(db: Queries, programs: readonly CheckedProg
 
 /** Makes the database assign ids to new programs after those of the imported programs. */
 export async function endImport(db: Queries): Promise<void> {
-  const { goOnNumbering } = db.dialect;
-  if (goOnNumbering !== undefined) {
-    await db.run((sql) => sql.raw(goOnNumbering("programs", "id")));
+  const { advanceSequence } = db.dialect;
+  if (advanceSequence !== undefined) {
+    await db.run((sql) => sql.raw(advanceSequence("programs", "id")));
   }
 }
 
@@ -202,10 +202,10 @@ export async function arePlaced(db: Queries, count: number): Promise<boolean> {
 /** Deletes all programs with their documents, access entries and field trees. */
 export async function clearPrograms(db: Queries): Promise<void> {
   const tables = ["program_readers", "program_chunks", "program_fields", "program_documents", "programs"];
-  const { forgetNames } = db.dialect;
+  const { clearNameIndex } = db.dialect;
   await db.runAll((sql) => [
     ...tables.map((table) => sql(table).delete()),
-    ...(forgetNames === undefined ? [] : [sql.raw(forgetNames)]),
+    ...(clearNameIndex === undefined ? [] : [sql.raw(clearNameIndex)]),
     sql("tree_pages").whereNot("tree", "").delete(),
   ]);
 }

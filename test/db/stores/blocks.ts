@@ -28,7 +28,7 @@ const block = signBlock(
 );
 
 export const testBlocks: StoreSuite = (engine, open) => {
-  test(`${engine}: blocks: block 0 is made once, and is the head until there is another`, async (t) => {
+  test(`${engine}: blocks: block 0 is stored once, and is the head until block 1 is stored`, async (t) => {
     const { read, write } = await open(t);
     const [blocks, changes] = [createBlockStore(read), createBlockChanges(write)];
     t.is(await blocks.head(), undefined);
@@ -44,20 +44,20 @@ export const testBlocks: StoreSuite = (engine, open) => {
       signature: new Uint8Array(),
       lowestBlock: 1n,
     });
-    t.is(await blocks.block(0n), undefined, "it is a text, and no signed block");
+    t.is(await blocks.block(0n), undefined, "block 0 is not a signed block");
     t.is(await blocks.blockSize({ number: 0n }), undefined);
     t.is(await blocks.blockSize({ hash: genesis.hash }), undefined);
     await t.throwsAsync(changes.insertGenesis({ ...genesis, hash: sha256("another") }));
     t.is(await blocks.genesisText(), genesis.text);
   });
 
-  test(`${engine}: blocks: a write that is tried leaves nothing behind`, async (t) => {
+  test(`${engine}: blocks: a test write stores nothing`, async (t) => {
     const database = await open(t);
     await tryBlockWrite(database);
     t.deepEqual(await database.read.rows((sql) => sql("transactions")), []);
   });
 
-  test(`${engine}: blocks: a block comes back as it was signed, with its transactions in their order`, async (t) => {
+  test(`${engine}: blocks: a stored block equals the signed block, with its transactions in order`, async (t) => {
     const { read, transaction } = await open(t);
     const blocks = createBlockStore(read);
     await transaction(async (db) => {
@@ -65,7 +65,7 @@ export const testBlocks: StoreSuite = (engine, open) => {
       await changes.insertGenesis(genesis);
       await changes.insertTransactions(transactions, 1n);
       await changes.insertBlock(block);
-      t.is(await blocks.head(), undefined, "nobody sees it before it is whole");
+      t.is(await blocks.head(), undefined, "the block is visible before its commit");
     });
     const stored = await blocks.block(1n);
     t.is(stored?.hash, block.hash);

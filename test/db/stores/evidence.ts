@@ -21,7 +21,7 @@ const plain = (evidence: readonly Evidence[]): unknown[] =>
   }));
 
 export const testEvidence: StoreSuite = (engine, open) => {
-  test(`${engine}: evidence of forks is kept as it was, one for each key and number, and what became of it`, async (t) => {
+  test(`${engine}: fork evidence is stored once for each key and block number, with its resolution`, async (t) => {
     const store = createEvidenceStore(await open(t));
     t.deepEqual(await store.load(), []);
     await store.save([evidenceOf("0xb", 3n), evidenceOf("0xa", 9_007_199_254_740_991n), evidenceOf("0xa", 2n)]);
@@ -32,7 +32,7 @@ export const testEvidence: StoreSuite = (engine, open) => {
     );
   });
 
-  test(`${engine}: evidence that cannot be stored is stored the next time`, async (t) => {
+  test(`${engine}: evidence that could not be stored is stored with the next call`, async (t) => {
     const store = createEvidenceStore(await open(t));
     const book = createEvidenceBook({ stored: [], nowMs: () => 5, onFound: () => undefined });
     const signed = (hash: string) => ({
@@ -47,6 +47,6 @@ export const testEvidence: StoreSuite = (engine, open) => {
     t.deepEqual(await store.load(), []);
     await book.store((evidence) => store.save(evidence));
     t.like((await store.load())[0], { identity: "0xa", number: 4n, seenMs: 5, isResolved: false });
-    await book.store(() => Promise.reject(new Error("there is nothing more to store")));
+    await book.store(() => Promise.reject(new Error("stored again")));
   });
 };

@@ -17,7 +17,7 @@ const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 const { signal } = new AbortController();
 const small = programAddress(alice.publicKey, "small", 1n, "");
 
-/** Four blocks: the program is made in the first one, and changed in each of the others, with other things beside. */
+/** Produces four blocks. The first creates a program and the others change it; each has two other transactions. */
 async function fill(database: Database) {
   const chain = await openChain(database, [authority]);
   for (let i = 1; i <= 4; i++) {
@@ -43,7 +43,7 @@ async function fill(database: Database) {
 }
 
 export const testListings: StoreSuite = (engine, open) => {
-  test(`${engine}: listings: blocks come newest first, each once, page by page`, async (t) => {
+  test(`${engine}: listings: blocks are listed latest first, each once, in pages`, async (t) => {
     const store = await fill(await open(t));
     const numbers = async (below: bigint, limit: number) =>
       (await store.recentBlocks(below, limit)).map(({ header }) => header.number);
@@ -51,46 +51,46 @@ export const testListings: StoreSuite = (engine, open) => {
     t.deepEqual(await numbers(5n, 3), [4n, 3n, 2n]);
     t.deepEqual(await numbers(2n, 3), [1n]);
     t.deepEqual(await numbers(1n, 3), []);
-    const [newest] = await store.recentBlocks(5n, 1);
-    t.is(newest!.transactionCount, 3);
-    t.is(newest!.hash, (await store.head())!.hash);
+    const [latest] = await store.recentBlocks(5n, 1);
+    t.is(latest!.transactionCount, 3);
+    t.is(latest!.hash, (await store.head())!.hash);
   });
 
-  test(`${engine}: listings: transactions come newest first, by block, sender and program, each once over all pages`, async (t) => {
+  test(`${engine}: listings: transactions are listed latest first, by block, sender and program, each once over all pages`, async (t) => {
     const store = await fill(await open(t));
-    const walk = async (of: TransactionsOf, pageSize: number, maxBytes = 1e6): Promise<string[]> => {
-      const seen: string[] = [];
+    const readPages = async (of: TransactionsOf, pageSize: number, maxBytes = 1e6): Promise<string[]> => {
+      const listed: string[] = [];
       for (let before: typeof latestPosition | undefined = latestPosition; before !== undefined;) {
         const page = await readTransactionPage({ store, of, before, pageSize, maxBytes, signal });
         t.true(page.transactions.length > 0 && page.transactions.length <= pageSize);
-        seen.push(...page.transactions.map(({ blockNumber, position }) => `${blockNumber}.${position}`));
+        listed.push(...page.transactions.map(({ blockNumber, position }) => `${blockNumber}.${position}`));
         before = page.next as typeof latestPosition | undefined;
       }
-      return seen;
+      return listed;
     };
-    const all = await walk({}, 100);
+    const all = await readPages({}, 100);
     const stored = await Promise.all([4n, 3n, 2n, 1n].map((number) => store.block(number)));
     t.deepEqual(
       all,
-      stored.flatMap((one) => one!.transactionHashes.map((_, i) => `${one!.header.number}.${i}`).reverse()),
+      stored.flatMap((block) => block!.transactionHashes.map((_, i) => `${block!.header.number}.${i}`).reverse()),
     );
     t.is(all.length, 12);
     for (const pageSize of [1, 2, 5, 12]) {
-      t.deepEqual(await walk({}, pageSize), all);
+      t.deepEqual(await readPages({}, pageSize), all);
     }
-    t.deepEqual(await walk({}, 100, 1), all, "a page has one at least, however large it is");
+    t.deepEqual(await readPages({}, 100, 1), all, "a page has at least one transaction, regardless of its size");
     t.deepEqual(
-      await walk({ block: 3n }, 2),
+      await readPages({ block: 3n }, 2),
       all.filter((one) => one.startsWith("3.")),
     );
-    t.is((await walk({ sender: alice.publicKey }, 3)).length, 4);
-    t.is((await walk({ sender: bob.publicKey }, 3)).length, 8);
-    t.is((await walk({ sender: bob.publicKey, block: 2n }, 1)).length, 2);
-    t.is((await walk({ program: small }, 3)).length, 4);
+    t.is((await readPages({ sender: alice.publicKey }, 3)).length, 4);
+    t.is((await readPages({ sender: bob.publicKey }, 3)).length, 8);
+    t.is((await readPages({ sender: bob.publicKey, block: 2n }, 1)).length, 2);
+    t.is((await readPages({ program: small }, 3)).length, 4);
     t.deepEqual(await store.transactionEntries({ sender: authority.publicKey }, latestPosition, 5), []);
   });
 
-  test(`${engine}: listings: what changed a program is known as far as its blocks are kept`, async (t) => {
+  test(`${engine}: listings: the history of a program covers the retained blocks`, async (t) => {
     const database = await open(t);
     const store = await fill(database);
     const history = createProgramHistory(store);
@@ -109,7 +109,7 @@ export const testListings: StoreSuite = (engine, open) => {
     t.is((await store.recentBlocks(3n, 1))[0]!.transactionCount, undefined);
   });
 
-  test(`${engine}: listings: transactions that are found by what they do not say are found out`, async (t) => {
+  test(`${engine}: listings: wrong index columns of a transaction are detected`, async (t) => {
     const database = await open(t);
     const store = await fill(database);
     const block = await verifyBlock((await store.block(2n))!.block, rulesOf());
@@ -125,7 +125,7 @@ export const testListings: StoreSuite = (engine, open) => {
       message: /does not match the transaction/,
     });
     await database.write.run((sql) => sql("block_bounds").update({ indexed_from: 3 }));
-    await t.notThrowsAsync(store.checkListed(2n, block.transactions), "stored before they were found by it");
+    await t.notThrowsAsync(store.checkListed(2n, block.transactions), "blocks that are not indexed are not checked");
     t.is((await createProgramHistory(store)(small, undefined, 10, signal)).fromBlock, 3n);
   });
 };

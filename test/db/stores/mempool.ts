@@ -15,10 +15,10 @@ const transactions = Array.from({ length: 5 }, (_, i) =>
 const hashes = transactions.map(({ hash }) => hash);
 const bytesOf = (i: number): Uint8Array => encodeTransaction(transactions[i]!.signed);
 
-/** Those transactions, which came at 5,000, 5,001 and so on. */
+/** Entries of these transactions, received at 5,000, 5,001 and so on. */
 const entries: readonly PendingEntry[] = transactions.map(({ hash, body }, i) => ({
   ...{ hash, sender: body.sender, nonce: body.nonce, sizeBytes: bytesOf(i).length },
-  // The first as no clock says it, the second from this node itself.
+  // The first has the lowest timestamp, the second has no source: this node submitted it.
   timestampMs: i === 0 ? -(2n ** 63n) : body.timestampMs,
   source: i === 1 ? undefined : `2001:db8:${i}:0::/64`,
   receivedMs: 5_000 + i,
@@ -28,7 +28,7 @@ const entries: readonly PendingEntry[] = transactions.map(({ hash, body }, i) =>
 
 async function fill(database: Database): Promise<MempoolStore> {
   const mempool = createMempoolStore(database.mempool);
-  // All at once: they are stored together.
+  // Concurrent calls, so that the entries are stored in one batch.
   await Promise.all(entries.map((entry, i) => mempool.insertPending(entry, bytesOf(i))));
   return mempool;
 }
@@ -38,7 +38,7 @@ const rejection = (hash: string, reason: string, rejectedMs: number, expiresMs =
 });
 
 export const testMempool: StoreSuite = (engine, open) => {
-  test(`${engine}: mempool: transactions come back as they were, in the order in which they came`, async (t) => {
+  test(`${engine}: mempool: pending transactions are read unchanged, in the order of their arrival`, async (t) => {
     const mempool = await fill(await open(t));
     await mempool.insertPending({ ...entries[0]!, receivedMs: 9_000 }, bytesOf(0));
     t.deepEqual(await mempool.oldestPending(10), entries);
@@ -54,7 +54,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     t.false(await mempool.isPending("0x"));
   });
 
-  test(`${engine}: mempool: an empty pool has nothing`, async (t) => {
+  test(`${engine}: mempool: an empty pool has no transactions`, async (t) => {
     const mempool = createMempoolStore((await open(t)).mempool);
     t.is(await mempool.pendingCount(), 0);
     t.deepEqual(await mempool.oldestPending(10), []);
@@ -62,7 +62,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     await mempool.remove({ included: [], rejected: [] });
   });
 
-  test(`${engine}: mempool: bytes that are none of a transaction are told apart from none at all`, async (t) => {
+  test(`${engine}: mempool: an undecodable transaction is reported differently from a missing one`, async (t) => {
     const database = await open(t);
     const mempool = await fill(database);
     await database.mempool.write.run((sql) =>
@@ -74,7 +74,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     t.deepEqual([...read], [[hashes[2]!, undefined]]);
   });
 
-  test(`${engine}: mempool: what leaves it is gone, and why it was turned away is remembered until it expired`, async (t) => {
+  test(`${engine}: mempool: removed transactions are not pending, and rejection reasons are stored until they expire`, async (t) => {
     const mempool = await fill(await open(t));
     await mempool.remove({ included: hashes.slice(0, 2), rejected: [rejection(hashes[2]!, "It is late.", 1)] });
     t.is(await mempool.pendingCount(), 2);
@@ -89,7 +89,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     t.is(await mempool.rejectionOf(hashes[2]!), undefined);
   });
 
-  test(`${engine}: mempool: of too many that were turned away the newest are remembered`, async (t) => {
+  test(`${engine}: mempool: above the limit on rejections, only the latest are stored`, async (t) => {
     const database = await open(t);
     const mempool = createMempoolStore(database.mempool);
     const digits =
@@ -111,7 +111,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     t.is(await mempool.rejectionOf("newest"), "It is the newest.");
   });
 
-  test(`${engine}: mempool: a write that is tried leaves nothing behind`, async (t) => {
+  test(`${engine}: mempool: a test write stores nothing`, async (t) => {
     const mempool = createMempoolStore((await open(t)).mempool);
     await mempool.tryWrite();
     t.is(await mempool.pendingCount(), 0);

@@ -5,21 +5,21 @@ import { createNullifierChanges, createNullifierStore } from "../../../src/zk/nu
 import type { StoreSuite } from "./suite.js";
 
 export const testNullifiers: StoreSuite = (engine, open) => {
-  test(`${engine}: nullifiers: one is spent once, and is found where it was`, async (t) => {
+  test(`${engine}: nullifiers: a nullifier is spent once, and is found with its use`, async (t) => {
     const { read, transaction } = await open(t);
     const nullifiers = createNullifierStore(read);
     const use = { blockNumber: 7n, transactionHash: "0xt" };
     t.deepEqual(await nullifiers.find("0x1"), { hash: "0x1", use: undefined });
     await transaction(async (db) => {
       const rows = createWriteBuffer(db);
-      const inside = createNullifierChanges(rows);
-      await inside.prefetch(["0x1"]);
-      t.is((await inside.find("0x1")).use, undefined);
-      inside.insert("0x1", use);
-      t.deepEqual((await inside.find("0x1")).use, use);
+      const changes = createNullifierChanges(rows);
+      await changes.prefetch(["0x1"]);
+      t.is((await changes.find("0x1")).use, undefined);
+      changes.insert("0x1", use);
+      t.deepEqual((await changes.find("0x1")).use, use);
       await rows.store();
       t.deepEqual((await createNullifierStore(db).find("0x1")).use, use);
-      t.is((await nullifiers.find("0x1")).use, undefined, "nobody else sees it yet");
+      t.is((await nullifiers.find("0x1")).use, undefined, "the use is visible before its commit");
     });
     t.deepEqual(await nullifiers.find("0x1"), { hash: "0x1", use });
     const twice = await t.throwsAsync(

@@ -23,7 +23,7 @@ const json = (text: string, type: "object" | "array"): ProgramContent => ({
   sizeBytes: Buffer.byteLength(text),
 });
 
-/** Its fields have names that databases and JavaScript treat in ways of their own. */
+/** Document with field names that databases and JavaScript treat specially. */
 const text = '{"b": 1.0,"a":[ 1 ],"__proto__":null,"x\\u0000\\"y":{"n":12345678901234567890}}';
 const program: NewProgram = {
   address,
@@ -47,7 +47,7 @@ async function withProgram(database: Database) {
 }
 
 export const testPrograms: StoreSuite = (engine, open) => {
-  test(`${engine}: programs: one comes back as it was made`, async (t) => {
+  test(`${engine}: programs: a program is read as it was created`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const record = {
       address,
@@ -87,35 +87,28 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is(await programs.findWithData(`stor-${"2".repeat(40)}`), undefined);
   });
 
-  test(`${engine}: programs: many are asked for at once, and each gets its own`, async (t) => {
+  test(`${engine}: programs: concurrent reads return each program to its own caller`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const addresses = Array.from({ length: 50 }, (_, i) => `stor-${String(i).padStart(40, "0")}`);
     await change(async (changes) => {
-      for (const [i, one] of addresses.entries()) {
-        await changes.insert({ ...program, address: one, content: json(`[${i}]`, "array") }, i, createCostCounter());
+      for (const [i, added] of addresses.entries()) {
+        await changes.insert({ ...program, address: added, content: json(`[${i}]`, "array") }, i, createCostCounter());
       }
     });
-    const asked = [...addresses, "stor-none", address, addresses[0]!];
-    const found = await Promise.all(asked.map((one) => programs.findWithData(one)));
+    const requested = [...addresses, "stor-none", address, addresses[0]!];
+    const found = await Promise.all(requested.map((one) => programs.findWithData(one)));
     t.deepEqual(
       found.map((one) => one?.data),
       [...addresses.map((_, i) => `[${i}]`), undefined, text, "[0]"],
     );
   });
 
-  test(`${engine}: programs: the rows of a document are read and changed one by one, and counted`, async (t) => {
+  test(`${engine}: programs: the rows of a document are read and changed individually, and their cost is counted`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
-    const work = createCostCounter();
+    const cost = createCostCounter();
     const withRows = (use: (rows: DocumentRows) => Promise<number>, timeMs: number) =>
       change((changes) =>
-        changes.changeDocument(
-          address,
-          async (rows) => {
-            return { sizeBytes: await use(rows), inParts: true };
-          },
-          timeMs,
-          work,
-        ),
+        changes.changeDocument(address, async (rows) => ({ sizeBytes: await use(rows), inParts: true }), timeMs, cost),
       );
     const list = { type: "array", before: ',"n":', value: " ]}", sizeBytes: 9, items: 3 } as const;
     const odd = { type: "number", before: '{"a\\u0000":', value: "1", sizeBytes: 1, items: undefined } as const;
@@ -148,7 +141,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
       value: ",2",
       chunk: { firstItem: 1, arrayItems: 3 },
     });
-    const before = work.bytes;
+    const before = cost.bytes;
     await withRows(async (rows) => {
       t.is(await rows.fullText({ sizeBytes: data.length, inParts: true }), data);
       t.is(await rows.lastPosition(), 5);
@@ -177,10 +170,10 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is((await programs.findWithData(address))!.data, '{"a\\u0000":2\n');
     const rowsTouched = 3 + 1 + 3 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 2 + 1;
     const textsTouched = 27 + 8 + 8 + 9 + 9 + 2 + 11 + 12 + 9;
-    t.is(work.bytes - before, rowsTouched * rowBytes + textsTouched);
+    t.is(cost.bytes - before, rowsTouched * rowBytes + textsTouched);
   });
 
-  test(`${engine}: programs: what one holds is replaced with its fields`, async (t) => {
+  test(`${engine}: programs: replacing the contents also replaces the fields`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const replace = (content: ProgramContent) =>
       change(async (changes) => {
@@ -205,13 +198,13 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is((await programs.findWithData(address))!.data, "[1]");
   });
 
-  test(`${engine}: programs: they are counted one by one, whatever ids were left out`, async (t) => {
+  test(`${engine}: programs: the count is correct if ids have gaps`, async (t) => {
     const database = await open(t);
     const { programs, change } = await withProgram(database);
     const insert = (digit: string): Promise<void> =>
       change((changes) => changes.insert({ ...program, address: `stor-${digit.repeat(40)}` }, 1, createCostCounter()));
     t.is(await programs.createdCount(), 1);
-    // As a server leaves them out that was not stopped in order.
+    // A PostgreSQL server skips ids after a crash.
     await insert("2");
     await database.write.run((sql) =>
       sql("programs")
@@ -222,24 +215,24 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is(await createProgramStore(database.read).createdCount(), 2);
   });
 
-  test(`${engine}: programs: lists follow the rule, and forget what was deleted`, async (t) => {
+  test(`${engine}: programs: lists apply the access rule, and leave out deleted programs`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
-    const seenBy = async (identity: string | undefined): Promise<number> =>
+    const countListedFor = async (identity: string | undefined): Promise<number> =>
       (await programs.search("größe", false, identity, page)).length;
-    t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [1, 1, 0]);
+    t.deepEqual([await countListedFor(undefined), await countListedFor(alice), await countListedFor(bob)], [1, 1, 0]);
     const access = { ...program.access, mode: "restricted", allowed: [bob], blacklisted: [] } as const;
     await change((changes) =>
       changes.setAccess(address, { access, blinding: "1".repeat(64) }, 11, createCostCounter()),
     );
-    t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [0, 1, 1]);
+    t.deepEqual([await countListedFor(undefined), await countListedFor(alice), await countListedFor(bob)], [0, 1, 1]);
     t.like((await programs.findWithData(address))!.record, { access, updatedMs: 11 });
     await change(async (changes) => {
       const before = (await changes.find(address, createCostCounter()))!;
       await changes.delete(before, 12, createCostCounter());
     });
-    t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [0, 0, 0]);
+    t.deepEqual([await countListedFor(undefined), await countListedFor(alice), await countListedFor(bob)], [0, 0, 0]);
     t.is(await programs.findWithData(address), undefined);
-    t.is(await programs.createdCount(), 1, "it was made all the same");
+    t.is(await programs.createdCount(), 1, "deleted programs are counted");
     await change(async (changes) => {
       t.is(await changes.find(address, createCostCounter()), undefined);
       t.true(await changes.wasCreated(address));

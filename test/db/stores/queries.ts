@@ -1,10 +1,10 @@
-/** What stores build on: queries, transactions, and what is told of those that fail. */
+/** Queries and transactions, and the classification of their errors. */
 import test from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 import { isDatabaseBusy, isDatabaseError } from "../../../src/base/errors/database-error-kind.js";
 import type { Queries } from "../../../src/db/queries/database.js";
-import { acquireWithinMs } from "../../../src/db/queries/connection-pools.js";
+import { acquireTimeoutMs } from "../../../src/db/queries/connection-pools.js";
 import { RpcError } from "../../../src/rpc/errors.js";
 import type { StoreSuite } from "./suite.js";
 
@@ -35,11 +35,11 @@ export const testQueries: StoreSuite = (engine, open) => {
       }),
     );
     t.is(thrown, failure);
-    t.false(isDatabaseError(failure), "what the work throws is no trouble of the database");
+    t.false(isDatabaseError(failure), "an error of the work is not a database error");
     t.deepEqual(await stored(read), ["1", "2"]);
   });
 
-  test(`${engine}: queries that a transaction is handed at once are answered in their order, and none after its end`, async (t) => {
+  test(`${engine}: concurrent queries in a transaction run in order, and none runs after its end`, async (t) => {
     const { read, transaction } = await open(t);
     const text = "INSERT INTO nullifiers (hash, block_number, transaction_hash) VALUES (?, ?, ?)";
     const countText = "SELECT count(*) AS count FROM nullifiers";
@@ -64,12 +64,12 @@ export const testQueries: StoreSuite = (engine, open) => {
     t.is((await stored(read)).length, 20);
 
     const failed = await t.throwsAsync(transaction((db) => db.prepare(text)("1", 1, "a secret")));
-    t.false(isDatabaseError(failed), "a query that is wrong is no trouble");
+    t.false(isDatabaseError(failed), "an invalid query is not a database error");
     t.notRegex(inspect(failed), /a secret/);
     t.is((await stored(read)).length, 20);
   });
 
-  test(`${engine}: a prepared query has the same answer outside of a transaction and inside`, async (t) => {
+  test(`${engine}: a prepared query returns the same rows inside and outside of a transaction`, async (t) => {
     const { read, write, transaction } = await open(t);
     await insert(write, "1");
     const text = "SELECT hash, block_number FROM nullifiers WHERE hash = ? AND block_number < ?";
@@ -85,7 +85,7 @@ export const testQueries: StoreSuite = (engine, open) => {
     });
   });
 
-  test(`${engine}: a query that is wrong is no trouble of the database, and tells no values`, async (t) => {
+  test(`${engine}: the error of an invalid query is not a database error, and contains no values`, async (t) => {
     const { read, write, transaction } = await open(t);
     await insert(write, "1");
     for (const run of [
@@ -105,24 +105,24 @@ export const testQueries: StoreSuite = (engine, open) => {
     t.deepEqual(await stored(read), ["1"]);
   });
 
-  test(`${engine}: who waits for a transaction that ends late, or for its COMMIT, waits for a database that is well`, async (t) => {
+  test(`${engine}: a write that waits for a late transaction or its COMMIT succeeds, or reports a busy database`, async (t) => {
     const { transaction, write } = await open(t);
-    let waits: Promise<unknown> | undefined;
+    let waiting: Promise<unknown> | undefined;
     await transaction(async (db) => {
       await insert(db, "1");
-      waits = insert(write, "2").then(
+      waiting = insert(write, "2").then(
         () => "stored",
         (error: unknown) => error,
       );
       await sleep(500);
-      // Nothing else runs meanwhile: after it the time to wait is over before the COMMIT is, unless the engine is fast.
-      for (const untilMs = performance.now() + acquireWithinMs + 100; performance.now() < untilMs;);
+      // Blocks the event loop until the time limit of the waiting write has passed, so that it may expire before COMMIT.
+      for (const untilMs = performance.now() + acquireTimeoutMs + 100; performance.now() < untilMs;);
     });
-    const outcome = await waits;
+    const outcome = await waiting;
     t.true(outcome === "stored" || isDatabaseBusy(outcome), inspect(outcome));
   });
 
-  test(`${engine}: who waits too long for the one writer, or asks a closed database, hears of trouble`, async (t) => {
+  test(`${engine}: a write that waits too long for the writer is rejected as busy, and a query of a closed database as unavailable`, async (t) => {
     const database = await open(t);
     const { write, transaction } = database;
     await transaction(async (db) => {
@@ -134,7 +134,7 @@ export const testQueries: StoreSuite = (engine, open) => {
       ]) {
         const error = await t.throwsAsync(run);
         t.true(isDatabaseError(error), error.message);
-        t.true(isDatabaseBusy(error), "the database is well");
+        t.true(isDatabaseBusy(error), "the database is reported as unavailable");
         t.false(inspect(error).includes("a secret"), inspect(error));
       }
     });

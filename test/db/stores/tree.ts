@@ -4,7 +4,7 @@ import { toHex } from "../../../src/zk/poseidon.js";
 import { createTreeChanges, createTreeStore } from "../../../src/zk/tree-store.js";
 import type { StoreSuite } from "./suite.js";
 
-/** Its answers for real trees are compared with those of another implementation in test/zk. */
+/** Tests in test/zk compare the results for real trees with those of another implementation. */
 export const testTree: StoreSuite = (engine, open) => {
   test(`${engine}: tree: nodes and a root are stored together, or not at all`, async (t) => {
     const { read, write, transaction } = await open(t);
@@ -21,14 +21,14 @@ export const testTree: StoreSuite = (engine, open) => {
     };
     const store = (): Promise<void> =>
       transaction(async (db) => {
-        const inside = createTreeChanges(db);
-        await inside.insertNodes([
+        const inTransaction = createTreeChanges(db);
+        await inTransaction.insertNodes([
           { level: 0, position: 0, hashes: leaves },
           { level: 3, position: 124, hashes: [77n] },
         ]);
-        await inside.insertRoot(root);
-        t.is((await inside.latest()).leafCount, 1_000);
-        t.true(await inside.has(toHex(1_000n)));
+        await inTransaction.insertRoot(root);
+        t.is((await inTransaction.latest()).leafCount, 1_000);
+        t.true(await inTransaction.has(toHex(1_000n)));
       });
     await t.throwsAsync(
       transaction(async (db) => {
@@ -61,6 +61,6 @@ export const testTree: StoreSuite = (engine, open) => {
     });
     t.deepEqual(await tree.path(toHex(7n), empty.root), { missing: "commitment under this root" });
     t.deepEqual(await tree.path(toHex(7n), toHex(98n)), { missing: "root" });
-    await t.throwsAsync(store(), undefined, "a leaf is there once");
+    await t.throwsAsync(store(), undefined, "the same leaves were stored twice");
   });
 };

@@ -7,52 +7,52 @@ import {
 } from "../../../src/chain/writer/writer-lease-store.js";
 import type { StoreSuite } from "./suite.js";
 
-const place = { host: "a host", machine: "a machine", pid: 7, identity: "0xkey" };
+const owner = { host: "a host", machine: "a machine", pid: 7, identity: "0xkey" };
 
 export const testWriterLease: StoreSuite = (engine, open) => {
-  test(`${engine}: writer lease: nobody has it at first; who takes it has it until it is released or runs out`, async (t) => {
+  test(`${engine}: writer lease: the lease is free at first, and belongs to its holder until it is released or expires`, async (t) => {
     const database = await open(t);
     const store = createWriterLeaseStore(database);
     t.true(await store.exists());
     const free = await store.read();
     t.like(free, { holder: undefined, epoch: 0, identity: undefined });
     t.true(free.leftMs <= 0);
-    t.is(await store.acquire(free, { ...place, holder: "one" }), 1);
+    t.is(await store.acquire(free, { ...owner, holder: "one" }), 1);
     const held = await store.read();
     t.like(held, { epoch: 1, identity: "0xkey" });
     t.like(held.holder, { holder: "one", host: "a host", machine: "a machine", pid: 7 });
     t.true(held.leftMs > leaseMs / 2 && held.leftMs <= leaseMs);
-    // An engine may look at its clock for each of them.
+    // An engine may read its clock separately for each of the two times.
     t.true(Math.abs(held.untilMs - held.holder!.sinceMs - leaseMs) < 100);
-    t.is(await store.acquire(free, { ...place, holder: "two" }), undefined, "it is not as it was seen");
+    t.is(await store.acquire(free, { ...owner, holder: "two" }), undefined, "the lease changed after it was read");
 
     const one = { holder: "one", epoch: 1 };
     await store.release({ ...one, epoch: 2 });
-    t.true((await store.read()).leftMs > 0, "who has another one releases nothing");
+    t.true((await store.read()).leftMs > 0, "a release with another epoch has an effect");
     await store.release(one);
     const released = await store.read();
     t.true(released.leftMs <= 0);
-    t.is(await store.acquire(released, { ...place, holder: "two" }), 2);
-    t.false(await database.transaction((db) => renewLease(db, one)), "who had it before has it no longer");
+    t.is(await store.acquire(released, { ...owner, holder: "two" }), 2);
+    t.false(await database.transaction((db) => renewLease(db, one)), "the previous holder renewed the lease");
     t.false(await database.transaction((db) => lockLease(db, one)));
   });
 
-  test(`${engine}: writer lease: holding it renews it, in a transaction`, async (t) => {
+  test(`${engine}: writer lease: renewing extends the lease at commit, and locking does not`, async (t) => {
     const database = await open(t);
     const store = createWriterLeaseStore(database);
-    await store.acquire(await store.read(), { ...place, holder: "one" });
+    await store.acquire(await store.read(), { ...owner, holder: "one" });
     const held = { holder: "one", epoch: 1 };
     await database.write.run((sql) => sql("writer_lease").update({ until_ms: 1 }));
     await t.throwsAsync(
       database.transaction(async (db) => {
         t.true(await renewLease(db, held));
-        throw new Error("taken back");
+        throw new Error("rolls back");
       }),
     );
     t.is((await store.read()).untilMs, 1);
     t.true(await database.transaction((db) => lockLease(db, held)));
-    t.is((await store.read()).untilMs, 1, "to share it is not to renew it");
-    t.true(await database.transaction((db) => renewLease(db, held)), "nobody took it meanwhile");
+    t.is((await store.read()).untilMs, 1, "locking extended the lease");
+    t.true(await database.transaction((db) => renewLease(db, held)), "the holder cannot renew its lease");
     t.true((await store.read()).leftMs > 0);
   });
 };
