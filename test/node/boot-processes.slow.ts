@@ -1,4 +1,4 @@
-/** Nodes as processes whose database is away at the start, or goes at the worst moment: they wait, and they end. */
+/** Node processes whose database is unreachable at the start, or lost before they stop. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -18,13 +18,13 @@ const testPostgres = testUnless(typeof started === "string" ? started : undefine
 const postgres = started as PostgresServer;
 testPostgres.after(() => postgres.remove());
 
-/** Starts a node of its own process on this database. */
+/** Starts a node in a child process on this database. */
 async function start(t: Teardown, database: string, flags: readonly string[], node: readonly string[] = []) {
   const dir = await authorityDirectory(t, testKey(1));
   const port = await freePort();
   const ports = ["--host", "127.0.0.1", "--rpc-port", String(port), "--omni-port", "0", "--port-drift", "deny"];
-  const own = ["--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--database", database, "--recover"];
-  const child = spawn(process.execPath, [...node, cliPath, "start", ...ports, ...own, ...flags], {
+  const ownFlags = ["--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--database", database, "--recover"];
+  const child = spawn(process.execPath, [...node, cliPath, "start", ...ports, ...ownFlags, ...flags], {
     env: cleanEnvironment({}),
   });
   t.teardown(() => child.kill("SIGKILL"));
@@ -33,23 +33,23 @@ async function start(t: Teardown, database: string, flags: readonly string[], no
 
 for (const workers of ["1", "2"]) {
   testPostgres.serial(
-    `--workers ${workers}: it waits for a database that is away, and serves when it is there`,
+    `--workers ${workers}: waits for an unreachable database, and serves once it is reachable`,
     async (t) => {
       const database = await createForwarder(t, await postgres.createDatabase());
       const node = await start(t, database.url, ["--workers", workers, "--json"]);
       await eventually("the port is open", async () => (await ask(node.port, "/livez")).status === 200);
       t.is((await ask(node.port, "/health")).status, 503);
       await eventually(
-        "it waits for the database",
+        "the node waits for the database",
         async () =>
           (await ask(node.port, "/health")).text.includes('"mempool_size":null') &&
           (await ask(node.port, "/health")).text.includes('"current":"database"'),
       );
       t.is((await ask(node.port, "/version")).status, 200);
-      const refused = await ask(node.port, "/chain/head");
-      t.is(refused.status, 503);
-      t.regex(refused.text, /STATE_NOT_READY/);
-      t.is(node.stdout(), "", "it is not ready yet");
+      const head = await ask(node.port, "/chain/head");
+      t.is(head.status, 503);
+      t.regex(head.text, /STATE_NOT_READY/);
+      t.is(node.stdout(), "", "the node is not ready yet");
       await database.open();
       await until(() => node.stdout().includes('"event":"ready"'));
       t.is((await ask(node.port, "/chain/head")).status, 200);
@@ -62,17 +62,20 @@ for (const workers of ["1", "2"]) {
     },
   );
 
-  testPostgres.serial(`--workers ${workers}: SIGTERM while it waits ends it with code 0`, async (t) => {
-    const database = await createForwarder(t, await postgres.createDatabase());
-    const node = await start(t, database.url, ["--workers", workers]);
-    await eventually("the port is open", async () => (await ask(node.port, "/livez")).status === 200);
-    node.child.kill("SIGTERM");
-    t.deepEqual(await node.ended, [0, null], node.stderr());
-  });
+  testPostgres.serial(
+    `--workers ${workers}: SIGTERM ends a node that waits for its database with code 0`,
+    async (t) => {
+      const database = await createForwarder(t, await postgres.createDatabase());
+      const node = await start(t, database.url, ["--workers", workers]);
+      await eventually("the port is open", async () => (await ask(node.port, "/livez")).status === 200);
+      node.child.kill("SIGTERM");
+      t.deepEqual(await node.ended, [0, null], node.stderr());
+    },
+  );
 }
 
-/** Has a process that ends say what would have kept it: its exit is only taken note of, so that it must end by itself. */
-const endsByItself = [
+/** Node.js options that disable `process.exit`. After 15 s a process prints the resources that keep it running. */
+const withoutExit = [
   "--import",
   `data:text/javascript,const exit = process.exit;
   process.exit = (code) => {
@@ -90,21 +93,24 @@ for (const flags of [
   ["--workers", "2"],
   ["--metrics-enabled", "--metrics-port", "0", "--mcp-enabled", "--mcp-port", "0"],
 ]) {
-  testPostgres.serial(`told to stop while its database is gone it ends by itself: ${flags.join(" ")}`, async (t) => {
-    const url = await postgres.createDatabase();
-    const database = await createForwarder(t, url);
-    await database.open();
-    if (flags.includes("standby")) {
-      const writer = await start(t, url, ["--json"]);
-      await until(() => writer.stdout().includes('"ready"'));
-    }
-    const node = await start(t, database.url, flags, endsByItself);
-    await until(() => node.stdout().includes("Ctrl-C stops it"));
-    await database.close();
-    await eventually("it notices", async () => (await ask(node.port, "/health")).status === 503);
-    node.child.kill("SIGTERM");
-    const [code] = await node.ended;
-    t.true(code === 0 || code === 1, node.stderr());
-    t.notRegex(node.stderr(), /STILL THERE/);
-  });
+  testPostgres.serial(
+    `SIGTERM ends a node whose database is lost, without process.exit: ${flags.join(" ")}`,
+    async (t) => {
+      const url = await postgres.createDatabase();
+      const database = await createForwarder(t, url);
+      await database.open();
+      if (flags.includes("standby")) {
+        const writer = await start(t, url, ["--json"]);
+        await until(() => writer.stdout().includes('"ready"'));
+      }
+      const node = await start(t, database.url, flags, withoutExit);
+      await until(() => node.stdout().includes("Ctrl-C stops it"));
+      await database.close();
+      await eventually("the node notices", async () => (await ask(node.port, "/health")).status === 503);
+      node.child.kill("SIGTERM");
+      const [code] = await node.ended;
+      t.true(code === 0 || code === 1, node.stderr());
+      t.notRegex(node.stderr(), /STILL THERE/);
+    },
+  );
 }

@@ -1,4 +1,4 @@
-/** A node that starts while its database is away: what its public port says meanwhile, and how the wait ends. */
+/** A node that starts while its database is unreachable: responses of its public port, and the end of the wait. */
 import test from "ava";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -35,15 +35,15 @@ async function startWithoutDatabase(
   t.teardown(() => databases.dropDatabase(url));
   const database = await createForwarder(t, url);
   const port = await freePort();
-  const own = { database: database.url, "rpc-port": String(port), "port-drift": "deny", genesis: sampleGenesis };
-  const node = startTestNode(t, { ...own, ...flags }, undefined, signal === undefined ? {} : { signal });
+  const ownFlags = { database: database.url, "rpc-port": String(port), "port-drift": "deny", genesis: sampleGenesis };
+  const node = startTestNode(t, { ...ownFlags, ...flags }, undefined, signal === undefined ? {} : { signal });
   node.catch(() => undefined);
   await eventually("the port is open", async () => (await ask(port, "/livez")).status === 200);
   return { port, database, node };
 }
 
 testPostgres(
-  "the port says that the node starts, in full, and serves everything once the database is there",
+  "reports a failing health while it boots, and serves everything once the database is reachable",
   async (t) => {
     const { port, database, node } = await startWithoutDatabase(t);
     const health = await ask(port, "/health");
@@ -72,7 +72,7 @@ testPostgres(
     t.like(await askJson(port, "/"), { yourIP: "127.0.0.1" });
     t.is((await ask(port, "/diagnostics")).status, 200);
     t.is((await ask(port, "/nothing")).status, 404);
-    // Probes may come with headers of others.
+    // Probes may send the headers of signed requests.
     t.is((await ask(port, "/livez", { headers: { signature: "abc" } })).status, 200);
 
     await database.open();
@@ -84,7 +84,7 @@ testPostgres(
   },
 );
 
-testPostgres("every other route fails as one of a node that is not ready, in every protocol", async (t) => {
+testPostgres("every other route fails with STATE_NOT_READY while the node boots, in every protocol", async (t) => {
   const { port, database, node } = await startWithoutDatabase(t);
   const program = `/storage-program/stor-${"0".repeat(40)}`;
   for (const path of ["/info", "/publickey", "/peerlist", "/genesis", "/zk/merkle-root", "/chain/head", program]) {
@@ -93,7 +93,7 @@ testPostgres("every other route fails as one of a node that is not ready, in eve
     t.is(headers["retry-after"], "1", path);
     t.like(JSON.parse(text), { success: false, errorCode: "STATE_NOT_READY" }, path);
   }
-  // A caller signs for his network, which this node does not know yet.
+  // A signed request names its network, which this node does not know yet.
   const headers = createCaller().headers({ network: `0x${"5".repeat(64)}` });
   t.is((await ask(port, program, { headers })).status, 503);
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "chain.getHead" });
@@ -105,15 +105,15 @@ testPostgres("every other route fails as one of a node that is not ready, in eve
     t.teardown(() => client.close());
     const failure = await t.throwsAsync(client.call(ChainService.method.getHead, {}), undefined, protocol);
     t.like(readFailure(failure), { reason: "STATE_NOT_READY" }, protocol);
-    const told = await client.call(HealthService.method.getHealth, {});
-    t.like(told, { snapshot: { status: HealthStatus.FAILING, boot: { current: "database" } } }, protocol);
+    const health = await client.call(HealthService.method.getHealth, {});
+    t.like(health, { snapshot: { status: HealthStatus.FAILING, boot: { current: "database" } } }, protocol);
   }
   await database.open();
   const { rpcUrl } = await node;
   t.is((await fetch(`${rpcUrl}/chain/head`)).status, 200);
 });
 
-testPostgres("the gate stands before the first byte: a rate holds while the node starts", async (t) => {
+testPostgres("the rate limit applies while the node boots", async (t) => {
   const { port, database, node } = await startWithoutDatabase(t, { "rate-limit": "5", "rate-limit-exempt": "" });
   const statuses: number[] = [];
   for (let i = 0; i < 8; i++) {
@@ -126,7 +126,7 @@ testPostgres("the gate stands before the first byte: a rate holds while the node
   await node;
 });
 
-testPostgres("whoever watches the health hears how the boot goes on", async (t) => {
+testPostgres("WatchHealth streams the progress of the boot", async (t) => {
   const { port, database, node } = await startWithoutDatabase(t);
   const client = connectRpc("gRPC", "HTTP/2 by prior knowledge", { port });
   t.teardown(() => client.close());
@@ -147,16 +147,16 @@ testPostgres("whoever watches the health hears how the boot goes on", async (t) 
   await node;
 });
 
-testPostgres("a stop ends the wait at once, and its port, watchers or not", async (t) => {
+testPostgres("an abort ends the wait for the database at once, and closes the port and its streams", async (t) => {
   const controller = new AbortController();
   const { port, node } = await startWithoutDatabase(t, {}, controller.signal);
   const client = connectRpc("gRPC", "HTTP/2 by prior knowledge", { port });
   t.teardown(() => client.close());
-  let hears = (): void => undefined;
-  const first = new Promise<void>((resolve) => (hears = resolve));
+  let onMessage = (): void => undefined;
+  const first = new Promise<void>((resolve) => (onMessage = resolve));
   const watching = (async () => {
     for await (const _ of client.stream(HealthService.method.watchHealth, {}, AbortSignal.timeout(60_000))) {
-      hears();
+      onMessage();
     }
   })().catch(() => undefined);
   await first;
@@ -166,7 +166,7 @@ testPostgres("a stop ends the wait at once, and its port, watchers or not", asyn
   await t.throwsAsync(ask(port, "/livez"), { code: "ECONNREFUSED" });
 });
 
-testPostgres("what waiting does not mend ends the start at once", async (t) => {
+testPostgres("errors that waiting cannot fix end the start at once", async (t) => {
   const databases = postgres as Exclude<typeof postgres, string>;
   const url = await databases.createDatabase();
   t.teardown(() => databases.dropDatabase(url));
@@ -175,14 +175,14 @@ testPostgres("what waiting does not mend ends the start at once", async (t) => {
   const error = { instanceOf: StartError, message: /rejects the user or the password/ };
   await t.throwsAsync(startTestNode(t, { database: wrong.href }), error);
   const missing = new URL(url);
-  missing.pathname = "/nobody_made_it";
-  const unmade = { instanceOf: StartError, message: /does not exist; create it with: createdb nobody_made_it/ };
-  await t.throwsAsync(startTestNode(t, { database: missing.href }), unmade);
+  missing.pathname = "/missing_database";
+  const absent = { instanceOf: StartError, message: /does not exist; create it with: createdb missing_database/ };
+  await t.throwsAsync(startTestNode(t, { database: missing.href }), absent);
   const reader = { instanceOf: StartError, message: /has not been prepared by this version/ };
   await t.throwsAsync(startTestNode(t, { database: url, role: "reader" }), reader);
 });
 
-testPostgres("a reader waits as well, and one server of several is enough", async (t) => {
+testPostgres("a reader waits for its database as well, and needs only one of several servers", async (t) => {
   const databases = postgres as Exclude<typeof postgres, string>;
   const url = await databases.createDatabase();
   t.teardown(() => databases.dropDatabase(url));
@@ -193,7 +193,7 @@ testPostgres("a reader waits as well, and one server of several is enough", asyn
   const flags = { database: `${first.url},${second.url}`, "rpc-port": String(port), role: "reader" };
   const node = startTestNode(t, flags);
   node.catch(() => undefined);
-  await eventually("it waits", async () =>
+  await eventually("the node waits", async () =>
     (await ask(port, "/diagnostics")).text.includes("None of the databases is reachable"),
   );
   await second.open();
@@ -201,7 +201,7 @@ testPostgres("a reader waits as well, and one server of several is enough", asyn
   t.is((await ask(port, "/chain/head")).status, 200);
 });
 
-test("the limit ends the start, with what to do", async (t) => {
+test("the start ends after the time limit, with advice in the error", async (t) => {
   const { createNodeCore } = await import("../../src/node/lifecycle/core.js");
   const { DatabaseUnavailableError, untilDatabaseResponds } = await import("../../src/node/lifecycle/database-wait.js");
   const { createProcessErrors } = await import("../../src/health/process-errors.js");
@@ -209,8 +209,8 @@ test("the limit ends the start, with what to do", async (t) => {
   const { openDatabase } = await import("../../src/db/open.js");
   const url = "postgres://gatehouse:secret@127.0.0.1:9/name";
   const config = loadConfig({ flags: { database: url, "log-level": "silent" }, env: {}, cwd: "/" });
-  const given = { config, processErrors: createProcessErrors(), overload: undefined, stateHeadEveryMs: 1 };
-  const core = createNodeCore({ ...given, wake: () => Promise.resolve() }, 1);
+  const coreDeps = { config, processErrors: createProcessErrors(), overload: undefined, stateHeadEveryMs: 1 };
+  const core = createNodeCore({ ...coreDeps, wake: () => Promise.resolve() }, 1);
   t.teardown(() => core.shutdownHooks.run());
   await t.throwsAsync(
     untilDatabaseResponds(core, () => openDatabase(url), 0),

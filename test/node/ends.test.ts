@@ -1,4 +1,4 @@
-/** A node that waits for others when it is told to stop: for a notary, a peer and an attestation. It ends all the same. */
+/** A node ends in time although a notary, a peer or an attestation keeps it waiting. */
 import test from "ava";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -13,25 +13,25 @@ import { authorityDirectory } from "../helpers/nodes/start-member.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { eventually, until } from "../helpers/nodes/until.js";
 
-/** A server that takes connections and what comes over them, and never answers. */
+/** Starts a server that accepts connections and never responds. */
 async function startSilent(t: Teardown) {
-  let taken = 0;
+  let connections = 0;
   const server = createServer((socket) => {
-    taken++;
+    connections++;
     socket.on("error", () => undefined).resume();
     t.teardown(() => socket.destroy());
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.teardown(() => server.close());
-  return { port: (server.address() as AddressInfo).port, taken: () => taken };
+  return { port: (server.address() as AddressInfo).port, connections: () => connections };
 }
 
-/** So long a node waits for what is under way, and a machine that has much else to do. */
+/** The grace period of a node for requests in flight, with a margin for a busy machine. */
 const endsWithinMs = 20_000;
 
 for (const isSynced of [true, false]) {
-  test(`${isSynced ? "an authority" : "a node that catches up"} ends while notary and peer hold what it asks them`, async (t) => {
+  test(`${isSynced ? "an authority" : "a node that syncs"} ends while notary and peer never respond`, async (t) => {
     const [notary, peer] = [await startSilent(t), await startSilent(t)];
     const dir = await authorityDirectory(t, testKey(1), ...(isSynced ? [] : [testKey(2)]));
     await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: `https://127.0.0.1:${peer.port}` }]));
@@ -40,47 +40,47 @@ for (const isSynced of [true, false]) {
       ...["--allow-private-peers", "--loop-interval", "0.1", "--tlsnotary-enabled", "--notary-keys", notaryKey],
       ...["--notary-url", `http://127.0.0.1:${notary.port}`, "--mcp-enabled", "--mcp-port", "0"],
     ]);
-    await until(() => notary.taken() > 0 && peer.taken() > 0);
+    await until(() => notary.connections() > 0 && peer.connections() > 0);
     await eventually("the verifier runs", async () => {
       const { running } = await askJson<{ running: boolean }>(node.port, "/tlsnotary/info");
       return running;
     });
-    const beganMs = Date.now();
+    const startedMs = Date.now();
     node.child.kill("SIGTERM");
     t.is(await node.ended, 0, node.stderr());
-    t.true(Date.now() - beganMs < endsWithinMs, `${Date.now() - beganMs} ms`);
+    t.true(Date.now() - startedMs < endsWithinMs, `${Date.now() - startedMs} ms`);
     await t.throwsAsync(ask(node.port, "/livez"));
   });
 }
 
-test("a node ends while the peer that its blocks come from stands still, and an attestation is verified", async (t) => {
+test("a node ends while the peer it follows is frozen, and attestations are being verified", async (t) => {
   const flags = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--allow-private-peers"];
-  const loop = ["--loop-interval", "0.1"];
+  const loopFlags = ["--loop-interval", "0.1"];
   const authority = await authorityDirectory(t, testKey(1));
-  const peer = await startCli(t, ["start", "--data-dir", authority, ...flags, ...loop, "--recover"]);
+  const peer = await startCli(t, ["start", "--data-dir", authority, ...flags, ...loopFlags, "--recover"]);
   const dir = await authorityDirectory(t, testKey(1));
   await writeKey(join(dir, "identity.key"), testKey(2));
   await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: `https://127.0.0.1:${peer.ready.ports.omni}` }]));
   const node = await startCli(t, [
-    ...["start", "--data-dir", dir, ...flags, ...loop],
+    ...["start", "--data-dir", dir, ...flags, ...loopFlags],
     ...["--tlsnotary-enabled", "--notary-keys", notaryKey],
   ]);
-  await eventually("it follows its peer", async () => {
+  await eventually("the node follows its peer", async () => {
     const { accepting } = await askJson<{ accepting: boolean }>(node.port, "/health");
     return accepting;
   });
   peer.child.kill("SIGSTOP");
   t.teardown(() => peer.child.kill("SIGKILL"));
-  // The node's next calls to it are held.
+  // The next calls of the node to its peer hang.
   await sleep(500);
   const body = JSON.stringify({ attestation: Buffer.alloc(300_000, 7).toString("base64") });
   const headers = { "Content-Type": "application/json" };
   const verified = Promise.allSettled(
     Array.from({ length: 20 }, () => ask(node.port, "/tlsnotary/verify", { method: "POST", headers, body })),
   );
-  const beganMs = Date.now();
+  const startedMs = Date.now();
   node.child.kill("SIGTERM");
   t.is(await node.ended, 0, node.stderr());
-  t.true(Date.now() - beganMs < endsWithinMs, `${Date.now() - beganMs} ms`);
+  t.true(Date.now() - startedMs < endsWithinMs, `${Date.now() - startedMs} ms`);
   await verified;
 });

@@ -1,4 +1,4 @@
-/** Who may open the files that a node makes: nobody but its user, whatever the umask is. */
+/** Modes of the files that a node creates: only its user may open them, whatever the umask is. */
 import test from "ava";
 import { createGatehouse } from "gatehouse-client";
 import { spawn } from "node:child_process";
@@ -19,15 +19,15 @@ import { createPublic, signTransaction } from "../helpers/chain/transactions.js"
 import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
-/** A command that runs the one after it with this umask. */
+/** Arguments that run the following command with this umask. */
 const withUmask = (mask: string): readonly string[] => ["sh", "-c", `umask ${mask}; exec "$@"`, "sh"];
 
-/** Modes of all that is in a directory, by path. */
+/** Modes of all files and directories below a directory, by path. */
 async function modesIn(directory: string): Promise<Record<string, string>> {
   const modes: Record<string, string> = {};
   for (const name of await readdir(directory, { recursive: true })) {
-    const found = await stat(join(directory, name));
-    modes[name] = (found.mode & 0o777).toString(8);
+    const stats = await stat(join(directory, name));
+    modes[name] = (stats.mode & 0o777).toString(8);
   }
   return modes;
 }
@@ -35,11 +35,11 @@ async function modesIn(directory: string): Promise<Record<string, string>> {
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o7777;
 
 for (const mask of ["000", "777"]) {
-  test(`with umask ${mask} a node's files are its user's alone`, async (t) => {
+  test(`with umask ${mask}, only the user of the node may open its files`, async (t) => {
     const home = await temporaryDirectory(t);
     const seed = await authorityDirectory(t, testKey(1));
     const dir = join(home, "above", "data");
-    // The directories above it are made by somebody else where the umask would not let the node enter them.
+    // With umask 777 the node could not enter a parent directory that it creates, so it exists already.
     await mkdir(mask === "777" ? join(home, "above") : home, { recursive: true });
     const flags = ["--genesis", join(seed, "genesis.json"), "--control-port", "0", "--metrics-enabled"];
     const { ready, child, ended } = await startNodeProcess(t, dir, [...flags, "--metrics-port", "0"], withUmask(mask));
@@ -66,11 +66,11 @@ for (const mask of ["000", "777"]) {
   });
 }
 
-test("what was open before is closed at the start, and the log says so", async (t) => {
+test("restricts files and directories of other modes at the start, and logs that", async (t) => {
   const dir = await authorityDirectory(t, testKey(1));
   const flags = ["--genesis", join(dir, "genesis.json")];
   const first = await startNodeProcess(t, dir, flags);
-  // As an older version left them; a process that was killed leaves all three.
+  // A killed process leaves all three files. An older version created them with these modes.
   first.child.kill("SIGKILL");
   await first.ended;
   const files = ["gatehouse.sqlite", "gatehouse.sqlite-wal", "gatehouse.sqlite-shm"];
@@ -92,7 +92,7 @@ test("what was open before is closed at the start, and the log says so", async (
   t.false(await ensurePrivateDirectory(dir));
 });
 
-test("a directory that is everybody's is none for a node", async (t) => {
+test("rejects a data directory that all users may write to", async (t) => {
   const dir = join(await temporaryDirectory(t), "shared");
   await mkdir(dir);
   await chmod(dir, 0o1777);
@@ -103,14 +103,14 @@ test("a directory that is everybody's is none for a node", async (t) => {
 });
 
 const asRoot = process.getuid?.() === 0 ? "root may change every directory" : undefined;
-testUnless(asRoot)("a directory that is somebody else's and open is refused", async (t) => {
-  // It belongs to root, and is open to everybody.
+testUnless(asRoot)("rejects a data directory of another user that others can read", async (t) => {
+  // /usr belongs to root, and everyone may read it.
   await t.throwsAsync(ensurePrivateDirectory("/usr"), {
     message: /can be read by others than the node, .* chmod 700 \/usr$/,
   });
 });
 
-test("so are the files that commands write", async (t) => {
+test("only the user may open the files that commands write", async (t) => {
   const home = await temporaryDirectory(t);
   const network = await startCli(
     t,

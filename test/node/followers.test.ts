@@ -1,4 +1,4 @@
-/** Which nodes get whole blocks, and the transactions that wait. */
+/** Follower rules: the nodes that get full blocks and pending transactions. */
 import { createClient } from "@connectrpc/connect";
 import test from "ava";
 import { writeFile } from "node:fs/promises";
@@ -33,16 +33,16 @@ async function submit(t: Teardown, node: TestNode, text = genesis): Promise<void
   });
 }
 
-/** How many bodies of block 1 a node with this key gets, by its number and by the stream. */
-async function asks(t: Teardown, node: TestNode, key: TestKey): Promise<readonly [number, number | string]> {
+/** Counts the bodies of block 1 that a node with this key gets: by number, and in the stream or its error. */
+async function countBodies(t: Teardown, node: TestNode, key: TestKey): Promise<readonly [number, number | string]> {
   const client = connectStranger(t, node.ports["omni"]!, key);
   const count = (transactions: readonly { body: Uint8Array }[]): number =>
     transactions.filter(({ body }) => body.length > 0).length;
   const { block } = await client.call(ChainService.method.getBlock, { number: 1n });
   try {
     let bodies = 0;
-    for await (const each of client.stream(ChainService.method.listBlocks, { fromNumber: 1n })) {
-      bodies += count(each.block!.transactions);
+    for await (const message of client.stream(ChainService.method.listBlocks, { fromNumber: 1n })) {
+      bodies += count(message.block!.transactions);
     }
     return [count(block!.transactions), bodies];
   } catch (error) {
@@ -51,14 +51,14 @@ async function asks(t: Teardown, node: TestNode, key: TestKey): Promise<readonly
   }
 }
 
-test("on an open network every node gets whole blocks", async (t) => {
+test("on an open network, every node gets full blocks", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis, flags: open });
   await submit(t, node);
   await until(async () => (await headOf(node)).number === 1);
-  t.deepEqual(await asks(t, node, stranger), [1, 1]);
+  t.deepEqual(await countBodies(t, node, stranger), [1, 1]);
 });
 
-test("a genesis that has followers lists them, also where it names none; the operator's option comes first", async (t) => {
+test("a `followers` list in the genesis restricts followers, even if empty; --followers overrides it", async (t) => {
   const { authorities } = JSON.parse(genesis) as { authorities: string[] };
   for (const [text, flags, mayFollow] of [
     [{ authorities }, {}, true],
@@ -70,18 +70,18 @@ test("a genesis that has followers lists them, also where it names none; the ope
     const node = await startMemberOf(t, { key: authority, genesis: JSON.stringify(text), flags });
     await submit(t, node, JSON.stringify(text));
     await until(async () => (await headOf(node)).number === 1);
-    const [bodies] = await asks(t, node, stranger);
+    const [bodies] = await countBodies(t, node, stranger);
     t.is(bodies, mayFollow ? 1 : 0, JSON.stringify({ ...text, ...flags }));
   }
 });
 
-test("a node warns at its start where there are private programs on an open network", async (t) => {
+test("a node warns at its start if an open network has private programs", async (t) => {
   const lone = networkOf(authority).genesis;
   const first = await startMemberOf(t, { key: authority, genesis: lone });
   await submit(t, first, lone);
   await until(async () => (await headOf(first)).number === 1);
   const log = async (node: TestNode): Promise<string> => (await ask(node.port, "/diagnostics")).text;
-  t.notRegex(await log(first), warning, "there was none when it started");
+  t.notRegex(await log(first), warning, "there was no private program at the first start");
   await first.stop();
   const { dir } = first;
   const again = await startMemberOf(t, { key: authority, genesis: lone, dir });
@@ -91,44 +91,44 @@ test("a node warns at its start where there are private programs on an open netw
   t.notRegex(await log(closed), warning);
 });
 
-test("on a listed one those that the genesis, the peers file or the operator names; others what everybody gets", async (t) => {
+test("on a listed network, genesis, peers file and operator name the nodes that get full blocks", async (t) => {
   const seeds = [silentPeer, { url: "https://127.0.0.1:10", identity: inFile.publicKey }];
   const node = await startMemberOf(t, { key: authority, genesis, seeds, flags: listed });
   await submit(t, node);
   await until(async () => (await headOf(node)).number === 1);
   for (const key of [authority, inGenesis, inFile]) {
-    t.deepEqual(await asks(t, node, key), [1, 1]);
+    t.deepEqual(await countBodies(t, node, key), [1, 1]);
   }
-  const refused = [0, /^PERMISSION_DENIED: .*--peers.*peers add --identity.*genesis/] as const;
-  const isRefused = async (key: TestKey, what: string): Promise<void> => {
-    const [bodies, reason] = await asks(t, node, key);
-    t.is(bodies, refused[0], what);
-    t.regex(String(reason), refused[1], what);
+  const denied = [0, /^PERMISSION_DENIED: .*--peers.*peers add --identity.*genesis/] as const;
+  const expectDenied = async (key: TestKey, label: string): Promise<void> => {
+    const [bodies, reason] = await countBodies(t, node, key);
+    t.is(bodies, denied[0], label);
+    t.regex(String(reason), denied[1], label);
   };
-  await isRefused(stranger, "a stranger");
-  await isRefused(byOperator, "before the operator names it");
-  t.deepEqual(await asks(t, node, owner).then(([bodies]) => bodies), 1, "its own program");
+  await expectDenied(stranger, "a stranger");
+  await expectDenied(byOperator, "before the operator names it");
+  t.deepEqual(await countBodies(t, node, owner).then(([bodies]) => bodies), 1, "its own program");
 
   const control = createClient(ControlService, node.control);
   const endpoint = "https://127.0.0.1:11";
   await control.addPeer({ endpoint });
-  await isRefused(byOperator, "named by its address alone");
+  await expectDenied(byOperator, "named by its address alone");
   await control.addPeer({ endpoint, identity: byOperator.publicKey });
-  t.deepEqual(await asks(t, node, byOperator), [1, 1]);
+  t.deepEqual(await countBodies(t, node, byOperator), [1, 1]);
   await control.removePeer({ endpoint });
-  await isRefused(byOperator, "once it is removed");
+  await expectDenied(byOperator, "once it is removed");
 });
 
-test("a node follows a listed network when it is listed, and says why it does not otherwise", async (t) => {
-  const maker = await startMemberOf(t, { key: authority, genesis, flags: listed });
-  await submit(t, maker);
-  await until(async () => (await headOf(maker)).number === 1);
-  const seeds = [endpointOf(maker)];
+test("a listed node follows a listed network; another one logs why it cannot", async (t) => {
+  const producer = await startMemberOf(t, { key: authority, genesis, flags: listed });
+  await submit(t, producer);
+  await until(async () => (await headOf(producer)).number === 1);
+  const seeds = [endpointOf(producer)];
   const follower = await startMemberOf(t, { key: inGenesis, genesis, seeds, flags: listed });
   await until(async () => (await headOf(follower)).number === 1);
 
   const excluded = await startMemberOf(t, { key: stranger, genesis, seeds, flags: open });
-  const control = createClient(ControlService, maker.control);
+  const control = createClient(ControlService, producer.control);
   await until(async () => (await peersOf(excluded)).some(({ verification }) => verification.status));
   await until(async () =>
     /Dropped the peer .*listed followers only/.test((await ask(excluded.port, "/diagnostics")).text),
@@ -139,9 +139,9 @@ test("a node follows a listed network when it is listed, and says why it does no
   await until(async () => (await headOf(excluded)).number === 1);
 });
 
-test("transactions that wait are relayed to nodes that may follow, and to no verified peer beside", async (t) => {
+test("pending transactions are relayed only to verified peers that may follow", async (t) => {
   const lone = networkOf(authority).genesis;
-  for (const [followers, isTaken] of [
+  for (const [followers, isRelayed] of [
     ["open", true],
     ["listed", false],
   ] as const) {
@@ -149,7 +149,7 @@ test("transactions that wait are relayed to nodes that may follow, and to no ver
     const peer = await startMemberOf(t, { key: stranger, genesis: lone, seeds: [endpointOf(node)] });
     await until(async () => (await peersOf(node)).some(({ verification }) => verification.status));
     const submitted = submit(t, node, lone);
-    if (isTaken) {
+    if (isRelayed) {
       await submitted;
       const client = createClient(ChainService, peer.control);
       await until(async () => (await client.listPendingTransactions({})).transactions.length === 1);
@@ -161,7 +161,7 @@ test("transactions that wait are relayed to nodes that may follow, and to no ver
   }
 });
 
-test("followers cannot be listed where nodes do not prove their keys", async (t) => {
+test("--followers listed requires --omni-tls on", async (t) => {
   const dir = await temporaryDirectory(t);
   await writeFile(join(dir, "genesis.json"), genesis);
   const flags = { genesis: join(dir, "genesis.json"), "omni-tls": "off", ...listed };

@@ -1,4 +1,4 @@
-/** A node whose log cannot be written serves on, and says how many lines that were. */
+/** A node that cannot write its log continues, and counts the lost lines. */
 import test, { type ExecutionContext } from "ava";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -11,15 +11,16 @@ import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
+/** Starts a node that throws, rejects and warns on SIGUSR2. */
 async function startFaulty(t: ExecutionContext, wrapper: readonly string[] = []): Promise<RunningCli> {
   const dir = await temporaryDirectory(t);
   const fault = join(dir, "fault.mjs");
   await writeFile(
     fault,
     `process.on("SIGUSR2", () => {
-      setTimeout(() => { throw new Error("nobody's"); });
+      setTimeout(() => { throw new Error("uncaught"); });
       Promise.reject(new Error("rejected"));
-      process.emitWarning("somebody's");
+      process.emitWarning("a warning");
     });`,
   );
   const ports = ["--rpc-port", "0", "--omni-port", "0", "--metrics-enabled", "--metrics-port", "0"];
@@ -33,7 +34,8 @@ async function lostLines(node: RunningCli): Promise<number> {
   return parseMetrics(text).value("gatehouse_log_lines_lost_total", {})!;
 }
 
-async function servesOn(t: ExecutionContext, node: RunningCli): Promise<void> {
+/** Checks that a node survives errors that it cannot log. */
+async function expectSurvival(t: ExecutionContext, node: RunningCli): Promise<void> {
   const before = await lostLines(node);
   node.child.kill("SIGUSR2");
   await until(async () => {
@@ -52,12 +54,12 @@ async function servesOn(t: ExecutionContext, node: RunningCli): Promise<void> {
 const testFull = testUnless(existsSync("/dev/full") ? undefined : "there is no /dev/full");
 
 testFull("a log on a full disk does not end a node", async (t) => {
-  await servesOn(t, await startFaulty(t, ["sh", "-c", 'exec "$@" 2>/dev/full', "sh"]));
+  await expectSurvival(t, await startFaulty(t, ["sh", "-c", 'exec "$@" 2>/dev/full', "sh"]));
 });
 
 test("a log whose reader is gone does not end a node", async (t) => {
   const node = await startFaulty(t);
   node.child.stderr!.destroy();
   node.child.stdout!.destroy();
-  await servesOn(t, node);
+  await expectSurvival(t, node);
 });

@@ -1,6 +1,6 @@
 /**
- * What private means, at every door: a stranger reads all that can be read, and all of it is searched for what is in
- * private programs. The owner, who does the same, finds it: so the search can find.
+ * Privacy of programs over every API. A stranger requests everything, and all responses are searched for private texts.
+ * The owner does the same and finds them, which shows that the search works.
  */
 import { fromBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
@@ -34,8 +34,8 @@ const authority = testKey(1);
 const people: People = { owner: testKey(20), reader: testKey(21), member: testKey(22), stranger: testKey(23) };
 const { genesis } = networkOf(authority);
 
-/** A node that logs and shows all that it can. */
-async function startShowing(t: Teardown, flags: Readonly<Record<string, string | boolean>>) {
+/** Starts a node with full logs, traces, metrics and MCP. */
+async function startVerbose(t: Teardown, flags: Readonly<Record<string, string | boolean>>) {
   const traces: Buffer[] = [];
   const collector = createServer((request, response) => {
     request.on("data", (chunk: Buffer) => traces.push(chunk));
@@ -44,7 +44,7 @@ async function startShowing(t: Teardown, flags: Readonly<Record<string, string |
   await once(collector, "listening");
   t.teardown(() => collector.close());
   const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-  const shown = {
+  const verbose = {
     "metrics-enabled": true,
     "metrics-port": "0",
     "mcp-enabled": true,
@@ -53,26 +53,26 @@ async function startShowing(t: Teardown, flags: Readonly<Record<string, string |
   };
   const node = await startProcessOf(t, {
     ...{ key: authority, genesis, seeds: [silentPeer] },
-    flags: { ...shown, "otlp-endpoint": endpoint, ...flags },
+    flags: { ...verbose, "otlp-endpoint": endpoint, ...flags },
   });
-  const kept = (): Said[] => [
+  const recorded = (): Said[] => [
     { door: "log", request: "", bytes: Buffer.from(node.stderr()) },
     { door: "traces", request: "", bytes: Buffer.concat(traces) },
   ];
-  return { node, kept };
+  return { node, recorded };
 }
 
-/** What became of some steps. */
-interface Taken {
-  /** Hashes of all that was not refused at once. */
+/** The outcome of submitted steps. */
+interface Outcome {
+  /** Hashes of the transactions that were not rejected on submission. */
   readonly hashes: readonly string[];
-  /** Names of the markers that are in blocks. */
+  /** Names of the markers that blocks contain. */
   readonly included: ReadonlySet<string>;
-  /** What senders were told of what was refused at once. */
-  readonly said: readonly Said[];
+  /** The errors of the transactions that were rejected on submission. */
+  readonly errors: readonly Said[];
 }
 
-/** Submits a transaction, again where a busy node says that it has too much to do. */
+/** Submits a transaction. Retries while the node is overloaded. */
 async function submit(client: TestGrpcClient, transaction: Transaction): Promise<string> {
   for (;;) {
     try {
@@ -86,21 +86,21 @@ async function submit(client: TestGrpcClient, transaction: Transaction): Promise
   }
 }
 
-/** Submits steps, and waits for what becomes of them; those of one sender in a row may be in one block. */
-async function takeAll(
+/** Submits steps, and waits for their outcome. Consecutive steps of one sender may share a block. */
+async function submitAll(
   t: ExecutionContext,
   client: TestGrpcClient,
   steps: readonly Step[],
   markers: Markers,
-): Promise<Taken> {
-  const said: Said[] = [];
+): Promise<Outcome> {
+  const errors: Said[] = [];
   const hashes: string[] = [];
   const included = new Set<string>();
-  const fateOf = async (hash: string) => (await client.call(ChainService.method.getTransaction, { hash })).status;
+  const statusOf = async (hash: string) => (await client.call(ChainService.method.getTransaction, { hash })).status;
   for (const [i, { sender, nonce, operation, isRejected }] of steps.entries()) {
     const last = hashes.at(-1);
     if (last !== undefined && steps[i - 1]!.sender !== sender) {
-      await until(async () => (await fateOf(last)) !== TransactionStatus.PENDING);
+      await until(async () => (await statusOf(last)) !== TransactionStatus.PENDING);
     }
     const transaction = signTransaction(sender, nonce, operation);
     if (!isRejected) {
@@ -110,20 +110,20 @@ async function takeAll(
       hashes.push(await submit(client, transaction));
     } catch (error) {
       t.true(isRejected, `${operation.case}: ${String(error)}`);
-      said.push({ door: "submission", request: String(operation.case), bytes: Buffer.from(String(error)) });
+      errors.push({ door: "submission", request: String(operation.case), bytes: Buffer.from(String(error)) });
     }
   }
   for (const hash of hashes) {
-    await until(async () => (await fateOf(hash)) !== TransactionStatus.PENDING);
+    await until(async () => (await statusOf(hash)) !== TransactionStatus.PENDING);
   }
-  const fates = await Promise.all(hashes.map(fateOf));
-  const count = (status: TransactionStatus): number => fates.filter((fate) => fate === status).length;
+  const statuses = await Promise.all(hashes.map(statusOf));
+  const count = (status: TransactionStatus): number => statuses.filter((found) => found === status).length;
   t.is(count(TransactionStatus.INCLUDED), steps.filter(({ isRejected }) => !isRejected).length);
-  t.is(count(TransactionStatus.REJECTED) + said.length, steps.filter(({ isRejected }) => isRejected).length);
-  return { hashes, included, said };
+  t.is(count(TransactionStatus.REJECTED) + errors.length, steps.filter(({ isRejected }) => isRejected).length);
+  return { hashes, included, errors };
 }
 
-/** What a stranger can know of a chain, who asks for heads, pending transactions and blocks: hashes, and all addresses. */
+/** The hashes and addresses that a stranger can learn from heads, pending transactions and blocks. */
 async function learn(
   { port }: Doors,
   { addresses }: PrivatePrograms,
@@ -137,39 +137,39 @@ async function learn(
   };
 }
 
-/** Where markers were found. */
-const findIn = (markers: Markers, said: readonly Said[]): string[] =>
-  said.flatMap(({ door, request, bytes }) =>
+/** Names the markers in responses, with the requests. */
+const findIn = (markers: Markers, responses: readonly Said[]): string[] =>
+  responses.flatMap(({ door, request, bytes }) =>
     markers.findIn(bytes).map((name) => `${name}: ${door} ${request.slice(0, 200)}`),
   );
 
 for (const followers of ["open", "listed"] as const) {
-  test(`${followers}: a stranger finds nothing of a private program at any public door, and its owner everything`, async (t) => {
+  test(`followers ${followers}: every API hides private data from strangers, and shows it to the owner`, async (t) => {
     t.timeout(600_000);
     const markers = createMarkers();
     const programs = privatePrograms(people, markers);
-    const { node, kept } = await startShowing(t, { followers });
+    const { node, recorded } = await startVerbose(t, { followers });
     const client = connectGrpc(node.port);
     t.teardown(() => client.close());
-    const { hashes, included, said } = await takeAll(t, client, programs.steps, markers);
-    t.deepEqual(findIn(markers, said), [], "what senders are told");
+    const { hashes, included, errors } = await submitAll(t, client, programs.steps, markers);
+    t.deepEqual(findIn(markers, errors), [], "errors of rejected submissions");
     t.true(included.size > 50);
     const known = await learn(node, programs, hashes, markers);
-    // What became of transactions is the same by every door.
+    // The status of transactions is the same in every API, so two hashes are enough outside plain HTTP.
     const some = { ...known, texts: known.texts.slice(0, -hashes.length + 2) };
 
-    // A stranger who is proved to be somebody is one all the same.
+    // A stranger with a verified identity is still a stranger.
     const stranger = followers === "open" ? {} : callerOf(people.stranger).headers();
     for (const [door, walk] of Object.entries(publicDoors)) {
-      const walked = await walk(t, node, door === "plain" ? known : some, stranger);
-      t.deepEqual(findIn(markers, walked).slice(0, 5), [], door);
+      const responses = await walk(t, node, door === "plain" ? known : some, stranger);
+      t.deepEqual(findIn(markers, responses).slice(0, 5), [], door);
       if (door !== "metrics") {
         t.true(
-          walked.some(({ bytes }) => isIn(programs.publicText, bytes)),
-          `${door} shows what is public`,
+          responses.some(({ bytes }) => isIn(programs.publicText, bytes)),
+          `${door} shows public data`,
         );
         if (followers === "open") {
-          // That the search can find, the other network shows.
+          // The network with listed followers shows that the search works.
           continue;
         }
         const own = await walk(t, node, { ...known, texts: [markers.beginning] }, callerOf(people.owner).headers());
@@ -177,42 +177,42 @@ for (const followers of ["open", "listed"] as const) {
         t.deepEqual(
           [...included].filter((name) => !found.has(name)),
           [],
-          `${door} shows its owner what is his`,
+          `${door} shows the owner all private data`,
         );
       }
     }
     const ofFollower = findIn(markers, await walkInternalPort(t, node, some, people.stranger));
     t.is(ofFollower.length > 0, followers === "open", ofFollower.slice(0, 5).join("\n"));
-    // Lines and spans are written behind the answers that they tell of, and lines up to so many a second.
+    // Log lines and spans are written after the responses, and the log has a rate limit.
     await until(async () => {
       await client.call(ChainService.method.getBlock, { number: 1n });
-      return kept().every(({ bytes }) => bytes.includes("gatehouse.chain.v1.ChainService/GetBlock"));
+      return recorded().every(({ bytes }) => bytes.includes("gatehouse.chain.v1.ChainService/GetBlock"));
     });
-    t.deepEqual(findIn(markers, kept()).slice(0, 5), []);
+    t.deepEqual(findIn(markers, recorded()).slice(0, 5), []);
   });
 }
 
-/** Whether bytes tell a text, as it is or in base64. */
+/** Returns true if the bytes contain a text, as it is or in base64. */
 function isIn(text: string, bytes: Buffer): boolean {
   return formsOf(text).some((form) => bytes.includes(form, 0, "latin1"));
 }
 
-test("who may read a program now, reads what was done with it, and nobody else does; all of that can be checked", async (t) => {
+test("only readers of a program get its transactions; others get hashes that they can verify", async (t) => {
   const { owner, reader, member, stranger } = people;
   const node = await startMemberOf(t, { key: authority, genesis });
   const client = connectGrpc(node.port);
   t.teardown(() => client.close());
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   let number = 0n;
-  /** One block for each. */
+  /** Applies an operation in its own block. */
   const apply = async (operation: Operation): Promise<void> => {
     number++;
     const transaction = signTransaction(owner, Number(number), operation);
     await submit(client, transaction);
     await until(async () => (await chain.getHead({})).number === number);
   };
-  /** Whether a caller gets the body in block 1, by its number, by its hash and in the stream of blocks. */
-  const reads = async (caller?: TestKey): Promise<boolean> => {
+  /** Returns true if a caller gets the body in block 1. Reads it by number, by hash and in the stream of blocks. */
+  const canRead = async (caller?: TestKey): Promise<boolean> => {
     const options = { headers: caller === undefined ? {} : callerOf(caller).headers() };
     const byNumber = await chain.getBlock({ number: 1n }, options);
     const { block: byHash } = await chain.getBlockByHash({ hash: byNumber.hash }, options);
@@ -233,9 +233,9 @@ test("who may read a program now, reads what was done with it, and nobody else d
     t.is(body.length === 0 && signature.length === 0, withheldHash !== undefined);
     return withheldHash === undefined;
   };
-  const whoReads = async (): Promise<string> => {
-    const all = { owner, reader, member, stranger, nobody: undefined };
-    const found = await Promise.all(Object.values(all).map(reads));
+  const readersOfBlock1 = async (): Promise<string> => {
+    const all = { owner, reader, member, stranger, anonymous: undefined };
+    const found = await Promise.all(Object.values(all).map(canRead));
     return Object.keys(all)
       .filter((_, i) => found[i])
       .join();
@@ -247,21 +247,21 @@ test("who may read a program now, reads what was done with it, and nobody else d
     value: { programName: "a", access: { mode: RESTRICTED, allowed: [reader.publicKey] } },
   });
   const storageAddress = programAddress(owner.publicKey, "a", 1n, "");
-  t.is(await whoReads(), "owner,reader");
+  t.is(await readersOfBlock1(), "owner,reader");
   for (const [access, readers] of [
     [{ mode: RESTRICTED, groups: groupOf(AccessPermission.READ) }, "owner,member"],
     [{ mode: RESTRICTED, groups: groupOf(AccessPermission.WRITE) }, "owner"],
     [{ mode: OWNER, allowed: [reader.publicKey] }, "owner"],
-    [{ mode: PUBLIC }, "owner,reader,member,stranger,nobody"],
-    [{ mode: PUBLIC, blacklisted: [reader.publicKey] }, "owner,member,stranger,nobody"],
+    [{ mode: PUBLIC }, "owner,reader,member,stranger,anonymous"],
+    [{ mode: PUBLIC, blacklisted: [reader.publicKey] }, "owner,member,stranger,anonymous"],
   ] as const) {
     await apply({ case: "updateAccess", value: { storageAddress, access } } as Operation);
-    t.is(await whoReads(), readers, JSON.stringify(access));
+    t.is(await readersOfBlock1(), readers, JSON.stringify(access));
   }
   await apply({ case: "deleteProgram", value: { storageAddress } });
-  t.is(await whoReads(), "owner");
+  t.is(await readersOfBlock1(), "owner");
 
   const { block } = await chain.getBlock({ number: 1n });
-  const handIn = await t.throwsAsync(chain.submitTransaction({ transaction: block!.transactions[0]! }));
-  t.regex(handIn.message, /withheld/);
+  const error = await t.throwsAsync(chain.submitTransaction({ transaction: block!.transactions[0]! }));
+  t.regex(error.message, /withheld/);
 });

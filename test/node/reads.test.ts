@@ -1,4 +1,4 @@
-/** Lists, histories and searches over plain HTTP: what comes to whom, and what is refused. */
+/** Lists, histories and searches over plain HTTP: visibility for each caller, and rejected page tokens. */
 import test from "ava";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
@@ -26,7 +26,7 @@ interface Listed {
   readonly nextPageToken?: string;
 }
 
-test("a stranger finds what he may read, and an owner everything that is his", async (t) => {
+test("lists and searches show strangers public data, and owners all of their data", async (t) => {
   const { port } = await startMember(t);
   const hashes: string[] = [];
   for (const [i, operation] of operations.entries()) {
@@ -50,7 +50,7 @@ test("a stranger finds what he may read, and an owner everything that is his", a
     JSON.parse((await ask(port, path, { headers: callerOf(owner).headers() })).text) as T;
   const hashesOf = ({ transactions }: Listed): string[] => transactions.map(({ hash }) => hash);
 
-  // Everybody sees that there are transactions; what they say, and whose they are, who may read it.
+  // Everyone sees the hashes of transactions; only readers of the program see the bodies and senders.
   const all = await askJson<Listed & { fromBlock: number }>(port, "/chain/transactions");
   t.deepEqual(hashesOf(all), [...hashes].reverse());
   t.is(all.fromBlock, 1);
@@ -71,7 +71,7 @@ test("a stranger finds what he may read, and an owner everything that is his", a
   const { blockNumber } = all.transactions.find(({ hash }) => hash === closed)!;
   t.deepEqual(hashesOf(await askJson<Listed>(port, `${ofOwner}&blockNumber=${blockNumber}`)), []);
 
-  // The history of a program is as its data is.
+  // The history of a program follows its access rule.
   type History = {
     success: boolean;
     changes: { kind: string; fields: string[]; transactionHash: string; sender: string }[];
@@ -92,7 +92,7 @@ test("a stranger finds what he may read, and an owner everything that is his", a
     [changedSecretly, closed],
   );
 
-  // A search finds a private program for its owner alone.
+  // A search finds a private program only for its owner.
   const found = async (q: string, get: <T>(path: string) => Promise<T> = (path) => askJson(port, path)) =>
     (
       await get<{ results: { kind: string; program?: { storageAddress: string } }[] }>(
@@ -127,21 +127,21 @@ test("a stranger finds what he may read, and an owner everything that is his", a
   );
   t.deepEqual(await found("999"), []);
 
-  // A page token is made of a program that was shown; of another one it is none.
+  // A page token names a program that the caller may see; any other token is invalid.
   const tokenOf = (address: string): string => Buffer.from(`programs.${address}`).toString("base64url");
   const page = `/storage-program/owner/${owner.publicKey}?limit=1`;
   const owned = await mine<{ programs: { storageAddress: string }[]; nextPageToken: string }>(page);
   t.deepEqual([owned.programs[0]!.storageAddress, owned.nextPageToken], [secret, tokenOf(secret)]);
   const next = await mine<typeof owned>(`${page}&pageToken=${owned.nextPageToken}`);
   t.deepEqual([next.programs[0]!.storageAddress, next.nextPageToken], [open, undefined]);
-  t.false("nextPageToken" in (await askJson<object>(port, page)), "how many others there are is not told");
+  t.false("nextPageToken" in (await askJson<object>(port, page)), "the number of hidden programs is not visible");
   for (const address of [secret, `stor-${"0".repeat(40)}`]) {
     const { status, text } = await ask(port, `${page}&pageToken=${tokenOf(address)}`);
     t.is(status, 400, text);
   }
 });
 
-test("the newest block has a word, wherever a number is taken", async (t) => {
+test("accepts `latest` wherever it accepts a block number", async (t) => {
   const { port } = await startMember(t);
   t.is((await ask(port, "/chain/blocks/latest")).status, 404, "the genesis has no transactions");
   t.deepEqual(await askJson(port, "/chain/blocks"), { blocks: [] });
@@ -160,7 +160,7 @@ test("the newest block has a word, wherever a number is taken", async (t) => {
   t.true(JSON.stringify(paths["/chain/blocks/{number}"]!.get.parameters[0]!.schema).includes('"latest"'));
 });
 
-test("pages that nobody was given are refused", async (t) => {
+test("rejects invalid page tokens and sizes with 400", async (t) => {
   const { port } = await startMember(t);
   const token = (text: string): string => Buffer.from(text, "latin1").toString("base64url");
   for (const bad of [

@@ -1,44 +1,44 @@
 import test from "ava";
 import { createShutdownHooks, StopError } from "../../src/node/lifecycle/shutdown-hooks.js";
 
-test("the newest is ended first, and each waits for the one before it", async (t) => {
+test("hooks run one after the other, the last one added first", async (t) => {
   const ended: string[] = [];
-  const stops = createShutdownHooks(() => t.fail());
-  stops.add("first", () => void ended.push("first"));
-  stops.add("second", async () => {
+  const hooks = createShutdownHooks(() => t.fail());
+  hooks.add("first", () => void ended.push("first"));
+  hooks.add("second", async () => {
     await new Promise((resolve) => setImmediate(resolve));
     ended.push("second");
   });
-  await stops.run();
+  await hooks.run();
   t.deepEqual(ended, ["second", "first"]);
 });
 
-test("one that cannot be ended keeps no other from its end, and is named", async (t) => {
+test("a hook that fails does not stop the others, and the error names it", async (t) => {
   const ended: string[] = [];
   const failed: string[] = [];
-  const stops = createShutdownHooks((name) => failed.push(name));
-  stops.add("the database", () => void ended.push("the database"));
-  stops.add("the wire", () => Promise.reject(new Error("it hums")));
-  stops.add("the door", () => {
-    throw new Error("it jams");
+  const hooks = createShutdownHooks((name) => failed.push(name));
+  hooks.add("the database", () => void ended.push("the database"));
+  hooks.add("the listener", () => Promise.reject(new Error("it hangs")));
+  hooks.add("the port", () => {
+    throw new Error("it is busy");
   });
-  const error = await t.throwsAsync(stops.run(), { instanceOf: StopError });
-  t.is(error.message, "These parts of the node could not be stopped: the door (it jams), the wire (it hums).");
+  const error = await t.throwsAsync(hooks.run(), { instanceOf: StopError });
+  t.is(error.message, "These parts of the node could not be stopped: the port (it is busy), the listener (it hangs).");
   t.deepEqual(ended, ["the database"]);
-  t.deepEqual(failed, ["the door", "the wire"]);
+  t.deepEqual(failed, ["the port", "the listener"]);
 });
 
-test("a second caller waits for the same end", async (t) => {
+test("a second call of run waits for the first one", async (t) => {
   let release = (): void => undefined;
-  const stops = createShutdownHooks(() => t.fail());
+  const hooks = createShutdownHooks(() => t.fail());
   let count = 0;
-  stops.add("slow", () => {
+  hooks.add("slow", () => {
     count++;
     return new Promise<void>((resolve) => (release = resolve));
   });
-  const first = stops.run();
+  const first = hooks.run();
   let isSecondDone = false;
-  const second = stops.run().then(() => (isSecondDone = true));
+  const second = hooks.run().then(() => (isSecondDone = true));
   await new Promise((resolve) => setImmediate(resolve));
   t.false(isSecondDone);
   release();
@@ -46,12 +46,12 @@ test("a second caller waits for the same end", async (t) => {
   t.is(count, 1);
 });
 
-test("what begins while all ends is ended as well, and so is what begins after that", async (t) => {
+test("a hook added during shutdown runs next, and one added afterwards runs immediately", async (t) => {
   const ended: string[] = [];
-  const stops = createShutdownHooks(() => t.fail());
-  stops.add("parent", () => stops.add("child", () => void ended.push("child")));
-  await stops.run();
+  const hooks = createShutdownHooks(() => t.fail());
+  hooks.add("parent", () => hooks.add("child", () => void ended.push("child")));
+  await hooks.run();
   t.deepEqual(ended, ["child"]);
-  stops.add("late", () => void ended.push("late"));
+  hooks.add("late", () => void ended.push("late"));
   t.deepEqual(ended, ["child", "late"]);
 });

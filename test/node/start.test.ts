@@ -1,4 +1,4 @@
-/** A node that is told to stop: while it starts, twice, and with a part that cannot be ended. */
+/** Signals and errors during the start of a node, and repeated stops. */
 import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js"
 import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
-/** A database file that another process writes to until it is released, or the test ends: a boot that migrates it waits. */
+/** Holds the write lock of a database file, so that a boot waits. Returns a function that releases it. */
 async function lockDatabase(t: Teardown, file: string): Promise<() => Promise<void>> {
   const database = new sqlite3.Database(file);
   t.teardown(() => database.close());
@@ -30,7 +30,7 @@ async function lockDatabase(t: Teardown, file: string): Promise<() => Promise<vo
 }
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  test(`${signal} while it starts ends what has begun, and the process with code 0`, async (t) => {
+  test(`${signal} during the start ends the process with code 0`, async (t) => {
     const dir = await temporaryDirectory(t);
     const file = join(dir, "gatehouse.sqlite");
     await lockDatabase(t, file);
@@ -43,24 +43,24 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     child.kill(signal);
     const [code] = (await once(child, "close")) as [number | null];
     t.is(code, 0, stderr);
-    t.is(stdout, "", "it was never ready");
+    t.is(stdout, "", "the node was never ready");
     t.regex(stderr, /Node is shutting down/);
   });
 }
 
-/** What makes the program get SIGHUP after its first statements, which begin to load its modules. */
-const hungUpEarly = [
+/** Node.js options that send SIGHUP to the program while it loads its modules. */
+const earlySighup = [
   "--import",
   `data:text/javascript,process.stdout.once("newListener",()=>setImmediate(()=>process.kill(process.pid,"SIGHUP")))`,
 ];
 
-test("SIGHUP while it starts ends nothing, neither when its modules load nor later", async (t) => {
+test("SIGHUP does not end a node that starts, even while its modules load", async (t) => {
   const dir = await temporaryDirectory(t);
   const file = join(dir, "gatehouse.sqlite");
   const release = await lockDatabase(t, file);
   const child = spawn(
     process.execPath,
-    [...hungUpEarly, cliPath, "start", "--data-dir", dir, "--rpc-port", "0", "--omni-port", "0", "--json"],
+    [...earlySighup, cliPath, "start", "--data-dir", dir, "--rpc-port", "0", "--omni-port", "0", "--json"],
     { env: cleanEnvironment() },
   );
   t.teardown(() => child.kill("SIGKILL"));
@@ -68,36 +68,36 @@ test("SIGHUP while it starts ends nothing, neither when its modules load nor lat
   await until(() => output.stderr().includes("The start waits for it"));
   child.kill("SIGHUP");
   await until(() => output.stderr().includes("There is no certificate to reload"));
-  t.is(output.stdout(), "", "it is not ready yet");
+  t.is(output.stdout(), "", "the node is not ready yet");
   await release();
   await until(() => output.stdout().includes('"event":"ready"'));
   child.kill("SIGTERM");
   t.deepEqual(await once(child, "close"), [0, null], output.stderr());
 });
 
-test("SIGHUP ends a command that is no node, also when its modules load", async (t) => {
-  const args = [...hungUpEarly, cliPath, "health", "--node", "http://192.0.2.1"];
+test("SIGHUP ends any other command, even while its modules load", async (t) => {
+  const args = [...earlySighup, cliPath, "health", "--node", "http://192.0.2.1"];
   const child = spawn(process.execPath, args, { env: cleanEnvironment() });
   t.teardown(() => child.kill("SIGKILL"));
   t.deepEqual(await once(child, "close"), [null, "SIGHUP"]);
 });
 
-const full = "/dev/full";
+const fullDevice = "/dev/full";
 
-testUnless(existsSync(full) ? undefined : `there is no ${full}`)(
-  "a node whose log cannot be written, as when its terminal was closed, goes on",
+testUnless(existsSync(fullDevice) ? undefined : `there is no ${fullDevice}`)(
+  "a node continues when it cannot write its log",
   async (t) => {
-    const wrapper = ["sh", "-c", `exec "$0" "$@" 2>${full}`];
+    const wrapper = ["sh", "-c", `exec "$0" "$@" 2>${fullDevice}`];
     const node = await startNodeProcess(t, await temporaryDirectory(t), ["--log-level", "info"], wrapper);
     node.child.kill("SIGHUP");
-    const said = async (): Promise<string> => (await ask(node.port, "/diagnostics")).text;
-    await until(async () => (await said()).includes("There is no certificate to reload"));
+    const diagnostics = async (): Promise<string> => (await ask(node.port, "/diagnostics")).text;
+    await until(async () => (await diagnostics()).includes("There is no certificate to reload"));
     node.child.kill("SIGTERM");
     t.is(await node.ended, 0);
   },
 );
 
-test("a start whose signal is aborted already begins nothing", async (t) => {
+test("a start with an aborted signal creates nothing", async (t) => {
   const dir = await temporaryDirectory(t);
   const config = loadConfig({ flags: { "data-dir": join(dir, "data"), "log-level": "silent" }, env: {}, cwd: dir });
   const options = { processErrors: createProcessErrors(), signal: AbortSignal.abort() };
@@ -105,7 +105,7 @@ test("a start whose signal is aborted already begins nothing", async (t) => {
   t.deepEqual(await readdir(dir), []);
 });
 
-test("whoever tells it to stop while it stops waits for the same end", async (t) => {
+test("concurrent calls of stop all resolve once the node has stopped", async (t) => {
   const node = await startTestNode(t, { genesis: sampleGenesis });
   const ended: string[] = [];
   await Promise.all([node.stop().then(() => ended.push("first")), node.stop().then(() => ended.push("second"))]);
@@ -115,7 +115,7 @@ test("whoever tells it to stop while it stops waits for the same end", async (t)
   t.is(error.code, "ECONNREFUSED");
 });
 
-test("a start that fails leaves nothing behind: its ports can be had again", async (t) => {
+test("a failed start releases its ports and its data directory", async (t) => {
   const taken = await startTestNode(t);
   const dir = await temporaryDirectory(t);
   const flags = {
@@ -125,7 +125,7 @@ test("a start that fails leaves nothing behind: its ports can be had again", asy
   const config = loadConfig({ flags, env: {}, cwd: dir });
   const { message } = await t.throwsAsync(startNode(config, { processErrors: createProcessErrors() }));
   t.regex(message, /is taken; choose another --omni-port/);
-  // Its control socket is gone, and its database is closed: another node has the directory.
+  // The control socket is removed and the database closed, so another node can use the directory.
   const again = await startTestNode(t, {}, dir);
   t.is((await ask(again.port, "/version")).status, 200);
 });

@@ -1,4 +1,4 @@
-/** What is changed in the database together with its checksum is not what headers commit to, and is found. */
+/** Rows that are changed together with their checksums: the state root in the block headers reveals them. */
 import test from "ava";
 import { createBlockStore } from "../../src/chain/blocks/block-store.js";
 import { type Genesis, readStoredGenesis } from "../../src/chain/blocks/genesis.js";
@@ -22,11 +22,11 @@ import { signTransaction } from "../helpers/chain/transactions.js";
 
 const engines = await prepareEngines();
 
-/** A change that somebody makes who knows how rows are stored. */
+/** A change of rows with matching checksums. */
 interface Forgery {
   readonly title: string;
   readonly forge: (db: Queries, stored: StoredChain) => Promise<unknown>;
-  readonly says: (stored: StoredChain) => string;
+  readonly message: (stored: StoredChain) => string;
 }
 
 async function forgeRow<Row extends object>(
@@ -44,7 +44,7 @@ async function forgeRow<Row extends object>(
 }
 
 const ofBlock4 = "does not match the state root of block 4.";
-const programSays = (address: string): string => `The stored data of the storage program ${address} ${ofBlock4}`;
+const programMessage = (address: string): string => `The stored data of the storage program ${address} ${ofBlock4}`;
 
 const forgeries: readonly Forgery[] = [
   {
@@ -61,7 +61,7 @@ const forgeries: readonly Forgery[] = [
         hashFieldRow,
       );
     },
-    says: ({ small }) => programSays(small),
+    message: ({ small }) => programMessage(small),
   },
   {
     title: "an item of a large document",
@@ -71,7 +71,7 @@ const forgeries: readonly Forgery[] = [
         ({ text }) => ({ text: text.replaceAll("words", "birds").replaceAll("100001", "999999") }),
         hashChunkRow,
       ),
-    says: ({ large }) => `The storage program ${large} in the database is corrupt`,
+    message: ({ large }) => `The storage program ${large} in the database is corrupt`,
   },
   {
     title: "the metadata of a program",
@@ -82,7 +82,7 @@ const forgeries: readonly Forgery[] = [
         hashProgramRest,
         "rest_hash",
       ),
-    says: ({ empty }) => programSays(empty),
+    message: ({ empty }) => programMessage(empty),
   },
   {
     title: "the last nonce of a sender",
@@ -92,12 +92,12 @@ const forgeries: readonly Forgery[] = [
         ({ nonce }) => ({ nonce: nonce + 1 }),
         hashSenderRow,
       ),
-    says: () => `The stored data of the sender ${alice.publicKey} ${ofBlock4}`,
+    message: () => `The stored data of the sender ${alice.publicKey} ${ofBlock4}`,
   },
   {
-    title: "a nullifier, of which nothing else tells",
+    title: "a nullifier whose transaction is not stored",
     async forge(db, { nullifier }) {
-      // As after a snapshot: the transactions are not there.
+      // After a snapshot sync, the transactions are not stored.
       await db.run((sql) => sql("transactions").delete());
       await db.run((sql) => sql("block_bounds").update({ lowest_block: 5 }));
       await forgeRow<Parameters<typeof hashNullifierRow>[0]>(
@@ -106,7 +106,7 @@ const forgeries: readonly Forgery[] = [
         hashNullifierRow,
       );
     },
-    says: ({ nullifier }) => `The stored data of the nullifier ${nullifier} ${ofBlock4}`,
+    message: ({ nullifier }) => `The stored data of the nullifier ${nullifier} ${ofBlock4}`,
   },
 ];
 
@@ -114,11 +114,11 @@ const genesisIn = async ({ read }: Database) => (await readStoredGenesis(createB
 
 async function findingsIn(database: Database, known?: Genesis): Promise<string[]> {
   const genesis = known ?? (await genesisIn(database));
-  const sentences: string[] = [];
+  const messages: string[] = [];
   for await (const { findings } of verifyAll({ database, genesis })) {
-    sentences.push(...findings.map(({ sentence }) => sentence));
+    messages.push(...findings.map(({ sentence }) => sentence));
   }
-  return sentences;
+  return messages;
 }
 
 async function openStored(t: Teardown, engine: Engine) {
@@ -130,23 +130,23 @@ async function openStored(t: Teardown, engine: Engine) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: each is found, and nothing else is said to be wrong`, async (t) => {
+  test(`${engine}: reports each forged row, and nothing else`, async (t) => {
     const { stored, database } = await openStored(t, engine);
     t.deepEqual(await findingsIn(database), []);
-    const said: string[] = [];
-    for (const { title, forge, says } of forgeries) {
+    const expected: string[] = [];
+    for (const { title, forge, message } of forgeries) {
       await forge(database.write, stored);
-      said.push(says(stored));
+      expected.push(message(stored));
       const found = await findingsIn(database);
       t.true(
-        said.every((sentence) => found.some((one) => one.startsWith(sentence))),
+        expected.every((start) => found.some((finding) => finding.startsWith(start))),
         `${title}: ${found.join("\n")}`,
       );
-      t.is(found.length, said.length, `${title}: ${found.join("\n")}`);
+      t.is(found.length, expected.length, `${title}: ${found.join("\n")}`);
     }
   });
 
-  test(`${engine}: a chain without its first block is found`, async (t) => {
+  test(`${engine}: reports a missing genesis block`, async (t) => {
     const { database } = await openStored(t, engine);
     const genesis = await genesisIn(database);
     await database.write.run((sql) => sql("blocks").where("number", 0).delete());
@@ -155,11 +155,11 @@ for (const engine of engines.names) {
     ]);
   });
 
-  test(`${engine}: blocks that come meanwhile are no damage`, async (t) => {
+  test(`${engine}: reports nothing for blocks that are applied during the check`, async (t) => {
     const { stored, database } = await openStored(t, engine);
     const chain = await openChain(database, [authority]);
     const last = (await chainNonce(database)) + 1;
-    const made = new AbortController();
+    const finished = new AbortController();
     const changes = (async () => {
       for (let i = 0; i < 60; i++) {
         const storageAddress = i % 2 === 0 ? stored.small : stored.large;
@@ -167,14 +167,14 @@ for (const engine of engines.names) {
         await chain.submit(signTransaction(alice, last + i, { case: "setField", value }));
         await chain.produceBlock(authority);
       }
-      made.abort();
+      finished.abort();
     })();
-    let walks = 0;
-    for (; !made.signal.aborted; walks++) {
+    let rounds = 0;
+    for (; !finished.signal.aborted; rounds++) {
       t.deepEqual(await findingsIn(database), []);
     }
     await changes;
-    t.true(walks > 0);
+    t.true(rounds > 0);
     t.deepEqual(await findingsIn(database), []);
   });
 }

@@ -11,12 +11,15 @@ const block: ChainHead = {
   ...{ header: new Uint8Array(), signature: new Uint8Array() },
 };
 
-/** The tags of a node in this state. */
-function tagsOf(head: ChainHead | undefined, said?: number) {
-  const signed = create(SignedHeadSchema, { statement: new Uint8Array([said ?? 0]), signature: new Uint8Array(64) });
+/** The tags of a node with this head. `signedHead` is the statement of its latest signed head. */
+function tagsOf(head: ChainHead | undefined, signedHead?: number) {
+  const signed = create(SignedHeadSchema, {
+    statement: new Uint8Array([signedHead ?? 0]),
+    signature: new Uint8Array(64),
+  });
   const tags = createStateTags({
     chain: { head: () => head },
-    heads: { latestSignedHead: () => (said === undefined ? undefined : signed) },
+    heads: { latestSignedHead: () => (signedHead === undefined ? undefined : signed) },
     genesis: () => ({ hash: head?.genesisHash ?? hashOf("0") }),
   });
   return {
@@ -27,13 +30,13 @@ function tagsOf(head: ChainHead | undefined, said?: number) {
   };
 }
 
-test("the same state has the same tags, on another node and after another start", (t) => {
+test("equal states have equal tags, on another node and after a restart", (t) => {
   t.deepEqual(tagsOf({ ...block }, 1), tagsOf({ ...block }, 1));
   t.is(tagsOf(block).state, tagsOf(block).hash);
   t.regex(tagsOf(block).state!, /^W\/"7\.[\w-]{22}"$/);
 });
 
-test("another block with the same number, another network, and fewer blocks that are kept are other states", (t) => {
+test("tags differ for another block with the same number, another network and fewer retained blocks", (t) => {
   const others = [
     { ...block, hash: hashOf("8") },
     { ...block, genesisHash: hashOf("1") },
@@ -44,20 +47,20 @@ test("another block with the same number, another network, and fewer blocks that
   t.is(new Set([block, ...others].map((head) => tagsOf(head, 1).head)).size, 5);
 });
 
-test("what an authority says of the head is of the head's tag alone", (t) => {
-  const said = [undefined, 1, 2].map((time) => tagsOf(block, time));
-  t.is(new Set(said.map(({ head }) => head)).size, 3);
-  t.is(new Set(said.map(({ state }) => state)).size, 1);
-  t.is(new Set(said.flatMap(({ state, head, network }) => [state, head, network])).size, 5);
+test("a new signed head changes only the tag of the head", (t) => {
+  const tags = [undefined, 1, 2].map((time) => tagsOf(block, time));
+  t.is(new Set(tags.map(({ head }) => head)).size, 3);
+  t.is(new Set(tags.map(({ state }) => state)).size, 1);
+  t.is(new Set(tags.flatMap(({ state, head, network }) => [state, head, network])).size, 5);
 });
 
-test("a node without a state has no tag of it", (t) => {
+test("a node without a state has only the tag of the network", (t) => {
   const { network, ...others } = tagsOf(undefined);
   t.truthy(network);
   t.deepEqual(Object.values(others), [undefined, undefined, undefined]);
 });
 
-test("a tag follows its node from one head to the next", (t) => {
+test("the tag changes with the head of the chain", (t) => {
   let head = block;
   const tags = createStateTags({
     chain: { head: () => head },

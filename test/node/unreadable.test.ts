@@ -1,6 +1,6 @@
 /**
- * A program that a caller may not read is not there for him: every door is asked for one of a rule, and for one that there
- * never was, and the answers are compared.
+ * A program that a caller may not read looks like a missing one. Every API gets the same requests for a hidden program
+ * and for one that never existed, and the responses are compared.
  */
 import anyTest, { type ExecutionContext, type TestFn } from "ava";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -27,9 +27,9 @@ const test = anyTest as TestFn<Context>;
 
 const owner = testKey(20);
 const reader = testKey(21);
-/** May change a program, and not read it. */
+/** May change a program, but not read it. */
 const writer = testKey(22);
-const enemy = testKey(23);
+const blacklisted = testKey(23);
 const stranger = testKey(24);
 const data = { data: { case: "json" as const, value: '{"field":[1]}' } };
 const create = (programName: string, access: object): Operation => ({
@@ -37,14 +37,14 @@ const create = (programName: string, access: object): Operation => ({
   value: { programName, data, access },
 });
 const rules: Readonly<Record<string, object>> = {
-  "its owner's alone": { mode: AccessMode.OWNER },
-  "of few readers": {
+  "for its owner only": { mode: AccessMode.OWNER },
+  "for listed readers": {
     mode: AccessMode.RESTRICTED,
     allowed: [reader.publicKey],
     groups: { pens: { members: [writer.publicKey], permissions: [AccessPermission.WRITE] } },
   },
 };
-/** The names have the same length, so that nothing else differs. */
+/** All names have the same length, so that responses have the same size. */
 const nameOf = (i: number): string => `hidden-notes-${i}`;
 const absentName = "absent-notes-9";
 const addressOf = (i: number): string => programAddress(owner.publicKey, nameOf(i), BigInt(i + 1), "");
@@ -62,16 +62,16 @@ test.before(async (t) => {
     createPublic("open notes", "{}"),
     {
       case: "updateAccess",
-      value: { storageAddress: open, access: { mode: AccessMode.PUBLIC, blacklisted: [enemy.publicKey] } },
+      value: { storageAddress: open, access: { mode: AccessMode.PUBLIC, blacklisted: [blacklisted.publicKey] } },
     } as Operation,
   ];
   for (const [i, operation] of operations.entries()) {
-    t.is((await fateOf(t, owner, i + 1, operation)).status, TransactionStatus.INCLUDED, String(i));
+    t.is((await submitAs(t, owner, i + 1, operation)).status, TransactionStatus.INCLUDED, String(i));
   }
 });
 
-/** What becomes of a transaction, or the reason why it is not taken. */
-async function fateOf(
+/** Submits a transaction, and returns its outcome; REJECTED also for an error on submission. */
+async function submitAs(
   { context: { client } }: Pick<ExecutionContext<Context>, "context">,
   sender: TestKey,
   nonce: number,
@@ -84,27 +84,27 @@ async function fateOf(
   } catch (error) {
     return { status: TransactionStatus.REJECTED, reason: readFailure(error).message };
   }
-  const fate = () => client.call(ChainService.method.getTransaction, { hash });
-  await until(async () => (await fate()).status !== TransactionStatus.PENDING);
-  const { status, reason } = await fate();
+  const read = () => client.call(ChainService.method.getTransaction, { hash });
+  await until(async () => (await read()).status !== TransactionStatus.PENDING);
+  const { status, reason } = await read();
   return { status, reason };
 }
 
-/** What was said of a program, without what differs from request to request, and without its names. */
-function masked(said: readonly Said[], address: string, name: string): string[] {
+/** The responses about a program, without its names and the values that differ between requests. */
+function mask(responses: readonly Said[], address: string, name: string): string[] {
   const hide = (text: string): string =>
     text
       .replaceAll(address, "ADDRESS")
       .replaceAll(name, "NAME")
       .replaceAll(/"(x-request-id|requestId|date|connection|grpc-status-details-bin)"[:,]\[?"[^"]*"\]?/g, "")
-      // Details of errors in bytes, which hold the id of the request.
+      // Error details in bytes, which contain the request id.
       .replaceAll(/\[(?:\d+,)*\d+\]/g, "[]");
   return (
-    said
+    responses
       .filter(({ request }) => request.includes(address) || request.includes(name) || request.includes(absentName))
-      // Proofs are of the tree, in which nothing can be hidden: docs/decisions/0040-unreadable-programs.md.
+      // Proofs of the state tree show every address: docs/decisions/0040-unreadable-programs.md.
       .filter(({ door, request }) => !/getproof|\/state\/proof/i.test(`${door} ${request}`))
-      // How much a stream says in a while is another matter; those of events are asked below.
+      // The number of messages of a stream depends on time. Events have their own test below.
       .filter(
         ({ door, request }) => !/ Watch| ListBlocks| ServerReflectionInfo|^plain \/events/.test(`${door} ${request}`),
       )
@@ -115,40 +115,40 @@ function masked(said: readonly Said[], address: string, name: string): string[] 
 
 for (const [i, rule] of Object.keys(rules).entries()) {
   for (const [door, walk] of Object.entries(publicDoors).filter(([name]) => name !== "metrics")) {
-    test.serial(`${door}: a program ${rule} and one that never was are one answer to strangers`, async (t) => {
+    test.serial(`${door}: strangers get the same responses for a program ${rule} as for a missing one`, async (t) => {
       const { node } = t.context;
       const callers = door === "plain" || door === "JSON-RPC" ? [{}, callerOf(stranger).headers()] : [{}];
       for (const headers of callers) {
         const walkFor = async (address: string, name: string) =>
-          masked(await walk(t, node, { texts: [address, name], numbers: [1] }, headers), address, name);
-        const [there, never] = [await walkFor(addressOf(i), nameOf(i)), await walkFor(absent, absentName)];
-        t.true(there.length > 10, String(there.length));
-        t.is(there.length, never.length);
-        t.deepEqual(there.filter((answer, nth) => answer !== never[nth]).slice(0, 2), []);
+          mask(await walk(t, node, { texts: [address, name], numbers: [1] }, headers), address, name);
+        const [hidden, missing] = [await walkFor(addressOf(i), nameOf(i)), await walkFor(absent, absentName)];
+        t.true(hidden.length > 10, String(hidden.length));
+        t.is(hidden.length, missing.length);
+        t.deepEqual(hidden.filter((response, nth) => response !== missing[nth]).slice(0, 2), []);
       }
     });
   }
 }
 
-test.serial("events of it are those of none", async (t) => {
+test.serial("strangers get no events of a hidden program", async (t) => {
   const { port } = t.context.node;
   for (const headers of [{}, callerOf(stranger).headers()]) {
-    const heard = async (address: string): Promise<unknown> => {
+    const eventsOf = async (address: string): Promise<unknown> => {
       const listener = await listen(port, `?fromBlock=1&addresses=${address}`, headers);
       const events = await listener.takeTo(4);
       listener.end();
       return events;
     };
-    t.deepEqual(await heard(absent), []);
-    t.deepEqual(await heard(addressOf(0)), []);
-    t.deepEqual(await heard(addressOf(1)), []);
+    t.deepEqual(await eventsOf(absent), []);
+    t.deepEqual(await eventsOf(addressOf(0)), []);
+    t.deepEqual(await eventsOf(addressOf(1)), []);
   }
   const own = await listen(port, `?fromBlock=1&addresses=${addressOf(0)}`, callerOf(owner).headers());
   t.true((await own.take(1)).length > 0);
   own.end();
 });
 
-test.serial("who may read it reads it, and who is kept out of what everybody sees is told so", async (t) => {
+test.serial("readers get a program, and a blacklisted caller gets 403 for a public one", async (t) => {
   const { port } = t.context.node;
   const status = async (address: string, key?: TestKey): Promise<number> =>
     (await ask(port, `/storage-program/${address}`, { headers: key === undefined ? {} : callerOf(key).headers() }))
@@ -161,14 +161,14 @@ test.serial("who may read it reads it, and who is kept out of what everybody see
   t.is(await status(open), 200);
   const routes = ["", "/all", "/fields", "/field/a", "/field/a/item/0", "/has/a", "/type/a", "/history"];
   for (const route of routes) {
-    t.is(await status(`${open}${route}`, enemy), 403, route);
+    t.is(await status(`${open}${route}`, blacklisted), 403, route);
   }
-  // What an anonymous caller can do about it.
+  // The error tells an anonymous caller how to sign.
   t.regex((await ask(port, `/storage-program/${absent}`)).text, /NOT_FOUND/);
   t.regex((await ask(port, `/storage-program/${absent}`)).text, /sign.*identity, timestamp \(ms\), network/);
 });
 
-test.serial("a sender who may not know of a program learns nothing by changing it", async (t) => {
+test.serial("a sender learns nothing about a hidden program from the rejection of a change", async (t) => {
   let nonce = 1;
   for (const change of [
     (storageAddress: string): Operation => ({ case: "setField", value: { storageAddress, field: "a", value: "1" } }),
@@ -179,13 +179,13 @@ test.serial("a sender who may not know of a program learns nothing by changing i
     }),
     (storageAddress: string): Operation => ({ case: "deleteProgram", value: { storageAddress } }),
   ]) {
-    const never = await fateOf(t, stranger, nonce++, change(absent));
-    t.is(never.status, TransactionStatus.REJECTED);
+    const missing = await submitAs(t, stranger, nonce++, change(absent));
+    t.is(missing.status, TransactionStatus.REJECTED);
     for (const i of Object.keys(rules).keys()) {
-      t.deepEqual(await fateOf(t, stranger, nonce++, change(addressOf(i))), never);
+      t.deepEqual(await submitAs(t, stranger, nonce++, change(addressOf(i))), missing);
     }
-    t.regex((await fateOf(t, stranger, nonce++, change(open))).reason ?? "", /may not change|Only the owner/);
+    t.regex((await submitAs(t, stranger, nonce++, change(open))).reason ?? "", /may not change|Only the owner/);
   }
   const write: Operation = { case: "setField", value: { storageAddress: addressOf(1), field: "a", value: "1" } };
-  t.like(await fateOf(t, writer, 1, write), { status: TransactionStatus.INCLUDED });
+  t.like(await submitAs(t, writer, 1, write), { status: TransactionStatus.INCLUDED });
 });

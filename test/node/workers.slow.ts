@@ -1,4 +1,4 @@
-/** A node whose port two workers serve: what comes of a kill, a hang, a stop, and what holds for both of them together. */
+/** A node with two worker processes: kills, hangs, shutdown, and limits that apply to both workers together. */
 import test from "ava";
 import cluster from "node:cluster";
 import { readFile } from "node:fs/promises";
@@ -30,15 +30,15 @@ import { eventually, until } from "../helpers/nodes/until.js";
 
 const engines = await prepareEngines();
 
-const two = { workers: "2" };
+const twoWorkers = { workers: "2" };
 
 const setN = (storageAddress: string, n: number): Operation => ({
   case: "setField",
   value: { storageAddress, field: "n", value: String(n) },
 });
 
-/** The processes that serve for the nodes of this one. */
-function pids(): number[] {
+/** Process ids of the workers of all nodes in this process. */
+function workerPids(): number[] {
   return Object.values(cluster.workers ?? {}).flatMap((worker) => worker?.process.pid ?? []);
 }
 
@@ -68,48 +68,45 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test.serial(
-  "killed workers lose no answer but those that were under way in them, and are replaced and counted",
-  async (t) => {
-    const node = await startTestNode(t, two);
-    const outcomes: string[] = [];
-    let isOver = false;
-    /** One request after the other over a connection that is kept. */
-    const client = async (): Promise<void> => {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      while (!isOver) {
-        outcomes.push(await outcomeOf(node.port, agent));
-      }
-      agent.destroy();
-    };
-    const clients = Array.from({ length: 8 }, client);
-    const kills = 4;
-    for (let i = 0; i < kills; i++) {
-      await until(async () => (await workersOf(node.port).catch(() => undefined))?.running === 2, "both run");
-      await pause(100);
-      const before = outcomes.length;
-      process.kill(pids()[i % 2]!, "SIGKILL");
-      await until(() => outcomes.length > before + 200, "the other one answers");
+test.serial("a killed worker loses only its requests in flight, is replaced, and counts as a restart", async (t) => {
+  const node = await startTestNode(t, twoWorkers);
+  const outcomes: string[] = [];
+  let isFinished = false;
+  /** Sends one request after the other over a keep-alive connection. */
+  const client = async (): Promise<void> => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    while (!isFinished) {
+      outcomes.push(await outcomeOf(node.port, agent));
     }
-    isOver = true;
-    await Promise.all(clients);
-    const lost = outcomes.filter((outcome) => outcome !== "200");
-    const codes = [...new Set(lost)].map((code) => `${lost.filter((one) => one === code).length} ${code}`);
-    t.true(lost.length <= kills * clients.length, `of ${outcomes.length} lost: ${codes.join()}`);
-    t.deepEqual(
-      [...new Set(lost)].filter((code) => !["ECONNRESET", "EPIPE"].includes(code)),
-      [],
-    );
-    await until(async () => (await workersOf(node.port))?.running === 2, "both run again");
-    const { restarts } = (await workersOf(node.port))!;
-    t.is(restarts, kills);
-    const { rpc } = (await askJson<Health>(node.port, "/health")).subsystems;
-    t.is(rpc.status, "ready");
-    t.regex(rpc.lastError!.message, /^Worker [12] ended \(SIGKILL\) and is replaced\.$/);
-  },
-);
+    agent.destroy();
+  };
+  const clients = Array.from({ length: 8 }, client);
+  const kills = 4;
+  for (let i = 0; i < kills; i++) {
+    await until(async () => (await workersOf(node.port).catch(() => undefined))?.running === 2, "both run");
+    await pause(100);
+    const before = outcomes.length;
+    process.kill(workerPids()[i % 2]!, "SIGKILL");
+    await until(() => outcomes.length > before + 200, "the other worker responds");
+  }
+  isFinished = true;
+  await Promise.all(clients);
+  const lost = outcomes.filter((outcome) => outcome !== "200");
+  const codes = [...new Set(lost)].map((code) => `${lost.filter((outcome) => outcome === code).length} ${code}`);
+  t.true(lost.length <= kills * clients.length, `of ${outcomes.length} lost: ${codes.join()}`);
+  t.deepEqual(
+    [...new Set(lost)].filter((code) => !["ECONNRESET", "EPIPE"].includes(code)),
+    [],
+  );
+  await until(async () => (await workersOf(node.port))?.running === 2, "both run again");
+  const { restarts } = (await workersOf(node.port))!;
+  t.is(restarts, kills);
+  const { rpc } = (await askJson<Health>(node.port, "/health")).subsystems;
+  t.is(rpc.status, "ready");
+  t.regex(rpc.lastError!.message, /^Worker [12] ended \(SIGKILL\) and is replaced\.$/);
+});
 
-/** The status of an answer, or the code of what came instead. */
+/** Requests /version. Returns the status of the response, or the code of the error. */
 function outcomeOf(port: number, agent: Agent): Promise<string> {
   return new Promise((resolve) => {
     const request = httpRequest({ host: "127.0.0.1", port, path: "/version", agent }, (response) => {
@@ -120,33 +117,33 @@ function outcomeOf(port: number, agent: Agent): Promise<string> {
   });
 }
 
-test.serial("a worker that hangs is killed and replaced; the others serve meanwhile", async (t) => {
+test.serial("a worker that hangs is killed and replaced while the other one serves", async (t) => {
   t.timeout(120_000);
-  const node = await startTestNode(t, two);
-  const [frozen] = pids();
+  const node = await startTestNode(t, twoWorkers);
+  const [frozen] = workerPids();
   process.kill(frozen!, "SIGSTOP");
-  await until(() => !isAlive(frozen!), "it is killed");
-  await eventually("it is replaced", async () => {
+  await until(() => !isAlive(frozen!), "the worker is killed");
+  await eventually("the worker is replaced", async () => {
     const workers = await workersOf(node.port);
     return workers?.running === 2 && workers.restarts === 1;
   });
-  t.true(pids().every(isAlive));
+  t.true(workerPids().every(isAlive));
 });
 
-test.serial("a rate holds for all workers together", async (t) => {
-  const node = await startTestNode(t, { ...two, "rate-limit": "60", "rate-limit-exempt": "" });
+test.serial("the rate limit of an address applies to all workers together", async (t) => {
+  const node = await startTestNode(t, { ...twoWorkers, "rate-limit": "60", "rate-limit-exempt": "" });
   const statuses = async (count: number): Promise<number[]> =>
     (await Promise.all(Array.from({ length: count }, () => askFrom(node.port, "/info", "127.0.0.5")))).map(
       ({ status }) => status,
     );
-  // Each of them has had fewer than 60.
+  // Of 100 requests in total, each worker alone has fewer than 60.
   t.deepEqual(new Set(await statuses(40)), new Set([200]));
   await pause(400);
   await statuses(40);
   await pause(400);
-  const refused = (await statuses(20)).filter((status) => status === 429);
-  t.true(refused.length >= 17, `${refused.length} of 20 were refused`);
-  t.is((await askFrom(node.port, "/info", "127.0.0.6")).status, 200, "another address is not concerned");
+  const rejected = (await statuses(20)).filter((status) => status === 429);
+  t.true(rejected.length >= 17, `${rejected.length} of 20 were rejected`);
+  t.is((await askFrom(node.port, "/info", "127.0.0.6")).status, 200, "another address is not limited");
   const { totalIPs, blockedIPs } = JSON.parse((await askFrom(node.port, "/rate-limit/stats", "127.0.0.6")).text) as {
     totalIPs: number;
     blockedIPs: number;
@@ -154,8 +151,8 @@ test.serial("a rate holds for all workers together", async (t) => {
   t.deepEqual({ totalIPs, blockedIPs }, { totalIPs: 2, blockedIPs: 1 });
 });
 
-test.serial("streams of an address are bounded for all workers together", async (t) => {
-  const node = await startTestNode(t, { ...two, ...metricsFlags, "streams-per-address": "4" });
+test.serial("the stream limit of an address applies to all workers together", async (t) => {
+  const node = await startTestNode(t, { ...twoWorkers, ...metricsFlags, "streams-per-address": "4" });
   const counts = await readEdgeCounts(node);
   const open = (): void =>
     void openFrom(t, node.port, "127.0.0.7").write("GET /health/watch HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -170,8 +167,8 @@ test.serial("streams of an address are bounded for all workers together", async 
   t.is((await askFrom(node.port, "/version", "127.0.0.7")).status, 200);
 });
 
-test.serial("connections of an address are bounded for all workers together", async (t) => {
-  const node = await startTestNode(t, { ...two, ...metricsFlags, "connections-per-address": "4" });
+test.serial("the connection limit of an address applies to all workers together", async (t) => {
+  const node = await startTestNode(t, { ...twoWorkers, ...metricsFlags, "connections-per-address": "4" });
   const counts = await readEdgeCounts(node);
   for (let i = 1; i <= 4; i++) {
     openFrom(t, node.port, "127.0.0.7").write("GET /health/watch HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -182,28 +179,30 @@ test.serial("connections of an address are bounded for all workers together", as
   t.is((await askFrom(node.port, "/version", "127.0.0.8")).status, 200);
 });
 
-test.serial("requests of all workers are counted, and each is measured", async (t) => {
-  const node = await startTestNode(t, { ...two, ...metricsFlags });
+test.serial("metrics count and time the requests of all workers", async (t) => {
+  const node = await startTestNode(t, { ...twoWorkers, ...metricsFlags });
   const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
   await Promise.all(Array.from({ length: 30 }, () => ask(node.port, "/version")));
   const rpc = "gatehouse.info.v1.InfoService/GetVersion";
   await until(async () => {
     const metrics = parseMetrics((await ask(ports.metrics.actual, "/metrics")).text);
-    const ofBoth = ["1", "2"].map((worker) => metrics.value("gatehouse_worker_resident_memory_bytes", { worker }) ?? 0);
+    const memoryBytes = ["1", "2"].map(
+      (worker) => metrics.value("gatehouse_worker_resident_memory_bytes", { worker }) ?? 0,
+    );
     return (
       metrics.value("gatehouse_requests_total", { protocol: "http", rpc, code: "OK" }) === 30 &&
       metrics.value("gatehouse_request_duration_seconds_count", { protocol: "http", rpc }) === 30 &&
       metrics.value("gatehouse_workers", { state: "running" }) === 2 &&
-      ofBoth.every((bytes) => bytes > 1_000_000)
+      memoryBytes.every((bytes) => bytes > 1_000_000)
     );
   });
   t.pass();
 });
 
 for (const engine of engines.names) {
-  test.serial(`${engine}: whoever has seen a block reads nothing older from any worker`, async (t) => {
+  test.serial(`${engine}: a client that sends Gatehouse-Min-Block reads no older state from any worker`, async (t) => {
     t.timeout(120_000);
-    const node = await startMember(t, { ...two, database: await engines.createUrl(t, engine) });
+    const node = await startMember(t, { ...twoWorkers, database: await engines.createUrl(t, engine) });
     const { address } = await storeProgram(t, node, "counter", `{"n":0}`);
     for (let n = 1; n <= 15; n++) {
       const hash = await writeAs(testKey(90), node.port, n + 1, setN(address, n));
@@ -212,17 +211,17 @@ for (const engine of engines.names) {
       const answers = await Promise.all(
         Array.from({ length: 10 }, () => ask(node.port, `/storage-program/${address}/field/n`, { headers })),
       );
-      for (const { status, headers: told, text } of answers) {
+      for (const { status, headers: received, text } of answers) {
         t.is(status, 200);
-        t.true(Number(told["gatehouse-block"]) >= blockNumber);
+        t.true(Number(received["gatehouse-block"]) >= blockNumber);
         t.is((JSON.parse(text) as { value: number }).value, n);
       }
     }
   });
 }
 
-for (const flags of [{}, two]) {
-  test.serial(`a block that is not there is waited for, ${JSON.stringify(flags)}`, async (t) => {
+for (const flags of [{}, twoWorkers]) {
+  test.serial(`a request waits for the block that Gatehouse-Min-Block names, ${JSON.stringify(flags)}`, async (t) => {
     const node = await startMember(t, flags);
     const at = (block: string) => ask(node.port, "/zk/merkle-root", { headers: { "Gatehouse-Min-Block": block } });
     const late = await at("1000");
@@ -250,7 +249,7 @@ for (const flags of [{}, two]) {
   });
 }
 
-test.serial("a request without a body over HTTP/2 may wait for a block", async (t) => {
+test.serial("an HTTP/2 request that ends after its headers may wait for a block", async (t) => {
   const node = await startMember(t);
   const session = connectHttp2(`http://127.0.0.1:${node.port}`);
   t.teardown(() => session.close());
@@ -258,16 +257,16 @@ test.serial("a request without a body over HTTP/2 may wait for a block", async (
     ...{ ":method": "POST", ":path": "/gatehouse.zk.v1.ZkService/GetMerkleRoot" },
     ...{ "content-type": "application/proto", "gatehouse-min-block": "1" },
   });
-  // Its end comes by itself, after the headers.
+  // The end of the stream arrives in a frame of its own, after the headers.
   stream.end();
-  const answered = Promise.all([once(stream, "response"), text(stream)]);
+  const responded = Promise.all([once(stream, "response"), text(stream)]);
   await storeProgram(t, node, "one", "{}");
-  const [[response]] = (await answered) as [unknown[], string];
+  const [[response]] = (await responded) as [unknown[], string];
   t.like(response, { ":status": 200, "gatehouse-block": "1" });
 });
 
-test.serial("events reach those who watch by any worker, what is rejected among them", async (t) => {
-  const node = await startMember(t, two);
+test.serial("subscribers of every worker receive all events, rejections included", async (t) => {
+  const node = await startMember(t, twoWorkers);
   const listeners: Listener[] = [];
   for (let i = 0; i < 4; i++) {
     listeners.push(await listen(node.port));
@@ -281,25 +280,25 @@ test.serial("events reach those who watch by any worker, what is rejected among 
       ["created"],
     );
   }
-  // Two that exclude each other; where the first is in a block already, the second is refused at once.
+  // Two transactions spend one nullifier. If the first is in a block already, the second is rejected on submission.
   const client = connectGrpc(node.port);
   t.teardown(() => client.close());
-  const heardRejected = ({ heard }: Listener): boolean =>
+  const hasRejection = ({ heard }: Listener): boolean =>
     heard.some(({ transaction }) => transaction?.outcome === "rejected");
-  for (let i = 1; !listeners.some(heardRejected); i++) {
+  for (let i = 1; !listeners.some(hasRejection); i++) {
     const pair = [2 * i, 2 * i + 1].map((nonce) => signZk(testKey(1), nonce, spend(`0x${toHex(i)}`)));
     const [, second] = await Promise.allSettled(
       pair.map((transaction) => client.call(ChainService.method.submitTransaction, { transaction })),
     );
     if (second!.status === "fulfilled") {
-      await until(() => listeners.every(heardRejected), "all hear of what is rejected");
+      await until(() => listeners.every(hasRejection), "all listeners receive the rejection");
     }
   }
-  t.true(listeners.every(heardRejected));
+  t.true(listeners.every(hasRejection));
 });
 
-test.serial("what a worker meets that is damaged fails the chain of its node", async (t) => {
-  const node = await startMember(t, two);
+test.serial("a corrupt row that a worker reads fails the chain subsystem of the node", async (t) => {
+  const node = await startMember(t, twoWorkers);
   const { address } = await storeProgram(t, node, "one", `{"a":"untouched"}`);
   const owner = `0x${"1".repeat(64)}`;
   await openSqlite(t, node.databaseFile)("programs").where({ address }).update({ owner });
@@ -311,51 +310,50 @@ test.serial("what a worker meets that is damaged fails the chain of its node", a
   });
 });
 
-test.serial("a stop ends what is under way in all workers, and the workers", async (t) => {
-  const node = await startMember(t, two);
-  const running = pids();
+test.serial("stopping the node ends the streams of all workers, and the workers", async (t) => {
+  const node = await startMember(t, twoWorkers);
+  const running = workerPids();
   t.is(running.length, 2);
   const listeners = [await listen(node.port), await listen(node.port)];
   await node.stop();
   await until(() => listeners.every(({ isOver }) => isOver));
   t.deepEqual(running.filter(isAlive), []);
-  t.deepEqual(pids(), []);
+  t.deepEqual(workerPids(), []);
   await t.throwsAsync(ask(node.port, "/version"));
 });
 
-test.serial(
-  "as a process: a signal to all of them ends it well, and workers do not outlive a node that is killed",
-  async (t) => {
-    const dir = await authorityDirectory(t, testKey(1));
-    for (const signal of ["SIGINT", "SIGKILL"] as const) {
-      const node = await startNodeProcess(t, dir, ["--workers", "2", "--metrics-enabled", "--metrics-port", "0"]);
-      const children = await childrenOf(node.child.pid!);
-      t.is(children.length, 2);
-      if (signal === "SIGINT") {
-        // As a terminal does it.
-        children.forEach((pid) => process.kill(pid, signal));
-      }
-      await pause(200);
-      t.is((await ask(node.port, "/version")).status, 200, "workers wait for their node to tell them");
-      node.child.kill(signal);
-      t.is(await node.ended, signal === "SIGINT" ? 0 : null);
-      await until(() => !children.some(isAlive), "no worker is left");
+test.serial("workers ignore SIGINT and wait for their node, and do not outlive a node that is killed", async (t) => {
+  const dir = await authorityDirectory(t, testKey(1));
+  for (const signal of ["SIGINT", "SIGKILL"] as const) {
+    const node = await startNodeProcess(t, dir, ["--workers", "2", "--metrics-enabled", "--metrics-port", "0"]);
+    const children = await childrenOf(node.child.pid!);
+    t.is(children.length, 2);
+    if (signal === "SIGINT") {
+      // Ctrl-C in a terminal signals the whole process group.
+      children.forEach((pid) => process.kill(pid, signal));
     }
-  },
-);
+    await pause(200);
+    t.is((await ask(node.port, "/version")).status, 200, "workers wait until their node stops them");
+    node.child.kill(signal);
+    t.is(await node.ended, signal === "SIGINT" ? 0 : null);
+    await until(() => !children.some(isAlive), "no worker is left");
+  }
+});
 
 async function childrenOf(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
-  return text.split(" ").flatMap((word) => (word.trim() === "" ? [] : Number(word)));
+  return text.split(" ").flatMap((pid) => (pid.trim() === "" ? [] : Number(pid)));
 }
 
-test.serial("a port that is taken, and a number of workers that is none, are told of", async (t) => {
+test.serial("reports a taken port, and rejects an invalid number of workers", async (t) => {
   const port = await freePort();
   const first = await startTestNode(t, { "rpc-port": String(port) });
-  const error = await t.throwsAsync(startTestNode(t, { ...two, "rpc-port": String(port), "port-drift": "deny" }));
+  const error = await t.throwsAsync(
+    startTestNode(t, { ...twoWorkers, "rpc-port": String(port), "port-drift": "deny" }),
+  );
   t.is(error.message, `Port ${port} is taken; choose another --rpc-port, or --port-drift allow.`);
-  const beside = await startTestNode(t, { ...two, "rpc-port": String(port) });
-  t.is(beside.port, port + 1);
+  const second = await startTestNode(t, { ...twoWorkers, "rpc-port": String(port) });
+  t.is(second.port, port + 1);
   t.is((await ask(first.port, "/version")).status, 200);
   for (const wrong of ["0", "many", "1.5", "65"]) {
     const { code, stderr } = await runCli(["start", "--workers", wrong]);
@@ -364,8 +362,8 @@ test.serial("a port that is taken, and a number of workers that is none, are tol
   }
 });
 
-test.serial("one worker is the node's own process", async (t) => {
+test.serial("--workers 1 serves from the node's own process", async (t) => {
   const node = await startTestNode(t, { workers: "1" }, undefined, { overload: defaultOverload });
-  t.deepEqual(pids(), []);
+  t.deepEqual(workerPids(), []);
   t.is(await workersOf(node.port), undefined);
 });
