@@ -13,14 +13,14 @@ process.stderr.on("error", () => undefined);
 const args = process.argv.slice(2);
 const name = args.find((arg) => !arg.startsWith("-"));
 
-// SIGHUP makes a node reload its certificate, so it must not end one that still loads its modules. It ends any other
-// command.
+// SIGHUP makes a running node reload its certificate. A node that still loads its modules must survive the signal, too;
+// other commands end.
 if (name === "start") {
   process.on("SIGHUP", () => undefined);
 }
 
-// If a command waits when the event loop is empty, Node.js would exit without an error message. Report an error
-// instead.
+// If the event loop is empty before a command has finished, Node.js would exit without an error message. Report an
+// error instead.
 process.once("beforeExit", () => {
   process.stderr.write(
     "gatehouse: The command ended before it was done, as nothing was left to wait for. Run it again.\n",
@@ -29,7 +29,7 @@ process.once("beforeExit", () => {
 });
 
 const { commands } = await import("./cli/commands.js");
-const lasts = commands.find((command) => command.name === name)?.lasts;
+const longRunning = commands.find((command) => command.name === name)?.longRunning;
 const flags = [
   // Keep the young generation at its initial size. Growing it takes 3 to 25 MB and saves too little time. A server
   // removes this limit when it starts to serve.
@@ -37,7 +37,7 @@ const flags = [
   // Keep V8 from spending 5 MB on optimizing code that runs only while modules load, in commands that end soon.
   // Long-running code is still compiled, but later: this interrupt budget is 60 times the default. Only the V8 of
   // Node.js 20 has these flag names. Other versions would warn about unknown flags on stderr.
-  ...(lasts === undefined && process.versions.v8.startsWith("11.")
+  ...(longRunning === undefined && process.versions.v8.startsWith("11.")
     ? ["--no-sparkplug", "--interrupt-budget=4000000"]
     : []),
 ];
@@ -48,7 +48,7 @@ for (const flag of flags) {
 const { run } = await import("./cli/run.js");
 process.exitCode = await run(args);
 process.removeAllListeners("beforeExit");
-if (lasts === "server") {
+if (longRunning === "server") {
   // A timer or connection of a component that failed to stop must not keep the process alive.
   process.exit();
 }

@@ -9,10 +9,14 @@ export interface CommandEntry {
   readonly name: string;
   readonly description: string;
   /**
-   * Kind of a long-running command: `server` runs until it is stopped, `data` processes complete databases or files.
+   * Kind of a long-running command: `server` runs until it is stopped, `data` processes entire databases or files.
+   * Undefined for any other command.
    */
-  readonly lasts?: "server" | "data";
-  /** Loads the function that adds arguments, flags and the action. `whole` builds the program with all commands. */
+  readonly longRunning?: "server" | "data";
+  /**
+   * Loads the function that adds arguments, flags and the action. It receives a function that creates the program with
+   * all commands.
+   */
   readonly load: () => Promise<(command: Command, fullProgram: () => Promise<Command>) => void>;
 }
 
@@ -31,19 +35,19 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "start",
     description: "Run a node until Ctrl-C or SIGTERM; SIGHUP reloads its certificate.",
-    lasts: "server",
+    longRunning: "server",
     load: async () => (await import("./nodes/start.js")).addStart,
   },
   {
     name: "devnet",
     description: "Run a small network in one process, with sample data, until Ctrl-C.",
-    lasts: "server",
+    longRunning: "server",
     load: async () => (await import("./nodes/devnet.js")).addDevnet,
   },
   {
     name: "light",
     description: "Serve proved responses of a network's nodes on a local port, until Ctrl-C.",
-    lasts: "server",
+    longRunning: "server",
     load: async () => (await import("./nodes/light.js")).addLight,
   },
   {
@@ -114,25 +118,25 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "verify-data",
     description: "Verify the signatures, checksums and state of a node's database.",
-    lasts: "data",
+    longRunning: "data",
     load: async () => (await import("./data/verify-data.js")).addVerifyData,
   },
   {
     name: "backup",
     description: "Back up a node, running or stopped, to a new folder: its key, database and files.",
-    lasts: "data",
+    longRunning: "data",
     load: async () => (await import("./data/backup.js")).addBackup,
   },
   {
     name: "restore",
     description: "Verify a backup and restore it to a new data directory.",
-    lasts: "data",
+    longRunning: "data",
     load: async () => (await import("./data/backup.js")).addRestore,
   },
   {
     name: "database",
     description: "Copy a node's database.",
-    lasts: "data",
+    longRunning: "data",
     load: async () => (await import("./data/database.js")).addDatabase,
   },
   {

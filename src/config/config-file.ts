@@ -31,15 +31,15 @@ export function readConfigFile(path: string): ReadonlyMap<string, unknown> {
 /**
  * Returns the unchecked values of an object by option name.
  *
- * @param whoHas Start of the error message about an unknown name.
+ * @param messageStart Start of the error message about an unknown name, such as "The settings have".
  * @throws ConfigError if the object names an unknown option.
  */
-export function valuesByName(given: object, whoHas: string): ReadonlyMap<string, unknown> {
-  const values = new Map<string, unknown>(Object.entries(given));
+export function valuesByName(settings: object, messageStart: string): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>(Object.entries(settings));
   for (const key of values.keys()) {
     if (!options.some(({ name }) => name === key)) {
       const suggestion = suggest(key, options, ({ name }) => name);
-      throw new ConfigError(`${whoHas} the key "${key}", which is not an option${suggestion}.`);
+      throw new ConfigError(`${messageStart} the key "${key}", which is not an option${suggestion}.`);
     }
   }
   return values;

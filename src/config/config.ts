@@ -26,8 +26,8 @@ export interface ConfigSources {
 }
 
 /** Returns sources with the environment and the working directory of the process. */
-export function processSources(given: Pick<ConfigSources, "flags" | "otherVariables">): ConfigSources {
-  return { ...given, env: readEnvironment(), cwd: process.cwd() };
+export function processSources(sources: Pick<ConfigSources, "flags" | "otherVariables">): ConfigSources {
+  return { ...sources, env: readEnvironment(), cwd: process.cwd() };
 }
 
 /**
@@ -37,13 +37,13 @@ export function processSources(given: Pick<ConfigSources, "flags" | "otherVariab
  */
 export function loadConfig(sources: ConfigSources): Config {
   rejectUnknownVariables(sources.env, sources.otherVariables);
-  const file = openFile(sources);
-  return readOptions((option) => pick(option, sources, file), sources.cwd);
+  const file = loadConfigFile(sources);
+  return readOptions((option) => findValue(option, sources, file), sources.cwd);
 }
 
 /** Returns the path of the configuration file; undefined if none is configured. */
 export function pathOfConfigFile(sources: ConfigSources): string | undefined {
-  return openFile(sources)?.path;
+  return loadConfigFile(sources)?.path;
 }
 
 /**
@@ -55,19 +55,19 @@ export function pathOfConfigFile(sources: ConfigSources): string | undefined {
 export function readSettings(settings: Settings, cwd: string): Config {
   const values = valuesByName(settings, "The settings have");
   return readOptions(({ name }) => {
-    const given = values.get(name);
-    return given === undefined ? undefined : [given, "the settings"];
+    const value = values.get(name);
+    return value === undefined ? undefined : [value, "the settings"];
   }, cwd);
 }
 
 /** Unchecked value and its source. */
-type GivenValue = readonly [value: unknown, from: string];
+type SourcedValue = readonly [value: unknown, source: string];
 
-function readOptions(pickValue: (option: Option) => GivenValue | undefined, cwd: string): Config {
+function readOptions(findOption: (option: Option) => SourcedValue | undefined, cwd: string): Config {
   const values = new Map<string, unknown>();
   for (const option of options) {
-    const [given, from] = pickValue(option) ?? [fallbackOf(option, (name) => values.get(name)), "default"];
-    values.set(option.name, given === undefined ? undefined : read(option, given, from, cwd));
+    const [value, source] = findOption(option) ?? [fallbackOf(option, (name) => values.get(name)), "default"];
+    values.set(option.name, value === undefined ? undefined : checkValue(option, value, source, cwd));
   }
   // `Config` types each field by its declaration, and each value above was read by the same declaration.
   return Object.fromEntries(options.map(({ key, name }) => [key, values.get(name)])) as unknown as Config;
@@ -78,21 +78,22 @@ interface ConfigFile {
   readonly values: ReadonlyMap<string, unknown>;
 }
 
-function openFile(sources: ConfigSources): ConfigFile | undefined {
-  const found = pick(configFile, sources);
+/** Reads the file that --config or its variable names; undefined if neither is set. */
+function loadConfigFile(sources: ConfigSources): ConfigFile | undefined {
+  const found = findValue(configFile, sources);
   if (found === undefined) {
     return undefined;
   }
-  const path = read(configFile, ...found, sources.cwd) as string;
+  const path = checkValue(configFile, ...found, sources.cwd) as string;
   return { path, values: readConfigFile(path) };
 }
 
 /** Returns the value of an option; undefined if none is set. An empty variable counts as not set. */
-function pick(
+function findValue(
   { name, env: variable }: Option,
   { flags, env }: ConfigSources,
   file?: ConfigFile,
-): GivenValue | undefined {
+): SourcedValue | undefined {
   const fromFlag = (flags as Readonly<Record<string, string | boolean | undefined>>)[name];
   if (fromFlag !== undefined) {
     return [fromFlag, "flag"];
@@ -104,16 +105,17 @@ function pick(
   return file?.values.has(name) === true ? [file.values.get(name), file.path] : undefined;
 }
 
-function read({ name, type }: Option, given: unknown, source: string, cwd: string): unknown {
-  const { success, data } = type.schema(z).safeParse(given);
+/** Converts a value to the type of its option. Throws ConfigError if the value is not allowed. */
+function checkValue({ name, type }: Option, value: unknown, source: string, cwd: string): unknown {
+  const { success, data } = type.schema(z).safeParse(value);
   if (!success) {
     const from = source === "flag" ? "" : ` (from ${source})`;
-    throw new ConfigError(`--${name}${from} must be ${type.allowed}, not ${show(given)}.`);
+    throw new ConfigError(`--${name}${from} must be ${type.allowed}, not ${formatValue(value)}.`);
   }
   return type.resolve === undefined ? data : type.resolve(data, cwd);
 }
 
-function show(value: unknown): string {
-  const shown = value === undefined ? "nothing" : JSON.stringify(value);
-  return shown.length > 100 ? `${shown.slice(0, 100)}…` : shown;
+function formatValue(value: unknown): string {
+  const text = value === undefined ? "nothing" : JSON.stringify(value);
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

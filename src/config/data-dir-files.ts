@@ -10,7 +10,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { writeNewFile } from "../base/files/private-files.js";
 
-const names = {
+const fileNames = {
   genesis: "genesis.json",
   peers: "peers.json",
   newNetwork: "new-network",
@@ -18,11 +18,11 @@ const names = {
 } as const;
 
 /** Key of a file in the data directory. */
-export type DataDirFile = keyof typeof names;
+export type DataDirFile = keyof typeof fileNames;
 
 /** Returns the path of a file in the data directory. */
 export function pathInDataDir(dataDir: string, file: DataDirFile): string {
-  return join(dataDir, names[file]);
+  return join(dataDir, fileNames[file]);
 }
 
 /** Returns the path of the control port token, which the node writes when it starts. */
@@ -30,10 +30,14 @@ export function controlTokenPath(dataDir: string): string {
   return join(dataDir, "control.token");
 }
 
-/** Returns the named file, or else the one in the data directory; undefined if neither exists. */
-export function findFile(dataDir: string, named: string | undefined, file: "genesis" | "peers"): string | undefined {
-  const own = pathInDataDir(dataDir, file);
-  return named ?? (existsSync(own) ? own : undefined);
+/** Returns the path that an option names, or else that of the file in the data directory, if the file exists. */
+export function findFile(
+  dataDir: string,
+  configured: string | undefined,
+  file: "genesis" | "peers",
+): string | undefined {
+  const path = pathInDataDir(dataDir, file);
+  return configured ?? (existsSync(path) ? path : undefined);
 }
 
 /**

@@ -53,8 +53,8 @@ export type ValuesOf<O extends Declarations> = {
 
 /** Accepted input values of a set of options, by option name. */
 export type SettingsOf<O extends Readonly<Record<string, Option>>> = {
-  readonly [K in keyof O as O[K]["name"]]?: O[K]["type"] extends ValueType<unknown, infer Given>
-    ? Given | undefined
+  readonly [K in keyof O as O[K]["name"]]?: O[K]["type"] extends ValueType<unknown, infer Input>
+    ? Input | undefined
     : never;
 };
 
@@ -64,17 +64,17 @@ export type SettingsOf<O extends Readonly<Record<string, Option>>> = {
  */
 export function declareOptions<const D extends Declarations>(declarations: D): Options<D> {
   const names = new Set<string>();
-  const complete = Object.entries(declarations).map(([key, declaration]): [string, Option] => {
+  const entries = Object.entries(declarations).map(([key, declaration]): [string, Option] => {
     const option = declareOption(key, declaration);
-    for (const [, named = ""] of option.fallback?.matchAll(reference) ?? []) {
-      if (!names.has(named)) {
-        throw new Error(`The default of --${option.name} names --${named}, which is not declared before it.`);
+    for (const [, reference = ""] of option.fallback?.matchAll(referencePattern) ?? []) {
+      if (!names.has(reference)) {
+        throw new Error(`The default of --${option.name} names --${reference}, which is not declared before it.`);
       }
     }
     names.add(option.name);
     return [key, option];
   });
-  return Object.fromEntries(complete) as Options<D>;
+  return Object.fromEntries(entries) as Options<D>;
 }
 
 function declareOption(key: string, declaration: Declaration): Option {
@@ -83,11 +83,12 @@ function declareOption(key: string, declaration: Declaration): Option {
   return { env, ...declaration, key, name };
 }
 
-const reference = /<([a-z-]+)>/g;
+/** Reference to another option in a default, such as `<data-dir>`. */
+const referencePattern = /<([a-z-]+)>/g;
 
 /** Returns the default of an option, with the values of the options that it refers to. */
 export function fallbackOf({ fallback }: Option, valueOf: (name: string) => unknown): string | undefined {
-  return fallback?.replace(reference, (_, name: string) => String(valueOf(name)));
+  return fallback?.replace(referencePattern, (_, name: string) => String(valueOf(name)));
 }
 
 /**

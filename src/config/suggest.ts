@@ -6,12 +6,12 @@ import { closestMatch } from "leven";
  * quarter of the characters, rounded up, may differ.
  */
 export function suggest<O extends { readonly name: string }>(
-  given: string,
+  unknownName: string,
   options: readonly O[],
   show: (option: O) => string,
 ): string {
   const names = options.map(({ name }) => name);
-  const nearest = closestMatch(given.toLowerCase(), names, { maxDistance: Math.ceil(given.length / 4) });
+  const nearest = closestMatch(unknownName.toLowerCase(), names, { maxDistance: Math.ceil(unknownName.length / 4) });
   const option = options.find(({ name }) => name === nearest);
   return option === undefined ? "" : `; did you mean ${show(option)}`;
 }

@@ -60,21 +60,21 @@ export function tlsPaths({
  */
 export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
   const [cert, key] = await Promise.all([read("--tls-cert", paths.cert), read("--tls-key", paths.key)]);
-  const certificate = unlessWrong(
+  const certificate = orThrow(
     () => new X509Certificate(cert),
-    (why) => new TlsFilesError(`--tls-cert holds no certificate (${why})`, paths.cert),
+    (reason) => new TlsFilesError(`--tls-cert holds no certificate (${reason})`, paths.cert),
   );
-  const privateKey = unlessWrong(
+  const privateKey = orThrow(
     () => createPrivateKey(key),
-    (why) => new TlsFilesError(`--tls-key holds no private key (${why})`, paths.key),
+    (reason) => new TlsFilesError(`--tls-key holds no private key (${reason})`, paths.key),
   );
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new TlsFilesError("--tls-key is not the key of the first certificate in --tls-cert", paths.key);
   }
   // Check the rest of the chain, and keys that TLS rejects as too weak.
-  unlessWrong(
+  orThrow(
     () => createSecureContext({ cert, key }),
-    (why) => new TlsFilesError(`--tls-cert cannot be used (${why})`, paths.cert),
+    (reason) => new TlsFilesError(`--tls-cert cannot be used (${reason})`, paths.cert),
   );
   return { credentials: { cert, key }, certificate };
 }
@@ -87,10 +87,11 @@ async function read(option: string, path: string): Promise<string> {
   }
 }
 
-function unlessWrong<T>(create: () => T, wrong: (why: string) => Error): T {
+/** Returns the created value. Replaces an error of `create` by one with its message as the reason. */
+function orThrow<T>(create: () => T, toError: (reason: string) => Error): T {
   try {
     return create();
   } catch (error) {
-    throw wrong(errorMessage(error));
+    throw toError(errorMessage(error));
   }
 }

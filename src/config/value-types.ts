@@ -6,14 +6,14 @@ import type { z } from "zod";
 /** Zod module. A parameter of the schemas, since most code that lists options reads no value and need not load zod. */
 type Zod = typeof z;
 
-/** Type of an option value: accepted input `Given`, checked value `T`. */
-export interface ValueType<T, Given = unknown> {
+/** Type of an option value: accepted input `Input`, checked value `T`. */
+export interface ValueType<T, Input = unknown> {
   /** Placeholder of the value in the help; undefined for a switch, which has no value. */
   readonly placeholder: string | undefined;
   /** Allowed values, as the end of the message "… must be". */
   readonly allowed: string;
   /** Creates the schema. It accepts text (flag, variable, default) or a value of the configuration file. */
-  readonly schema: (zod: Zod) => z.ZodType<T, Given>;
+  readonly schema: (zod: Zod) => z.ZodType<T, Input>;
   /** Makes the value independent of the working directory. Omitted if the value does not depend on it. */
   resolve?(value: T, cwd: string): T;
 }
@@ -38,7 +38,7 @@ export const toggle: ValueType<boolean, boolean | "true" | "false"> = {
   schema: (z) => z.union([z.boolean(), z.literal(["true", "false"]).transform((text) => text === "true")]),
 };
 
-/** Returns a type that accepts one of `words`. */
+/** Returns a type that accepts one of `values`. */
 export const oneOf = <const W extends string>(placeholder: string, values: readonly W[]): ValueType<W, W> => ({
   placeholder,
   // Not with Intl.ListFormat: loading it costs each command 6 MB.
@@ -72,17 +72,21 @@ export const count = (placeholder: string, allowed: string): ValueType<number, n
   schema: integer(1_000_000_000),
 });
 
-/** Returns a type for whole numbers from 1 to `most`, or `auto`. */
+/** Returns a type for whole numbers from 1 to `max`, or `auto`. */
 export const countOrAuto = (placeholder: string, max: number): ValueType<number | "auto", number | string> => ({
   placeholder,
   allowed: `auto or a whole number from 1 to ${max}`,
   schema: (z) => z.union([z.literal("auto"), numeric(z, z.number().int().min(1).max(max))]),
 });
 
-/** Returns a type for whole numbers from `least` to 1,000,000,000, or 0. */
-export const countFrom = (placeholder: string, min: number, nothing: string): ValueType<number, number | string> => ({
+/** Returns a type for whole numbers from `min` to 1,000,000,000, or 0. The error message gives the meaning of 0. */
+export const countFrom = (
+  placeholder: string,
+  min: number,
+  zeroMeaning: string,
+): ValueType<number, number | string> => ({
   placeholder,
-  allowed: `a whole number from ${min}, or 0 (${nothing})`,
+  allowed: `a whole number from ${min}, or 0 (${zeroMeaning})`,
   schema: (z) => numeric(z, z.union([z.literal(0), z.number().int().min(min).max(1_000_000_000)])),
 });
 
@@ -149,14 +153,14 @@ export const databaseUrl: ValueType<string, string | readonly string[]> = {
   resolve: (url, cwd) => url.replace(/^sqlite:(.*)$/s, (_, file: string) => `sqlite:${resolve(cwd, file)}`),
 };
 
-/** Returns a type for lists: text with commas, or a list in the configuration file. */
+/** Returns a type for lists: text with commas, or a list in the configuration file. `items` names the items. */
 const listOf = (
   placeholder: string,
-  what: string,
+  items: string,
   item: (zod: Zod) => z.ZodType<string, string>,
 ): ValueType<readonly string[], string | readonly string[]> => ({
   placeholder,
-  allowed: `a comma-separated list of ${what}`,
+  allowed: `a comma-separated list of ${items}`,
   schema: (z) =>
     z.union([
       z
@@ -177,8 +181,9 @@ export const addressRanges = listOf("CIDRS", "addresses and CIDR ranges", (z) =>
   z.string().refine((entry) => {
     const [address = "", prefix, ...rest] = entry.split("/");
     const family = isIP(address);
-    const fits = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
-    return family !== 0 && fits && rest.length === 0;
+    const isPrefixValid =
+      prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+    return family !== 0 && isPrefixValid && rest.length === 0;
   }),
 );
 

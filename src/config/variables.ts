@@ -1,4 +1,4 @@
-/** Single point of access to the environment, and the check for variables that look like options but are none. */
+/** Access to the environment, and the check for unknown variables with the prefix of the options. */
 import { ConfigError } from "./config-error.js";
 import { variablePrefix } from "./declare.js";
 import { configFile, options } from "./options.js";
@@ -44,13 +44,14 @@ export function rejectUnknownVariables(env: Environment, others: readonly string
   for (const [name, value = ""] of Object.entries(env)) {
     const isKnown = others.includes(name) || all.some((option) => option.env === name);
     if (name.startsWith(variablePrefix) && value !== "" && !isKnown) {
-      const named = [...all, ...others.map(toNamed)];
-      const suggestion = suggest(toNamed(name).name, named, (option) => option.env);
+      const candidates = [...all, ...others.map(toCandidate)];
+      const suggestion = suggest(toCandidate(name).name, candidates, ({ env }) => env);
       throw new ConfigError(`The environment has the variable ${name}, which is not an option${suggestion}.`);
     }
   }
 }
 
-function toNamed(env: string) {
+/** Returns a variable with the option name that it would stand for, in which misspellings are searched. */
+function toCandidate(env: string) {
   return { env, name: env.slice(variablePrefix.length).toLowerCase().replaceAll("_", "-") };
 }

@@ -2,7 +2,7 @@
 
 export interface ReportTtl {
   /**
-   * Starts or renews the lease of a subsystem.
+   * Starts the time to live of a report on a subsystem, in place of that of its previous report.
    *
    * @returns Expiry time in milliseconds since the epoch.
    */
@@ -11,9 +11,9 @@ export interface ReportTtl {
 }
 
 /**
- * Creates the timers of the leases.
+ * Creates the expiry timers of the reports.
  *
- * @param onExpired Called once for each lease that expires.
+ * @param onExpired Called once for each report that expires before the next one, with its time to live.
  */
 export function createReportTtl(nowMs: () => number, onExpired: (name: string, seconds: number) => void): ReportTtl {
   const timers = new Map<string, NodeJS.Timeout>();

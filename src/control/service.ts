@@ -22,7 +22,7 @@ export interface ControlDeps<Name extends string> {
   readonly nowMs: () => number;
   /** Subsystems that other processes may report. */
   readonly reportableNames: readonly Name[];
-  /** Called with each report, and with a FAILED report when a lease expires. */
+  /** Called with each report, and with a FAILED report when a report expires. */
   readonly onReport: (name: Name, report: Report) => void;
   /** Adds a peer after querying it. Throws RpcError if the endpoint is not a usable peer. */
   readonly addPeer: (endpoint: string, identity: string | undefined) => Promise<ShownEntry>;
@@ -39,9 +39,10 @@ export interface Control {
 const reportedStatuses = [SubsystemStatus.RUNNING, SubsystemStatus.READY, SubsystemStatus.FAILED];
 const maxErrorLength = 500;
 
+/** Creates the control service. `stop` clears the timers of its reports. */
 export function createControl<Name extends string>(deps: ControlDeps<Name>): Control {
   const { nowMs, reportableNames, onReport, addPeer, removePeer, listBook } = deps;
-  const cutBook = createListCutter<ShownEntry>();
+  const pageOfBook = createListCutter<ShownEntry>();
   const reportTtl = createReportTtl(nowMs, (name, seconds) =>
     onReport(name as Name, {
       status: SubsystemStatus.FAILED,
@@ -54,8 +55,8 @@ export function createControl<Name extends string>(deps: ControlDeps<Name>): Con
   return {
     service: {
       reportSubsystem({ name, status, port, requestedPort, error, leaseS }) {
-        const reported = reportableNames.find((each) => each === name);
-        if (reported === undefined) {
+        const subsystem = reportableNames.find((reportable) => reportable === name);
+        if (subsystem === undefined) {
           const names = reportableNames.join(", ");
           throw new RpcError("INVALID_REQUEST", `Other processes can report only ${names}.`);
         }
@@ -65,7 +66,7 @@ export function createControl<Name extends string>(deps: ControlDeps<Name>): Con
         if (status === SubsystemStatus.FAILED && (error === undefined || error === "")) {
           throw new RpcError("INVALID_REQUEST", "A report of the status failed requires an error message.");
         }
-        onReport(reported, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
+        onReport(subsystem, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
         return { leaseUntilMs: BigInt(reportTtl.renew(name, leaseS)) };
       },
       async addPeer({ endpoint, identity }) {
@@ -78,7 +79,7 @@ export function createControl<Name extends string>(deps: ControlDeps<Name>): Con
         return {};
       },
       listBook({ offset }) {
-        const { items, nextOffset } = cutBook(listBook(), offset);
+        const { items, nextOffset } = pageOfBook(listBook(), offset);
         return { entries: items, nextOffset };
       },
     },

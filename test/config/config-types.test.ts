@@ -1,19 +1,16 @@
-/**
- * The type of the configuration, which the compiler checks: each `@ts-expect-error` is an error of the build where the
- * line below it compiles.
- */
+/** Types of the configuration. The build fails if a line below `@ts-expect-error` compiles. */
 import test from "ava";
 import { type Config, type ConfigSources, loadConfig, readSettings, type Settings } from "../../src/config/config.js";
 import { declareOptions, type ValuesOf } from "../../src/config/declare.js";
 import { oneOf, port, toggle } from "../../src/config/value-types.js";
 
-/** Whether two types are the same: not only assignable to each other, as `any` is to all. */
+/** Type `true` if two types are identical. Mutual assignability is not enough: `any` is assignable to every type. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- T makes the compiler compare A with B
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
 const config: Config = loadConfig({ flags: {}, env: {}, cwd: "/srv/node" });
 
-test("what has a default is there, what has none may be missing, and all have the types that are declared", (t) => {
+test("fields of the configuration have the declared types, and only those without a default may be undefined", (t) => {
   const same: {
     readonly rpcPort: Same<Config["rpcPort"], number>;
     readonly controlPort: Same<Config["controlPort"], number | undefined>;
@@ -34,25 +31,25 @@ test("what has a default is there, what has none may be missing, and all have th
   t.true(Object.values(same).every(Boolean));
 });
 
-test("an option that is not there cannot be read", (t) => {
+test("an unknown option cannot be read", (t) => {
   // @ts-expect-error -- there is no such option
   t.is(config.rpcProt, undefined);
   // @ts-expect-error -- the field has the unit in its name
   t.is(config.rateLimit, undefined);
 });
 
-test("an option cannot be read as another type", (t) => {
+test("an option cannot be read as a value of another type", (t) => {
   // @ts-expect-error -- a port is a number
   const rpcPort: string = config.rpcPort;
   t.is<unknown, unknown>(rpcPort, 53550);
-  // @ts-expect-error -- it may be missing
+  // @ts-expect-error -- it may be undefined
   const controlPort: number = config.controlPort;
   t.is<unknown, unknown>(controlPort, undefined);
-  // @ts-expect-error -- a role is one of two words
+  // @ts-expect-error -- author is not a role
   t.false(config.role === "author");
 });
 
-test("a flag that is not there cannot be given", (t) => {
+test("an unknown flag is a type error", (t) => {
   const flags: ConfigSources["flags"] = {
     "rpc-port": "1",
     // @ts-expect-error -- there is no such flag
@@ -61,7 +58,7 @@ test("a flag that is not there cannot be given", (t) => {
   t.is(loadConfig({ flags, env: {}, cwd: "/" }).rpcPort, 1);
 });
 
-test("a setting has the name of its option, and takes what the configuration file takes", (t) => {
+test("a setting has the name of its option, and accepts the values of the configuration file", (t) => {
   const same: {
     readonly port: Same<Settings["rpc-port"], number | string | undefined>;
     readonly list: Same<Settings["trusted-proxies"], string | readonly string[] | undefined>;
@@ -78,7 +75,7 @@ test("a setting has the name of its option, and takes what the configuration fil
   t.throws(() => readSettings(settings, "/"));
 });
 
-test("a new option has its flag, its variable and its type by being declared", (t) => {
+test("the flag, the variable and the type of an option follow from its declaration", (t) => {
   const declared = declareOptions({
     blockTimeMs: { name: "block-time", type: port, fallback: "1", description: "" },
     isQuiet: { env: "QUIET", type: toggle, description: "" },
@@ -101,7 +98,7 @@ test("a new option has its flag, its variable and its type by being declared", (
   );
 });
 
-test("a default may name only an option that is declared before it", (t) => {
+test("a default may refer only to an option that is declared before it", (t) => {
   const link = { type: port, fallback: "<first-port>", description: "" };
   const firstPort = { type: port, fallback: "1", description: "" };
   t.notThrows(() => declareOptions({ firstPort, link }));
@@ -110,7 +107,7 @@ test("a default may name only an option that is declared before it", (t) => {
   });
 });
 
-test("a declaration says what it is for and how it is checked", (t) => {
+test("a declaration requires a description and a type", (t) => {
   // @ts-expect-error -- without a description
   t.truthy(declareOptions({ a: { type: port } }));
   // @ts-expect-error -- without a type

@@ -1,4 +1,4 @@
-/** The configuration: what is allowed, where it may come from, and what a wrong value is told. */
+/** The configuration: allowed values, sources, and error messages. */
 import { Ajv } from "ajv";
 import test from "ava";
 import { readFile, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ const isConfigFile = new Ajv().compile(JSON.parse(configSchema()) as object);
 const load = (sources: Partial<ConfigSources> = {}): Config =>
   loadConfig({ flags: {}, env: {}, cwd: "/srv/node", ...sources });
 
-test("nothing given: defaults", (t) => {
+test("the configuration consists of defaults if no option is set", (t) => {
   t.deepEqual(load(), {
     dataDir: "/srv/node/data",
     host: "::",
@@ -72,7 +72,7 @@ test("nothing given: defaults", (t) => {
   });
 });
 
-test("every option can be a flag, a variable and a key of the file", async (t) => {
+test("every option can be set by a flag, a variable, a key of the file or a setting", async (t) => {
   const values: Record<string, [text: string, key: keyof Config, value: unknown]> = {
     "data-dir": ["/d", "dataDir", "/d"],
     host: ["0.0.0.0", "host", "0.0.0.0"],
@@ -145,7 +145,7 @@ test("every option can be a flag, a variable and a key of the file", async (t) =
   }
 });
 
-test("settings of a program are all there is to its configuration", (t) => {
+test("readSettings ignores the environment, and rejects unknown names and invalid values", (t) => {
   process.env["GATEHOUSE_RPC_PORT"] = "1";
   t.teardown(() => delete process.env["GATEHOUSE_RPC_PORT"]);
   t.deepEqual(readSettings({}, "/srv/node"), load());
@@ -167,7 +167,7 @@ test("settings of a program are all there is to its configuration", (t) => {
   }
 });
 
-test("editors find the schema: the example names it, and the package has it", async (t) => {
+test("the example configuration names the JSON Schema, which the package includes", async (t) => {
   const [line = ""] = (await readFile("examples/config.yaml", "utf8")).split("\n");
   const [, named = ""] = /^# yaml-language-server: \$schema=(\S+)$/.exec(line) ?? [];
   t.deepEqual(JSON.parse(await readFile(join("examples", named), "utf8")), JSON.parse(configSchema()));
@@ -175,12 +175,12 @@ test("editors find the schema: the example names it, and the package has it", as
   t.true(files.includes(join("examples", named)));
 });
 
-test("the schema of the file takes what the node takes, and says what it would refuse", async (t) => {
+test("the JSON Schema accepts and rejects the same files as the node", async (t) => {
   const example: unknown = parseYaml(await readFile("examples/config.yaml", "utf8"));
   t.true(isConfigFile(example));
   t.like(load({ flags: { config: resolve("examples/config.yaml") } }), { rpcPort: 53550, trustedProxies: [] });
   const file = join(await temporaryDirectory(t), "config.json");
-  for (const [content, isRight] of [
+  for (const [content, isValid] of [
     [{ "trusted-proxies": ["10.0.0.1", "::1/128"], "rpc-port": 7, json: true, "loop-interval": 0.25 }, true],
     [{}, true],
     [{ "rpc-prot": 7 }, false],
@@ -199,17 +199,17 @@ test("the schema of the file takes what the node takes, and says what it would r
     [["rpc-port"], false],
   ] as const) {
     await writeFile(file, JSON.stringify(content));
-    t.is(isConfigFile(content), isRight, JSON.stringify(content));
-    const take = () => load({ flags: { config: file } });
-    if (isRight) {
-      t.notThrows(take);
+    t.is(isConfigFile(content), isValid, JSON.stringify(content));
+    const loadFile = () => load({ flags: { config: file } });
+    if (isValid) {
+      t.notThrows(loadFile);
     } else {
-      t.throws(take, { instanceOf: ConfigError }, JSON.stringify(content));
+      t.throws(loadFile, { instanceOf: ConfigError }, JSON.stringify(content));
     }
   }
 });
 
-test("the variables have the names that are promised", (t) => {
+test("only two variables have names that do not derive from their option", (t) => {
   t.deepEqual(
     options
       .filter(({ name, env }) => env !== `GATEHOUSE_${name.toUpperCase().replaceAll("-", "_")}`)
@@ -218,7 +218,7 @@ test("the variables have the names that are promised", (t) => {
   );
 });
 
-test("a file may hold lists, numbers and booleans as such", async (t) => {
+test("a file may have lists, numbers and booleans in YAML form, and may be empty", async (t) => {
   const file = join(await temporaryDirectory(t), "config.yaml");
   await writeFile(
     file,
@@ -236,93 +236,93 @@ test("a file may hold lists, numbers and booleans as such", async (t) => {
   t.is(load({ flags: { config: file } }).rpcPort, 53550);
 });
 
-const refuses = test.macro({
-  exec(t, sources: Partial<ConfigSources>, sentence: string) {
-    t.throws(() => load(sources), { instanceOf: ConfigError, message: sentence });
+const rejects = test.macro({
+  exec(t, sources: Partial<ConfigSources>, message: string) {
+    t.throws(() => load(sources), { instanceOf: ConfigError, message });
   },
-  title: (_, __, sentence: string) => sentence,
+  title: (_, __, message: string) => `rejects with: ${message}`,
 });
 
 const port = "a whole number from 0 to 65535 (0 takes any free port)";
-test(refuses, { flags: { "rpc-port": "70000" } }, `--rpc-port must be ${port}, not "70000".`);
-test(refuses, { flags: { "rpc-port": "1e3" } }, `--rpc-port must be ${port}, not "1e3".`);
-test(refuses, { flags: { "rpc-port": "0x10" } }, `--rpc-port must be ${port}, not "0x10".`);
-test(refuses, { flags: { "rpc-port": "-1" } }, `--rpc-port must be ${port}, not "-1".`);
-test(refuses, { flags: { "rpc-port": "8.5" } }, `--rpc-port must be ${port}, not "8.5".`);
-test(refuses, { env: { GATEHOUSE_MCP_PORT: "x" } }, `--mcp-port (from GATEHOUSE_MCP_PORT) must be ${port}, not "x".`);
-test(refuses, { flags: { "port-drift": "maybe" } }, '--port-drift must be allow or deny, not "maybe".');
+test(rejects, { flags: { "rpc-port": "70000" } }, `--rpc-port must be ${port}, not "70000".`);
+test(rejects, { flags: { "rpc-port": "1e3" } }, `--rpc-port must be ${port}, not "1e3".`);
+test(rejects, { flags: { "rpc-port": "0x10" } }, `--rpc-port must be ${port}, not "0x10".`);
+test(rejects, { flags: { "rpc-port": "-1" } }, `--rpc-port must be ${port}, not "-1".`);
+test(rejects, { flags: { "rpc-port": "8.5" } }, `--rpc-port must be ${port}, not "8.5".`);
+test(rejects, { env: { GATEHOUSE_MCP_PORT: "x" } }, `--mcp-port (from GATEHOUSE_MCP_PORT) must be ${port}, not "x".`);
+test(rejects, { flags: { "port-drift": "maybe" } }, '--port-drift must be allow or deny, not "maybe".');
 test(
-  refuses,
+  rejects,
   { env: { TLSNOTARY_ENABLED: "yes" } },
   '--tlsnotary-enabled (from TLSNOTARY_ENABLED) must be true or false, not "yes".',
 );
 test(
-  refuses,
+  rejects,
   { flags: { "trusted-proxies": "10.0.0.0/33" } },
   '--trusted-proxies must be a comma-separated list of addresses and CIDR ranges, not "10.0.0.0/33".',
 );
 test(
-  refuses,
+  rejects,
   { flags: { database: "mysql://x" } },
   "--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, or several of these with commas between " +
     'them, not "mysql://x".',
 );
 test(
-  refuses,
+  rejects,
   { flags: { "public-url": "http://a:1/path" } },
   '--public-url must be http:// or https://, a host and a port, without a path, not "http://a:1/path".',
 );
 test(
-  refuses,
+  rejects,
   { flags: { "loop-interval": "0" } },
   '--loop-interval must be a number of seconds from 0.05 to 3600, not "0".',
 );
-test(refuses, { flags: { host: "" } }, '--host must be an IP address or a host name, not "".');
+test(rejects, { flags: { host: "" } }, '--host must be an IP address or a host name, not "".');
 
 test(
-  refuses,
+  rejects,
   { env: { GATEHOUSE_RPC_PROT: "1" } },
   "The environment has the variable GATEHOUSE_RPC_PROT, which is not an option; did you mean GATEHOUSE_RPC_PORT.",
 );
 test(
-  refuses,
+  rejects,
   { env: { GATEHOUSE_TLSNOTARY_ENABLED: "true" } },
   "The environment has the variable GATEHOUSE_TLSNOTARY_ENABLED, which is not an option; did you mean TLSNOTARY_ENABLED.",
 );
 test(
-  refuses,
+  rejects,
   { env: { GATEHOUSE_CONFIGS: "file" } },
   "The environment has the variable GATEHOUSE_CONFIGS, which is not an option; did you mean GATEHOUSE_CONFIG.",
 );
 test(
-  refuses,
+  rejects,
   { env: { GATEHOUSE_NODE: "http://127.0.0.1:53550" } },
   "The environment has the variable GATEHOUSE_NODE, which is not an option.",
 );
-test(refuses, { flags: { config: "" } }, '--config must be a path, not "".');
+test(rejects, { flags: { config: "" } }, '--config must be a path, not "".');
 
-test("variables of others may be there, and empty ones", (t) => {
+test("ignores empty variables, variables of other code and variables of other programs", (t) => {
   const env = { GATEHOUSE_NODE: "http://127.0.0.1:1", GATEHOUSE_RPC_PROT: "", PATH: "/bin", OTEL_SERVICE_NAME: "x" };
   t.deepEqual(load({ env, otherVariables: ["GATEHOUSE_NODE"] }), load());
 });
 
-test("what is wrong with a file is said with its path", async (t) => {
+test("errors in a configuration file name its path", async (t) => {
   const file = join(await temporaryDirectory(t), "config.yaml");
-  const told = async (content: string): Promise<string> => {
+  const messageFor = async (content: string): Promise<string> => {
     await writeFile(file, content);
     return t.throws(() => load({ flags: { config: file } }), { instanceOf: ConfigError }).message.replace(file, "FILE");
   };
   t.is(
-    await told("rpc-prot: 1"),
+    await messageFor("rpc-prot: 1"),
     '--config FILE has the key "rpc-prot", which is not an option; did you mean rpc-port.',
   );
-  t.is(await told("moon: 1"), '--config FILE has the key "moon", which is not an option.');
-  t.is(await told("- 1"), "--config FILE must hold option names with their values, in YAML or JSON.");
-  t.is(await told("rpc-port: many"), `--rpc-port (from FILE) must be ${port}, not "many".`);
-  t.is(await told("rpc-port: [1]"), `--rpc-port (from FILE) must be ${port}, not [1].`);
-  t.is(await told("rpc-port: null"), `--rpc-port (from FILE) must be ${port}, not null.`);
-  t.regex(await told('{"rpc-port": 1'), /^--config FILE cannot be read: .*\.$/);
-  t.regex(await told("rpc-port: 1\nrpc-port: 2\n"), /^--config FILE cannot be read: .*\.$/);
+  t.is(await messageFor("moon: 1"), '--config FILE has the key "moon", which is not an option.');
+  t.is(await messageFor("- 1"), "--config FILE must hold option names with their values, in YAML or JSON.");
+  t.is(await messageFor("rpc-port: many"), `--rpc-port (from FILE) must be ${port}, not "many".`);
+  t.is(await messageFor("rpc-port: [1]"), `--rpc-port (from FILE) must be ${port}, not [1].`);
+  t.is(await messageFor("rpc-port: null"), `--rpc-port (from FILE) must be ${port}, not null.`);
+  t.regex(await messageFor('{"rpc-port": 1'), /^--config FILE cannot be read: .*\.$/);
+  t.regex(await messageFor("rpc-port: 1\nrpc-port: 2\n"), /^--config FILE cannot be read: .*\.$/);
   t.throws(() => load({ flags: { config: "/nowhere.yaml" } }), {
     message: /^--config \/nowhere.yaml cannot be read: ENOENT/,
   });

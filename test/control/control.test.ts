@@ -1,4 +1,4 @@
-/** Other processes of the node: what they report, for how long it holds, and who may talk to it. */
+/** Control service: reports of other processes, their time to live, and access to the service. */
 import { createClient } from "@connectrpc/connect";
 import test from "ava";
 import { mkdir, stat } from "node:fs/promises";
@@ -17,7 +17,7 @@ import { openSqlite } from "../helpers/databases/sqlite.js";
 
 const health = (node: TestNode): Promise<HealthBody> => askJson<HealthBody>(node.port, "/health");
 
-test("a report shows with port and drift; a lease that runs out is a failure, the next report heals", async (t) => {
+test("/health shows a report; the subsystem fails when it expires, and recovers with the next report", async (t) => {
   const node = await startMember(t);
   t.like((await health(node)).subsystems["signaling"], { status: "skipped", enabled: false });
   const report = (...args: string[]) => runCli(["report", ...args, "--data-dir", node.dir]);
@@ -44,7 +44,7 @@ test("a report shows with port and drift; a lease that runs out is a failure, th
   t.is((await health(node)).subsystems["signaling"]!.port, 3006);
 });
 
-test("an external consensus that fails, or goes silent, fails the chain, and heals it", async (t) => {
+test("the chain fails if its external consensus fails or stops reporting, and recovers with READY", async (t) => {
   const node = await startMember(t);
   const control = createClient(ControlService, node.control);
   await control.reportSubsystem({ name: "chain", status: SubsystemStatus.FAILED, error: "no quorum", leaseS: 60 });
@@ -56,7 +56,7 @@ test("an external consensus that fails, or goes silent, fails the chain, and hea
   await until(async () => (await health(node)).status === "failing");
 });
 
-test("a consensus that is well does not make a chain well that is not", async (t) => {
+test("a READY report of the consensus does not change a chain that is skipped or corrupt", async (t) => {
   const node = await startTestNode(t);
   const control = createClient(ControlService, node.control);
   await control.reportSubsystem({ name: "chain", status: SubsystemStatus.READY, leaseS: 60 });
@@ -70,57 +70,57 @@ test("a consensus that is well does not make a chain well that is not", async (t
   )("blocks")
     .where({ number: 0 })
     .update({ hash: `0x${"1".repeat(64)}` });
-  const broken = await startTestNode(t, {}, member.dir);
-  const other = createClient(ControlService, broken.control);
+  const corrupt = await startTestNode(t, {}, member.dir);
+  const other = createClient(ControlService, corrupt.control);
   await other.reportSubsystem({ name: "chain", status: SubsystemStatus.FAILED, error: "no quorum", leaseS: 60 });
   await other.reportSubsystem({ name: "chain", status: SubsystemStatus.READY, leaseS: 60 });
-  t.is((await health(broken)).subsystems["chain"]!.status, "failed");
+  t.is((await health(corrupt)).subsystems["chain"]!.status, "failed");
 });
 
-test("reports that make no sense are refused with the reason", async (t) => {
+test("rejects invalid reports, and names the reason", async (t) => {
   const node = await startMember(t);
   const control = createClient(ControlService, node.control);
-  const whole = { name: "l2ps", status: SubsystemStatus.READY, leaseS: 60 };
+  const valid = { name: "l2ps", status: SubsystemStatus.READY, leaseS: 60 };
   const cases = [
-    [{ ...whole, name: "rpc" }, /can report only chain, signaling, l2ps/],
-    [{ ...whole, name: "__proto__" }, /can report only/],
-    [{ ...whole, status: SubsystemStatus.SKIPPED }, /running, ready or failed/],
-    [{ ...whole, status: SubsystemStatus.UNSPECIFIED }, /running, ready or failed/],
-    [{ ...whole, leaseS: 0 }, /^lease_s must be a whole number from 1 to 3600, not/],
-    [{ ...whole, leaseS: 3601 }, /^lease_s must be a whole number from 1 to 3600, not/],
-    [{ ...whole, port: 70_000 }, /port must be a whole number from 1 to 65535, not/],
-    [{ ...whole, status: SubsystemStatus.FAILED }, /requires an error message/],
+    [{ ...valid, name: "rpc" }, /can report only chain, signaling, l2ps/],
+    [{ ...valid, name: "__proto__" }, /can report only/],
+    [{ ...valid, status: SubsystemStatus.SKIPPED }, /running, ready or failed/],
+    [{ ...valid, status: SubsystemStatus.UNSPECIFIED }, /running, ready or failed/],
+    [{ ...valid, leaseS: 0 }, /^lease_s must be a whole number from 1 to 3600, not/],
+    [{ ...valid, leaseS: 3601 }, /^lease_s must be a whole number from 1 to 3600, not/],
+    [{ ...valid, port: 70_000 }, /port must be a whole number from 1 to 65535, not/],
+    [{ ...valid, status: SubsystemStatus.FAILED }, /requires an error message/],
   ] as const;
   for (const [report, reason] of cases) {
     const failure = readFailure(await t.throwsAsync(control.reportSubsystem(report)));
     t.is(failure.reason, "INVALID_REQUEST");
     t.regex(failure.message, reason);
   }
-  for (const word of ["skipped", "toString"]) {
-    const { code, stderr } = await runCli(["report", "l2ps", word, "--data-dir", node.dir]);
+  for (const status of ["skipped", "toString"]) {
+    const { code, stderr } = await runCli(["report", "l2ps", status, "--data-dir", node.dir]);
     t.is(code, 1);
-    t.regex(stderr, /status must be running, ready or failed/, word);
+    t.regex(stderr, /status must be running, ready or failed/, status);
   }
   t.is((await health(node)).subsystems["l2ps"]!.status, "skipped");
 });
 
-test("the socket and the token are the owner's alone; a second node in the same directory is refused", async (t) => {
+test("only the owner can access the socket and the token; a second node in the directory is rejected", async (t) => {
   const dir = await temporaryDirectory(t);
   const node = await startTestNode(t, { "control-port": "0" }, dir);
   for (const name of ["control.sock", "control.token"]) {
     t.is((await stat(join(dir, name))).mode & 0o777, 0o600, name);
   }
-  const elsewhere = `sqlite:${join(dir, "other.sqlite")}`;
-  await t.throwsAsync(startTestNode(t, { database: elsewhere }, dir), {
+  const otherDatabase = `sqlite:${join(dir, "other.sqlite")}`;
+  await t.throwsAsync(startTestNode(t, { database: otherDatabase }, dir), {
     message: /Another node is running with .*control\.sock; stop it/,
   });
   t.is((await health(node)).status, "dormant");
   await node.stop();
-  // And after it has gone the directory is free.
+  // The directory is available again after the first node has stopped.
   await startTestNode(t, {}, dir);
 });
 
-test("a path that is too long for a socket is told of, with the remedy", async (t) => {
+test("a data directory whose path is too long for a socket stops the start, with a remedy", async (t) => {
   const dir = join(await temporaryDirectory(t), "d".repeat(120));
   await mkdir(dir);
   await t.throwsAsync(startTestNode(t, {}, dir), {
