@@ -63,7 +63,7 @@ const client = [
   { from: { path: "^client/src/" }, to: { path: "^src/tree/(hashes|nodes|path|state-format)\\.ts$" } },
   {
     from: { path: "^client/src/" },
-    to: { path: "^src/storage/(documents/(document|document-parts|json-text|value-types)|programs/refusals)\\.ts$" },
+    to: { path: "^src/storage/(documents/(document|document-parts|json-text|value-types)|programs/rejections)\\.ts$" },
   },
   { from: { path: "^client/src/" }, to: { path: "^src/base/(crypto/parse-hash|text/show-text)\\.ts$" } },
   {

@@ -62,7 +62,7 @@ export interface StateServiceDeps extends StateReads {
 /** Limit on fields, nullifiers and senders in one request, in total. */
 const maxNames = 32;
 /** Limit on attempts to read values and tree consistently while new blocks are applied. */
-const tries = 20;
+const maxAttempts = 20;
 
 type ProofResponse = Literal<MessageInitShape<typeof GetProofResponseSchema>>;
 
@@ -70,7 +70,7 @@ export function createStateService(deps: StateServiceDeps): Implementation<typeo
   return {
     async getProof(request, call) {
       const requested = readRequest(request);
-      for (let tried = 0; tried < tries; tried++) {
+      for (let attempt = 0; attempt < maxAttempts; attempt++) {
         const before = deps.latest();
         const block = await findBlock(deps, request.block);
         const proofs = await findProofs(deps, block, requested, {
@@ -81,7 +81,7 @@ export function createStateService(deps: StateServiceDeps): Implementation<typeo
           return { header: block.header, signature: block.signature, head: block.head, ...proofs };
         }
         // No block was applied since the last attempt, so the stored state contradicts the signed root.
-        if (deps.latest()?.number === before?.number && tried > 1) {
+        if (deps.latest()?.number === before?.number && attempt > 1) {
           throw new CorruptionError("The state does not lead to the root in the header of its block.");
         }
       }
@@ -145,11 +145,11 @@ interface Item {
   /** Hash of the current value; undefined if there is no value. */
   readonly valueHash: Uint8Array | undefined;
   /** Adds the proof to the response. */
-  readonly put: (response: MutableResponse, path: Path, state: Known) => void;
+  readonly addTo: (response: MutableResponse, path: Path, state: ProvenValue) => void;
 }
 
-/** Value in the response: the current value, the hash of an older value, or none. */
-type Known =
+/** Proven value in the response: the current value, the hash of an older value, or none. */
+type ProvenValue =
   | { readonly case: "now" }
   | { readonly case: "valueHash"; readonly value: Uint8Array }
   | { readonly case: undefined };
@@ -191,27 +191,31 @@ export async function findProofs(
   const mayHaveChanged = !isLatest();
   for (const [i, item] of items.entries()) {
     const proof = proofs[i]!;
-    const known = compare(item.valueHash, proof.valueHash, mayHaveChanged);
-    if (known === undefined || !leadsTo(block.stateRoot, treeHashes, item.key, proof.valueHash, proof)) {
+    const proven = compare(item.valueHash, proof.valueHash, mayHaveChanged);
+    if (proven === undefined || !leadsTo(block.stateRoot, treeHashes, item.key, proof.valueHash, proof)) {
       return undefined;
     }
-    item.put(response, { siblings: proof.siblings, other: proof.other }, known);
+    item.addTo(response, { siblings: proof.siblings, other: proof.other }, proven);
   }
   return response;
 }
 
+/**
+ * Compares the hash of the current value with the proven one, and returns the value for the response. Returns undefined
+ * if they contradict each other.
+ */
 function compare(
-  now: Uint8Array | undefined,
-  then: Uint8Array | undefined,
+  current: Uint8Array | undefined,
+  proven: Uint8Array | undefined,
   mayHaveChanged: boolean,
-): Known | undefined {
-  if (now === undefined ? then === undefined : then !== undefined && isSame(now, then)) {
-    return then === undefined ? { case: undefined } : { case: "now" };
+): ProvenValue | undefined {
+  if (current === undefined ? proven === undefined : proven !== undefined && isSame(current, proven)) {
+    return proven === undefined ? { case: undefined } : { case: "now" };
   }
   if (!mayHaveChanged) {
     return undefined;
   }
-  return then === undefined ? { case: undefined } : { case: "valueHash", value: then };
+  return proven === undefined ? { case: undefined } : { case: "valueHash", value: proven };
 }
 
 function itemsOf(reads: StateReads, requested: RequestedItems, mayRead: ProofRules["mayRead"]): Promise<Item>[] {
@@ -237,8 +241,8 @@ async function programItem(
   return {
     key: stateHashes.programKey(storageAddress),
     valueHash: found?.valueHash,
-    put(response, path, known) {
-      const state = known.case === "now" ? { case: "program" as const, value: found!.state } : known;
+    addTo(response, path, proven) {
+      const state = proven.case === "now" ? { case: "program" as const, value: found!.state } : proven;
       response.program = { storageAddress, path, state };
     },
   };
@@ -249,8 +253,8 @@ async function nullifierItem({ nullifier }: StateReads, nullifierHash: string): 
   return {
     key: stateHashes.nullifierKey(fromHex32(nullifierHash)),
     valueHash: use && stateHashes.nullifier(use.blockNumber, fromHex32(use.transactionHash)),
-    put: (response, path, known) =>
-      void response.nullifiers.push({ nullifierHash, path, ...(known.case === "now" ? use : {}) }),
+    addTo: (response, path, proven) =>
+      void response.nullifiers.push({ nullifierHash, path, ...(proven.case === "now" ? use : {}) }),
   };
 }
 
@@ -259,8 +263,8 @@ async function senderItem({ lastNonce }: StateReads, address: string): Promise<I
   return {
     key: stateHashes.senderKey(fromHex32(address)),
     valueHash: nonce === undefined ? undefined : stateHashes.sender(nonce),
-    put(response, path, known) {
-      const state = known.case === "now" ? { case: "nonce" as const, value: nonce! } : known;
+    addTo(response, path, proven) {
+      const state = proven.case === "now" ? { case: "nonce" as const, value: nonce! } : proven;
       response.senders.push({ address, path, state });
     },
   };
@@ -271,8 +275,8 @@ async function commitmentsItem({ commitments }: StateReads): Promise<Item> {
   return {
     key: stateHashes.commitmentsKey(),
     valueHash: tree && stateHashes.commitments(fromHex32(tree.root), tree.leafCount),
-    put(response, path, known) {
-      const state = known.case === "now" ? { case: "tree" as const, value: tree! } : known;
+    addTo(response, path, proven) {
+      const state = proven.case === "now" ? { case: "tree" as const, value: tree! } : proven;
       response.commitments = { path, state };
     },
   };

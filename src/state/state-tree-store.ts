@@ -10,23 +10,23 @@ import { provenBlocks, type StateTree, type StateTreeChanges } from "./state-tre
 const tree = "";
 
 /** Interval in blocks between deletions of earlier pages that no proof can need. */
-const forgetEvery = 16;
+const pruneInterval = 16;
 
-/** Creates the changes, inside the transaction of a block. */
+/** Creates the changes to the state tree, inside the transaction of a block. */
 export function createStateTreeChanges(db: Queries): StateTreeChanges {
   const store = createPageStore(db, tree);
   const { list } = db.dialect;
 
-  const storePages = db.prepare(
+  const copyPages = db.prepare(
     `INSERT INTO tree_undo (path, block_number, page, row_hash)
       SELECT ${list.text}, CAST(? AS bigint), p.page, p.row_hash
       FROM ${list.table} LEFT JOIN tree_pages p ON p.tree = '' AND p.path = ${list.text}`,
   );
 
   /** Saves the current pages as those before a block. */
-  async function keep(blockNumber: number, paths: readonly PagePath[]): Promise<void> {
-    for (const some of inChunks(paths, 1_000)) {
-      await storePages(blockNumber, JSON.stringify(some));
+  async function savePages(blockNumber: number, paths: readonly PagePath[]): Promise<void> {
+    for (const chunk of inChunks(paths, 1_000)) {
+      await copyPages(blockNumber, JSON.stringify(chunk));
     }
   }
 
@@ -34,9 +34,9 @@ export function createStateTreeChanges(db: Queries): StateTreeChanges {
     async change(blockNumber, changes) {
       const number = Number(blockNumber);
       const { root, pages } = await changeTree(store.load, changes);
-      await keep(number, [...pages.keys()]);
+      await savePages(number, [...pages.keys()]);
       await store.save(pages);
-      if (number % forgetEvery === 0) {
+      if (number % pruneInterval === 0) {
         const oldest = number - provenBlocks + 1;
         await db.run((sql) => sql("tree_undo").where("block_number", "<=", oldest).delete());
       }
@@ -46,12 +46,12 @@ export function createStateTreeChanges(db: Queries): StateTreeChanges {
 }
 
 /** Page as of a block: saved by the first later block that changed the page, otherwise the current page. */
-type ThenRow = { readonly path: PagePath } & { readonly [name in "page" | "row_hash"]: PageRow[name] | null };
+type HistoricPageRow = { readonly path: PagePath } & { readonly [name in "page" | "row_hash"]: PageRow[name] | null };
 
-/** Creates the reads. */
+/** Creates the reads of the state tree, as of one of the last blocks. */
 export function createStateTreeStore({ dialect: { list }, prepare }: Queries): StateTree {
   // Single query, so all pages come from one snapshot of the database, even if a block is applied meanwhile.
-  const then = prepare<ThenRow>(`SELECT ${list.text} AS path,
+  const readPages = prepare<HistoricPageRow>(`SELECT ${list.text} AS path,
       CASE WHEN u.path IS NULL THEN p.page ELSE u.page END AS page,
       CASE WHEN u.path IS NULL THEN p.row_hash ELSE u.row_hash END AS row_hash
     FROM ${list.table} LEFT JOIN tree_pages p ON p.tree = '' AND p.path = ${list.text}
@@ -60,7 +60,7 @@ export function createStateTreeStore({ dialect: { list }, prepare }: Queries): S
   return {
     pagesAfter: (blockNumber) => async (paths) => {
       const found = new Map<PagePath, Uint8Array>();
-      for (const { path, page, row_hash } of await then(JSON.stringify(paths), Number(blockNumber))) {
+      for (const { path, page, row_hash } of await readPages(JSON.stringify(paths), Number(blockNumber))) {
         if (page !== null && row_hash !== null) {
           found.set(path, checkPage(tree, { path, page, row_hash }));
         }

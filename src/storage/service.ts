@@ -11,7 +11,7 @@ import { type ReadProgramHistory, toChange } from "./programs/history.js";
 import { requireField, requireObject, requireReadable } from "./programs/read-guards.js";
 import { type ListPage, readPage, toPage } from "./documents/paging.js";
 import type { Field, ProgramEntry, Programs, FullProgram } from "./programs/programs.js";
-import { noItem } from "./programs/refusals.js";
+import { itemNotFound } from "./programs/rejections.js";
 import { valueTypes } from "./documents/value-types.js";
 
 export function createStorageService(
@@ -54,7 +54,7 @@ export function createStorageService(
       const index = fromEnd ? array.length() - 1 - requested : requested;
       const value = array.itemAt(index);
       if (value === undefined) {
-        throw new RpcError(...noItem(array.length()));
+        throw new RpcError(...itemNotFound(array.length()));
       }
       return {
         ...{ success: true, storageAddress, field, index, value },

@@ -2,7 +2,7 @@
  * Applies changes to a tree. All changes of a block are applied at once, so that each page is read and written once.
  */
 import { treeNodes } from "./node-hashes.js";
-import { isLeaf, type TreeNode } from "./nodes.js";
+import { isInner, isLeaf, type TreeNode } from "./nodes.js";
 import {
   type Branch,
   decodeTreePage,
@@ -40,9 +40,9 @@ export interface ChangedTree {
  */
 export async function changeTree(load: LoadPages, changes: readonly LeafChange[]): Promise<ChangedTree> {
   const sorted = sortLeaves(changes);
-  const loadSoon = changes.length > fewChanges ? load : await loadAhead(load, changes);
-  const changing: Changing = { pages: await loadChanged(loadSoon, sorted), changed: new Map() };
-  return { root: treeNodes.hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
+  const loadPages = changes.length > fewChanges ? load : await prefetchPages(load, changes);
+  const state: ChangeState = { pages: await loadChanged(loadPages, sorted), changed: new Map() };
+  return { root: treeNodes.hashOfNode(changePage("", sorted, state)), pages: state.changed };
 }
 
 /**
@@ -51,19 +51,19 @@ export async function changeTree(load: LoadPages, changes: readonly LeafChange[]
  * @param leaves in any order.
  */
 export function* buildTree(leaves: readonly Leaf[]): Generator<void, ChangedTree> {
-  const changing: Changing = { pages: new Map(), changed: new Map() };
+  const state: ChangeState = { pages: new Map(), changed: new Map() };
   if (leaves.length <= maxBucketLeaves) {
-    return { root: treeNodes.hashOfNode(changePage("", sortLeaves(leaves), changing)), pages: changing.changed };
+    return { root: treeNodes.hashOfNode(changePage("", sortLeaves(leaves), state)), pages: state.changed };
   }
   const slots = emptyBranch.slots.slice();
-  for (const [slot, some] of bySlot(leaves, "")) {
-    const below = sortLeaves(some);
-    slots[slot] = below.length < 2 ? below[0] : changePage(pathBelow("", slot), below, changing);
+  for (const [slot, group] of bySlot(leaves, "")) {
+    const below = sortLeaves(group);
+    slots[slot] = below.length < 2 ? below[0] : changePage(pathBelow("", slot), below, state);
     yield;
   }
   const page: Branch = { kind: "branch", slots };
-  changing.changed.set("", encodeTreePage(page));
-  return { root: treeNodes.hashOfNode(nodeOf(page, "")), pages: changing.changed };
+  state.changed.set("", encodeTreePage(page));
+  return { root: treeNodes.hashOfNode(nodeOf(page, "")), pages: state.changed };
 }
 
 /** Computes the root of the tree of these leaves without building pages. The keys must differ. */
@@ -97,7 +97,7 @@ function usualPaths(key: Uint8Array): PagePath[] {
  * Prefetches the pages that usually lie above the keys. Returns a loader that serves these pages and loads deeper pages
  * on request.
  */
-export async function loadAhead(load: LoadPages, keyed: readonly Pick<LeafChange, "key">[]): Promise<LoadPages> {
+export async function prefetchPages(load: LoadPages, keyed: readonly Pick<LeafChange, "key">[]): Promise<LoadPages> {
   const paths = new Set(keyed.flatMap(({ key }) => usualPaths(key)));
   const pages = await load([...paths]);
   return async (wanted) => {
@@ -106,7 +106,8 @@ export async function loadAhead(load: LoadPages, keyed: readonly Pick<LeafChange
   };
 }
 
-interface Changing {
+/** Pages that exist before the changes, and the new contents of the changed pages. */
+interface ChangeState {
   readonly pages: ReadonlyMap<PagePath, TreePage>;
   readonly changed: Map<PagePath, Uint8Array | undefined>;
 }
@@ -114,11 +115,11 @@ interface Changing {
 /** Loads all pages above the changed leaves, with one request for each level. */
 async function loadChanged(load: LoadPages, sorted: readonly LeafChange[]): Promise<Map<PagePath, TreePage>> {
   const pages = new Map<PagePath, TreePage>();
-  let reached: readonly (readonly [PagePath, readonly LeafChange[]])[] = [["", sorted]];
-  while (reached.length > 0) {
-    const stored = await load(reached.map(([path]) => path));
+  let level: readonly (readonly [PagePath, readonly LeafChange[]])[] = [["", sorted]];
+  while (level.length > 0) {
+    const stored = await load(level.map(([path]) => path));
     const next: (readonly [PagePath, readonly LeafChange[]])[] = [];
-    for (const [path, changes] of reached) {
+    for (const [path, changes] of level) {
       const bytes = stored.get(path);
       if (bytes === undefined) {
         requireNoPage(path);
@@ -127,11 +128,11 @@ async function loadChanged(load: LoadPages, sorted: readonly LeafChange[]): Prom
       const page = decodeTreePage(bytes);
       pages.set(path, page);
       if (page.kind === "branch") {
-        const below = [...bySlot(changes, path)].filter(([slot]) => isPage(page.slots[slot]));
-        next.push(...below.map(([slot, some]) => [pathBelow(path, slot), some] as const));
+        const below = [...bySlot(changes, path)].filter(([slot]) => isInner(page.slots[slot]));
+        next.push(...below.map(([slot, group]) => [pathBelow(path, slot), group] as const));
       }
     }
-    reached = next;
+    level = next;
   }
   return pages;
 }
@@ -147,47 +148,42 @@ export function requireNoPage(path: PagePath): void {
   }
 }
 
-export function isPage(node: TreeNode): boolean {
-  return node !== undefined && !isLeaf(node);
-}
-
 /**
  * Applies changes to the page at this path and records its new contents. Returns the node that the page above stores.
  */
-function changePage(path: PagePath, changes: readonly LeafChange[], changing: Changing): TreeNode {
-  const before = changing.pages.get(path);
+function changePage(path: PagePath, changes: readonly LeafChange[], state: ChangeState): TreeNode {
+  const before = state.pages.get(path);
   const page =
     before?.kind === "branch"
-      ? changeSlots(before, path, changes, changing)
-      : pageOf(mergeLeaves(before?.leaves ?? [], changes), path, changing);
+      ? changeSlots(before, path, changes, state)
+      : pageOf(mergeLeaves(before?.leaves ?? [], changes), path, state);
   const node = nodeOf(page, path);
   // A page above stores a single leaf in its own slot. The root page stays as long as the tree has a leaf.
-  const isStored = isPage(node) || (path === "" && node !== undefined);
+  const isStored = isInner(node) || (path === "" && node !== undefined);
   if (isStored || before !== undefined) {
-    changing.changed.set(path, isStored ? encodeTreePage(page) : undefined);
+    state.changed.set(path, isStored ? encodeTreePage(page) : undefined);
   }
   return node;
 }
 
 /** Builds a new page from leaves, with slots if the leaves exceed the limit for one page. */
-function pageOf(leaves: readonly Leaf[], path: PagePath, changing: Changing): TreePage {
-  return leaves.length <= maxBucketLeaves
-    ? { kind: "bucket", leaves }
-    : changeSlots(emptyBranch, path, leaves, changing);
+function pageOf(leaves: readonly Leaf[], path: PagePath, state: ChangeState): TreePage {
+  return leaves.length <= maxBucketLeaves ? { kind: "bucket", leaves } : changeSlots(emptyBranch, path, leaves, state);
 }
 
 const emptyBranch: Branch = { kind: "branch", slots: new Array<TreeNode>(16).fill(undefined) };
 
-function changeSlots({ slots }: Branch, path: PagePath, changes: readonly LeafChange[], changing: Changing): Branch {
+/** Applies changes to the slots of a branch page. Two or more leaves in a slot become a page below. */
+function changeSlots({ slots }: Branch, path: PagePath, changes: readonly LeafChange[], state: ChangeState): Branch {
   const changed = slots.slice();
-  for (const [slot, some] of bySlot(changes, path)) {
+  for (const [slot, group] of bySlot(changes, path)) {
     const before = changed[slot];
-    if (isPage(before)) {
-      changed[slot] = changePage(pathBelow(path, slot), some, changing);
+    if (isInner(before)) {
+      changed[slot] = changePage(pathBelow(path, slot), group, state);
       continue;
     }
-    const leaves = mergeLeaves(isLeaf(before) ? [before] : [], some);
-    changed[slot] = leaves.length < 2 ? leaves[0] : changePage(pathBelow(path, slot), leaves, changing);
+    const leaves = mergeLeaves(isLeaf(before) ? [before] : [], group);
+    changed[slot] = leaves.length < 2 ? leaves[0] : changePage(pathBelow(path, slot), leaves, state);
   }
   return { kind: "branch", slots: changed };
 }
@@ -217,7 +213,7 @@ function addLeaf(leaves: Leaf[], { key, valueHash }: LeafChange): void {
   }
 }
 
-/** Groups changes by the slot that their keys belong to. */
+/** Groups changes by the slot that their keys belong to, in the page at this path. */
 function bySlot<T extends LeafChange>(changes: readonly T[], path: PagePath): Map<number, T[]> {
   const groups = new Map<number, T[]>();
   for (const change of changes) {

@@ -55,7 +55,7 @@ export function bitOf(key: Uint8Array, depth: number): 0 | 1 {
 
 /** Returns the length of the longest common prefix of two keys, in bits. */
 export function commonBits(a: Uint8Array, b: Uint8Array): number {
-  const byte = a.findIndex((one, i) => one !== b[i]);
+  const byte = a.findIndex((value, i) => value !== b[i]);
   return byte === -1 ? maxDepth : byte * 8 + Math.clz32(a[byte]! ^ b[byte]!) - 24;
 }
 

@@ -15,6 +15,11 @@ export function isLeaf(node: TreeNode): node is Leaf {
   return node !== undefined && "key" in node;
 }
 
+/** Returns true if a node is an inner node, which has two or more leaves. */
+export function isInner(node: TreeNode): node is { readonly hash: Uint8Array } {
+  return node !== undefined && !isLeaf(node);
+}
+
 /** Splits sorted leaves into those of the left and of the right subtree at a depth. */
 export function halvesOf(leaves: readonly Leaf[], depth: number): readonly [readonly Leaf[], readonly Leaf[]] {
   const middle = leaves.findIndex(({ key }) => bitOf(key, depth) === 1);
@@ -26,6 +31,7 @@ export function createTreeNodes(hashes: TreeHashes) {
   const hashOfNode = (node: TreeNode): Uint8Array =>
     node === undefined ? emptyHash : isLeaf(node) ? hashes.leaf(node.key, node.valueHash) : node.hash;
 
+  /** Returns the node above two nodes. A leaf without a sibling takes the place of the node above. */
   function joinNodes(left: TreeNode, right: TreeNode): TreeNode {
     if (right === undefined && (left === undefined || isLeaf(left))) {
       return left;
@@ -60,8 +66,8 @@ export function createTreeNodes(hashes: TreeHashes) {
     /** Returns the root of the tree of these leaves, in any order; undefined if two leaves have the same key. */
     rootOfLeaves(leaves: readonly Leaf[]): Uint8Array | undefined {
       const sorted = leaves.toSorted((a, b) => compareKeys(a.key, b.key));
-      const isTwice = sorted.some(({ key }, i) => i > 0 && isSame(key, sorted[i - 1]!.key));
-      return isTwice ? undefined : hashOfNode(nodeOfLeaves(sorted, 0));
+      const hasDuplicates = sorted.some(({ key }, i) => i > 0 && isSame(key, sorted[i - 1]!.key));
+      return hasDuplicates ? undefined : hashOfNode(nodeOfLeaves(sorted, 0));
     },
   };
 }

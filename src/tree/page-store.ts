@@ -58,8 +58,8 @@ export function createPageStore(db: Queries, tree: string): PageStore {
   return {
     async load(paths) {
       const found = new Map<PagePath, Uint8Array>();
-      for (const some of inChunks(paths, portionPaths)) {
-        const rows = await loadPages(JSON.stringify(some), tree);
+      for (const chunk of inChunks(paths, portionPaths)) {
+        const rows = await loadPages(JSON.stringify(chunk), tree);
         rows.forEach((row) => found.set(row.path, checkPage(tree, row)));
       }
       return found;
@@ -67,9 +67,9 @@ export function createPageStore(db: Queries, tree: string): PageStore {
 
     async save(pages) {
       await saveTexts(pageTexts(tree, pages));
-      const gone = [...pages].filter(([, page]) => page === undefined).map(([path]) => path);
-      for (const some of inChunks(gone)) {
-        await db.run((sql) => sql("tree_pages").where({ tree }).whereIn("path", some).delete());
+      const removed = [...pages].filter(([, page]) => page === undefined).map(([path]) => path);
+      for (const chunk of inChunks(removed)) {
+        await db.run((sql) => sql("tree_pages").where({ tree }).whereIn("path", chunk).delete());
       }
     },
 
@@ -103,8 +103,8 @@ export function* pageTexts(
 
 /** Deletes all pages of the trees. */
 export async function clearTrees(db: Queries, trees: readonly string[]): Promise<void> {
-  for (const some of inChunks(trees)) {
-    await db.run((sql) => sql("tree_pages").whereIn("tree", some).delete());
+  for (const chunk of inChunks(trees)) {
+    await db.run((sql) => sql("tree_pages").whereIn("tree", chunk).delete());
   }
 }
 

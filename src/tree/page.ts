@@ -5,7 +5,7 @@
  */
 import { hashBytes } from "./hashes.js";
 import { treeNodes } from "./node-hashes.js";
-import { isLeaf, type TreeNode } from "./nodes.js";
+import { isInner, isLeaf, type TreeNode } from "./nodes.js";
 import type { Leaf } from "./path.js";
 
 /** Page that holds leaves, sorted by key. */
@@ -58,21 +58,19 @@ export function encodeTreePage(page: TreePage): Buffer {
     ]);
   }
   const { slots } = page;
-  const head = Buffer.alloc(5);
-  head[0] = tags.branch;
-  head.writeUInt16BE(maskOf(slots, isLeaf), 1);
-  head.writeUInt16BE(
-    maskOf(slots, (node) => node !== undefined && !isLeaf(node)),
-    3,
-  );
+  const header = Buffer.alloc(5);
+  header[0] = tags.branch;
+  header.writeUInt16BE(maskOf(slots, isLeaf), 1);
+  header.writeUInt16BE(maskOf(slots, isInner), 3);
   const parts = slots.flatMap((node) =>
     node === undefined ? [] : isLeaf(node) ? [node.key, node.valueHash] : [node.hash],
   );
-  return Buffer.concat([head, ...parts]);
+  return Buffer.concat([header, ...parts]);
 }
 
-function maskOf(slots: readonly TreeNode[], has: (node: TreeNode) => boolean): number {
-  return slots.reduce((mask, node, i) => (has(node) ? mask | (1 << (slotCount - 1 - i)) : mask), 0);
+/** Returns a mask of the slots whose nodes match; the highest bit is the first slot. */
+function maskOf(slots: readonly TreeNode[], matches: (node: TreeNode) => boolean): number {
+  return slots.reduce((mask, node, i) => (matches(node) ? mask | (1 << (slotCount - 1 - i)) : mask), 0);
 }
 
 /**

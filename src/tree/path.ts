@@ -34,7 +34,7 @@ export function rootOfPath(
   }
   // Another leaf can occupy this position only if its subtree has no second leaf. It therefore excludes a value of the
   // key itself, and must share the key's first `depth` bits.
-  if (other !== undefined && (valueHash !== undefined || !isInPlaceOf(other.key, key, depth))) {
+  if (other !== undefined && (valueHash !== undefined || !sharesPosition(other.key, key, depth))) {
     return undefined;
   }
   const end = valueHash === undefined ? other : { key, valueHash };
@@ -46,13 +46,14 @@ export function rootOfPath(
   return node;
 }
 
-function isInPlaceOf(other: Uint8Array, key: Uint8Array, depth: number): boolean {
+/** Returns true if another leaf at this depth occupies the position of a key: their first `depth` bits are equal. */
+function sharesPosition(other: Uint8Array, key: Uint8Array, depth: number): boolean {
   const common = commonBits(other, key);
   return common >= depth && common < maxDepth;
 }
 
 /** Returns true if a path leads to this root. */
-export function leadsTo(root: Uint8Array, ...way: Parameters<typeof rootOfPath>): boolean {
-  const found = rootOfPath(...way);
+export function leadsTo(root: Uint8Array, ...path: Parameters<typeof rootOfPath>): boolean {
+  const found = rootOfPath(...path);
   return found !== undefined && isSame(found, root);
 }

@@ -1,8 +1,8 @@
 /** Creates proofs that a tree contains a key, or that it does not. */
-import { isPage, loadAhead, type LoadPages, requireNoPage } from "./change.js";
+import { prefetchPages, type LoadPages, requireNoPage } from "./change.js";
 import { bitOf, isSame } from "./hashes.js";
 import { treeNodes } from "./node-hashes.js";
-import { halvesOf, isLeaf, type TreeNode } from "./nodes.js";
+import { halvesOf, isInner, isLeaf, type TreeNode } from "./nodes.js";
 import { decodeTreePage, levelsOf, type TreePage, pageLevels, type PagePath, pathBelow, slotOf } from "./page.js";
 import type { Leaf, Path } from "./path.js";
 
@@ -13,11 +13,11 @@ export interface Proof extends Path {
 
 /** Creates the proofs of several keys. The pages that the proofs usually need are loaded with one request. */
 export async function provePaths(load: LoadPages, keys: readonly Uint8Array[]): Promise<Proof[]> {
-  const loadSoon = await loadAhead(
+  const loadPages = await prefetchPages(
     load,
     keys.map((key) => ({ key })),
   );
-  return await Promise.all(keys.map((key) => proveKey(loadSoon, key)));
+  return await Promise.all(keys.map((key) => proveKey(loadPages, key)));
 }
 
 /** Creates the proof of one key. */
@@ -35,8 +35,8 @@ async function proveKey(load: LoadPages, key: Uint8Array): Promise<Proof> {
       return proofOf(key, siblings, undefined);
     }
     const end = descendPage(decodeTreePage(bytes), path, key, siblings);
-    if (!isPage(end)) {
-      return proofOf(key, siblings, end as Leaf | undefined);
+    if (!isInner(end)) {
+      return proofOf(key, siblings, end);
     }
   }
 }
@@ -49,11 +49,11 @@ export function proveAmong(leaves: readonly Leaf[], key: Uint8Array): Proof {
 }
 
 function proofOf(key: Uint8Array, siblings: readonly Uint8Array[], end: Leaf | undefined): Proof {
-  const isThere = end !== undefined && isSame(end.key, key);
+  const isFound = end !== undefined && isSame(end.key, key);
   return {
     siblings: Buffer.concat(siblings),
-    other: isThere ? undefined : end,
-    valueHash: isThere ? end.valueHash : undefined,
+    other: isFound ? undefined : end,
+    valueHash: isFound ? end.valueHash : undefined,
   };
 }
 
@@ -77,18 +77,19 @@ function descendPage(page: TreePage, path: PagePath, key: Uint8Array, siblings: 
   return levels[0]![slot];
 }
 
+/** Descends among sorted leaves toward a key and collects sibling hashes. Returns the last remaining leaf. */
 function descendLeaves(
   leaves: readonly Leaf[],
   depth: number,
   key: Uint8Array,
   siblings: Uint8Array[],
 ): Leaf | undefined {
-  let left = leaves;
-  for (let at = depth; left.length > 1; at++) {
-    const halves = halvesOf(left, at);
+  let remaining = leaves;
+  for (let at = depth; remaining.length > 1; at++) {
+    const halves = halvesOf(remaining, at);
     const bit = bitOf(key, at);
     siblings.push(treeNodes.hashOfNode(treeNodes.nodeOfLeaves(halves[1 - bit]!, at + 1)));
-    left = halves[bit]!;
+    remaining = halves[bit]!;
   }
-  return left[0];
+  return remaining[0];
 }

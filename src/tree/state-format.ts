@@ -10,7 +10,7 @@ const utf8 = new TextEncoder();
 export type KeyTag = "program" | "nullifier" | "sender" | "commitments" | "field";
 
 /** Placeholder of 32 zero bytes where a hash is required but no value exists. */
-export const nothing: Uint8Array = new Uint8Array(32);
+export const zeroHash: Uint8Array = new Uint8Array(32);
 
 /** Parts that the hash of a storage program covers. */
 export interface ProgramParts {
@@ -18,16 +18,16 @@ export interface ProgramParts {
   readonly blinding: Uint8Array;
   /** Encoded ProgramRecord. */
   readonly record: Uint8Array;
-  /** Hash of the metadata text; {@link nothing} if there is no metadata. */
+  /** Hash of the metadata text; {@link zeroHash} if there is no metadata. */
   readonly metadataHash: Uint8Array;
-  /** Hash of the document; {@link nothing} if the program has no document. */
+  /** Hash of the document; {@link zeroHash} if the program has no document. */
   readonly documentHash: Uint8Array;
 }
 
 /** Parts that the hash of a JSON object covers: its fields, and proof of their order and of the text between them. */
 export interface ObjectParts {
   readonly fieldsRoot: Uint8Array;
-  /** Key of the last field; {@link nothing} if there are no fields. */
+  /** Key of the last field; {@link zeroHash} if there are no fields. */
   readonly lastKey: Uint8Array;
   /** Hash of the text after the last value. */
   readonly tailHash: Uint8Array;
@@ -37,7 +37,7 @@ export interface ObjectParts {
 export interface FieldParts {
   /** Text between the previous value, or the start of the document, and this value. */
   readonly before: string;
-  /** Key of the previous field; {@link nothing} for the first field. */
+  /** Key of the previous field; {@link zeroHash} for the first field. */
   readonly previousKey: Uint8Array;
   /** JSON text of the value, exactly as the document contains it. */
   readonly value: string;
@@ -59,8 +59,9 @@ const shortField = 4_096;
 export function createStateHashes({ sha256, ofText }: TreeHashes) {
   const keyOf = (tag: KeyTag, name: Uint8Array): Uint8Array => sha256(join(tags[tag], name));
   const keyOfText = (tag: KeyTag, name: string): Uint8Array => ofText(`${tag}\0${name}`);
-  const place = new Uint8Array(4 + shortField + hashBytes);
-  const view = new DataView(place.buffer);
+  // Short fields are encoded into this buffer, which saves an allocation for each.
+  const scratch = new Uint8Array(4 + shortField + hashBytes);
+  const view = new DataView(scratch.buffer);
   return {
     /** @param address `stor-` and 40 hex digits. */
     programKey: (address: string) => keyOfText("program", address),
@@ -92,15 +93,14 @@ export function createStateHashes({ sha256, ofText }: TreeHashes) {
     objectDocument: ({ fieldsRoot, lastKey, tailHash }: ObjectParts) =>
       sha256(join(Uint8Array.of(1), fieldsRoot, lastKey, tailHash)),
     field({ before, previousKey, value }: FieldParts) {
-      // A document can have thousands of fields, so short ones avoid allocations. UTF-8 needs at most three bytes for
-      // each UTF-16 code unit.
+      // UTF-8 needs at most three bytes for each UTF-16 code unit.
       if (3 * (before.length + value.length) <= shortField && previousKey.length === hashBytes) {
-        const { written } = utf8.encodeInto(before, place.subarray(4));
+        const { written } = utf8.encodeInto(before, scratch.subarray(4));
         view.setUint32(0, written);
-        place.set(previousKey, 4 + written);
+        scratch.set(previousKey, 4 + written);
         const valueAt = 4 + written + hashBytes;
-        const end = valueAt + utf8.encodeInto(value, place.subarray(valueAt)).written;
-        return sha256(place.subarray(0, end));
+        const end = valueAt + utf8.encodeInto(value, scratch.subarray(valueAt)).written;
+        return sha256(scratch.subarray(0, end));
       }
       const text = utf8.encode(before);
       return sha256(join(uint32(text.length), text, previousKey, utf8.encode(value)));

@@ -62,7 +62,7 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
             // What goes wrong does so after something was changed.
             async insert(program, timeMs, work) {
               await programs.insert(program, timeMs, work);
-              work.touch(onApply(program.name));
+              work.addText(onApply(program.name));
               names.push(program.name);
             },
           },

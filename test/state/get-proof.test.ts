@@ -1,14 +1,14 @@
-/** What a request for a proof gets where what is read does not fit together. */
+/** Errors of a proof request if the values that are read do not match the tree. */
 import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { GetProofRequestSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { createStateService, type ProvenBlock } from "../../src/state/service.js";
 import { toRpcError } from "../../src/rpc/errors.js";
 
-/** The error of a proof whose values never fit the tree, where each attempt finds the newest block that this gives. */
-async function errorWhere(newest: () => bigint): Promise<{ readonly reason: string; readonly retryAfterS?: number }> {
+/** Requests a proof whose values never match the tree, and returns the error. `latest` returns the latest block. */
+async function proofError(latest: () => bigint): Promise<{ readonly reason: string; readonly retryAfterS?: number }> {
   const block = (): ProvenBlock => ({
-    ...{ number: newest(), header: new Uint8Array(), signature: new Uint8Array() },
+    ...{ number: latest(), header: new Uint8Array(), signature: new Uint8Array() },
     stateRoot: new Uint8Array(32).fill(1),
   });
   const { getProof } = createStateService({
@@ -27,15 +27,15 @@ async function errorWhere(newest: () => bigint): Promise<{ readonly reason: stri
   } catch (error) {
     return toRpcError(error);
   }
-  throw new Error("It was proved.");
+  throw new Error("The proof succeeded.");
 }
 
-test("blocks that come faster than a proof is made are no damage: the caller is to ask again", async (t) => {
+test("rejects with OVERLOADED and a retry delay if each attempt meets a new block", async (t) => {
   let number = 0n;
-  const raced = await errorWhere(() => number++);
+  const raced = await proofError(() => number++);
   t.like(raced, { reason: "OVERLOADED", retryAfterS: 1 });
 });
 
-test("what does not fit while no block comes is damage", async (t) => {
-  t.is((await errorWhere(() => 7n)).reason, "DATABASE_DAMAGED");
+test("rejects with DATABASE_DAMAGED if the values do not match the tree and no block arrives", async (t) => {
+  t.is((await proofError(() => 7n)).reason, "DATABASE_DAMAGED");
 });

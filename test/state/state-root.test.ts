@@ -1,4 +1,4 @@
-/** The root of the state against a tree that is built anew of everything that is stored, and proofs under it. */
+/** Compares state roots with a tree that is built from all stored rows, and verifies proofs under these roots. */
 import { create } from "@bufbuild/protobuf";
 import { runWithoutYielding } from "../../src/base/async/yielding.js";
 import test, { type ExecutionContext } from "ava";
@@ -39,7 +39,7 @@ const engines = await prepareEngines();
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 const large = `{${Array.from({ length: 900 }, (_, i) => `"name ${i}": "${"x".repeat(20)}"`).join(", ")}}`;
 
-/** All leaves, by the definition and from the tables alone. */
+/** Reads all leaves of the state tree from the tables, by their definition. */
 async function allLeaves({ read }: Database): Promise<Leaf[]> {
   const leaves: Leaf[] = [];
   const programs = createProgramStore(read);
@@ -75,7 +75,7 @@ async function allLeaves({ read }: Database): Promise<Leaf[]> {
 
 function documentHash(type: string, data: string | undefined): Uint8Array {
   if (data === undefined) {
-    return hashDocument({ kind: "nothing" });
+    return hashDocument({ kind: "none" });
   }
   if (type !== "object") {
     return hashDocument({ kind: "text", text: data });
@@ -102,8 +102,8 @@ const restricted: Operation = {
   },
 };
 
-/** Blocks, each with everything that one may do to a state. */
-const story: readonly (readonly Transaction[])[] = [
+/** Transactions by block, with every kind of change of the state. */
+const blocks: readonly (readonly Transaction[])[] = [
   [signTransaction(alice, 1, createPublic("p", '{"a": 1, "b": [1]}')), signZk(authority, 1, commit(toHex(5n)))],
   [signTransaction(alice, 2, createPublic("p", large)), signZk(authority, 2, spend(toHex(9n)))],
   [
@@ -121,11 +121,11 @@ const story: readonly (readonly Transaction[])[] = [
 ];
 
 for (const engine of engines.names) {
-  test(`${engine}: each header has the root of all that is stored, and who applies the block finds the same`, async (t) => {
+  test(`${engine}: each header has the root of all stored rows, and a follower computes the same root`, async (t) => {
     const [database, other] = [await engines.open(t, engine), await engines.open(t, engine)];
     const [chain, follower] = [await openChain(database, [authority]), await openChain(other, [authority])];
     const roots: string[] = [];
-    for (const transactions of story) {
+    for (const transactions of blocks) {
       for (const transaction of transactions) {
         await chain.submit(transaction);
       }
@@ -135,22 +135,22 @@ for (const engine of engines.names) {
       await follower.apply(block!.signed);
       roots.push(block!.header.stateRoot);
     }
-    t.is(new Set(roots).size, story.length);
+    t.is(new Set(roots).size, blocks.length);
     t.deepEqual(
       await other.read.rows((sql) => sql("tree_pages").orderBy(["tree", "path"])),
       await database.read.rows((sql) => sql("tree_pages").orderBy(["tree", "path"])),
     );
   });
 
-  test(`${engine}: a dry run says what the block will, and stores nothing; a block with another root is refused`, async (t) => {
+  test(`${engine}: a dry run returns the header of the block and stores nothing; a block with another root is rejected`, async (t) => {
     const database = await engines.open(t, engine);
     const chain = await openChain(database, [authority]);
-    const [transactions] = story;
+    const [transactions] = blocks;
     const timeMs = BigInt(Date.now());
     const header = await chain.dryRun(transactions!, timeMs);
     t.deepEqual(await chain.dryRun(transactions!, timeMs), header);
     t.deepEqual(await database.read.rows((sql) => sql("tree_pages")), []);
-    const read = transactions!.map((one) => readTransaction(one, rulesOf()));
+    const read = transactions!.map((signed) => readTransaction(signed, rulesOf()));
     const sign = (roots: Partial<typeof header>) =>
       signBlock({ ...header, ...roots, proposer: authority.publicKey }, read, (bytes) => authority.sign(bytes)).signed;
     await t.throwsAsync(chain.apply(sign({ stateRoot: `0x${"0".repeat(64)}` })), {
@@ -166,7 +166,7 @@ for (const engine of engines.names) {
     await t.throwsAsync(chain.dryRun([], 1n), { message: /time is before/ });
   });
 
-  test(`${engine}: a transaction that is taken back leaves the root as it was without it`, async (t) => {
+  test(`${engine}: a transaction that rolls back does not change the root`, async (t) => {
     const chains = await Promise.all([0, 1].map(async () => openChain(await engines.open(t, engine), [authority])));
     const timeMs = Date.now() + 1_000;
     const good = signTransaction(alice, 1, createPublic("p", large));
@@ -189,10 +189,10 @@ for (const engine of engines.names) {
     const database = await engines.open(t, engine);
     const state = createStateTreeStore(database.read);
     const key = stateHashes.senderKey(fromHex32(alice.publicKey));
-    const seen: { number: bigint; root: Uint8Array; valueHash: Uint8Array }[] = [];
+    const applied: { number: bigint; root: Uint8Array; valueHash: Uint8Array }[] = [];
     for (let number = 1n; number <= provenBlocks + 40; number++) {
-      // Some blocks change this leaf, all of them change others, and pages are split meanwhile.
-      const valueHash = number % 3n === 0n ? seen.at(-1)!.valueHash : stateHashes.sender(number);
+      // Two of three blocks change this leaf, every block adds others, and pages are split meanwhile.
+      const valueHash = number % 3n === 0n ? applied.at(-1)!.valueHash : stateHashes.sender(number);
       const others = Array.from({ length: 3 }, (_, i) => ({
         key: stateHashes.senderKey(Buffer.from(`${number} ${i}`)),
         valueHash: stateHashes.sender(number),
@@ -200,9 +200,9 @@ for (const engine of engines.names) {
       const root = await database.transaction((db) =>
         createStateTreeChanges(db).change(number, [{ key, valueHash }, ...others]),
       );
-      seen.push({ number, root, valueHash });
+      applied.push({ number, root, valueHash });
     }
-    for (const { number, root, valueHash } of seen.slice(-provenBlocks)) {
+    for (const { number, root, valueHash } of applied.slice(-provenBlocks)) {
       const proof = await provePath(state.pagesAfter(number), key);
       t.deepEqual(Buffer.from(proof.valueHash!), Buffer.from(valueHash));
       t.true(leadsTo(root, treeHashes, key, proof.valueHash, proof), String(number));
@@ -210,7 +210,7 @@ for (const engine of engines.names) {
     const { count } = (await database.read.first<{ count: number }>((sql) =>
       sql("tree_undo").countDistinct({ count: "block_number" }),
     ))!;
-    t.true(count < provenBlocks + 16, "what no root needs any more is gone");
+    t.true(count < provenBlocks + 16, "pages that no proof needs are still stored");
   });
 }
 

@@ -11,7 +11,7 @@ const engines = await prepareEngines();
 const owner = "0xa";
 const other = "0xb";
 
-/** What the caller is to the program, and who may read it then in each mode: public, owner, restricted. */
+/** Callers, and whether each may read the program in the modes public, owner and restricted. */
 const table: readonly (readonly [
   caller: string,
   rule: Partial<AccessRule>,
@@ -21,30 +21,30 @@ const table: readonly (readonly [
   ["an anonymous caller", {}, undefined, [true, false, false]],
   ["the owner", {}, owner, [true, true, true]],
   ["the owner, even if blacklisted", { blacklisted: [owner] }, owner, [true, true, true]],
-  ["somebody", {}, other, [true, false, false]],
-  ["somebody allowed", { allowed: [other] }, other, [true, false, true]],
-  ["somebody blacklisted", { blacklisted: [other] }, other, [false, false, false]],
-  ["somebody allowed and blacklisted", { allowed: [other], blacklisted: [other] }, other, [false, false, false]],
+  ["another caller", {}, other, [true, false, false]],
+  ["an allowed caller", { allowed: [other] }, other, [true, false, true]],
+  ["a blacklisted caller", { blacklisted: [other] }, other, [false, false, false]],
+  ["a caller who is allowed and blacklisted", { allowed: [other], blacklisted: [other] }, other, [false, false, false]],
   [
-    "a member of a group that reads",
+    "a member of a group with read permission",
     { groups: { a: { members: [other], permissions: ["read"] } } },
     other,
     [true, false, true],
   ],
   [
-    "a member of a group that only writes",
+    "a member of a group with write permission only",
     { groups: { a: { members: [other], permissions: ["write"] } } },
     other,
     [true, false, false],
   ],
   [
-    "a member of two groups, one of which reads",
+    "a member of two groups, one with read permission",
     { groups: { a: { members: [other], permissions: [] }, b: { members: [owner, other], permissions: ["read"] } } },
     other,
     [true, false, true],
   ],
   [
-    "a blacklisted member of a group that reads",
+    "a blacklisted member of a group with read permission",
     { groups: { a: { members: [other], permissions: ["read"] } }, blacklisted: [other] },
     other,
     [false, false, false],
@@ -54,25 +54,25 @@ const table: readonly (readonly [
 for (const [caller, rule, identity, readable] of table) {
   for (const [index, mode] of (["public", "owner", "restricted"] as const).entries()) {
     test(`${caller} ${readable[index] ? "may" : "may not"} read a program of mode ${mode}`, (t) => {
-      const whole = { owner, mode, allowed: [], blacklisted: [], groups: {}, ...rule };
-      t.is(canRead(whole, identity), readable[index]!);
+      const complete = { owner, mode, allowed: [], blacklisted: [], groups: {}, ...rule };
+      t.is(canRead(complete, identity), readable[index]!);
     });
   }
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: lists follow the same rule: random programs and callers`, async (t) => {
+  test(`${engine}: lists return the programs that canRead permits, for random programs and callers`, async (t) => {
     const keys = ["0xa", "0xb", "0xc", "0xd"];
-    const some = fc.uniqueArray(fc.constantFrom(...keys), { maxLength: 3 });
+    const keyList = fc.uniqueArray(fc.constantFrom(...keys), { maxLength: 3 });
     const rules = fc.array(
       fc.record({
         owner: fc.constantFrom(...keys),
         mode: fc.constantFrom("public" as const, "owner" as const, "restricted" as const),
-        allowed: some,
-        blacklisted: some,
+        allowed: keyList,
+        blacklisted: keyList,
         groups: fc.dictionary(
           fc.string({ minLength: 1, maxLength: 3 }),
-          fc.record({ members: some, permissions: fc.subarray(["read" as const, "write" as const]) }),
+          fc.record({ members: keyList, permissions: fc.subarray(["read" as const, "write" as const]) }),
           { maxKeys: 2 },
         ),
       }),
@@ -110,8 +110,8 @@ for (const engine of engines.names) {
         readable.filter((address) => owned.includes(address)).toReversed(),
       );
       const all = stored.map(({ address }) => address);
-      const asked = await readablePrograms.readableOf([...all, `stor-${"f".repeat(40)}`], identity);
-      t.deepEqual([...asked].sort(), readable);
+      const returned = await readablePrograms.readableOf([...all, `stor-${"f".repeat(40)}`], identity);
+      t.deepEqual([...returned].sort(), readable);
       const owners = await readablePrograms.ownersOf([...all, `stor-${"f".repeat(40)}`]);
       // The database returns them in any order.
       t.deepEqual(
@@ -121,7 +121,7 @@ for (const engine of engines.names) {
     }
   });
 
-  test(`${engine}: of a program that was deleted nobody but its owner hears`, async (t) => {
+  test(`${engine}: a deleted program is readable only by its owner`, async (t) => {
     const database = await engines.open(t, engine);
     const programs = createReadablePrograms(database.read);
     for (const [i, mode] of (["public", "restricted"] as const).entries()) {

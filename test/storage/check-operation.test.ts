@@ -11,8 +11,8 @@ const storageAddress = `stor-${"1".repeat(40)}`;
 const keys = (count: number): string[] => Array.from({ length: count }, (_, i) => `0x${String(i).padStart(64, "0")}`);
 const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
-/** Why an operation is refused when its transaction is read; undefined when it is not. */
-function refusal(operation: Operation): string | undefined {
+/** Returns the error message for an operation when its transaction is decoded; undefined if it is valid. */
+function errorOf(operation: Operation): string | undefined {
   try {
     readTransaction(signTransaction(testKey(2), 1, operation), rulesOf());
     return undefined;
@@ -36,7 +36,7 @@ const longField = "The name of a field must not be longer than 256 bytes.";
 const manyKeys = "An access rule must have at most 1000 keys in total.";
 const tooDeep = "The document must not be nested deeper than 64 levels.";
 
-test("what can be an operation passes", (t) => {
+test("accepts valid operations at the limits", (t) => {
   for (const operation of [
     named("n".repeat(256), "s".repeat(256)),
     named("a:b"),
@@ -50,12 +50,12 @@ test("what can be an operation passes", (t) => {
     { case: "deleteProgram", value: { storageAddress } },
     access({ allowed: keys(600), blacklisted: keys(300), groups: { ["g".repeat(256)]: group(keys(100)) } }),
   ] as const) {
-    t.is(refusal(operation as Operation), undefined);
+    t.is(errorOf(operation as Operation), undefined);
   }
 });
 
-test("what cannot be one is refused, whatever is stored, and its text is not told", (t) => {
-  for (const [operation, why] of [
+test("rejects invalid operations, with messages that do not quote the text", (t) => {
+  for (const [operation, message] of [
     [{ case: undefined }, "The storage operation is empty; set one of its changes."],
     [named("a", "7:x"), "The transaction's storage.create_program.salt must be text without NUL and without a colon."],
     [createPublic("p", `{"${"é".repeat(128)}x":1}`), longField],
@@ -73,12 +73,12 @@ test("what cannot be one is refused, whatever is stored, and its text is not tol
     [access({ allowed: keys(600), groups: { a: group(keys(401)) } }), manyKeys],
     [access({ allowed: keys(500), blacklisted: keys(501) }), manyKeys],
   ] as const) {
-    t.is(refusal(operation as Operation), why);
+    t.is(errorOf(operation as Operation), message);
   }
 });
 
-test("a group cannot be called what would make it the prototype of the others", (t) => {
-  // The library writes no such group: field 4, with its key in field 1 and an empty group in field 2.
+test("rejects a group named __proto__, which would set the prototype of the groups", (t) => {
+  // The Protobuf library cannot encode such a group: field 4, with its key in field 1 and an empty group in field 2.
   const name = Buffer.from("__proto__");
   const bytes = Buffer.concat([
     Buffer.from([0x08, AccessMode.RESTRICTED, 0x22, name.length + 4, 0x0a, name.length]),

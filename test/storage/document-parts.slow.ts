@@ -1,4 +1,4 @@
-/** Large documents are kept in parts; nobody can tell, but by what a change of one costs. */
+/** Documents that are stored in parts: all reads and proofs equal those of the full text, and changes cost less. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { runWithoutYielding } from "../../src/base/async/yielding.js";
 import type { ObjectStateSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
@@ -39,11 +39,11 @@ const sender = `0x${"a".repeat(64)}`;
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-/** Programs of one sender, changed without blocks. */
+/** Opens programs of one sender, which are changed without blocks. */
 function openPrograms(database: Database) {
   let nonce = 0n;
-  /** Gives what it cost. */
   const leaves = new Map<string, Uint8Array | undefined>();
+  /** Executes an operation and returns its cost. */
   const execute = (operation: Operation): Promise<number> =>
     database.transaction(async (db) => {
       const rows = createWriteBuffer(db);
@@ -61,7 +61,7 @@ function openPrograms(database: Database) {
   return {
     database,
     execute,
-    /** What the state tree was told of a program when it was changed last. */
+    /** Returns the value hash of a program's leaf after its last change. */
     leafOf: (address: string) => leaves.get(hex(stateHashes.programKey(address))),
     programs: createProgramStore(database.read),
     make: async (json: string) => {
@@ -75,7 +75,7 @@ function openPrograms(database: Database) {
       );
       return Boolean(row!.in_parts);
     },
-    /** How many rows a program has. */
+    /** Counts the rows of a program in a table. */
     rowsOf: async (address: string, table: string): Promise<number> => {
       const row = await database.read.first<{ count: number }>((sql) =>
         sql(table)
@@ -93,7 +93,7 @@ const scalar = fc.oneof(
   fc.json({ maxDepth: 2 }),
   fc.integer({ min: 0, max: 3_000 }).map((length) => `"${"é".repeat(length)}"`),
 );
-/** An array with odd space, of one item again and again: short texts and long ones, few and many. */
+/** Arrays that mostly repeat one item, with varying white space, item lengths and counts. */
 const array = fc
   .record({
     item: scalar,
@@ -120,8 +120,8 @@ const name = fc.oneof(
   fc.constantFrom("", "__proto__", "constructor", "a", "b", 'q"\\', "\0", "ключ", "\ud800"),
   fc.string({ maxLength: 8 }),
 );
-/** A name as somebody may write it. */
-const written = (text: string, isEscaped: boolean): string =>
+/** Encodes a name as JSON, optionally with every character escaped. */
+const encodeName = (text: string, isEscaped: boolean): string =>
   isEscaped
     ? `"${Array.from({ length: text.length }, (_, i) => `\\u${text.charCodeAt(i).toString(16).padStart(4, "0")}`).join("")}"`
     : JSON.stringify(text);
@@ -132,12 +132,12 @@ const membersWith = (values: fc.Arbitrary<string>) =>
   });
 const document = fc.tuple(fc.oneof(membersWith(scalar), membersWith(value)), space).map(([members, around]) => {
   const texts = members.map(
-    (member) => `${member.around}${written(member.name, member.isEscaped)}${around}:${member.value}`,
+    (member) => `${member.around}${encodeName(member.name, member.isEscaped)}${around}:${member.value}`,
   );
   return `${around}{${texts.join(",")}${around}}${around}`;
 });
 
-/** A change of whatever is there: numbers below 1 say which field, and where in it. */
+/** Change of a document. Fractions below 1 select the field, and the item in it. */
 const change = fc.record({
   kind: fc.constantFrom(
     "set",
@@ -159,7 +159,7 @@ const change = fc.record({
 });
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
-/** The operation, and the text that the document has to have afterwards; undefined where there is nothing to change. */
+/** Returns the operation of a change, and the expected text; undefined if the document has no such field or item. */
 function plan(text: string, storageAddress: string, { kind, field, at, name: newName, value: json, item }: Change) {
   const members = membersOf(text);
   const arrays = members.filter(({ valueStart }) => text[valueStart] === "[");
@@ -204,10 +204,10 @@ function plan(text: string, storageAddress: string, { kind, field, at, name: new
 
 type Stored = ReturnType<typeof openPrograms>;
 
-/** Checks every read of a program whose document has to be this text. */
+/** Checks every read of a program against the expected text of its document. */
 async function checkReads(t: ExecutionContext, { programs }: Stored, address: string, text: string): Promise<void> {
   const { record, data } = (await programs.findWithData(address))!;
-  t.true(data === text, "the whole text");
+  t.true(data === text, "the full text");
   t.is(record.sizeBytes, Buffer.byteLength(text));
   t.is(record.type, "object");
   const members = membersOf(text);
@@ -232,7 +232,7 @@ async function checkReads(t: ExecutionContext, { programs }: Stored, address: st
   t.is((await programs.findWithField(address, "not there"))!.field, undefined);
 }
 
-/** Checks what the state tree has of a program, and its proofs, against those of the whole text. */
+/** Checks the leaf of a program and its proofs against those that are computed from the full text. */
 async function checkState(
   t: ExecutionContext,
   { database, leafOf }: Stored,
@@ -259,62 +259,62 @@ async function checkState(
   }
 }
 
-test("whatever is changed of a document, its text is that of a change of the whole text, on every engine for the same cost", async (t) => {
+test("random changes produce the same text as changes of the full text, at the same cost on every engine", async (t) => {
   const stored = await Promise.all(engines.names.map(async (engine) => openPrograms(await engines.open(t, engine))));
   const [first] = stored;
-  const seen = { text: 0, parts: 0, chunks: 0, becameParts: 0, becameText: 0 };
+  const counts = { text: 0, parts: 0, chunks: 0, becameParts: 0, becameText: 0 };
   await fc.assert(
     fc.asyncProperty(document, fc.array(change, { maxLength: 30, size: "max" }), async (written, changes) => {
       let text = written;
       let wasInParts: boolean | undefined;
-      const made = await Promise.all(stored.map((one) => one.make(text)));
-      const { address } = made[0]!;
+      const created = await Promise.all(stored.map((programs) => programs.make(text)));
+      const { address } = created[0]!;
       for (const step of [undefined, ...changes]) {
         const planned = step && plan(text, address, step);
         if (step !== undefined && planned === undefined) {
           continue;
         }
         if (planned !== undefined) {
-          const costs = await Promise.all(stored.map((one) => one.execute(planned.operation)));
+          const costs = await Promise.all(stored.map((programs) => programs.execute(planned.operation)));
           t.is(new Set(costs).size, 1, `costs: ${costs.join()}`);
           text = planned.after;
         }
-        await Promise.all(stored.map((one) => checkReads(t, one, address, text)));
-        await Promise.all(stored.map((one) => checkState(t, one, address, text)));
+        await Promise.all(stored.map((programs) => checkReads(t, programs, address, text)));
+        await Promise.all(stored.map((programs) => checkState(t, programs, address, text)));
         const inParts = await first!.isInParts(address);
-        seen[inParts ? "parts" : "text"]++;
-        seen.chunks += (await first!.rowsOf(address, "program_chunks")) > 0 ? 1 : 0;
-        seen.becameParts += inParts && wasInParts === false ? 1 : 0;
-        seen.becameText += !inParts && wasInParts === true ? 1 : 0;
+        counts[inParts ? "parts" : "text"]++;
+        counts.chunks += (await first!.rowsOf(address, "program_chunks")) > 0 ? 1 : 0;
+        counts.becameParts += inParts && wasInParts === false ? 1 : 0;
+        counts.becameText += !inParts && wasInParts === true ? 1 : 0;
         wasInParts = inParts;
       }
       await Promise.all(
-        stored.map(async (one) => {
-          await one.execute({ case: "deleteProgram", value: { storageAddress: address } });
+        stored.map(async (programs) => {
+          await programs.execute({ case: "deleteProgram", value: { storageAddress: address } });
           for (const table of ["program_documents", "program_fields", "program_chunks", "tree_pages"]) {
-            t.is(await one.rowsOf(address, table), 0);
+            t.is(await programs.rowsOf(address, table), 0);
           }
         }),
       );
     }),
-    // Making a failing example smaller would take longer than the test may.
+    // Shrinking a failing example would exceed the time limit of the test.
     { numRuns: 30, endOnFailure: true },
   );
-  t.log(JSON.stringify(seen));
+  t.log(JSON.stringify(counts));
   t.true(
-    Object.values(seen).every((count) => count > 0),
-    "every way was gone",
+    Object.values(counts).every((count) => count > 0),
+    "every form of storage and conversion occurred",
   );
 });
 
 for (const engine of engines.names) {
-  test(`${engine}: a change of a large document costs what it touches`, async (t) => {
+  test(`${engine}: a change of a large document costs only the fields and chunks that it reads or changes`, async (t) => {
     const { make, execute, programs, rowsOf } = openPrograms(await engines.open(t, engine));
     const list = `[${"1,".repeat(499_999)}1]`;
     const { address: storageAddress, cost } = await make(`{"list":${list},"x":1}`);
     t.true(cost >= list.length && cost < 2 * list.length, `${cost}`);
     const inList = { storageAddress, field: "list" };
-    // What the state tree makes of it is hashed as a whole.
+    // For the state tree, the full list is hashed after each change.
     const hashed = Math.ceil((list.length + 8_000) / 8);
     for (let i = 0; i < 300; i++) {
       const appended = await execute({ case: "appendItem", value: { ...inList, value: "7" } });
@@ -322,16 +322,16 @@ for (const engine of engines.names) {
     }
     t.is((await programs.findWithItem(storageAddress, "list", 500_299))!.field!.chunk!.arrayItems, 500_300);
     const portion = (await programs.findWithItem(storageAddress, "list", 250_000))!.field!;
-    t.true(portion.value.length < 20_000, "a read of an item reads the chunk alone");
-    for (const [operation, most] of [
+    t.true(portion.value.length < 20_000, "the read of an item returns more than its chunk");
+    for (const [operation, maxCost] of [
       [{ case: "setItem", value: { ...inList, index: 250_000, value: '"new"' } }, hashed + 64 * 1024],
       [{ case: "deleteItem", value: { ...inList, index: 250_000 } }, hashed + 64 * 1024],
       [{ case: "setField", value: { storageAddress, field: "x", value: '"new"' } }, 2 * 1024],
       [{ case: "setField", value: { storageAddress, field: "y", value: '"new"' } }, 2 * 1024],
       [{ case: "deleteField", value: { storageAddress, field: "x" } }, 2 * 1024],
     ] as const) {
-      const each = await execute(operation as Operation);
-      t.true(each < most, `${operation.case} costs ${each}`);
+      const changeCost = await execute(operation as Operation);
+      t.true(changeCost < maxCost, `${operation.case} costs ${changeCost}`);
     }
     for (const [operation, reason] of [
       [{ case: "setItem", value: { ...inList, index: 500_299, value: "1" } }, "INDEX_OUT_OF_BOUNDS"],
@@ -351,7 +351,7 @@ for (const engine of engines.names) {
     ] as const) {
       t.like(await t.throwsAsync(execute(operation as Operation)), { reason });
     }
-    // What touches all of it is charged for all of it.
+    // A change of the full list costs the full list.
     t.true((await execute({ case: "deleteField", value: inList })) > list.length);
     t.is(await rowsOf(storageAddress, "program_chunks"), 0);
     t.is((await programs.findWithData(storageAddress))!.data, '{"y":"new"}');
@@ -359,12 +359,12 @@ for (const engine of engines.names) {
     const members = Array.from({ length: 20_000 }, (_, i) => `"k${i}":${i}`);
     const many = await make(`{${members.join(",")}}`);
     t.true(many.cost > 20_000 * 128, `${many.cost}`);
-    const one = { storageAddress: many.address, field: "k7", value: "true" };
-    t.true((await execute({ case: "setField", value: one })) < 2 * 1024);
+    const target = { storageAddress: many.address, field: "k7", value: "true" };
+    t.true((await execute({ case: "setField", value: target })) < 2 * 1024);
     t.true((await execute({ case: "deleteProgram", value: { storageAddress: many.address } })) > 20_000 * 128);
   });
 
-  test(`${engine}: where there is no room between two chunks, all of them are stored anew`, async (t) => {
+  test(`${engine}: if no position is left between two chunks, all chunks of the field are stored again`, async (t) => {
     const database = await engines.open(t, engine);
     const { make, execute, programs } = openPrograms(database);
     const { address: storageAddress } = await make(`{"list":[${"1,".repeat(29_999)}1 ]}`);

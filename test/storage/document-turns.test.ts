@@ -1,14 +1,14 @@
-/** Documents of tens of thousands of parts are written a portion at a time, and others have their turns in between. */
+/** Large documents are written in portions, and yield to the event loop in between. */
 import test from "ava";
 import { writeContent } from "../../src/storage/changes/document-writing.js";
 import type { DocumentRows, ProgramContent } from "../../src/storage/programs/programs.js";
 import { countTurns, createTally } from "../helpers/process/turns.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 
-/** What is done in one turn, of a document whose rows are held in memory. */
+/** Writes a document to rows in memory, and tallies the fields and characters of each tick of the event loop. */
 async function write(t: Teardown, text: string) {
-  const turn = countTurns(t);
-  const [fields, characters] = [createTally(turn), createTally(turn)];
+  const tick = countTurns(t);
+  const [fields, characters] = [createTally(tick), createTally(tick)];
   const rows: Partial<DocumentRows> = {
     insertFields(_, added) {
       fields.add(added.length);
@@ -20,21 +20,21 @@ async function write(t: Teardown, text: string) {
       return Promise.resolve();
     },
     saveText: () => Promise.resolve(),
-    wrote: () => undefined,
+    onWritten: () => undefined,
   };
   const content: ProgramContent = { encoding: "json", type: "object", text, sizeBytes: Buffer.byteLength(text) };
   await writeContent(rows as DocumentRows, content);
   return { fields, characters };
 }
 
-test("of a document with 60,000 members, 500 are written in one turn", async (t) => {
+test("writes at most 500 of 60,000 members in one tick of the event loop", async (t) => {
   const members = Array.from({ length: 60_000 }, (_, i) => `"f${i}":${i}`);
   const { fields } = await write(t, `{${members.join()}}`);
   t.is(fields.all(), 60_000);
   t.true(fields.most() <= 500, String(fields.most()));
 });
 
-test("of a document of long arrays, 128 KiB and a chunk are written in one turn", async (t) => {
+test("writes at most 128 KiB and a chunk of long arrays in one tick of the event loop", async (t) => {
   const array = JSON.stringify(Array.from({ length: 40_000 }, (_, i) => i));
   const { characters } = await write(t, `{"a":${array},"b":${array},"c":${array}}`);
   t.true(characters.all() > 600_000);

@@ -2,7 +2,7 @@ import test from "ava";
 import fc from "fast-check";
 import { countItems, sliceItem } from "../../src/storage/documents/document.js";
 
-test("any item of any array is the text that was written", (t) => {
+test("sliceItem returns the text of any item of any array, as it was written", (t) => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(fc.json(), fc.constantFrom("1.0", '"a,]\\\\\\""', "12345678901234567890", "[ [ ] , {} ]"))),
@@ -19,7 +19,7 @@ test("any item of any array is the text that was written", (t) => {
   );
 });
 
-test("a large array is scanned, not parsed", (t) => {
+test("finds the last of 200,000 items", (t) => {
   const text = `[${Array.from({ length: 200_000 }, (_, i) => `{"i":[${i}]}`).join()}]`;
   t.is(sliceItem(text, 199_999), '{"i":[199999]}');
   t.is(sliceItem(text, 200_000), undefined);

@@ -1,4 +1,4 @@
-/** Documents from a client's hand through a block and back, over every protocol: given back as written, or refused. */
+/** Documents, from a submitted transaction through a block to a read over every protocol. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -18,8 +18,8 @@ const [authority, alice] = [testKey(1), testKey(2)];
 const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 const oneMiB = (extra: number): string => `"${"x".repeat(1024 * 1024 - 2 + extra)}"`;
 
-/** Why each is refused; undefined for what is taken. */
-const documents: readonly (readonly [what: string, text: string, why?: RegExp])[] = [
+/** Documents, each with the error if it is rejected. */
+const documents: readonly (readonly [title: string, text: string, error?: RegExp])[] = [
   ["an array", '[1, 2.50,"three" ]'],
   ["a string", '"text"'],
   ["a number with a zero", "1.0"],
@@ -32,45 +32,45 @@ const documents: readonly (readonly [what: string, text: string, why?: RegExp])[
   ["64 levels", nested(64)],
   ["more than 1 MiB", oneMiB(1), /at most 1048576 bytes/],
   ["65 levels", nested(65), /nested deeper than 64/],
-  ["the same name twice", '{"a":1,"a":2}', /duplicate member names\.$/],
-  ["no JSON", "{a:1}", /is not JSON/],
-  ["nothing", "", /is not JSON/],
-  ["more after its end", "{} {}", /is not JSON/],
+  ["a duplicate name", '{"a":1,"a":2}', /duplicate member names\.$/],
+  ["invalid JSON", "{a:1}", /is not JSON/],
+  ["an empty text", "", /is not JSON/],
+  ["text after its end", "{} {}", /is not JSON/],
 ];
 
-test("documents are given back as they were written, or refused with the reason", async (t) => {
+test("returns documents as they were written, and rejects invalid ones with the reason", async (t) => {
   const node = await startTestNode(t, { genesis: "genesis.json" }, await authorityDirectory(t, authority));
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   const clients = connectEach(node.port);
   t.teardown(() => Object.values(clients).forEach((client) => client.close()));
-  for (const [i, [what, text, why]] of documents.entries()) {
+  for (const [i, [title, text, error]] of documents.entries()) {
     const nonce = i + 1;
     const transaction = signTransaction(alice, nonce, createPublic("document", text));
-    if (why !== undefined) {
-      const refused = readFailure(await t.throwsAsync(chain.submitTransaction({ transaction }), undefined, what));
-      t.is(refused.reason, "INVALID_REQUEST", what);
-      t.regex(refused.message, why, what);
+    if (error !== undefined) {
+      const rejection = readFailure(await t.throwsAsync(chain.submitTransaction({ transaction }), undefined, title));
+      t.is(rejection.reason, "INVALID_REQUEST", title);
+      t.regex(rejection.message, error, title);
       continue;
     }
     await chain.submitTransaction({ transaction });
-    let fate = await chain.getTransaction({ hash: sha256(transaction.body) });
+    let outcome = await chain.getTransaction({ hash: sha256(transaction.body) });
     await until(async () => {
-      fate = await chain.getTransaction({ hash: sha256(transaction.body) });
-      return fate.status !== TransactionStatus.PENDING;
+      outcome = await chain.getTransaction({ hash: sha256(transaction.body) });
+      return outcome.status !== TransactionStatus.PENDING;
     });
-    t.is(fate.status, TransactionStatus.INCLUDED, `${what}: ${fate.reason}`);
+    t.is(outcome.status, TransactionStatus.INCLUDED, `${title}: ${outcome.reason}`);
     const storageAddress = programAddress(alice.publicKey, "document", BigInt(nonce), "");
-    const whole = await ask(node.port, `/storage-program/${storageAddress}`);
-    t.true(whole.text.includes(`"data":${text},"metadata":`), what);
+    const program = await ask(node.port, `/storage-program/${storageAddress}`);
+    t.true(program.text.includes(`"data":${text},"metadata":`), title);
     const all = await ask(node.port, `/storage-program/${storageAddress}/all`);
-    t.true(all.text === `{"success":true,"storageAddress":"${storageAddress}","data":${text}}`, what);
+    t.true(all.text === `{"success":true,"storageAddress":"${storageAddress}","data":${text}}`, title);
     for (const protocol of rpcProtocols) {
       const { data } = (await clients[protocol].call(StorageService.method.getProgramData, {
         storageAddress,
       })) as never as {
         data: string;
       };
-      t.true(data === text, `${what} over ${protocol}`);
+      t.true(data === text, `${title} over ${protocol}`);
     }
   }
 });

@@ -1,4 +1,4 @@
-/** Trees of large documents that are grown before they are wanted, in a thread of their own. */
+/** Field trees of large documents, which another thread starts to build before they are needed. */
 import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { type StorageOperation, StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
@@ -20,55 +20,55 @@ function operationOf(json: string): { by: typeof by; operation: StorageOperation
   return { by, operation: create(StorageOperationSchema, { operation: createPublic("a", json) }) };
 }
 
-/** What was grown, whatever kind of bytes it came as; short, for it is shown where it is another one. */
+/** Converts a built tree to a short text, for comparisons. */
 function textOf({ fieldsRoot, lastKey, tailHash, pages }: BuiltDocument): string {
   const hashes = [fieldsRoot, lastKey, tailHash].map((bytes) => Buffer.from(bytes).toString("hex"));
   return [...hashes, sha256(pages.join())].join(" ");
 }
 
-/** Notes what it is asked for. */
-function noting(grow: BuildDocument = buildFieldsHere) {
-  const asked: string[] = [];
+/** Wraps a builder, and records its calls. */
+function recordCalls(build: BuildDocument = buildFieldsHere) {
+  const calls: string[] = [];
   return {
-    asked,
-    grow: (async (at, text) => {
-      asked.push(`${at} ${text.length}`);
-      return await grow(at, text);
+    calls,
+    recorded: (async (address, text) => {
+      calls.push(`${address} ${text.length}`);
+      return await build(address, text);
     }) as BuildDocument,
   };
 }
 
-test("a large object is begun with when it is expected, once, and nothing else is", async (t) => {
-  const { asked, grow } = noting();
-  const growing = createFieldTreeBuilder(grow);
-  growing.prepare([operationOf("{}"), operationOf(`["${"x".repeat(100_000)}"]`)]);
-  t.deepEqual(asked, []);
-  growing.prepare([operationOf(large)]);
-  t.deepEqual(asked, [`${address} ${large.length}`]);
-  t.is(textOf(await growing.build(address, large)), textOf(await buildFieldsHere(address, large)));
-  t.is(asked.length, 1);
+test("starts to build only large objects, and each only once", async (t) => {
+  const { calls, recorded } = recordCalls();
+  const builder = createFieldTreeBuilder(recorded);
+  builder.prepare([operationOf("{}"), operationOf(`["${"x".repeat(100_000)}"]`)]);
+  t.deepEqual(calls, []);
+  builder.prepare([operationOf(large)]);
+  t.deepEqual(calls, [`${address} ${large.length}`]);
+  t.is(textOf(await builder.build(address, large)), textOf(await buildFieldsHere(address, large)));
+  t.is(calls.length, 1);
 });
 
-test("a document that became another one is grown as it is", async (t) => {
-  const growing = createFieldTreeBuilder(noting().grow);
-  growing.prepare([operationOf(large)]);
+test("builds the tree of the current text if the document was rewritten", async (t) => {
+  const builder = createFieldTreeBuilder(recordCalls().recorded);
+  builder.prepare([operationOf(large)]);
   const other = documentOf(9_000);
-  t.is(textOf(await growing.build(address, other)), textOf(await buildFieldsHere(address, other)));
+  t.is(textOf(await builder.build(address, other)), textOf(await buildFieldsHere(address, other)));
   t.is(
     textOf(await createFieldTreeBuilder(undefined).build(address, large)),
     textOf(await buildFieldsHere(address, large)),
   );
 });
 
-test("where the other thread cannot, it is done here", async (t) => {
-  const { asked, grow } = noting(() => Promise.reject(new Error("out of memory")));
-  const growing = createFieldTreeBuilder(grow);
-  growing.prepare([operationOf(large)]);
-  t.is(textOf(await growing.build(address, large)), textOf(await buildFieldsHere(address, large)));
-  t.is(asked.length, 1);
+test("builds on the calling thread if the other thread fails", async (t) => {
+  const { calls, recorded } = recordCalls(() => Promise.reject(new Error("out of memory")));
+  const builder = createFieldTreeBuilder(recorded);
+  builder.prepare([operationOf(large)]);
+  t.is(textOf(await builder.build(address, large)), textOf(await buildFieldsHere(address, large)));
+  t.is(calls.length, 1);
 });
 
-test("the thread gives what is worked out here", async (t) => {
+test("the document thread builds the same tree as the calling thread", async (t) => {
   const thread = createDocumentThread(256);
   t.teardown(() => thread.stop());
   t.is(textOf(await thread.build(address, large)), textOf(await buildFieldsHere(address, large)));

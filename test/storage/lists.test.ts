@@ -1,4 +1,4 @@
-/** Entries of lists are checked once, and no longer believed when their rows are others. */
+/** Cached list entries: each row is checked once, and again after it has changed. */
 import test from "ava";
 import { CorruptionError } from "../../src/base/errors/corruption.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
@@ -8,13 +8,13 @@ import { insertProgram, storeHashes } from "../helpers/chain/seed.js";
 const engines = await prepareEngines();
 
 for (const engine of engines.names) {
-  test(`${engine}: an entry is the same object until its row is another one, and damage is met all the same`, async (t) => {
+  test(`${engine}: a list returns the same entry object until the row changes, and detects corruption`, async (t) => {
     const database = await engines.open(t, engine);
     const address = `stor-${"1".repeat(40)}`;
     const other = `stor-${"2".repeat(40)}`;
-    for (const [i, one] of [address, other].entries()) {
+    for (const [i, each] of [address, other].entries()) {
       await insertProgram(database, {
-        address: one,
+        address: each,
         owner: "0xa",
         name: "a",
         mode: "public",
@@ -25,7 +25,7 @@ for (const engine of engines.names) {
     const programs = createProgramStore(database.read);
     const list = () => programs.listByOwner("0xa", undefined, { limit: 10, offset: 0 });
     const change = (columns: object) => database.write.run((sql) => sql("programs").where({ address }).update(columns));
-    const [kept, first] = await list();
+    const [unchanged, first] = await list();
     t.is((await list())[1], first);
     t.is((await programs.search("a", true, undefined, { limit: 10, offset: 0 }))[1], first);
 
@@ -34,7 +34,7 @@ for (const engine of engines.names) {
     const changed = await list();
     t.is(changed[1]!.sizeBytes, 77);
     t.is(first!.sizeBytes, 0);
-    t.is(changed[0], kept);
+    t.is(changed[0], unchanged);
 
     await change({ size_bytes: 78 });
     await t.throwsAsync(list(), { instanceOf: CorruptionError });

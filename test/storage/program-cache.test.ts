@@ -14,13 +14,13 @@ const record = (name: string): ProgramRecord => ({
   updatedMs: 1,
 });
 
-/** A repository whose program changes, which counts its reads and can be held up. */
+/** Creates a store whose program can change. It counts its reads, and each read waits for `delay`. */
 function createSource() {
-  const state = { version: "1" as string | undefined, reads: 0, hold: Promise.resolve() };
+  const state = { version: "1" as string | undefined, reads: 0, delay: Promise.resolve() };
   const find = async <T extends object>(more: (version: string) => T) => {
     state.reads++;
     const { version } = state;
-    await state.hold;
+    await state.delay;
     return version === undefined ? undefined : { record: record(version), ...more(version) };
   };
   const programs: Programs = {
@@ -42,7 +42,7 @@ function createSource() {
   return { state, programs };
 }
 
-test("from the second read on a program is kept, until it changes", async (t) => {
+test("caches a program from its second read on, until it changes", async (t) => {
   const { state, programs } = createSource();
   const cache = createProgramCache(programs, 48 * 1024 * 1024);
   await cache.findWithData("stor-1");
@@ -63,7 +63,7 @@ test("from the second read on a program is kept, until it changes", async (t) =>
   t.is(await cache.findWithData("stor-1"), undefined);
 });
 
-test("an array that is small is kept for all of its items, a chunk of a large one is not", async (t) => {
+test("caches a small array for all of its items, but no chunk of a large array", async (t) => {
   const { state, programs } = createSource();
   const cache = createProgramCache(programs, 48 * 1024 * 1024);
   await cache.findWithItem("stor-1", "list", 0);
@@ -83,12 +83,12 @@ test("an array that is small is kept for all of its items, a chunk of a large on
   t.is((await cache.findWithItem("stor-1", "large", 0))!.field!.value, ",2");
 });
 
-test("a read that a change overtakes is not kept", async (t) => {
+test("does not cache a read during which the program changed", async (t) => {
   const { state, programs } = createSource();
   const cache = createProgramCache(programs, 48 * 1024 * 1024);
   await cache.findWithFieldNames("stor-1");
   let release = (): void => undefined;
-  state.hold = new Promise((resolve) => (release = resolve));
+  state.delay = new Promise((resolve) => (release = resolve));
   const slow = cache.findWithData("stor-1");
   state.version = "2";
   cache.invalidate("stor-1");
@@ -97,7 +97,7 @@ test("a read that a change overtakes is not kept", async (t) => {
   t.is((await cache.findWithData("stor-1"))!.data, "2");
 });
 
-test("who reads everything once drives nothing out", async (t) => {
+test("reading every program once evicts nothing", async (t) => {
   const { state, programs } = createSource();
   const cache = createProgramCache(programs, 48 * 1024 * 1024);
   await cache.findWithData("stor-1");
@@ -110,7 +110,7 @@ test("who reads everything once drives nothing out", async (t) => {
   t.is(state.reads, reads);
 });
 
-test("asking for fields that are not there fills no memory", async (t) => {
+test("requests for missing fields do not fill the memory", async (t) => {
   const { programs } = createSource();
   const cache = createProgramCache(programs, 48 * 1024 * 1024);
   const before = process.memoryUsage().heapUsed;

@@ -21,7 +21,7 @@ async function withNames(t: Teardown, engine: Engine, names: readonly string[]) 
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: names are found by any part of them, newest first, whatever the case of any script`, async (t) => {
+  test(`${engine}: finds names by any part of them, latest first, regardless of case in any script`, async (t) => {
     const search = await withNames(t, engine, [
       "Alpha",
       "100% sure",

@@ -26,7 +26,7 @@ async function open(t: Teardown, engine: Engine) {
   const chain = await openChain(database, [authority]);
   const programs = createProgramStore(database.read);
   let nonce = 0;
-  /** Makes a change through a block; gives why it was rejected, if it was. */
+  /** Applies an operation in a block. Returns the reason if it was rejected. */
   async function change(key: TestKey, operation: Operation): Promise<string | undefined> {
     const hash = await chain
       .submit(signTransaction(key, ++nonce, operation))
@@ -44,10 +44,10 @@ async function open(t: Teardown, engine: Engine) {
     database,
     programs,
     change,
-    make: async (json: string): Promise<string> => {
-      const why = await change(alice, createPublic("p", json));
-      if (why !== undefined) {
-        throw new Error(why);
+    create: async (json: string): Promise<string> => {
+      const reason = await change(alice, createPublic("p", json));
+      if (reason !== undefined) {
+        throw new Error(reason);
       }
       return programAddress(alice.publicKey, "p", BigInt(nonce), "");
     },
@@ -61,8 +61,8 @@ const set = (storageAddress: string, field: string, value: string): Operation =>
 });
 
 for (const engine of engines.names) {
-  test(`${engine}: a document comes back as it was written`, async (t) => {
-    const { make, data } = await open(t, engine);
+  test(`${engine}: a document is read as it was written`, async (t) => {
+    const { create, data } = await open(t, engine);
     for (const text of [
       '{"a": 1.0,"b":12345678901234567890, "c":"\\u0000\\ud800", "ключ":{"x":[ ]}}',
       "[1, 2.50]",
@@ -73,15 +73,15 @@ for (const engine of engines.names) {
       `${"[".repeat(64)}${"]".repeat(64)}`,
       `{"a":"${"x".repeat(1024 * 1024 - 8)}"}`,
     ]) {
-      t.is(await data(await make(text)), text);
+      t.is(await data(await create(text)), text);
     }
   });
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: what cannot be a document is refused, and says why`, async (t) => {
+  test(`${engine}: rejects an invalid document with the reason`, async (t) => {
     const { change } = await open(t, engine);
-    for (const [text, why] of [
+    for (const [text, reason] of [
       ["{", "The document is not JSON."],
       ["", "The document is not JSON."],
       ["{a:1}", "The document is not JSON."],
@@ -94,15 +94,15 @@ for (const engine of engines.names) {
         "The transaction's storage.create_program.data.json must have at most 1048576 bytes.",
       ],
     ] as const) {
-      t.is(await change(alice, createPublic("p", text)), why);
+      t.is(await change(alice, createPublic("p", text)), reason);
     }
   });
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: fields and items are changed where they stand, and the rest stays as it was written`, async (t) => {
-    const { make, data, change, programs } = await open(t, engine);
-    const address = await make('{ "a" : 1.0 , "list":[ 1.0,{"b":[2]} ], "z": "end" }');
+  test(`${engine}: fields and items are changed in place, and the other text stays as it was written`, async (t) => {
+    const { create, data, change, programs } = await open(t, engine);
+    const address = await create('{ "a" : 1.0 , "list":[ 1.0,{"b":[2]} ], "z": "end" }');
     const item = (index: number, value: string): Operation => ({
       case: "setItem",
       value: { storageAddress: address, field: "list", index, value },
@@ -143,12 +143,12 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: a change that cannot be made says why`, async (t) => {
-    const { make, data, change } = await open(t, engine);
-    const address = await make('{"a":1,"list":[1]}');
-    const array = await make("[1]");
+  test(`${engine}: rejects an invalid change with the reason`, async (t) => {
+    const { create, data, change } = await open(t, engine);
+    const address = await create('{"a":1,"list":[1]}');
+    const array = await create("[1]");
     const field = { storageAddress: address, field: "list" };
-    for (const [operation, why] of [
+    for (const [operation, reason] of [
       [{ case: "setItem", value: { ...field, index: 1, value: "2" } }, /^The array has no item at this index\.$/],
       [{ case: "deleteItem", value: { ...field, index: 7 } }, /^The array has no item at this index\.$/],
       [
@@ -171,16 +171,16 @@ for (const engine of engines.names) {
       [set("nowhere", "a", "1"), /storage_address must be stor-/],
       [{ case: undefined }, /is empty; set one of its changes/],
     ] as const) {
-      t.regex((await change(alice, operation as Operation))!, why);
+      t.regex((await change(alice, operation as Operation))!, reason);
     }
     t.is(await data(address), '{"a":1,"list":[1]}');
   });
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: who may write: the owner and groups that write; who may do the rest: the owner`, async (t) => {
-    const { make, data, change } = await open(t, engine);
-    const address = await make('{"a":1}');
+  test(`${engine}: the owner and groups with write permission may change a document; only the owner may do the rest`, async (t) => {
+    const { create, data, change } = await open(t, engine);
+    const address = await create('{"a":1}');
     t.regex((await change(bob, set(address, "a", "2")))!, /may not change/);
     const access = {
       mode: AccessMode.RESTRICTED,
@@ -200,7 +200,7 @@ for (const engine of engines.names) {
       }),
       undefined,
     );
-    // The rule names nobody who may read it, and does not let him write: he may not know that it is there.
+    // Bob may neither read nor write now, so the program appears nonexistent to him.
     t.regex((await change(bob, set(address, "a", "3")))!, /no storage program/);
     t.is(await change(alice, remove), undefined);
     t.is(await data(address), undefined);
@@ -209,9 +209,9 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: bytes are kept as base64, and an empty program becomes an object with its first field`, async (t) => {
-    const { data, change, make, programs } = await open(t, engine);
-    const address = await make("{}");
+  test(`${engine}: bytes are stored as base64, and an empty program becomes an object with its first field`, async (t) => {
+    const { data, change, create, programs } = await open(t, engine);
+    const address = await create("{}");
     await change(alice, {
       case: "writeProgram",
       value: { storageAddress: address, data: { data: { case: "binary", value: new Uint8Array([0, 255]) } } },
@@ -228,9 +228,9 @@ for (const engine of engines.names) {
 
 for (const engine of engines.names) {
   test(`${engine}: a document may have thousands of fields, and a rule a thousand readers`, async (t) => {
-    const { make, programs, change } = await open(t, engine);
+    const { create, programs, change } = await open(t, engine);
     const names = Array.from({ length: 5_000 }, (_, i) => `f${i}`);
-    const address = await make(`{${names.map((name, i) => `"${name}":${i}`).join(",")}}`);
+    const address = await create(`{${names.map((name, i) => `"${name}":${i}`).join(",")}}`);
     t.deepEqual((await programs.findWithFieldNames(address))!.names, names);
     const allowed = Array.from({ length: 1_000 }, (_, i) => `0x${i.toString(16).padStart(64, "0")}`);
     const access = { mode: AccessMode.RESTRICTED, allowed };
@@ -242,29 +242,29 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: two programs cannot have one address, and that of a deleted one is not given again`, async (t) => {
+  test(`${engine}: rejects a second program at an address, also after the first was deleted`, async (t) => {
     const database = await engines.open(t, engine);
     const create = createPublic("p", "{}");
     const execute = (operation: Operation): Promise<number> =>
       database.transaction(async (db) => {
         const rows = createWriteBuffer(db);
         const context = { sender: alice.publicKey, nonce: 1n, timeMs: 1, signature: new Uint8Array(64) };
-        const asked = createMessage(StorageOperationSchema, { operation });
-        const work = await executeOperation(createProgramChanges(rows), asked, context);
+        const message = createMessage(StorageOperationSchema, { operation });
+        const cost = await executeOperation(createProgramChanges(rows), message, context);
         await rows.store();
-        return work;
+        return cost;
       });
     const storageAddress = programAddress(alice.publicKey, "p", 1n, "");
-    const isTaken = async (): Promise<void> => {
+    const expectTaken = async (): Promise<void> => {
       t.like(await t.throwsAsync(execute(create)), {
         reason: "ALREADY_EXISTS",
         message: "There is or was a storage program at this address.",
       });
     };
     await execute(create);
-    await isTaken();
+    await expectTaken();
     await execute({ case: "deleteProgram", value: { storageAddress } });
-    await isTaken();
+    await expectTaken();
     t.is(await createProgramStore(database.read).findWithData(storageAddress), undefined);
   });
 }
@@ -278,7 +278,7 @@ const object = fc.uniqueArray(fc.tuple(key, json), { selector: ([name]) => name,
   })),
 );
 
-test("any member of any object can be set and taken away", (t) => {
+test("setMember and deleteMember change any member of any object, and nothing else", (t) => {
   fc.assert(
     fc.property(object, key, json, ({ text, names }, name, value) => {
       const entries = (json: string) =>
@@ -300,7 +300,7 @@ test("any member of any object can be set and taken away", (t) => {
   );
 });
 
-test("the items of any array are found, and duplicates of names anywhere", (t) => {
+test("itemsOf finds the items of any array, and checkJson finds duplicate names at any depth", (t) => {
   fc.assert(
     fc.property(fc.array(json), (items) => {
       const text = `[ ${items.join(" ,\n")} ]`;
@@ -312,8 +312,8 @@ test("the items of any array are found, and duplicates of names anywhere", (t) =
   );
   fc.assert(
     fc.property(json, (text) => {
-      t.notThrows(() => checkJson(text, { what: "It" }));
-      t.throws(() => checkJson(`[{"k":1,"x":${text},"k":2}]`, { what: "It" }), {
+      t.notThrows(() => checkJson(text, { subject: "It" }));
+      t.throws(() => checkJson(`[{"k":1,"x":${text},"k":2}]`, { subject: "It" }), {
         message: "It has an object with duplicate member names.",
       });
     }),

@@ -1,4 +1,4 @@
-/** Trees in pages: changes against a tree that is built by its definition, and proofs against every other root. */
+/** Trees in pages: compares changes with a tree that is built by its definition, and verifies proofs. */
 import { verifyExistence, verifyNonExistence } from "@confio/ics23";
 import { runWithoutYielding } from "../../src/base/async/yielding.js";
 import { smtSpec } from "@confio/ics23/build/proofs.js";
@@ -11,7 +11,7 @@ import { decodeTreePage, encodeTreePage, maxBucketLeaves, type PagePath } from "
 import { type Leaf, leadsTo, type Path } from "../../src/tree/path.js";
 import { proveAmong, provePath } from "../../src/tree/prove.js";
 
-/** Pages in memory, as a store would keep them. */
+/** Creates a page store in memory. */
 function createPages() {
   const pages = new Map<PagePath, Uint8Array>();
   const load: LoadPages = (paths) =>
@@ -35,22 +35,22 @@ function createPages() {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-/** The root by its definition. */
-function rootOf(leaves: readonly Leaf[], depth = 0): Uint8Array {
+/** Computes the root by its definition. */
+function rootByDefinition(leaves: readonly Leaf[], depth = 0): Uint8Array {
   const [first] = leaves;
   if (leaves.length < 2) {
     return first === undefined ? emptyHash : treeHashes.leaf(first.key, first.valueHash);
   }
   const side = (bit: 0 | 1) =>
-    rootOf(
+    rootByDefinition(
       leaves.filter(({ key }) => bitOf(key, depth) === bit),
       depth + 1,
     );
   return treeHashes.inner(side(0), side(1));
 }
 
-/** Keys of which half have many bits in common. */
-function someKey(): Buffer {
+/** Returns a random key. Half of these keys share many bits. */
+function randomKey(): Buffer {
   const key = randomBytes(32);
   if (Math.random() < 0.5) {
     key.fill(0xa5, 0, Math.floor(Math.random() * 32));
@@ -59,18 +59,18 @@ function someKey(): Buffer {
   return key;
 }
 
-const inOrder = (tree: ReadonlyMap<string, Leaf>): Leaf[] =>
+const sortedLeaves = (tree: ReadonlyMap<string, Leaf>): Leaf[] =>
   [...tree.values()].toSorted((a, b) => Buffer.compare(a.key, b.key));
 
-test("blocks of changes lead to the root of what is there, as does a tree that is built at once", async (t) => {
+test("changes of several blocks lead to the same root as a tree that is built at once", async (t) => {
   for (let round = 0; round < 15; round++) {
     const stored = createPages();
     const expected = new Map<string, Leaf>();
     for (let block = 0; block < 12; block++) {
-      const added = Array.from({ length: Math.floor(Math.random() * 60) }, someKey);
-      const taken = inOrder(expected).filter(() => Math.random() < 0.3);
+      const added = Array.from({ length: Math.floor(Math.random() * 60) }, randomKey);
+      const existing = sortedLeaves(expected).filter(() => Math.random() < 0.3);
       const changes = new Map<string, LeafChange>(
-        [...added, ...taken.map(({ key }) => key)].map((key) => [
+        [...added, ...existing.map(({ key }) => key)].map((key) => [
           hex(key),
           { key, valueHash: Math.random() < 0.5 ? randomBytes(32) : undefined },
         ]),
@@ -83,18 +83,18 @@ test("blocks of changes lead to the root of what is there, as does a tree that i
         }
       }
       const root = await stored.change([...changes.values()]);
-      const leaves = inOrder(expected);
-      t.is(root, hex(rootOf(leaves)));
+      const leaves = sortedLeaves(expected);
+      t.is(root, hex(rootByDefinition(leaves)));
       t.is(root, hex(runWithoutYielding(buildTree(leaves)).root));
       t.is(root, hex(rootOfLeaves(leaves.toReversed())));
     }
-    // Everything taken out again leaves no page behind.
-    await stored.change(inOrder(expected).map(({ key }) => ({ key, valueHash: undefined })));
+    // Removing all leaves removes all pages.
+    await stored.change(sortedLeaves(expected).map(({ key }) => ({ key, valueHash: undefined })));
     t.is(stored.pages.size, 0);
   }
 });
 
-test("a page reads as it was written, and is refused when it is cut, too long or of no kind", (t) => {
+test("a page is decoded as it was encoded, and is rejected if it is truncated, too long or of an unknown kind", (t) => {
   const leaves = Array.from({ length: maxBucketLeaves + 40 }, () => ({
     key: randomBytes(32),
     valueHash: randomBytes(32),
@@ -110,26 +110,26 @@ test("a page reads as it was written, and is refused when it is cut, too long or
   }
 });
 
-test("a proof shows what is there and what is not, under its own root alone, and with any bit flipped nothing", async (t) => {
+test("a proof shows the presence or absence of a key, and is valid only for its own root and value", async (t) => {
   const stored = createPages();
   const tree = new Map<string, Leaf>();
-  for (const key of Array.from({ length: 400 }, someKey)) {
+  for (const key of Array.from({ length: 400 }, randomKey)) {
     tree.set(hex(key), { key, valueHash: randomBytes(32) });
   }
-  const leaves = inOrder(tree);
+  const leaves = sortedLeaves(tree);
   const root = Buffer.from(await stored.change(leaves), "hex");
-  for (const key of [...leaves.slice(0, 40).map((leaf) => leaf.key), ...Array.from({ length: 40 }, someKey)]) {
+  for (const key of [...leaves.slice(0, 40).map((leaf) => leaf.key), ...Array.from({ length: 40 }, randomKey)]) {
     const proof = await provePath(stored.load, key);
     t.deepEqual(proof.valueHash, tree.get(hex(key))?.valueHash);
     t.true(leadsTo(root, treeHashes, key, proof.valueHash, proof));
     t.deepEqual(proveAmong(leaves, key), proof);
     t.false(leadsTo(randomBytes(32), treeHashes, key, proof.valueHash, proof));
-    // Neither presence as absence, nor absence as presence, nor another value.
+    // A proof of presence does not show absence, and a proof of absence does not show a value.
     t.false(leadsTo(root, treeHashes, key, proof.valueHash === undefined ? randomBytes(32) : undefined, proof));
   }
 });
 
-test("every bit of a proof counts", async (t) => {
+test("a proof with a flipped bit or a missing part is invalid", async (t) => {
   const stored = createPages();
   const leaves = Array.from({ length: 50 }, () => ({ key: randomBytes(32), valueHash: randomBytes(32) }));
   const root = Buffer.from(await stored.change(leaves), "hex");
@@ -138,7 +138,7 @@ test("every bit of a proof counts", async (t) => {
     const proof = await provePath(stored.load, key);
     const parts = [proof.siblings, proof.valueHash, proof.other?.key, proof.other?.valueHash];
     let flipped = 0;
-    for (const part of parts.filter((one) => one !== undefined)) {
+    for (const part of parts.filter((bytes) => bytes !== undefined)) {
       for (let bit = 0; bit < part.length * 8; bit++) {
         part[bit >> 3]! ^= 1 << (bit & 7);
         t.false(leadsTo(root, treeHashes, key, proof.valueHash, proof));
@@ -149,14 +149,14 @@ test("every bit of a proof counts", async (t) => {
     t.true(flipped >= 8 * 32 * 5);
     t.false(leadsTo(root, treeHashes, key, proof.valueHash, { ...proof, siblings: proof.siblings.subarray(32) }));
     t.false(leadsTo(root, treeHashes, key, proof.valueHash, { ...proof, siblings: proof.siblings.subarray(1) }));
-    // A key elsewhere: one that is absent at the same place of the tree is shown by the same proof.
-    const elsewhere = Buffer.from(key);
-    elsewhere[0]! ^= 0x80;
-    t.false(leadsTo(root, treeHashes, elsewhere, proof.valueHash, proof));
+    // The proof does not hold for a key at another position. It would hold for an absent key at the same position.
+    const distantKey = Buffer.from(key);
+    distantKey[0]! ^= 0x80;
+    t.false(leadsTo(root, treeHashes, distantKey, proof.valueHash, proof));
   }
 });
 
-test("no other leaf shows the absence of a key that is there, nor a leaf of another place", async (t) => {
+test("no leaf shows the absence of a key that is present", async (t) => {
   const stored = createPages();
   const leaves = Array.from({ length: 50 }, () => ({ key: randomBytes(32), valueHash: randomBytes(32) }));
   const root = Buffer.from(await stored.change(leaves), "hex");
@@ -167,14 +167,14 @@ test("no other leaf shows the absence of a key that is there, nor a leaf of anot
   t.false(leadsTo(root, treeHashes, one.key, undefined, { siblings: ofOther.siblings, other }));
 });
 
-/** An entry whose value hash is that of a value, as ICS-23 has it. */
-function someEntry() {
+/** Creates a random entry whose value hash is the SHA-256 of its value, as ICS-23 requires. */
+function randomEntry() {
   const [key, value] = [randomBytes(32), randomBytes(20)];
   return { key, value, valueHash: hash("sha256", value, "buffer") };
 }
 
-/** A proof in the words of ICS-23: from the leaf upwards, what stands before and after the node in what is hashed. */
-function toIcs23({ siblings }: Path, { key, value }: ReturnType<typeof someEntry>) {
+/** Converts a proof to ICS-23: a list from the leaf up, of the bytes that are hashed before and after each node. */
+function toIcs23({ siblings }: Path, { key, value }: ReturnType<typeof randomEntry>) {
   const { leafSpec: leaf, innerSpec } = smtSpec;
   const path = Array.from({ length: siblings.length / 32 }, (_, depth) => {
     const sibling = siblings.subarray(32 * depth, 32 * (depth + 1));
@@ -185,9 +185,9 @@ function toIcs23({ siblings }: Path, { key, value }: ReturnType<typeof someEntry
   return { key, value, leaf: leaf!, path: path.reverse() };
 }
 
-test("a verifier of others takes our proofs under its sparse Merkle spec, of what is there and of what is not", async (t) => {
+test("the ICS-23 library verifies proofs of presence and absence under its sparse Merkle spec", async (t) => {
   const stored = createPages();
-  const entries = Array.from({ length: 300 }, someEntry).toSorted((a, b) => Buffer.compare(a.key, b.key));
+  const entries = Array.from({ length: 300 }, randomEntry).toSorted((a, b) => Buffer.compare(a.key, b.key));
   const root = Buffer.from(await stored.change(entries), "hex");
   const proofs = await Promise.all(
     entries.map(async (entry) => toIcs23(await provePath(stored.load, entry.key), entry)),
@@ -197,11 +197,13 @@ test("a verifier of others takes our proofs under its sparse Merkle spec, of wha
     t.throws(() => verifyExistence(proofs[i]!, smtSpec, root, key, randomBytes(20)));
     t.throws(() => verifyExistence(proofs[i]!, smtSpec, randomBytes(32), key, value));
   }
-  // Its proof of absence is two of presence, of the keys on both sides. It does not see that an empty half lies between
-  // two neighbors, so only those are asked that have none on their way.
+  // ICS-23 proves absence with the presence of both neighbors. It does not accept neighbors with an empty subtree
+  // between them, so this skips neighbors whose paths have an empty sibling.
   const hasEmpty = ({ path }: (typeof proofs)[number]): boolean =>
-    path.some(({ prefix, suffix }) => [prefix.subarray(1), suffix].some((one) => Buffer.compare(one, emptyHash) === 0));
-  let asked = 0;
+    path.some(({ prefix, suffix }) =>
+      [prefix.subarray(1), suffix].some((sibling) => Buffer.compare(sibling, emptyHash) === 0),
+    );
+  let verified = 0;
   for (let i = 0; i < 2_000; i++) {
     const key = randomBytes(32);
     const next = entries.findIndex((entry) => Buffer.compare(entry.key, key) > 0);
@@ -209,14 +211,14 @@ test("a verifier of others takes our proofs under its sparse Merkle spec, of wha
     if (left === undefined || right === undefined || hasEmpty(left) || hasEmpty(right)) {
       continue;
     }
-    asked++;
+    verified++;
     t.notThrows(() => verifyNonExistence({ key, left, right }, smtSpec, root, key));
     const proof = await provePath(stored.load, key);
     t.true(leadsTo(root, treeHashes, key, undefined, proof));
     if (proof.other !== undefined) {
-      // The leaf that stands in its place is one of the two.
-      t.true([left.key, right.key].some((one) => Buffer.compare(one, proof.other!.key) === 0));
+      // The leaf at the position of the absent key is one of its neighbors.
+      t.true([left.key, right.key].some((neighbor) => Buffer.compare(neighbor, proof.other!.key) === 0));
     }
   }
-  t.true(asked > 300, `${asked} absences`);
+  t.true(verified > 300, `${verified} absences`);
 });

@@ -12,7 +12,7 @@ import type { Database } from "../../src/db/queries/database.js";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../src/base/crypto/node-key.js";
 import { createWriteBuffer } from "../../src/db/rows/write-buffer.js";
 import { readLeaves } from "../../src/storage/stores/program-state-store.js";
-import { stageProgramTables } from "../../src/storage/stores/program-tables-store.js";
+import { addProgramTables } from "../../src/storage/stores/program-tables-store.js";
 import { genesisOf } from "../../test/helpers/chain/genesis.js";
 import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
 import { foldName } from "../../src/storage/programs/programs.js";
@@ -110,7 +110,7 @@ export async function plantTree(database: Database, programs: number): Promise<v
     );
     await plantLeaves(
       database,
-      await readLeaves(database.read, stageProgramTables(createWriteBuffer(database.read)), touched),
+      await readLeaves(database.read, addProgramTables(createWriteBuffer(database.read)), touched),
     );
     progress.update(i + addresses.length);
   }

@@ -2,7 +2,7 @@
 import { eachField } from "../../../src/storage/documents/document-parts.js";
 import { type JsonType, typeOfJson } from "../../../src/storage/documents/json-text.js";
 import type { Leaf } from "../../../src/tree/path.js";
-import { nothing, type ObjectParts } from "../../../src/tree/state-format.js";
+import { zeroHash, type ObjectParts } from "../../../src/tree/state-format.js";
 import { stateHashes, treeNodes } from "./hashing.js";
 
 /** Returns the type of a document; undefined if the text is not JSON. */
@@ -23,7 +23,7 @@ export function typeOfDocument(text: string): JsonType | undefined {
  */
 export function toObjectParts(text: string): ObjectParts | undefined {
   const leaves: Leaf[] = [];
-  let previousKey = nothing;
+  let previousKey = zeroHash;
   const fields = eachField(text);
   for (let next = fields.next(); ; next = fields.next()) {
     if (next.done === true) {

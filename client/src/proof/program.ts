@@ -9,7 +9,7 @@ import {
   type ProgramState,
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { isSame } from "../../../src/tree/hashes.js";
-import { nothing } from "../../../src/tree/state-format.js";
+import { zeroHash } from "../../../src/tree/state-format.js";
 import { toObjectParts, typeOfDocument } from "./document.js";
 import { require32Bytes, stateHashes } from "./hashing.js";
 import { decode } from "./headers.js";
@@ -89,7 +89,7 @@ function hashOf({ blinding, record, metadataHash, document }: ProgramState): Uin
     metadataHash: require32Bytes(metadataHash, "The hash of the metadata"),
     documentHash:
       document.case === undefined
-        ? nothing
+        ? zeroHash
         : document.case === "object"
           ? hashOfObject(document.value)
           : require32Bytes(document.value, "The hash of the document"),
@@ -109,7 +109,7 @@ function readState(request: GetProofRequest, state: ProgramState, address: strin
   if (record.storageAddress !== address) {
     throw new ProofError("value", `The record of the program ${address} is that of another program.`);
   }
-  const hasMetadata = !isSame(state.metadataHash, nothing);
+  const hasMetadata = !isSame(state.metadataHash, zeroHash);
   const { document } = state;
   return {
     kind: "present",

@@ -4,7 +4,14 @@ import type { ProgramRecord } from "../../../gen/gatehouse/state/v1/state_pb.js"
 import { ProgramEncoding, StorageLocation, StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { countItems, sliceItem } from "../../../src/storage/documents/document.js";
 import { typeOfJson } from "../../../src/storage/documents/json-text.js";
-import { isAddress, noArray, noField, noFields, noItem, noProgram } from "../../../src/storage/programs/refusals.js";
+import {
+  isAddress,
+  notAnArray,
+  fieldNotFound,
+  notAnObject,
+  itemNotFound,
+  programNotFound,
+} from "../../../src/storage/programs/rejections.js";
 import { valueTypes } from "../../../src/storage/documents/value-types.js";
 import type { ProofQuestion } from "./check.js";
 import { namesOf } from "./document.js";
@@ -26,7 +33,7 @@ async function requireProgram(
     throw unprovable("The state of a program before its last change");
   }
   if (program?.kind !== "present" || program.record.deleted) {
-    throw provenError(noProgram);
+    throw provenError(programNotFound);
   }
   return program;
 }
@@ -39,7 +46,7 @@ async function requireObject(source: ProofSource, address: string, parts: ProofQ
   const isUnread = initial.document === "plain" && !isBinary && initial.data === undefined;
   const program = isUnread ? await requireProgram(source, address, { ...parts, withDocument: true }) : initial;
   if (program.document !== "object") {
-    throw provenError(noFields(isBinary ? "binary" : typeOfJson(program.data ?? "null")));
+    throw provenError(notAnObject(isBinary ? "binary" : typeOfJson(program.data ?? "null")));
   }
   return program;
 }
@@ -53,7 +60,7 @@ async function findField(source: ProofSource, address: string, name: string): Pr
 async function requireField(source: ProofSource, address: string, name: string): Promise<string> {
   const value = await findField(source, address, name);
   if (value === undefined) {
-    throw provenError(noField(name));
+    throw provenError(fieldNotFound(name));
   }
   return value;
 }
@@ -97,13 +104,13 @@ export const storageReads = [
       const array = await requireField(source, storageAddress, field);
       const type = typeOfJson(array);
       if (type !== "array") {
-        throw provenError(noArray(type));
+        throw provenError(notAnArray(type));
       }
       const length = countItems(array);
       const index = fromEnd ? length - 1 - requestedIndex : requestedIndex;
       const value = sliceItem(array, index);
       if (value === undefined) {
-        throw provenError(noItem(length));
+        throw provenError(itemNotFound(length));
       }
       return { success: true, storageAddress, field, index, value, ...(withLength && { arrayLength: length }) };
     },

@@ -25,13 +25,13 @@ import {
 import { WrongPiece } from "../../snapshot/sources.js";
 import type { SnapshotTarget } from "../../snapshot/target.js";
 import { startSync, endSync, readSync, saveChunk, saveLeafCount, saveLowestHeader } from "../../snapshot/sync-store.js";
-import { WrongProgram } from "../../storage/changes/restored-program.js";
+import { InvalidProgram } from "../../storage/changes/restored-program.js";
 import {
-  arePlaced,
+  areInCreationOrder,
   checkRestored,
   type CheckedProgram,
   clearPrograms,
-  endImport,
+  advanceProgramIds,
   importPrograms,
 } from "../../storage/stores/program-snapshot-store.js";
 import { changeTree } from "../../tree/change.js";
@@ -140,7 +140,7 @@ export function createSnapshotTarget({
       const number = check(description);
       await transaction(async (db) => {
         await checkState(db, description, genesis);
-        await endImport(db);
+        await advanceProgramIds(db);
         await setLowestBlock(db, number + 1n);
         await endSync(db);
       });
@@ -259,7 +259,7 @@ async function sortEntries(entries: readonly SnapshotEntry[]): Promise<SortedEnt
 }
 
 function rethrowAsWrongSnapshot(error: unknown): never {
-  throw error instanceof WrongProgram ? new WrongSnapshot(error.message) : error;
+  throw error instanceof InvalidProgram ? new WrongSnapshot(error.message) : error;
 }
 
 async function storeEntries(db: Queries, { leaves, programs, nullifiers, senders }: SortedEntries): Promise<void> {
@@ -288,7 +288,7 @@ async function checkState(db: Queries, description: SnapshotDescription, genesis
   if ((valueHash && toHex32(valueHash)) !== (expected && toHex32(expected))) {
     throw new WrongSnapshot("Its commitment tree does not match the state.");
   }
-  if (!(await arePlaced(db, description.snapshot.programCount))) {
+  if (!(await areInCreationOrder(db, description.snapshot.programCount))) {
     throw new WrongSnapshot("Its programs are not in the order of their creation.");
   }
   if (!(await hasAllKnownRoots(db, tree, (since) => rootsSince(db, since)))) {

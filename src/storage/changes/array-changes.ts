@@ -2,7 +2,7 @@
 import { deleteItem, itemsOf, type Range, setItem } from "../documents/document.js";
 import { chunkLength, eachChunk, maxChunkLength } from "../documents/document-parts.js";
 import { chunkGap, writeValue } from "./document-writing.js";
-import { trimmed } from "../documents/json-text.js";
+import { splitSpace } from "../documents/json-text.js";
 import type { ChunkEntry, DocumentRows, FieldColumns, FieldRow } from "../programs/programs.js";
 
 /** Change of an array in a field. */
@@ -39,20 +39,20 @@ async function append(
   value: string,
   addBytes: (bytes: number) => void,
 ): Promise<FieldColumns> {
-  const { lead, core, trail } = trimmed(value);
+  const { lead, core, trail } = splitSpace(value);
   const chunk = { text: `,${lead}${core}`, items: 1 };
-  const more = 1 + Buffer.byteLength(value);
-  addBytes(more);
+  const addedBytes = 1 + Buffer.byteLength(value);
+  addBytes(addedBytes);
   const last = await rows.lastChunk(field.position);
-  await (last.sizeBytes + more <= chunkLength
+  await (last.sizeBytes + addedBytes <= chunkLength
     ? rows.extendChunk(field.position, last, { after: chunk })
     : rows.insertChunks(field.position, [{ position: last.position + chunkGap, ...chunk }]));
-  return { ...field, items: field.items + 1, sizeBytes: field.sizeBytes + more, value: trail + field.value };
+  return { ...field, items: field.items + 1, sizeBytes: field.sizeBytes + addedBytes, value: trail + field.value };
 }
 
 /** Position of an item in the chunks of an array. */
 interface FoundItem {
-  /** List of all chunks of the array. */
+  /** All chunks of the array, in order. */
   readonly chunks: readonly ChunkEntry[];
   /** Index of the chunk that holds the item. */
   readonly at: number;
@@ -82,10 +82,10 @@ async function set(
   addBytes: (bytes: number) => void,
 ): Promise<FieldColumns> {
   const { start, end } = items[index]!;
-  const more = Buffer.byteLength(value) - Buffer.byteLength(text.slice(start, end));
-  addBytes(more);
+  const addedBytes = Buffer.byteLength(value) - Buffer.byteLength(text.slice(start, end));
+  addBytes(addedBytes);
   // A chunk ends with its last item, so white space after that item moves to the next chunk or to the field's row.
-  const { lead, core, trail } = trimmed(value);
+  const { lead, core, trail } = splitSpace(value);
   const isLast = index === items.length - 1;
   const after = isLast ? trail : "";
   const next = chunks[at + 1];
@@ -94,7 +94,11 @@ async function set(
   }
   const changed = setItem(text, items, index, isLast ? lead + core : value);
   await saveChunk(rows, field, { chunks, at, text: changed, items: items.length });
-  return { ...field, sizeBytes: field.sizeBytes + more, value: next === undefined ? after + field.value : field.value };
+  return {
+    ...field,
+    sizeBytes: field.sizeBytes + addedBytes,
+    value: next === undefined ? after + field.value : field.value,
+  };
 }
 
 async function remove(
@@ -106,28 +110,28 @@ async function remove(
   if (index < items.length - 1) {
     const changed = deleteItem(text, items, index);
     await saveChunk(rows, field, { chunks, at, text: changed, items: items.length - 1 });
-    const less = Buffer.byteLength(text) - Buffer.byteLength(changed);
-    return { ...field, items: field.items - 1, sizeBytes: field.sizeBytes - less };
+    const removedBytes = Buffer.byteLength(text) - Buffer.byteLength(changed);
+    return { ...field, items: field.items - 1, sizeBytes: field.sizeBytes - removedBytes };
   }
   // The item is the last of its chunk. The text before it replaces the text before the first item of the next chunk.
-  const keptEnd = items[index - 1]?.end ?? 0;
-  const before = text.slice(keptEnd, start);
+  const previousEnd = items[index - 1]?.end ?? 0;
+  const before = text.slice(previousEnd, start);
   const itemBytes = Buffer.byteLength(text.slice(start, end));
   const next = chunks[at + 1];
-  let less = itemBytes + before.length;
+  let removedBytes = itemBytes + before.length;
   let { value } = field;
   if (next !== undefined) {
     const nextText = await rows.chunkText(field.position, next.position);
     const from = itemsOf(nextText)[0]!.start;
-    less += from - before.length;
+    removedBytes += from - before.length;
     await rows.saveChunk(field.position, next.position, { text: before + nextText.slice(from), items: next.items });
   } else if (field.items === 1) {
-    less -= before.length;
+    removedBytes -= before.length;
     value = before + value;
   }
-  await saveChunk(rows, field, { chunks, at, text: text.slice(0, keptEnd), items: items.length - 1 });
+  await saveChunk(rows, field, { chunks, at, text: text.slice(0, previousEnd), items: items.length - 1 });
   const isEmpty = field.items === 1;
-  return { ...field, items: isEmpty ? undefined : field.items - 1, sizeBytes: field.sizeBytes - less, value };
+  return { ...field, items: isEmpty ? undefined : field.items - 1, sizeBytes: field.sizeBytes - removedBytes, value };
 }
 
 /**
@@ -160,6 +164,7 @@ async function saveChunk(
   }
 }
 
+/** Stores the text of a chunk as several chunks. */
 async function split(
   rows: DocumentRows,
   field: ArrayRow,

@@ -30,11 +30,11 @@ export function checkOperation({ operation }: StorageOperation): void {
       checkAccessControl(operation.value.access);
       return;
     case "setField":
-      checkJson(operation.value.value, { what: "The value", levelsAround: 1 });
+      checkJson(operation.value.value, { subject: "The value", outerLevels: 1 });
       return;
     case "setItem":
     case "appendItem":
-      checkJson(operation.value.value, { what: "The item", levelsAround: 2 });
+      checkJson(operation.value.value, { subject: "The item", outerLevels: 2 });
       return;
     case "deleteField":
     case "deleteItem":
@@ -49,14 +49,14 @@ function checkMetadata(metadata: string | undefined): void {
   if (metadata === undefined) {
     return;
   }
-  checkJson(metadata, { what: "The metadata" });
+  checkJson(metadata, { subject: "The metadata" });
   if (typeOfJson(metadata) !== "object") {
     throw new RpcError("INVALID_REQUEST", "The metadata must be a JSON object.");
   }
 }
 
-function checkData(given: ProgramData | undefined): void {
-  if (given?.data.case === "json") {
-    checkJson(given.data.value, { what: "The document", isDocument: true });
+function checkData(data: ProgramData | undefined): void {
+  if (data?.data.case === "json") {
+    checkJson(data.data.value, { subject: "The document", isDocument: true });
   }
 }

@@ -16,7 +16,11 @@ export interface DirtyProgram {
   readonly fields: Set<string>;
 }
 
-/** @param onRollback registers a function that runs if the current transaction is rolled back. */
+/**
+ * Creates a tracker without programs.
+ *
+ * @param onRollback registers a function that runs if the current transaction is rolled back.
+ */
 export function createDirtyPrograms(onRollback: (undo: () => void) => void) {
   const all = new Map<string, DirtyProgram>();
 
@@ -28,47 +32,48 @@ export function createDirtyPrograms(onRollback: (undo: () => void) => void) {
 
   return {
     all: all as ReadonlyMap<string, DirtyProgram>,
+    /** Returns the changed parts of a program, and adds the program if it is not tracked yet. */
     program,
     /** Wraps the rows of a program's document so that their changes are tracked. */
     track(address: string, rows: DocumentRows): DocumentRows {
-      const touched = program(address);
-      const touch = ({ name }: { readonly name: string }): void => {
-        touched.text = undefined;
-        if (!touched.isComplete) {
-          touched.fields.add(name);
+      const dirty = program(address);
+      const markField = ({ name }: { readonly name: string }): void => {
+        dirty.text = undefined;
+        if (!dirty.isComplete) {
+          dirty.fields.add(name);
         }
       };
       return {
         ...rows,
         async saveText(text) {
-          touched.text = undefined;
+          dirty.text = undefined;
           await rows.saveText(text);
         },
         async insertFields(position, fields) {
-          fields.forEach(touch);
+          fields.forEach(markField);
           await rows.insertFields(position, fields);
         },
         async saveField(field) {
-          touch(field);
+          markField(field);
           await rows.saveField(field);
         },
         async deleteField(field) {
-          touch(field);
+          markField(field);
           await rows.deleteField(field);
         },
         async clear(state) {
-          touched.isComplete = true;
-          touched.hadTree ||= state.inParts;
-          touched.text = undefined;
-          touched.fields.clear();
+          dirty.isComplete = true;
+          dirty.hadTree ||= state.inParts;
+          dirty.text = undefined;
+          dirty.fields.clear();
           await rows.clear(state);
         },
-        wrote(text) {
-          touched.isComplete = true;
-          touched.text = text;
-          touched.fields.clear();
+        onWritten(text) {
+          dirty.isComplete = true;
+          dirty.text = text;
+          dirty.fields.clear();
           // After a rollback the rows are not those of this text, so the text must not be used.
-          onRollback(() => (touched.text = undefined));
+          onRollback(() => (dirty.text = undefined));
         },
       };
     },

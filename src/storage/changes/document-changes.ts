@@ -8,7 +8,7 @@ import { appendItem, deleteItem, deleteMember, itemsOf, setItem, setMember } fro
 import { maxTextBytes, minPartsBytes, nameStart } from "../documents/document-parts.js";
 import { plainField, rewrite, writeValue } from "./document-writing.js";
 import { maxDocumentBytes } from "../documents/document-bounds.js";
-import { skipSpace, trimmed } from "../documents/json-text.js";
+import { skipSpace, splitSpace } from "../documents/json-text.js";
 import type { DocumentRows, DocumentState, FieldRow } from "../programs/programs.js";
 
 /**
@@ -29,7 +29,7 @@ export async function setField(
       : replaceInParts(rows, state, field, value));
   }
   const text = setMember(await textOf(rows, state), name, value);
-  return await saveText(rows, state, text, () => saveInText(rows, name, field, trimmed(value).core));
+  return await saveText(rows, state, text, () => saveInText(rows, name, field, splitSpace(value).core));
 }
 
 /**
@@ -40,7 +40,7 @@ export async function setField(
 export async function deleteField(rows: DocumentRows, state: DocumentState, name: string): Promise<DocumentState> {
   const field = await rows.field(name);
   if (field === undefined) {
-    throw noField();
+    throw missingField();
   }
   if (state.inParts) {
     return await deleteFromParts(rows, state, field);
@@ -63,7 +63,7 @@ export async function changeItem(
 ): Promise<DocumentState> {
   const field = await rows.field(name);
   if (field === undefined) {
-    throw noField();
+    throw missingField();
   }
   if (field.type !== "array") {
     throw new RpcError("INVALID_FIELD_TYPE", "The field is not an array.");
@@ -102,7 +102,7 @@ function checkIndex(change: ItemChange, items: number): void {
   }
 }
 
-function noField(): RpcError {
+function missingField(): RpcError {
   return new RpcError("FIELD_NOT_FOUND", "The program has no such field.");
 }
 
@@ -123,6 +123,7 @@ async function textOf(rows: DocumentRows, { sizeBytes }: DocumentState): Promise
   return sizeBytes === 0 ? "{}" : await rows.text();
 }
 
+/** Stores the changed text of a document, in parts if it is too large for one text. */
 async function saveText(
   rows: DocumentRows,
   before: DocumentState,
@@ -138,6 +139,7 @@ async function saveText(
   return after;
 }
 
+/** Stores the row of a changed field, for a document that is stored as one text. */
 async function saveInText(rows: DocumentRows, name: string, field: FieldRow | undefined, value: string): Promise<void> {
   if (field === undefined) {
     await rows.insertFields(((await rows.lastPosition()) ?? -1) + 1, [{ name, ...plainField(value) }]);
@@ -157,7 +159,7 @@ async function addToParts(
   name: string,
   value: string,
 ): Promise<DocumentState> {
-  const { lead, core, trail } = trimmed(value);
+  const { lead, core, trail } = splitSpace(value);
   const last = await rows.lastPosition();
   const named = `${JSON.stringify(name)}:${lead}`;
   const text = last === undefined || trail !== "" ? await rows.text() : "";
@@ -180,7 +182,7 @@ async function replaceInParts(
   field: FieldRow,
   value: string,
 ): Promise<DocumentState> {
-  const { lead, core, trail } = trimmed(value);
+  const { lead, core, trail } = splitSpace(value);
   const { position } = field;
   const after = withBytes(state, Buffer.byteLength(value) - field.sizeBytes);
   await deleteChunks(rows, field);
@@ -196,16 +198,16 @@ async function replaceInParts(
 
 async function deleteFromParts(rows: DocumentRows, state: DocumentState, field: FieldRow): Promise<DocumentState> {
   const { position, before } = field;
-  const kept = before.slice(0, nameStart(before));
+  const lead = before.slice(0, nameStart(before));
   let bytes = -field.sizeBytes - Buffer.byteLength(before);
   const next = await rows.fieldAfter(position);
   if (next !== undefined) {
     const from = nameStart(next.before);
-    bytes += kept.length - from;
-    await rows.saveField({ ...next, before: kept + next.before.slice(from) });
+    bytes += lead.length - from;
+    await rows.saveField({ ...next, before: lead + next.before.slice(from) });
   } else if ((await rows.lastPosition(position)) === undefined) {
-    bytes += kept.length;
-    await rows.saveText(kept + (await rows.text()));
+    bytes += lead.length;
+    await rows.saveText(lead + (await rows.text()));
   }
   await deleteChunks(rows, field);
   await rows.deleteField(field);

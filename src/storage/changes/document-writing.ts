@@ -27,7 +27,7 @@ export async function writeContent(rows: DocumentRows, content: NonNullable<Prog
   const { text, type } = content;
   if (isStoredInParts(content)) {
     await writeParts(rows, text);
-    rows.wrote(text);
+    rows.onWritten(text);
     return;
   }
   await rows.saveText(text);

@@ -58,9 +58,9 @@ export function createFieldTreeBuilder(buildOffThread: BuildDocument | undefined
       }
     },
     async build(address, text) {
-      const known = running.get(address);
+      const started = running.get(address);
       // A later operation may have rewritten or changed the document.
-      const built = known?.text === text ? await known.built.catch(() => undefined) : undefined;
+      const built = started?.text === text ? await started.built.catch(() => undefined) : undefined;
       return built ?? (await buildFieldsHere(address, text));
     },
   };

@@ -13,8 +13,8 @@ import { typeOfJson } from "../documents/json-text.js";
 import type { ProgramRow } from "../programs/stored-program.js";
 
 /** Error for snapshot data that is not a valid program. */
-export class WrongProgram extends Error {
-  override readonly name = "WrongProgram";
+export class InvalidProgram extends Error {
+  override readonly name = "InvalidProgram";
 }
 
 /** Program decoded for storage. */
@@ -46,12 +46,12 @@ const accessText = z.strictObject({
 /**
  * Decodes and checks a program.
  *
- * @throws WrongProgram
+ * @throws InvalidProgram
  */
-export function readProgram(given: SnapshotProgram): RestoredProgram {
-  const { storageAddress: address, place: index, updatedMs, deleted } = given;
+export function readProgram(program: SnapshotProgram): RestoredProgram {
+  const { storageAddress: address, place: index, updatedMs, deleted } = program;
   if (!/^stor-[0-9a-f]{40}$/.test(address) || index < 1 || index > 2 ** 31 - 1) {
-    throw new WrongProgram("A program of the snapshot has no address, or no place.");
+    throw new InvalidProgram("A program of the snapshot has no address, or no place.");
   }
   const common = { address, updated_ms: Number(updatedMs), deleted, ...noHashes };
   if (deleted) {
@@ -63,26 +63,26 @@ export function readProgram(given: SnapshotProgram): RestoredProgram {
     };
     return { index, row, access: undefined, text: undefined, data: undefined, fields: [], chunks: [] };
   }
-  const { owner, name, data: text, metadata = null, layout } = given;
-  const access = readAccess(given);
-  const encoding = given.encoding === "binary" ? "binary" : "json";
+  const { owner, name, data: text, metadata = null, layout } = program;
+  const access = readAccess(program);
+  const encoding = program.encoding === "binary" ? "binary" : "json";
   const type = text === undefined ? "null" : encoding === "binary" ? "binary" : typeOfJson(text);
   const bytes = text === undefined ? 0 : encoding === "binary" ? binaryBytes(text) : Buffer.byteLength(text);
   const row: ProgramRow = {
     ...common,
-    ...{ owner, name, encoding, mode: access.mode, size_bytes: bytes, created_ms: Number(given.createdMs) },
-    ...{ type, access: given.access, metadata, in_parts: layout !== undefined },
-    blinding: Buffer.from(given.blinding).toString("hex"),
+    ...{ owner, name, encoding, mode: access.mode, size_bytes: bytes, created_ms: Number(program.createdMs) },
+    ...{ type, access: program.access, metadata, in_parts: layout !== undefined },
+    blinding: Buffer.from(program.blinding).toString("hex"),
   };
   const mayBeText = type !== "object" || bytes <= maxTextBytes;
   if (layout === undefined) {
     if (!mayBeText) {
-      throw new WrongProgram("A large document has no layout.");
+      throw new InvalidProgram("A large document has no layout.");
     }
     return { index, row, access, text, data: text, fields: plainFields(address, type, text), chunks: [] };
   }
   if (type !== "object" || bytes <= minPartsBytes) {
-    throw new WrongProgram("A document that is stored as one text has a layout.");
+    throw new InvalidProgram("A document that is stored as one text has a layout.");
   }
   return { index, row, access, text, ...chunkField(address, text!, layout.fields) };
 }
@@ -92,11 +92,11 @@ function readAccess({ owner, mode, access }: SnapshotProgram): AccessRule {
   try {
     json = JSON.parse(access);
   } catch {
-    throw new WrongProgram("The access rule of a program is not JSON.");
+    throw new InvalidProgram("The access rule of a program is not JSON.");
   }
   const parsed = accessText.safeParse(json);
   if (!parsed.success || JSON.stringify(json) !== access || !["public", "owner", "restricted"].includes(mode)) {
-    throw new WrongProgram("The access rule of a program is not valid.");
+    throw new InvalidProgram("The access rule of a program is not valid.");
   }
   return { owner, mode: mode as AccessRule["mode"], ...(json as z.infer<typeof accessText>) };
 }
@@ -131,7 +131,7 @@ function chunkField(
   let last = -1;
   for (const { position, pieces } of layout) {
     if (next.done === true || position <= last || position > 2 ** 31 - 1) {
-      throw new WrongProgram("The layout of a document does not match the document.");
+      throw new InvalidProgram("The layout of a document does not match the document.");
     }
     last = position;
     const { name, before, value } = next.value;
@@ -144,7 +144,7 @@ function chunkField(
     next = parts.next();
   }
   if (next.done !== true) {
-    throw new WrongProgram("The layout of a document does not match the document.");
+    throw new InvalidProgram("The layout of a document does not match the document.");
   }
   return { data: next.value, fields, chunks };
 }
@@ -168,7 +168,7 @@ function chunkValue(
       item++;
     }
     if (item === first || ends[item - 1] !== end || position <= last || position > BigInt(Number.MAX_SAFE_INTEGER)) {
-      throw new WrongProgram("The layout of a document splits an item.");
+      throw new InvalidProgram("The layout of a document splits an item.");
     }
     const text = value.slice(start, end);
     const items = isArray ? item - first : 0;
@@ -176,7 +176,7 @@ function chunkValue(
     [start, last] = [end, position];
   }
   if (item !== ends.length) {
-    throw new WrongProgram("The layout of a document omits items.");
+    throw new InvalidProgram("The layout of a document omits items.");
   }
   return { chunks, rest: value.slice(start), items: isArray ? ends.length : 0 };
 }

@@ -9,7 +9,7 @@ import { RpcError } from "../../rpc/errors.js";
 import { canWrite, isHidden } from "../programs/access.js";
 import { readAccessControl } from "../programs/access-control.js";
 import { changeItem, deleteField, setField } from "./document-changes.js";
-import { noProgram } from "../programs/refusals.js";
+import { programNotFound } from "../programs/rejections.js";
 import { typeOfJson } from "../documents/json-text.js";
 import type {
   ChangeableProgram,
@@ -18,7 +18,7 @@ import type {
   ProgramChanges,
   ProgramContent,
 } from "../programs/programs.js";
-import { createCostCounter, type CostCounter } from "../programs/work.js";
+import { createCostCounter, type CostCounter } from "../programs/cost.js";
 
 export { programAddress };
 
@@ -37,7 +37,7 @@ export interface OperationContext {
  * Executes one operation that passed {@link checkOperation}. An operation that throws may already have changed rows, so
  * run it inside a savepoint.
  *
- * @returns the cost in bytes, as work.ts counts it.
+ * @returns the cost in bytes, as cost.ts counts it.
  * @throws RpcError as the operation's comment in the proto describes.
  */
 export async function executeOperation(
@@ -141,14 +141,14 @@ function blindingOf(signature: Uint8Array): string {
 }
 
 /** Converts the data of an operation to the contents of a program. */
-function readContent(given: ProgramData | undefined): ProgramContent {
-  switch (given?.data.case) {
+function readContent(data: ProgramData | undefined): ProgramContent {
+  switch (data?.data.case) {
     case "json": {
-      const text = given.data.value;
+      const text = data.data.value;
       return { encoding: "json", type: typeOfJson(text), text, sizeBytes: Buffer.byteLength(text) };
     }
     case "binary": {
-      const bytes = given.data.value;
+      const bytes = data.data.value;
       const text = JSON.stringify(Buffer.from(bytes).toString("base64"));
       return { encoding: "binary", type: "binary", text, sizeBytes: bytes.length };
     }
@@ -160,7 +160,7 @@ function readContent(given: ProgramData | undefined): ProgramContent {
 async function find(programs: ProgramChanges, address: string, cost: CostCounter): Promise<ChangeableProgram> {
   const program = await programs.find(address, cost);
   if (program === undefined) {
-    throw new RpcError(...noProgram);
+    throw new RpcError(...programNotFound);
   }
   return program;
 }
@@ -173,7 +173,7 @@ async function findWritable(
 ): Promise<ChangeableProgram> {
   const program = await find(programs, address, cost);
   if (!canWrite(program.access, sender)) {
-    throw refusalOf(program, sender, "The sender may not change this storage program.");
+    throw permissionError(program, sender, "The sender may not change this storage program.");
   }
   return program;
 }
@@ -186,7 +186,7 @@ async function findOwned(
 ): Promise<ChangeableProgram> {
   const program = await find(programs, address, cost);
   if (program.access.owner !== sender) {
-    throw refusalOf(program, sender, "Only the owner of a storage program may do this.");
+    throw permissionError(program, sender, "Only the owner of a storage program may do this.");
   }
   return program;
 }
@@ -195,9 +195,9 @@ async function findOwned(
  * Returns the error for a sender without permission. A sender that may not know of the program gets the error for a
  * missing program.
  */
-function refusalOf({ access }: ChangeableProgram, sender: string, message: string): RpcError {
+function permissionError({ access }: ChangeableProgram, sender: string, message: string): RpcError {
   const mayKnow = !isHidden(access, sender) || canWrite(access, sender);
-  return mayKnow ? new RpcError("PERMISSION_DENIED", message) : new RpcError(...noProgram);
+  return mayKnow ? new RpcError("PERMISSION_DENIED", message) : new RpcError(...programNotFound);
 }
 
 /**

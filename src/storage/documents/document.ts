@@ -86,15 +86,10 @@ function* eachItem(array: string): Generator<Range> {
 /** Returns the object with this member set. Replaces the value of an existing member; adds a new member at the end. */
 export function setMember(object: string, name: string, value: string): string {
   const members = membersOf(object);
-  const member = members.find((one) => one.name === name);
+  const member = members.find((each) => each.name === name);
   return member === undefined
     ? append(object, members.at(-1)?.valueEnd, `${JSON.stringify(name)}:${value}`)
-    : replaceValue(object, member, value);
-}
-
-/** Returns the object with the value of one member replaced. */
-export function replaceValue(object: string, { valueStart, valueEnd }: Member, value: string): string {
-  return object.slice(0, valueStart) + value + object.slice(valueEnd);
+    : object.slice(0, member.valueStart) + value + object.slice(member.valueEnd);
 }
 
 /** Returns the object without this member; undefined if there is no such member. */
@@ -120,6 +115,7 @@ export function deleteItem(array: string, items: readonly Range[], index: number
   return withoutPart(array, items, index);
 }
 
+/** Adds a part after the last one, with a comma, or as the only part. */
 function append(text: string, lastEnd: number | undefined, part: string): string {
   if (lastEnd !== undefined) {
     return `${text.slice(0, lastEnd)},${part}${text.slice(lastEnd)}`;

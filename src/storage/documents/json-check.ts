@@ -4,12 +4,12 @@ import { RpcError } from "../../rpc/errors.js";
 import { maxDocumentDepth, maxFieldBytes } from "./document-bounds.js";
 import { quote, skipSpace, stringAt } from "./json-text.js";
 
-/** Role of a text that is checked. */
-export interface JsonUse {
+/** Role of a checked text in a document. */
+export interface JsonRole {
   /** Subject of the error message, such as "The document". */
-  readonly what: string;
+  readonly subject: string;
   /** Number of nesting levels that enclose the text in the document; 0 by default. */
-  readonly levelsAround?: number;
+  readonly outerLevels?: number;
   /** True if the text is a full document, so that its members are fields with limited names. False by default. */
   readonly isDocument?: boolean;
 }
@@ -20,19 +20,19 @@ export interface JsonUse {
  *
  * @throws RpcError INVALID_REQUEST
  */
-export function checkJson(text: string, { what, levelsAround = 0, isDocument = false }: JsonUse): void {
-  const { isTooDeep, hasTwins, hasLongField } = look(text, maxDocumentDepth - levelsAround, isDocument);
+export function checkJson(text: string, { subject, outerLevels = 0, isDocument = false }: JsonRole): void {
+  const { isTooDeep, hasDuplicates, hasLongField } = scan(text, maxDocumentDepth - outerLevels, isDocument);
   if (isTooDeep) {
     // Checked before parsing, because deep nesting would stall the parser.
     throw invalid(
-      `${levelsAround > 0 ? "The document" : what} must not be nested deeper than ${maxDocumentDepth} levels.`,
+      `${outerLevels > 0 ? "The document" : subject} must not be nested deeper than ${maxDocumentDepth} levels.`,
     );
   }
   if (!isJson(text)) {
-    throw invalid(`${what} is not JSON.`);
+    throw invalid(`${subject} is not JSON.`);
   }
-  if (hasTwins) {
-    throw invalid(`${what} has an object with duplicate member names.`);
+  if (hasDuplicates) {
+    throw invalid(`${subject} has an object with duplicate member names.`);
   }
   if (hasLongField) {
     throw invalid(`The name of a field must not be longer than ${maxFieldBytes} bytes.`);
@@ -58,13 +58,13 @@ function isJson(text: string): boolean {
 
 interface Findings {
   isTooDeep: boolean;
-  hasTwins: boolean;
+  hasDuplicates: boolean;
   hasLongField: boolean;
 }
 
 /** Scans brackets and names in one pass. The findings mean something only if the text is valid JSON. */
-function look(text: string, maxDepth: number, isDocument: boolean): Findings {
-  const found: Findings = { isTooDeep: false, hasTwins: false, hasLongField: false };
+function scan(text: string, maxDepth: number, isDocument: boolean): Findings {
+  const found: Findings = { isTooDeep: false, hasDuplicates: false, hasLongField: false };
   /** Open brackets, outermost first: the member names of an object, or undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   for (let i = 0; i < text.length; i++) {
@@ -78,7 +78,7 @@ function look(text: string, maxDepth: number, isDocument: boolean): Findings {
         const names = open.at(-1);
         if (names !== undefined && text.charCodeAt(skipSpace(text, i + 1)) === 0x3a) {
           const name = nameAt(text, start, i + 1);
-          found.hasTwins ||= names.has(name);
+          found.hasDuplicates ||= names.has(name);
           found.hasLongField ||= isDocument && open.length === 1 && isLongField(name);
           names.add(name);
         }

@@ -1,4 +1,4 @@
-/** Finds the boundaries of values in JSON text. The results are undefined in meaning if the text is not valid JSON. */
+/** Finds the boundaries of values in JSON text. The results are meaningless if the text is not valid JSON. */
 
 import { endOfString } from "../../base/text/json-string.js";
 
@@ -8,6 +8,7 @@ const comma = 0x2c;
 /** Type of a JSON value. */
 export type JsonType = "object" | "array" | "string" | "number" | "boolean" | "null";
 
+/** Returns the type of a JSON value, by its first character. */
 export function typeOfJson(text: string): JsonType {
   switch (text.charAt(skipSpace(text, 0))) {
     case "{":
@@ -85,7 +86,7 @@ export function endOfValue(text: string, start: number): number {
 }
 
 /** Splits a text into its JSON value and the text before and after the value. */
-export function trimmed(text: string): { readonly lead: string; readonly core: string; readonly trail: string } {
+export function splitSpace(text: string): { readonly lead: string; readonly core: string; readonly trail: string } {
   const start = skipSpace(text, 0);
   const end = endOfValue(text, start);
   return { lead: text.slice(0, start), core: text.slice(start, end), trail: text.slice(end) };

@@ -1,3 +1,4 @@
+/** Pages of program lists, and their tokens. */
 import { addressForm } from "../../base/crypto/signing-payloads.js";
 import { defaultPageSize, createPageToken, readPageToken } from "../../rpc/parameters.js";
 
@@ -10,7 +11,7 @@ export interface ListPage {
 }
 
 /** Paging parameters of a list request. */
-export interface PageQuestion {
+export interface PageRequest {
   readonly limit?: number;
   readonly offset?: number;
   readonly pageToken?: string;
@@ -21,7 +22,7 @@ export interface PageQuestion {
  *
  * @throws RpcError INVALID_REQUEST
  */
-export function toPage({ limit, offset, pageToken }: PageQuestion): ListPage {
+export function toPage({ limit, offset, pageToken }: PageRequest): ListPage {
   const [after] = readPageToken("programs", [addressForm], pageToken) ?? [];
   return { limit: limit ?? defaultPageSize, offset: offset ?? 0, after };
 }

@@ -15,8 +15,8 @@ const modes = {
 const permissions = { read: AccessPermission.READ, write: AccessPermission.WRITE } as const;
 
 /** Returns the name of an enum value; undefined if the value has no name. */
-function wordOf<Word extends string>(values: Readonly<Record<Word, number>>, value: number): Word | undefined {
-  return (Object.keys(values) as Word[]).find((word) => values[word] === value);
+function nameOf<Name extends string>(values: Readonly<Record<Name, number>>, value: number): Name | undefined {
+  return (Object.keys(values) as Name[]).find((name) => values[name] === value);
 }
 
 /**
@@ -24,42 +24,43 @@ function wordOf<Word extends string>(values: Readonly<Record<Word, number>>, val
  *
  * @throws RpcError INVALID_REQUEST
  */
-export function checkAccessControl(given: AccessControl | undefined): void {
-  if (given === undefined) {
+export function checkAccessControl(rule: AccessControl | undefined): void {
+  if (rule === undefined) {
     return;
   }
-  if (wordOf(modes, given.mode) === undefined) {
+  if (nameOf(modes, rule.mode) === undefined) {
     throw new RpcError("INVALID_REQUEST", "The access mode must be public, owner or restricted.");
   }
   // Decoding a group named `__proto__` sets the prototype of the map, so the group would be missing from every list.
-  if (Object.getPrototypeOf(given.groups) !== Object.prototype) {
+  if (Object.getPrototypeOf(rule.groups) !== Object.prototype) {
     throw new RpcError("INVALID_REQUEST", "A group of an access rule must not be named __proto__.");
   }
-  const lists = [given.allowed, given.blacklisted, ...Object.values(given.groups).map(({ members }) => members)];
+  const lists = [rule.allowed, rule.blacklisted, ...Object.values(rule.groups).map(({ members }) => members)];
   if (lists.reduce((sum, list) => sum + list.length, 0) > maxKeys) {
     throw new RpcError("INVALID_REQUEST", `An access rule must have at most ${maxKeys} keys in total.`);
   }
 }
 
 /** Reads a rule that passed the check. Without a rule, only the owner may read. */
-export function readAccessControl(owner: string, given: AccessControl | undefined): AccessRule {
-  if (given === undefined) {
+export function readAccessControl(owner: string, rule: AccessControl | undefined): AccessRule {
+  if (rule === undefined) {
     return { owner, mode: "owner", allowed: [], blacklisted: [], groups: {} };
   }
   return {
     owner,
-    mode: wordOf(modes, given.mode)!,
-    allowed: given.allowed,
-    blacklisted: given.blacklisted,
+    mode: nameOf(modes, rule.mode)!,
+    allowed: rule.allowed,
+    blacklisted: rule.blacklisted,
     groups: Object.fromEntries(
-      Object.entries(given.groups).map(([name, group]) => [
+      Object.entries(rule.groups).map(([name, group]) => [
         name,
-        { members: group.members, permissions: group.permissions.flatMap((value) => wordOf(permissions, value) ?? []) },
+        { members: group.members, permissions: group.permissions.flatMap((value) => nameOf(permissions, value) ?? []) },
       ]),
     ),
   };
 }
 
+/** Converts a rule to its Protobuf form. */
 export function toAccessControl({ mode, allowed, blacklisted, groups }: AccessRule) {
   return {
     mode: modes[mode],

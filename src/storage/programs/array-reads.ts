@@ -4,7 +4,7 @@ import type { Call } from "../../rpc/service.js";
 import { countItems, sliceItem } from "../documents/document.js";
 import { requireField, requireObject, requireReadable } from "./read-guards.js";
 import type { FieldPortion, Programs } from "./programs.js";
-import { noArray } from "./refusals.js";
+import { notAnArray } from "./rejections.js";
 
 /** Array, or the chunk of a large array that holds an item. */
 export interface ArrayPart {
@@ -25,7 +25,7 @@ export function createArrayReads(programs: Pick<Programs, "findWithItem">) {
     requireObject(found.record);
     const field = requireField(found.field, name);
     if (field.type !== "array") {
-      throw new RpcError(...noArray(field.type));
+      throw new RpcError(...notAnArray(field.type));
     }
     return toArrayPart(field);
   }

@@ -3,7 +3,7 @@ import { ProgramChangeKind } from "../../../gen/gatehouse/storage/v1/storage_pb.
 import type { StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
 
 /** Position of a change in the chain. */
-export interface ChangePlace {
+export interface ChangePosition {
   readonly blockNumber: bigint;
   /** Index of the transaction in the block, from 0. */
   readonly position: number;
@@ -24,7 +24,7 @@ export interface ProgramChange {
 export interface ProgramHistoryPage {
   readonly changes: readonly ProgramChange[];
   /** Position at which the next page starts; undefined on the last page. */
-  readonly next: ChangePlace | undefined;
+  readonly next: ChangePosition | undefined;
   /** First block with known changes. Changes in older blocks are unknown. */
   readonly fromBlock: bigint;
 }
@@ -35,7 +35,7 @@ export interface ProgramHistoryPage {
  */
 export type ReadProgramHistory = (
   address: string,
-  before: ChangePlace | undefined,
+  before: ChangePosition | undefined,
   pageSize: number,
   signal: AbortSignal,
 ) => Promise<ProgramHistoryPage>;

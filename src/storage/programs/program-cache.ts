@@ -16,7 +16,7 @@ export interface CachedPrograms extends Programs {
 }
 
 /** Cached contents of one program. A part is undefined until a caller requests it. */
-interface Known {
+interface CachedProgram {
   readonly record: ProgramRecord;
   readonly full?: FullProgram;
   readonly names?: string[];
@@ -28,17 +28,17 @@ const entryBytes = 2_000;
 /** Limit on the cached fields of one program, so that requests for missing names cannot fill the memory. */
 const maxFields = 1_000;
 
-const noFields: ReadonlyMap<string, Field | undefined> = new Map();
+const emptyFields: ReadonlyMap<string, Field | undefined> = new Map();
 
 /** Adds a cache of `maxBytes` in front of the reads of single programs. Lists are always read from the database. */
 export function createProgramCache(programs: Programs, maxBytes: number): CachedPrograms {
-  const { cache, read, fieldsOf, learnField, forget } = createMemory(maxBytes);
+  const { cache, read, fieldsOf, withField, invalidate } = createCache(maxBytes);
 
   return {
     async findWithData(address) {
-      const known = cache.get(address);
-      if (known?.full !== undefined) {
-        return known.full;
+      const cached = cache.get(address);
+      if (cached?.full !== undefined) {
+        return cached.full;
       }
       return await read(
         address,
@@ -49,9 +49,9 @@ export function createProgramCache(programs: Programs, maxBytes: number): Cached
     },
 
     async findWithFieldNames(address) {
-      const known = cache.get(address);
-      if (known?.names !== undefined) {
-        return { record: known.record, names: known.names };
+      const cached = cache.get(address);
+      if (cached?.names !== undefined) {
+        return { record: cached.record, names: cached.names };
       }
       return await read(
         address,
@@ -62,29 +62,29 @@ export function createProgramCache(programs: Programs, maxBytes: number): Cached
     },
 
     async findWithField(address, name) {
-      const known = cache.get(address);
-      if (known?.fields.has(name) === true) {
-        return { record: known.record, field: known.fields.get(name) };
+      const cached = cache.get(address);
+      if (cached?.fields.has(name) === true) {
+        return { record: cached.record, field: cached.fields.get(name) };
       }
       return await read(
         address,
         () => programs.findWithField(address, name),
-        ({ field }) => learnField(address, name, field),
+        ({ field }) => withField(address, name, field),
         `field ${name}`,
       );
     },
 
     async findWithItem(address, name, index) {
-      const known = cache.get(address);
-      const field = known?.fields.get(name);
+      const cached = cache.get(address);
+      const field = cached?.fields.get(name);
       // In a large array, reading the chunk with the item is faster than finding the item in the full array.
-      if (known?.fields.has(name) === true && (field?.value.length ?? 0) <= maxTextBytes) {
-        return { record: known.record, field };
+      if (cached?.fields.has(name) === true && (field?.value.length ?? 0) <= maxTextBytes) {
+        return { record: cached.record, field };
       }
       return await read(
         address,
         () => programs.findWithItem(address, name, index),
-        ({ field: found }) => (found?.chunk === undefined ? learnField(address, name, found) : undefined),
+        ({ field: found }) => (found?.chunk === undefined ? withField(address, name, found) : undefined),
         `item ${index} of ${name}`,
       );
     },
@@ -93,47 +93,50 @@ export function createProgramCache(programs: Programs, maxBytes: number): Cached
     search: (query, exact, identity, page) => programs.search(query, exact, identity, page),
     createdCount: () => programs.createdCount(),
 
-    invalidate: forget,
+    invalidate,
   };
 }
 
 /** Creates the cache, with the functions that fill and invalidate it. */
-function createMemory(maxBytes: number) {
-  const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
+function createCache(maxBytes: number) {
+  const cache = new LRUCache<string, CachedProgram>({ maxSize: maxBytes, sizeCalculation: sizeOf });
   const admission = createAdmissionPolicy();
 
   /**
    * Reads a program and caches it if the admission policy permits.
    *
-   * @param learn returns the parts to cache; undefined to cache nothing.
+   * @param toCached returns the parts to cache; undefined to cache nothing.
+   * @param part part of the program that is read; the admission policy counts the reads of each part.
    */
   async function read<T extends { readonly record: ProgramRecord }>(
     address: string,
     find: () => Promise<T | undefined>,
-    learn: (found: T) => Omit<Known, "record"> | undefined,
-    what: string,
+    toCached: (found: T) => Omit<CachedProgram, "record"> | undefined,
+    part: string,
   ): Promise<T | undefined> {
     return await admission.find(
       address,
       find,
       (found) => {
-        const learned = learn(found);
-        if (learned !== undefined) {
-          cache.set(address, { ...cache.peek(address), record: found.record, ...learned });
+        const parts = toCached(found);
+        if (parts !== undefined) {
+          cache.set(address, { ...cache.peek(address), record: found.record, ...parts });
         }
       },
-      what,
+      part,
     );
   }
 
-  const fieldsOf = (address: string): ReadonlyMap<string, Field | undefined> => cache.peek(address)?.fields ?? noFields;
+  const fieldsOf = (address: string): ReadonlyMap<string, Field | undefined> =>
+    cache.peek(address)?.fields ?? emptyFields;
 
-  function learnField(address: string, name: string, field: Field | undefined): Pick<Known, "fields"> {
+  /** Returns the cached fields of a program with one more field. Starts over if the limit is reached. */
+  function withField(address: string, name: string, field: Field | undefined): Pick<CachedProgram, "fields"> {
     const fields = fieldsOf(address);
     return { fields: fields.size < maxFields ? new Map(fields).set(name, field) : new Map([[name, field]]) };
   }
 
-  function forget(address?: string): void {
+  function invalidate(address?: string): void {
     admission.changed();
     if (address === undefined) {
       cache.clear();
@@ -142,14 +145,14 @@ function createMemory(maxBytes: number) {
     }
   }
 
-  return { cache, read, fieldsOf, learnField, forget };
+  return { cache, read, fieldsOf, withField, invalidate };
 }
 
 /**
  * Estimates the size of an entry: its texts, at two bytes for each UTF-16 code unit. A full document counts three
  * times, because the responses built from it are cached as well.
  */
-function sizeOf({ record, full, names = [], fields }: Known): number {
+function sizeOf({ record, full, names = [], fields }: CachedProgram): number {
   let units = (record.metadata?.length ?? 0) + 3 * (full?.data?.length ?? 0);
   for (const name of names) {
     units += name.length + 20;

@@ -5,14 +5,14 @@ import { ProgramEncoding } from "../../../gen/gatehouse/storage/v1/storage_pb.js
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import { stateHashes } from "../../tree/node-hashes.js";
 import type { Leaf } from "../../tree/path.js";
-import { type FieldParts, nothing, type ObjectParts, type ProgramParts } from "../../tree/state-format.js";
+import { type FieldParts, zeroHash, type ObjectParts, type ProgramParts } from "../../tree/state-format.js";
 import { toAccessControl } from "./access-control.js";
 import { eachField, maxTextBytes } from "../documents/document-parts.js";
 import { type ProgramRow, toRecord } from "./stored-program.js";
 
 /** Parts of a document that its hash covers. */
 export type DocumentParts =
-  | { readonly kind: "nothing" }
+  | { readonly kind: "none" }
   | { readonly kind: "text"; readonly text: string }
   | ({ readonly kind: "object" } & ObjectParts);
 
@@ -22,17 +22,17 @@ export function programLeaf(row: ProgramRow, document: DocumentParts): Leaf {
 }
 
 /** Returns the hash that a program's leaf stores. */
-export function hashProgram(deps: Omit<ProgramParts, "documentHash">, document: DocumentParts): Uint8Array {
-  return stateHashes.program({ ...deps, documentHash: hashDocument(document) });
+export function hashProgram(parts: Omit<ProgramParts, "documentHash">, document: DocumentParts): Uint8Array {
+  return stateHashes.program({ ...parts, documentHash: hashDocument(document) });
 }
 
 /** Returns all hashed parts of a program except its document. */
 export function partsOf(row: ProgramRow): Omit<ProgramParts, "documentHash"> {
   const isDeleted = Boolean(row.deleted);
   return {
-    blinding: isDeleted ? nothing : Buffer.from(row.blinding, "hex"),
+    blinding: isDeleted ? zeroHash : Buffer.from(row.blinding, "hex"),
     record: recordOf(row),
-    metadataHash: isDeleted || row.metadata === null ? nothing : stateHashes.text(row.metadata),
+    metadataHash: isDeleted || row.metadata === null ? zeroHash : stateHashes.text(row.metadata),
   };
 }
 
@@ -63,10 +63,11 @@ function recordOf(row: ProgramRow): Uint8Array {
   return toBinary(ProgramRecordSchema, record);
 }
 
+/** Returns the hash of a document, which the hash of its program covers. */
 export function hashDocument(document: DocumentParts): Uint8Array {
   switch (document.kind) {
-    case "nothing":
-      return nothing;
+    case "none":
+      return zeroHash;
     case "text":
       return stateHashes.plainDocument(document.text);
     case "object":
@@ -81,17 +82,18 @@ export function fieldKey(name: string): Uint8Array {
 
 /** Limit on the cached keys of field names, of a few hundred bytes each. */
 const maxCachedNames = 2_000;
+/** Maximum length of a field name whose key is cached, in UTF-16 code units. */
 const maxCachedNameLength = 64;
-const keysOfNames = createLruCache<Uint8Array>(maxCachedNames);
+const cachedKeys = createLruCache<Uint8Array>(maxCachedNames);
 
 /** Returns the key of a field in a small document, from a cache. Small documents often share field names. */
-function keyOfCommonName(name: string): Uint8Array {
-  let key = keysOfNames.get(name);
+function cachedFieldKey(name: string): Uint8Array {
+  let key = cachedKeys.get(name);
   if (key === undefined) {
     // A copy, because the hash is a view of a larger pooled buffer, which the cache would otherwise retain.
     key = new Uint8Array(fieldKey(name));
     if (name.length <= maxCachedNameLength) {
-      keysOfNames.set(name, key);
+      cachedKeys.set(name, key);
     }
   }
   return key;
@@ -115,8 +117,8 @@ const portionFields = 500;
 export function* fieldsOfObject(text: string, wanted: readonly string[] = []): Generator<void, ObjectFields> {
   const leaves: Leaf[] = [];
   const fields = new Map<string, FieldParts>();
-  let lastKey = nothing;
-  const keyOf = text.length <= maxTextBytes ? keyOfCommonName : fieldKey;
+  let lastKey = zeroHash;
+  const keyOf = text.length <= maxTextBytes ? cachedFieldKey : fieldKey;
   const parts = eachField(text);
   let next = parts.next();
   for (; next.done !== true; next = parts.next()) {

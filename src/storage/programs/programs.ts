@@ -7,7 +7,7 @@ import type { LeafChange } from "../../tree/change.js";
 import type { ObjectParts } from "../../tree/state-format.js";
 import type { JsonType } from "../documents/json-text.js";
 import type { ListPage } from "../documents/paging.js";
-import type { CostCounter } from "./work.js";
+import type { CostCounter } from "./cost.js";
 
 /** Program without its document. */
 export interface ProgramRecord {
@@ -139,10 +139,10 @@ export interface BuiltDocument extends ObjectParts {
 export type BuildDocument = (address: string, text: string) => Promise<BuiltDocument>;
 
 /** Options for computing the leaves. */
-export interface LeavesToRead {
+export interface LeavesOptions {
   /**
-   * Resolves when all changes are in the database; by default they already are. Rows in the write buffer are read
-   * before that.
+   * Resolves when all changes are in the database; by default they already are. Meanwhile, the leaves of programs whose
+   * rows are buffered are computed.
    */
   readonly stored?: Promise<void>;
   /** Builds the field trees of documents; by default on the calling thread. */
@@ -169,7 +169,7 @@ export interface ProgramChanges {
   setAccess(address: string, access: NewAccess, timeMs: number, cost: CostCounter): Promise<void>;
   delete(program: ChangeableProgram, timeMs: number, cost: CostCounter): Promise<void>;
   /** Returns the state tree leaves of all programs that the block changed. Call it after all changes. */
-  leaves(how?: LeavesToRead): Promise<LeafChange[]>;
+  leaves(options?: LeavesOptions): Promise<LeafChange[]>;
 }
 
 /** Columns of a field's row other than its name. */
@@ -199,7 +199,7 @@ export interface ChunkEntry {
   readonly sizeBytes: number;
 }
 
-/** Rows of one document. Each access is counted as work. */
+/** Rows of one document. Each access adds to the cost of the operation. */
 export interface DocumentRows {
   /** Returns the full document, from one text or from its parts; undefined if there is no document. */
   fullText(state: DocumentState): Promise<string | undefined>;
@@ -229,13 +229,13 @@ export interface DocumentRows {
   /**
    * Deletes all chunks of a field.
    *
-   * @param sizeBytes size of the field's value, which is counted as work.
+   * @param sizeBytes size of the field's value, which is added to the cost.
    */
   deleteChunks(field: number, sizeBytes: number): Promise<void>;
   /** Deletes all rows of the document. */
   clear(state: DocumentState): Promise<void>;
   /** Called after all rows of a document in parts were stored from this text. */
-  wrote(text: string): void;
+  onWritten(text: string): void;
 }
 
 /** Folds a name to lowercase. The database engines fold case differently, so the node does it. */

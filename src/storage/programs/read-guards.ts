@@ -3,7 +3,7 @@ import { RpcError } from "../../rpc/errors.js";
 import type { Call } from "../../rpc/service.js";
 import { type AccessRule, canRead, isHidden } from "./access.js";
 import type { Field, ProgramRecord } from "./programs.js";
-import { noField, noFields } from "./refusals.js";
+import { fieldNotFound, notAnObject } from "./rejections.js";
 
 /**
  * Returns the field.
@@ -12,12 +12,12 @@ import { noField, noFields } from "./refusals.js";
  */
 export function requireField<T extends Field>(field: T | undefined, name: string): T {
   if (field === undefined) {
-    throw new RpcError(...noField(name));
+    throw new RpcError(...fieldNotFound(name));
   }
   return field;
 }
 
-const notForYou = "This storage program is not readable for this identity.";
+const notReadable = "This storage program is not readable for this identity.";
 const howToSign =
   "An identity must be signed: send the headers identity, timestamp (ms), network (the genesis hash) and signature, which is " +
   "Ed25519 over the lower-case hex SHA-256 of gatehouse-identity:<network>:<identity>:<timestamp>.";
@@ -34,13 +34,13 @@ export function requireReadable<T extends { readonly record: ProgramRecord }>(
 ): T {
   const { identity } = caller;
   if (found === undefined || isHidden(found.record.access, identity)) {
-    throw new RpcError("NOT_FOUND", noneFor(identity));
+    throw new RpcError("NOT_FOUND", notFoundMessage(identity));
   }
   checkReadable(found.record.access, identity);
   return found;
 }
 
-function noneFor(identity: string | undefined): string {
+function notFoundMessage(identity: string | undefined): string {
   return identity === undefined
     ? `There is no storage program at this address that anonymous callers may read. ${howToSign}`
     : "There is no storage program at this address that this identity may read.";
@@ -54,7 +54,7 @@ function noneFor(identity: string | undefined): string {
 export function checkReadable(rule: AccessRule, identity: string | undefined): void {
   if (!canRead(rule, identity)) {
     const message = `This storage program is not readable for anonymous callers. ${howToSign}`;
-    throw new RpcError("PERMISSION_DENIED", identity === undefined ? message : notForYou);
+    throw new RpcError("PERMISSION_DENIED", identity === undefined ? message : notReadable);
   }
 }
 
@@ -65,6 +65,6 @@ export function checkReadable(rule: AccessRule, identity: string | undefined): v
  */
 export function requireObject({ type }: ProgramRecord): void {
   if (type !== "object") {
-    throw new RpcError(...noFields(type));
+    throw new RpcError(...notAnObject(type));
   }
 }

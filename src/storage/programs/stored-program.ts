@@ -25,8 +25,10 @@ export type EntryRow = ProgramEntryColumns & { readonly entry_hash: string };
 /** Row of a program. */
 export type ProgramRow = EntryRow & ProgramRestColumns & { readonly rest_hash: string };
 
+/** Row of a field, with its checksum. */
 export type FieldRecord = FieldColumns & { readonly row_hash: string };
 
+/** Row of a chunk, with its checksum. */
 export type ChunkRecord = ChunkColumns & { readonly row_hash: string };
 
 /** Columns of a program's row that a list query selects. */
@@ -39,7 +41,8 @@ export const programColumns = [...entryColumns, "type", "access", "metadata", "i
 /** Part of a program that is corrupt. */
 export type ProgramPart = "row" | "document" | "field" | "chunk of a field";
 
-export function damaged(address: string, part: ProgramPart): CorruptionError {
+/** Returns the error for a corrupt part of a program. */
+export function corruptionOf(address: string, part: ProgramPart): CorruptionError {
   return new CorruptionError(
     `The storage program ${address} in the database is corrupt: its ${part}; restore the database from a backup, or sync the node again.`,
   );
@@ -52,7 +55,7 @@ export function damaged(address: string, part: ProgramPart): CorruptionError {
  */
 export function checkEntry<Row extends EntryRow>(row: Row): Row {
   if (row.entry_hash !== hashProgramEntry(row)) {
-    throw damaged(row.address, "row");
+    throw corruptionOf(row.address, "row");
   }
   return row;
 }
@@ -65,7 +68,7 @@ export function checkEntry<Row extends EntryRow>(row: Row): Row {
  */
 export function checkProgram<Row extends ProgramRow>(address: string, row: Row): Row {
   if (row.address !== address || row.entry_hash !== hashProgramEntry(row) || row.rest_hash !== hashProgramRest(row)) {
-    throw damaged(address, "row");
+    throw corruptionOf(address, "row");
   }
   return row;
 }
@@ -103,7 +106,7 @@ export function checkText(address: string, { data, row_hash }: TextRow): string 
     return undefined;
   }
   if (data === null || row_hash !== hashDocumentRow({ address, data })) {
-    throw damaged(address, "document");
+    throw corruptionOf(address, "document");
   }
   return data;
 }
@@ -115,12 +118,12 @@ export function checkText(address: string, { data, row_hash }: TextRow): string 
  */
 export function checkDocument(row: ProgramRow, text: TextRow): string | undefined {
   const data = checkText(row.address, text);
-  const isRight =
+  const isValid =
     data === undefined
       ? row.type === "null" && row.size_bytes === 0
       : row.encoding === "binary" || Buffer.byteLength(data) === row.size_bytes;
-  if (!isRight) {
-    throw damaged(row.address, "document");
+  if (!isValid) {
+    throw corruptionOf(row.address, "document");
   }
   return data;
 }
@@ -132,7 +135,7 @@ export function checkDocument(row: ProgramRow, text: TextRow): string | undefine
  */
 export function checkField<Row extends FieldRecord>(address: string, row: Row): Row {
   if (row.address !== address || row.row_hash !== hashFieldRow(row)) {
-    throw damaged(address, "field");
+    throw corruptionOf(address, "field");
   }
   return row;
 }
@@ -144,7 +147,7 @@ export function checkField<Row extends FieldRecord>(address: string, row: Row): 
  */
 export function checkChunk<Row extends ChunkRecord>(address: string, row: Row): Row {
   if (row.address !== address || row.row_hash !== hashChunkRow(row)) {
-    throw damaged(address, "chunk of a field");
+    throw corruptionOf(address, "chunk of a field");
   }
   return row;
 }
@@ -174,15 +177,16 @@ export function joinValue(address: string, field: FieldRecord, chunks: readonly 
   const value = chunks.map(({ text }) => text).join("") + field.value;
   const items = chunks.reduce((sum, chunk) => sum + chunk.items, 0);
   if (items !== field.items || Buffer.byteLength(value) !== field.size_bytes) {
-    throw damaged(address, "chunk of a field");
+    throw corruptionOf(address, "chunk of a field");
   }
   return value;
 }
 
 /** Rows of a document in parts, as a query returns them. */
-export interface Deps extends TextRow {
+export interface PartsRow extends TextRow {
   /** JSON array of the fields, in order. */
   readonly fields: string;
+  /** JSON array of the chunks of all fields, in order. */
   readonly chunks: string;
 }
 
@@ -248,18 +252,19 @@ export async function joinRows(
   }
   text += tail ?? "";
   if (nextChunk !== chunks.length || Buffer.byteLength(text) !== sizeBytes) {
-    throw damaged(address, "document");
+    throw corruptionOf(address, "document");
   }
   return { text, names };
 }
 
 /** Joins a document from rows that a query returned as JSON, and checks them. */
-export async function joinParts(address: string, deps: Deps, sizeBytes: number): Promise<JoinedParts> {
-  const values = parse(address, deps.fields, "field") as FieldValues[];
-  const rows = { chunks: readChunks(address, deps.chunks), tail: checkText(address, deps) };
+export async function joinParts(address: string, parts: PartsRow, sizeBytes: number): Promise<JoinedParts> {
+  const values = parse(address, parts.fields, "field") as FieldValues[];
+  const rows = { chunks: readChunks(address, parts.chunks), tail: checkText(address, parts) };
   return await joinRows(address, { ...rows, fields: checkEach(address, values) }, sizeBytes);
 }
 
+/** Checks each field as late as possible, so that the caller can yield to the event loop in between. */
 function* checkEach(address: string, fields: readonly FieldValues[]): Generator<FieldRecord> {
   for (const values of fields) {
     yield readField(address, values);
@@ -275,10 +280,11 @@ export function parse(address: string, json: string, part: ProgramPart): unknown
   try {
     return JSON.parse(json) as unknown;
   } catch {
-    throw damaged(address, part);
+    throw corruptionOf(address, part);
   }
 }
 
+/** Returns the type of a field's value. */
 export function typeOf(field: FieldRecord): JsonType {
   return field.type as JsonType;
 }

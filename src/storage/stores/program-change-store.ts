@@ -5,36 +5,36 @@ import type { WriteBuffer } from "../../db/rows/write-buffer.js";
 import { type AccessRule, namedReaders } from "../programs/access.js";
 import { isStoredInParts, writeContent } from "../changes/document-writing.js";
 import { createDocumentRows } from "./program-document-store.js";
-import { type ProgramTableRow, type ProgramTables, stageProgramTables } from "./program-tables-store.js";
+import { type ProgramTableRow, type ProgramTables, addProgramTables } from "./program-tables-store.js";
 import { type DocumentRows, foldName, type ProgramChanges, type ProgramContent } from "../programs/programs.js";
 import { toRecord } from "../programs/stored-program.js";
 import { readLeaves } from "./program-state-store.js";
 import { createDirtyPrograms } from "../changes/dirty-programs.js";
-import type { CostCounter } from "../programs/work.js";
+import type { CostCounter } from "../programs/cost.js";
 
 /** Size limit in bytes of documents whose fields are prefetched. */
-const maxBytesAhead = 2 * 1024;
+const maxPrefetchBytes = 2 * 1024;
 
 /** Creates the changes, inside the transaction of a block. They are stored with the block's other rows. */
-export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
-  const tables = stageProgramTables(staged);
+export function createProgramChanges(buffer: WriteBuffer): ProgramChanges {
+  const tables = addProgramTables(buffer);
   const rows = createOwnRows(tables);
-  const dirty = createDirtyPrograms(staged.onRollback);
+  const dirty = createDirtyPrograms(buffer.onRollback);
   const documentRows = (address: string, cost: CostCounter): DocumentRows =>
     dirty.track(address, createDocumentRows({ tables, address, cost }));
   const deleteReaders = async (address: string, cost: CostCounter): Promise<void> =>
-    cost.touchRows(await tables.readers.clear(address));
+    cost.addRows(await tables.readers.clear(address));
 
   return {
     prefetch: (operations) => prefetchRows(tables, operations),
 
     async find(address, cost) {
       const row = await rows.find(address);
-      cost.touchRows(1);
+      cost.addRows(1);
       if (row === undefined) {
         return undefined;
       }
-      cost.touch(row.access);
+      cost.addText(row.access);
       const { encoding, type, access, sizeBytes } = toRecord(row);
       return { address, encoding, type, access, sizeBytes, inParts: Boolean(row.in_parts) };
     },
@@ -44,8 +44,8 @@ export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
     insert({ address, name, access, content, metadata, blinding }, timeMs, cost) {
       dirty.program(address).isComplete = isStoredInParts(content);
       const columns = accessColumns(access);
-      cost.touchRows(1);
-      [name, columns.access, metadata ?? ""].forEach((text) => cost.touch(text));
+      cost.addRows(1);
+      [name, columns.access, metadata ?? ""].forEach((text) => cost.addText(text));
       const row = {
         address,
         owner: access.owner,
@@ -82,7 +82,7 @@ export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
     async setAccess(address, { access, blinding }, timeMs, cost) {
       dirty.program(address);
       const columns = accessColumns(access);
-      cost.touch(columns.access);
+      cost.addText(columns.access);
       await rows.update(address, { ...columns, blinding }, timeMs, cost);
       await deleteReaders(address, cost);
       insertReaders(tables, address, access, cost);
@@ -94,32 +94,32 @@ export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
       await rows.update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, cost);
     },
 
-    leaves: (how) => readLeaves(staged.db, tables, dirty.all, how),
+    leaves: (options) => readLeaves(buffer.db, tables, dirty.all, options),
   };
 }
 
-/** Prefetches the rows that operations will read, as far as they are small. */
+/** Prefetches rows that operations will read, except those of large documents. */
 async function prefetchRows(
   { programs, readers, documents, fields }: ProgramTables,
   expected: Parameters<ProgramChanges["prefetch"]>[0],
 ): Promise<void> {
-  const named = expected.map(({ operation, by }) => ({
-    what: operation.operation.case,
+  const targets = expected.map(({ operation, by }) => ({
+    kind: operation.operation.case,
     address: targetAddress(operation, by)!,
   }));
-  await programs.prefetch(named.map(({ address }) => address));
+  await programs.prefetch(targets.map(({ address }) => address));
   const [withReaders, withText, withFields]: [string[], string[], string[]] = [[], [], []];
-  for (const { what, address } of named) {
+  for (const { kind, address } of targets) {
     const row = programs.peek(address);
     if (row === undefined || Boolean(row.deleted)) {
       continue;
     }
-    if (what === "updateAccess" || what === "deleteProgram") {
+    if (kind === "updateAccess" || kind === "deleteProgram") {
       withReaders.push(address);
     }
-    if (what !== "createProgram" && !row.in_parts) {
+    if (kind !== "createProgram" && !row.in_parts) {
       withText.push(address);
-      if (row.size_bytes <= maxBytesAhead && what !== "updateAccess") {
+      if (row.size_bytes <= maxPrefetchBytes && kind !== "updateAccess") {
         withFields.push(address);
       }
     }
@@ -140,7 +140,7 @@ function createOwnRows({ programs }: ProgramTables) {
 
     /** Updates columns, the time and the checksums of a program's own row. */
     async update(address: string, columns: Partial<ProgramTableRow>, timeMs: number, cost: CostCounter): Promise<void> {
-      cost.touchRows(1);
+      cost.addRows(1);
       const row = { ...(await programs.get(address))!, ...columns, updated_ms: timeMs };
       programs.put({ ...row, ...hashesOf(row) });
     },
@@ -153,7 +153,7 @@ function hashesOf(row: Omit<ProgramTableRow, "name_folded" | "entry_hash" | "res
 
 function insertReaders({ readers }: ProgramTables, address: string, rule: AccessRule, cost: CostCounter): void {
   const named = namedReaders(rule);
-  cost.touchRows(named.size);
+  cost.addRows(named.size);
   named.forEach((allowed, identity) => readers.insert({ address, identity, allowed }));
 }
 

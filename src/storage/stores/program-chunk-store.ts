@@ -18,26 +18,26 @@ function createChunkReads(context: DocumentContext): ChunkReads {
   return {
     async chunks(field) {
       const entries = await chunks.list(address, [field], ["field", "position", "items", "size_bytes"]);
-      cost.touchRows(entries.length);
+      cost.addRows(entries.length);
       return entries.map(toEntry);
     },
 
     async lastChunk(field) {
       const position = await chunks.seek(address, [field], "last");
-      cost.touchRows(1);
+      cost.addRows(1);
       return toEntry(await readChunk(context, field, position!));
     },
 
     async chunkText(field, position) {
       const { text } = await readChunk(context, field, position);
-      cost.touchRows(1);
-      cost.touch(text);
+      cost.addRows(1);
+      cost.addText(text);
       return text;
     },
 
     async chunkTexts(field) {
       const text = (await chunks.list(address, [field])).map((chunk) => chunk.text).join("");
-      cost.touch(text);
+      cost.addText(text);
       return text;
     },
   };
@@ -51,33 +51,33 @@ function createChunkChanges(context: DocumentContext): ChunkChanges {
     return { ...row, row_hash: hashChunkRow(row) };
   };
   const saveChunk = (field: number, position: number, chunk: Chunk): void => {
-    cost.touchRows(1);
+    cost.addRows(1);
     chunks.put(toRow(field, position, chunk));
   };
   const deleteChunk = (field: number, position: number): void => {
-    cost.touchRows(1);
+    cost.addRows(1);
     chunks.remove(address, field, position);
   };
 
   return {
     insertChunks(field, added) {
-      cost.touchRows(added.length);
+      cost.addRows(added.length);
       for (const { position, ...chunk } of added) {
-        cost.touch(chunk.text);
+        cost.addText(chunk.text);
         chunks.insert(toRow(field, position, chunk));
       }
       return Promise.resolve();
     },
 
     saveChunk(field, position, chunk) {
-      cost.touch(chunk.text);
+      cost.addText(chunk.text);
       saveChunk(field, position, chunk);
       return Promise.resolve();
     },
 
     async extendChunk(field, { position, sizeBytes }, { before, after }) {
       const bytesOf = (chunk: Chunk | undefined): number => Buffer.byteLength(chunk?.text ?? "");
-      cost.touch(sizeBytes + bytesOf(before) + bytesOf(after));
+      cost.addText(sizeBytes + bytesOf(before) + bytesOf(after));
       // The checksum covers the full text of the chunk, so the text must be read.
       const { text, items } = await readChunk(context, field, position);
       saveChunk(field, position, {
@@ -92,7 +92,7 @@ function createChunkChanges(context: DocumentContext): ChunkChanges {
     },
 
     async deleteChunks(field, sizeBytes) {
-      cost.touch(sizeBytes);
+      cost.addText(sizeBytes);
       for (const { position } of await chunks.list(address, [field], ["field", "position"])) {
         deleteChunk(field, position);
       }

@@ -14,12 +14,12 @@ function createTextRows({
   tables,
   address,
   cost,
-}: DocumentContext): Pick<DocumentRows, "fullText" | "text" | "saveText" | "clear" | "wrote"> {
+}: DocumentContext): Pick<DocumentRows, "fullText" | "text" | "saveText" | "clear" | "onWritten"> {
   const { documents, fields, chunks } = tables;
 
   async function readText(): Promise<string | undefined> {
     const text = (await documents.get(address))?.data;
-    cost.touch(text ?? 0);
+    cost.addText(text ?? 0);
     return text;
   }
 
@@ -34,18 +34,18 @@ function createTextRows({
         tail: (await documents.get(address))?.data,
       };
       const { text } = await joinRows(address, parts, sizeBytes);
-      cost.touch(text);
+      cost.addText(text);
       return text;
     },
 
     async text() {
-      cost.touchRows(1);
+      cost.addRows(1);
       return (await readText())!;
     },
 
     async saveText(data) {
-      cost.touchRows(1);
-      cost.touch(data);
+      cost.addRows(1);
+      cost.addText(data);
       const row = { address, data, row_hash: hashDocumentRow({ address, data }) };
       if ((await documents.get(address)) === undefined) {
         documents.insert(row);
@@ -54,13 +54,13 @@ function createTextRows({
       }
     },
 
-    // Only the wrapper in ../changes/dirty-programs.ts uses this call.
-    wrote: () => undefined,
+    // Only the wrapper in ../changes/dirty-programs.ts needs this call.
+    onWritten: () => undefined,
 
     async clear({ sizeBytes, inParts }) {
-      cost.touch(sizeBytes);
+      cost.addText(sizeBytes);
       for (const table of inParts ? [documents, fields, chunks] : [documents, fields]) {
-        cost.touchRows(await table.clear(address));
+        cost.addRows(await table.clear(address));
       }
     },
   };

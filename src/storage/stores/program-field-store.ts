@@ -14,9 +14,9 @@ export function createFieldRows(context: DocumentContext): FieldReads & FieldCha
 function createFieldReads({ address, cost, tables: { fields } }: DocumentContext): FieldReads {
   const toField = (row: FieldRecord): FieldRow => {
     const { position, text_before: before, value, size_bytes: sizeBytes, items } = row;
-    cost.touchRows(1);
-    cost.touch(before);
-    cost.touch(value);
+    cost.addRows(1);
+    cost.addText(before);
+    cost.addText(value);
     const name = JSON.parse(row.name_json) as string;
     return { position, name, type: row.type as FieldRow["type"], before, value, sizeBytes, items: items ?? undefined };
   };
@@ -34,7 +34,7 @@ function createFieldReads({ address, cost, tables: { fields } }: DocumentContext
 
     async lastPosition(below) {
       const position = await fields.seek(address, [], "last", below);
-      cost.touchRows(position === undefined ? 0 : 1);
+      cost.addRows(position === undefined ? 0 : 1);
       return position;
     },
   };
@@ -49,9 +49,9 @@ function createFieldChanges({ address, cost, tables: { fields } }: DocumentConte
     return row;
   };
   const touch = ({ before, value }: FieldColumns): void => {
-    cost.touchRows(1);
-    cost.touch(before);
-    cost.touch(value);
+    cost.addRows(1);
+    cost.addText(before);
+    cost.addText(value);
   };
 
   return {
@@ -68,14 +68,14 @@ function createFieldChanges({ address, cost, tables: { fields } }: DocumentConte
       if (field.items !== undefined) {
         // The field's chunks are read and hashed for the state tree, once in a block. That costs an eighth of writing
         // them.
-        cost.touch(Math.ceil(field.sizeBytes / 8));
+        cost.addText(Math.ceil(field.sizeBytes / 8));
       }
       fields.put(toRow(position, name, field));
       return Promise.resolve();
     },
 
     deleteField({ position }) {
-      cost.touchRows(1);
+      cost.addRows(1);
       fields.remove(address, position);
       return Promise.resolve();
     },

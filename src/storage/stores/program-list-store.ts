@@ -32,8 +32,8 @@ export function createProgramLists({
   );
   let counted = { count: 0, id: 0 };
 
-  const idByAnybody = prepare<{ readonly id: number }>(idText("p.mode = 'public'"));
-  const idByIdentity = prepare<{ readonly id: number }>(idText(readableByIdentity));
+  const idForAnonymous = prepare<{ readonly id: number }>(idText("p.mode = 'public'"));
+  const idForIdentity = prepare<{ readonly id: number }>(idText(readableByIdentity));
 
   /**
    * Returns the id at which a page continues. Rejects programs that the caller may not read, since their position would
@@ -42,8 +42,8 @@ export function createProgramLists({
   async function idOf(address: string, identity: string | undefined): Promise<number> {
     const [row] =
       identity === undefined
-        ? await idByAnybody(address)
-        : await idByIdentity(address, identity, identity, identity, identity);
+        ? await idForAnonymous(address)
+        : await idForIdentity(address, identity, identity, identity, identity);
     if (row === undefined) {
       throw invalidPageToken();
     }
@@ -57,22 +57,22 @@ export function createProgramLists({
     const text = (readable: string): string =>
       `SELECT ${entryColumns.map((name) => `p.${name}`).join(", ")}
         FROM ${from} WHERE ${where} AND NOT p.deleted AND ${readable} AND ${id} < ? ORDER BY ${id} DESC LIMIT ? OFFSET ?`;
-    const byAnybody = prepare<EntryRow>(text("p.mode = 'public'"), "list");
-    const byIdentity = prepare<EntryRow>(text(readableByIdentity), "list");
+    const forAnonymous = prepare<EntryRow>(text("p.mode = 'public'"), "list");
+    const forIdentity = prepare<EntryRow>(text(readableByIdentity), "list");
     return async (value: string, identity: string | undefined, page: ListPage): Promise<ProgramEntry[]> => {
       const { limit, offset, after } = page;
       const below = after === undefined ? aboveIds : await idOf(after, identity);
       const rows =
         identity === undefined
-          ? await byAnybody(value, below, limit, offset)
-          : await byIdentity(value, identity, identity, identity, identity, below, limit, offset);
+          ? await forAnonymous(value, below, limit, offset)
+          : await forIdentity(value, identity, identity, identity, identity, below, limit, offset);
       return rows.map(readEntry);
     };
   }
   const ofOwner = prepareList("p.owner = ?");
   const named = prepareList("p.name = ?");
   const namedLike = prepareList(indexed.where, indexed.from, indexed.id);
-  const namedLikeLately = prepareList(
+  const recentNamedLike = prepareList(
     `${plain.where} AND p.id > (SELECT max(id) FROM programs) - ${shortQueryPrograms}`,
   );
 
@@ -98,7 +98,7 @@ export function createProgramLists({
       }
       const folded = foldName(query);
       return Array.from(folded).length < indexedLength
-        ? await namedLikeLately(plain.term(folded), identity, page)
+        ? await recentNamedLike(plain.term(folded), identity, page)
         : await namedLike(indexed.term(folded), identity, page);
     },
   };
@@ -108,15 +108,15 @@ export function createProgramLists({
 const aboveIds = 2 ** 31 - 1;
 const idText = (readable: string): string => `SELECT p.id AS id FROM programs p WHERE p.address = ? AND ${readable}`;
 
-const listed = (allowed: boolean): string =>
+const isNamed = (allowed: boolean): string =>
   `EXISTS (SELECT 1 FROM program_readers r WHERE r.address = p.address AND r.identity = ? AND r.allowed = ${allowed})`;
 
 /**
  * SQL condition equal to `canRead` for an identified caller, for many programs at once. Takes the caller's identity as
  * four parameters.
  */
-export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
-  OR (p.mode = 'restricted' AND ${listed(true)} AND NOT ${listed(false)}))`;
+export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${isNamed(false)})
+  OR (p.mode = 'restricted' AND ${isNamed(true)} AND NOT ${isNamed(false)}))`;
 
 /**
  * Creates a function that checks rows and converts them to list entries. Lists often return the same programs, and the
@@ -124,15 +124,15 @@ export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${
  * same entry object.
  */
 function createEntryReader(): (row: EntryRow) => ProgramEntry {
-  const known = createLruCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(maxEntries);
+  const cache = createLruCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(maxEntries);
   return (row) => {
-    const kept = known.get(row.address);
-    if (kept !== undefined && isSameRow(kept.row, row)) {
-      return kept.entry;
+    const cached = cache.get(row.address);
+    if (cached !== undefined && isSameRow(cached.row, row)) {
+      return cached.entry;
     }
     const entry = makeImmutable(toEntry(checkEntry(row)));
     if (row.name.length <= maxNameUnits) {
-      known.set(row.address, { row, entry });
+      cache.set(row.address, { row, entry });
     }
     return entry;
   };

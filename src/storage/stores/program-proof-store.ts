@@ -90,23 +90,23 @@ async function readDocument(
   requested: RequestedParts,
 ): Promise<DocumentReading> {
   if (row.deleted) {
-    return { parts: { kind: "nothing" }, shown: { case: undefined }, text: undefined };
+    return { parts: { kind: "none" }, shown: { case: undefined }, text: undefined };
   }
   if (row.in_parts) {
     return await readParts(db, row, requested);
   }
   const text = checkDocument(row, row);
-  const given = requested.withDocument ? text : undefined;
+  const requestedText = requested.withDocument ? text : undefined;
   if (text === undefined || row.type !== "object") {
     const parts = documentOfText(row, text);
     const textHash = { case: "textHash" as const, value: hashDocument(parts) };
-    return { parts, shown: parts.kind === "nothing" ? { case: undefined } : textHash, text: given };
+    return { parts, shown: parts.kind === "none" ? { case: undefined } : textHash, text: requestedText };
   }
   const { leaves, fields, lastKey, tailHash } = runWithoutYielding(fieldsOfObject(text, requested.fields));
   const object = { fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
   const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
   const proofs = requested.fields.map((name) => toProof(name, proveAmong(sorted, fieldKey(name)), fields.get(name)));
-  return objectReading(object, proofs, given);
+  return objectReading(object, proofs, requestedText);
 }
 
 /** Reads a document that is stored in parts, with the proofs of its requested fields. */

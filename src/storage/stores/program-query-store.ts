@@ -2,7 +2,7 @@
 import { type BatchOptions, prepareBatch } from "../../db/rows/batch.js";
 import type { Queries } from "../../db/queries/database.js";
 import { chunksOf, partsColumns } from "./program-parts-store.js";
-import { type Deps, programColumns, type TextRow } from "../programs/stored-program.js";
+import { type PartsRow, programColumns, type TextRow } from "../programs/stored-program.js";
 
 /** Program row packed into one column. Drivers convert one long text faster than many short columns. */
 export interface PackedRow {
@@ -43,8 +43,8 @@ interface RecordQuery {
 }
 
 /**
- * Batch options for results of many rows, which take longer and can have 1 MiB. A lane of their own keeps them from
- * delaying reads of small documents.
+ * Batch options for results of many rows, which take longer and can have 1 MiB. A queue of their own keeps them
+ * from delaying reads of small documents.
  */
 const large: BatchOptions = { queue: "list", maxKeys: 16 };
 
@@ -73,7 +73,7 @@ export function prepareAnyProgram(db: Queries): (key: readonly [string]) => Prom
 export function prepareProgramQueries(db: Queries) {
   const { jsonObject } = db.dialect;
   const withData = prepareRecord<TextRow>(db, text);
-  const withParts = prepareRecord<Deps>(db, {
+  const withParts = prepareRecord<PartsRow>(db, {
     columns: partsColumns(db.dialect, "p.address"),
     join: text.join,
     batch: large,
@@ -89,18 +89,18 @@ export function prepareProgramQueries(db: Queries) {
   const withChunk = prepareRecord<PackedItem>(db, {
     columns: `${field} AS field, ${jsonObject(columnsOf("c", [...chunkColumns, "row_hash"]))} AS chunk,
       ${itemsBefore("c.position")} AS first_item, ${itemsBefore("9007199254740991")} AS all_items`,
-    join: `${fields} LEFT JOIN program_chunks c ON c.address = f.address AND c.field = f.position AND c.position = ${chunkWith("CAST(k.value ->> 2 AS bigint)")}`,
+    join: `${fields} LEFT JOIN program_chunks c ON c.address = f.address AND c.field = f.position AND c.position = ${chunkHolding("CAST(k.value ->> 2 AS bigint)")}`,
   });
-  return { withData, withParts, withField, withChunks, withChunk, isHidden: prepareHidden(db) };
+  return { withData, withParts, withField, withChunks, withChunk, isUnindexed: prepareIndexChecks(db) };
 }
 
 export type ProgramQueries = ReturnType<typeof prepareProgramQueries>;
 
 /**
- * Detects rows that a corrupt index no longer finds. Called after a lookup found nothing. Each check searches by
- * another index, and compares both searches in one query.
+ * Prepares checks for rows that a corrupt index no longer finds. They are called after a lookup found nothing. Each
+ * searches by another index, and returns true if only that search finds a row.
  */
-function prepareHidden({ prepare }: Queries) {
+function prepareIndexChecks({ prepare }: Queries) {
   const program = prepare(
     `SELECT 1 FROM program_documents d WHERE d.address = ?
       AND NOT EXISTS (SELECT 1 FROM programs p WHERE p.address = ? AND NOT p.deleted)`,
@@ -127,7 +127,7 @@ function itemsBefore(position: string): string {
 }
 
 /** Returns SQL for the position of the chunk of field `f` that holds an item, or of the last chunk if none holds it. */
-function chunkWith(index: string): string {
+function chunkHolding(index: string): string {
   return `(SELECT max(s.position) FROM (SELECT b.position, sum(b.items) OVER (ORDER BY b.position) - b.items AS first_item
     FROM program_chunks b WHERE b.address = f.address AND b.field = f.position) s WHERE s.first_item <= ${index})`;
 }

@@ -24,12 +24,12 @@ import { programLeaf } from "../programs/program-state.js";
 import { buildFields } from "../changes/field-tree-builder.js";
 import { documentOfText, readEnd, selectPrograms } from "./program-state-store.js";
 import { foldName } from "../programs/programs.js";
-import { readProgram, type RestoredProgram, WrongProgram } from "../changes/restored-program.js";
+import { readProgram, type RestoredProgram, InvalidProgram } from "../changes/restored-program.js";
 import {
   checkDocument,
   checkProgram,
   joinParts,
-  type Deps,
+  type PartsRow,
   type ProgramRow,
   readChunks,
   readFields,
@@ -44,13 +44,13 @@ export interface ProgramOfSnapshot {
 
 type ExportedRow = ProgramRow & TextRow & { readonly id: number };
 
-/** Number of programs read by one query. Each may have a document of 16 KiB, or a text of 1 MiB. */
+/** Number of programs read by one query. Each row may include a document of up to 1 MiB. */
 const portionRows = 50;
 
 /** Yields all programs in portions, in the order of their creation. */
 export async function* exportPrograms(db: Queries): AsyncGenerator<readonly ProgramOfSnapshot[], void> {
   let last = 0;
-  let place = 0;
+  let position = 0;
   for (;;) {
     const after = last;
     const rows = await db.rows<ExportedRow>((sql) =>
@@ -62,8 +62,8 @@ export async function* exportPrograms(db: Queries): AsyncGenerator<readonly Prog
     last = rows.at(-1)!.id;
     const portion: ProgramOfSnapshot[] = [];
     for (const row of rows) {
-      place++;
-      portion.push(await exportProgram(db, row, place));
+      position++;
+      portion.push(await exportProgram(db, row, position));
     }
     yield portion;
   }
@@ -77,12 +77,12 @@ export async function estimateProgramBytes(db: Queries): Promise<number> {
   return (row?.bytes ?? 0) + 600 * (row?.programs ?? 0);
 }
 
-async function exportProgram(db: Queries, row: ExportedRow, place: number): Promise<ProgramOfSnapshot> {
+async function exportProgram(db: Queries, row: ExportedRow, position: number): Promise<ProgramOfSnapshot> {
   const { address: storageAddress } = row;
   checkProgram(storageAddress, row);
-  const common = { storageAddress, place, updatedMs: BigInt(row.updated_ms) };
+  const common = { storageAddress, place: position, updatedMs: BigInt(row.updated_ms) };
   if (row.deleted) {
-    return { leaf: programLeaf(row, { kind: "nothing" }), program: { ...common, deleted: true } };
+    return { leaf: programLeaf(row, { kind: "none" }), program: { ...common, deleted: true } };
   }
   const { document, data, layout } = await exportDocument(db, row);
   const { owner, name, encoding, mode, access } = row;
@@ -114,9 +114,9 @@ async function exportDocument(db: Queries, row: ExportedRow) {
   return { document, data: text, layout: layoutOf(address, parts) };
 }
 
-function layoutOf(address: string, deps: Deps): MessageInitShape<typeof SnapshotLayoutSchema> {
+function layoutOf(address: string, parts: PartsRow): MessageInitShape<typeof SnapshotLayoutSchema> {
   const pieces = new Map<number, { position: bigint; length: number }[]>();
-  for (const { field, position, text } of readChunks(address, deps.chunks)) {
+  for (const { field, position, text } of readChunks(address, parts.chunks)) {
     const piece = { position: BigInt(position), length: text.length };
     const known = pieces.get(field);
     if (known === undefined) {
@@ -126,7 +126,7 @@ function layoutOf(address: string, deps: Deps): MessageInitShape<typeof Snapshot
     }
   }
   return {
-    fields: readFields(address, deps.fields).map(({ position }) => ({ position, pieces: pieces.get(position) ?? [] })),
+    fields: readFields(address, parts.fields).map(({ position }) => ({ position, pieces: pieces.get(position) ?? [] })),
   };
 }
 
@@ -143,10 +143,10 @@ export interface CheckedProgram extends RestoredProgram {
 /**
  * Decodes a program of a snapshot and computes its leaf.
  *
- * @throws WrongProgram if the program is invalid.
+ * @throws InvalidProgram if the program is invalid.
  */
-export async function checkRestored(given: SnapshotProgram): Promise<CheckedProgram> {
-  const restored = readProgram(given);
+export async function checkRestored(program: SnapshotProgram): Promise<CheckedProgram> {
+  const restored = readProgram(program);
   const { row, text } = restored;
   if (row.in_parts) {
     const { pages, ...object } = await buildFields(text!);
@@ -158,12 +158,12 @@ export async function checkRestored(given: SnapshotProgram): Promise<CheckedProg
 /**
  * Stores programs of a snapshot in the database.
  *
- * @throws WrongProgram if a program already exists, or if two programs have the same address or the same position.
+ * @throws InvalidProgram if a program already exists, or if two programs have the same address or the same position.
  */
 export async function importPrograms(db: Queries, programs: readonly CheckedProgram[]): Promise<void> {
   const inserted = await bulkInsert(db, "programs", programKinds, programs.map(programValues));
   if (inserted !== programs.length) {
-    throw new WrongProgram("Two programs have one address, or one place.");
+    throw new InvalidProgram("Two programs have one address, or one place.");
   }
   await bulkInsert(db, "program_documents", documentKinds, programs.flatMap(documentValues));
   await bulkInsert(db, "program_fields", fieldKinds, programs.flatMap(fieldValues));
@@ -175,7 +175,7 @@ export async function importPrograms(db: Queries, programs: readonly CheckedProg
 }
 
 /** Makes the database assign ids to new programs after those of the imported programs. */
-export async function endImport(db: Queries): Promise<void> {
+export async function advanceProgramIds(db: Queries): Promise<void> {
   const { advanceSequence } = db.dialect;
   if (advanceSequence !== undefined) {
     await db.run((sql) => sql.raw(advanceSequence("programs", "id")));
@@ -186,7 +186,7 @@ export async function endImport(db: Queries): Promise<void> {
  * Returns true if there are exactly `count` programs, at positions 1 to `count`, and no program was created earlier
  * than its predecessor.
  */
-export async function arePlaced(db: Queries, count: number): Promise<boolean> {
+export async function areInCreationOrder(db: Queries, count: number): Promise<boolean> {
   const [row] = await db.rows<{ rows: number; last: number | null }>((sql) =>
     sql("programs").count({ rows: "*" }).max({ last: "id" }),
   );

@@ -5,17 +5,17 @@ import type { Queries, QueryBuilder } from "../../db/queries/database.js";
 import { changeTree, type LeafChange, rootOfLeaves } from "../../tree/change.js";
 import { stateHashes } from "../../tree/node-hashes.js";
 import { clearTrees, createPageStore } from "../../tree/page-store.js";
-import { type FieldParts, nothing, type ObjectParts } from "../../tree/state-format.js";
+import { type FieldParts, zeroHash, type ObjectParts } from "../../tree/state-format.js";
 import { buildFieldsHere } from "../changes/field-tree-builder.js";
 import { type DocumentParts, fieldKey, fieldsOfObject, programLeaf } from "../programs/program-state.js";
 import { chunksOf, readFull } from "./program-parts-store.js";
-import type { BuildDocument, LeavesToRead } from "../programs/programs.js";
+import type { BuildDocument, LeavesOptions } from "../programs/programs.js";
 import type { ProgramTables } from "./program-tables-store.js";
 import {
   checkDocument,
   checkField,
   checkText,
-  damaged,
+  corruptionOf,
   type FieldRecord,
   joinValue,
   type ProgramRow,
@@ -25,7 +25,7 @@ import {
 } from "../programs/stored-program.js";
 import type { DirtyProgram } from "../changes/dirty-programs.js";
 
-/** Number of programs read by one query. Each may have a document of 16 KiB, or a text of 1 MiB. */
+/** Number of programs read by one query. Each row may include a document of up to 1 MiB. */
 const portionRows = 50;
 
 /** Computes the leaves of the programs that a block changed. Addresses without a program have no leaf. */
@@ -33,7 +33,7 @@ export async function readLeaves(
   db: Queries,
   { programs, documents }: Pick<ProgramTables, "programs" | "documents">,
   dirty: ReadonlyMap<string, DirtyProgram>,
-  { stored = Promise.resolve(), build = buildFieldsHere }: LeavesToRead = {},
+  { stored = Promise.resolve(), build = buildFieldsHere }: LeavesOptions = {},
 ): Promise<LeafChange[]> {
   const leaves: LeafChange[] = [];
   const inParts: (ProgramRow & TextRow)[] = [];
@@ -46,7 +46,7 @@ export async function readLeaves(
       if (row !== undefined && Boolean(row.in_parts)) {
         inParts.push(row);
       } else if (row !== undefined) {
-        leaves.push(programLeaf(row, row.deleted ? { kind: "nothing" } : documentOfText(row, checkDocument(row, row))));
+        leaves.push(programLeaf(row, row.deleted ? { kind: "none" } : documentOfText(row, checkDocument(row, row))));
       }
       // Yields, so that the database driver can start its next statement once the last one has finished.
       await yieldToEventLoop();
@@ -80,7 +80,7 @@ export function selectPrograms(sql: QueryBuilder) {
 /** Returns the hashed parts of a document that is stored as one text. */
 export function documentOfText({ type }: ProgramRow, text: string | undefined): DocumentParts {
   if (text === undefined) {
-    return { kind: "nothing" };
+    return { kind: "none" };
   }
   if (type !== "object") {
     return { kind: "text", text };
@@ -123,7 +123,7 @@ export async function readEnd(
   const { address } = row;
   const tail = checkText(address, row);
   if (tail === undefined) {
-    throw damaged(address, "document");
+    throw corruptionOf(address, "document");
   }
   return { lastKey: await keyBefore(db, address, undefined), tailHash: stateHashes.text(tail) };
 }
@@ -159,5 +159,5 @@ async function keyBefore(db: Queries, address: string, position: number | undefi
       .limit(1)
       .select("name_json");
   });
-  return row === undefined ? nothing : stateHashes.fieldKey(row.name_json);
+  return row === undefined ? zeroHash : stateHashes.fieldKey(row.name_json);
 }

@@ -19,7 +19,7 @@ import {
   checkField,
   checkProgram,
   type ChunkRecord,
-  damaged,
+  corruptionOf,
   type FieldRecord,
   type JoinedParts,
   joinParts,
@@ -51,32 +51,32 @@ function createDocumentReads(queries: ProgramQueries): Pick<Programs, "findWithD
   async function readText(address: string) {
     const found = await recordOf(queries, address, await queries.withData([address]));
     if (found === undefined) {
-      return { isThere: false } as const;
+      return { exists: false } as const;
     }
     const { row, program } = found;
     return program.in_parts
-      ? ({ isThere: true, isInParts: true } as const)
-      : ({ isThere: true, isInParts: false, record: toRecord(program), data: checkDocument(program, row) } as const);
+      ? ({ exists: true, isInParts: true } as const)
+      : ({ exists: true, isInParts: false, record: toRecord(program), data: checkDocument(program, row) } as const);
   }
 
   return {
     // Most documents are small, so the query for one text usually suffices.
     async findWithData(address) {
       const found = await readText(address);
-      if (!found.isThere || !found.isInParts) {
-        return found.isThere ? { record: found.record, data: found.data } : undefined;
+      if (!found.exists || !found.isInParts) {
+        return found.exists ? { record: found.record, data: found.data } : undefined;
       }
-      const whole = await readParts(address);
-      return whole && { record: whole.record, data: whole.joined.text };
+      const full = await readParts(address);
+      return full && { record: full.record, data: full.joined.text };
     },
 
     async findWithFieldNames(address) {
       const found = await readText(address);
-      if (!found.isThere || !found.isInParts) {
-        return found.isThere ? { record: found.record, names: namesOf(found.record, found.data) } : undefined;
+      if (!found.exists || !found.isInParts) {
+        return found.exists ? { record: found.record, names: namesOf(found.record, found.data) } : undefined;
       }
-      const whole = await readParts(address);
-      return whole && { record: whole.record, names: [...whole.joined.names] };
+      const full = await readParts(address);
+      return full && { record: full.record, names: [...full.joined.names] };
     },
   };
 }
@@ -95,14 +95,14 @@ function createFieldReads(queries: ProgramQueries): Pick<Programs, "findWithFiel
     const { row, program } = found;
     const record = parse(address, row.field, "field") as FieldRecord | { readonly address: null };
     if (record.address === null) {
-      if (await queries.isHidden.field(address, name)) {
-        throw damaged(address, "field");
+      if (await queries.isUnindexed.field(address, name)) {
+        throw corruptionOf(address, "field");
       }
       return { row, record: toRecord(program), field: undefined };
     }
     const checked = checkField(address, record);
     if (checked.name_json !== JSON.stringify(name)) {
-      throw damaged(address, "field");
+      throw corruptionOf(address, "field");
     }
     return { row, record: toRecord(program), field: checked };
   }
@@ -113,14 +113,14 @@ function createFieldReads(queries: ProgramQueries): Pick<Programs, "findWithFiel
       if (found?.field === undefined || found.field.items === null) {
         return found && { record: found.record, field: toField(found.field) };
       }
-      const whole = await fieldOf(address, name, await queries.withChunks([address, JSON.stringify(name)]));
-      if (whole?.field === undefined) {
-        return whole && { record: whole.record, field: undefined };
+      const full = await fieldOf(address, name, await queries.withChunks([address, JSON.stringify(name)]));
+      if (full?.field === undefined) {
+        return full && { record: full.record, field: undefined };
       }
-      const chunks = whole.field.items === null ? [] : readChunks(address, whole.row.chunks);
+      const chunks = full.field.items === null ? [] : readChunks(address, full.row.chunks);
       return {
-        record: whole.record,
-        field: { type: typeOf(whole.field), value: joinValue(address, whole.field, chunks) },
+        record: full.record,
+        field: { type: typeOf(full.field), value: joinValue(address, full.field, chunks) },
       };
     },
 
@@ -148,13 +148,13 @@ function createFieldReads(queries: ProgramQueries): Pick<Programs, "findWithFiel
  * @throws CorruptionError also if an index does not lead to the program's row.
  */
 async function recordOf<Row extends PackedRow>(
-  { isHidden }: ProgramQueries,
+  { isUnindexed }: ProgramQueries,
   address: string,
   row: Row | undefined,
 ): Promise<{ readonly row: Row; readonly program: ProgramRow } | undefined> {
   if (row === undefined) {
-    if (await isHidden.program(address)) {
-      throw damaged(address, "row");
+    if (await isUnindexed.program(address)) {
+      throw corruptionOf(address, "row");
     }
     return undefined;
   }
@@ -173,11 +173,11 @@ function toField(field: FieldRecord | undefined): Field | undefined {
 function toPortion(address: string, field: FieldRecord, row: PackedItem): FieldPortion {
   const chunk = parse(address, row.chunk, "chunk of a field") as ChunkRecord | { readonly address: null };
   if (chunk.address === null || field.items === null || row.all_items !== field.items) {
-    throw damaged(address, "chunk of a field");
+    throw corruptionOf(address, "chunk of a field");
   }
   const { text, field: of } = checkChunk(address, chunk);
   if (of !== field.position) {
-    throw damaged(address, "chunk of a field");
+    throw corruptionOf(address, "chunk of a field");
   }
   return { type: typeOf(field), value: text, chunk: { firstItem: row.first_item, arrayItems: field.items } };
 }

@@ -9,7 +9,7 @@ import {
   type FieldRecord,
   type ProgramRow,
 } from "../programs/stored-program.js";
-import type { CostCounter } from "../programs/work.js";
+import type { CostCounter } from "../programs/cost.js";
 
 /** Program's own row, with the folded name for searches. */
 export type ProgramTableRow = ProgramRow & { readonly name_folded: string };
@@ -45,9 +45,9 @@ export interface DocumentContext {
 }
 
 /** Registers the tables with the write buffer of a block. */
-export function stageProgramTables(rows: WriteBuffer): ProgramTables {
+export function addProgramTables(buffer: WriteBuffer): ProgramTables {
   return {
-    programs: rows.table<ProgramTableRow>({
+    programs: buffer.table<ProgramTableRow>({
       name: "programs",
       group: "address",
       within: [],
@@ -63,7 +63,7 @@ export function stageProgramTables(rows: WriteBuffer): ProgramTables {
       ],
       check: (row) => checkProgram(row.address, row),
     }),
-    readers: rows.table<ReaderRow>({
+    readers: buffer.table<ReaderRow>({
       name: "program_readers",
       group: "address",
       within: ["identity"],
@@ -71,7 +71,7 @@ export function stageProgramTables(rows: WriteBuffer): ProgramTables {
       changing: [],
       check: () => undefined,
     }),
-    documents: rows.table<DocumentRecord>({
+    documents: buffer.table<DocumentRecord>({
       name: "program_documents",
       group: "address",
       within: [],
@@ -79,7 +79,7 @@ export function stageProgramTables(rows: WriteBuffer): ProgramTables {
       changing: ["data", "row_hash"],
       check: (row) => checkText(row.address, row),
     }),
-    fields: rows.table<FieldRecord>({
+    fields: buffer.table<FieldRecord>({
       name: "program_fields",
       group: "address",
       within: ["position"],
@@ -90,7 +90,7 @@ export function stageProgramTables(rows: WriteBuffer): ProgramTables {
       changing: ["type", "items", "size_bytes", "text_before", "value", "row_hash"],
       check: (row) => checkField(row.address, row),
     }),
-    chunks: rows.table<ChunkRecord>({
+    chunks: buffer.table<ChunkRecord>({
       name: "program_chunks",
       group: "address",
       within: ["field", "position"],

@@ -22,8 +22,8 @@ export interface ReadablePrograms {
 export function createReadablePrograms({ dialect: { list }, prepare }: Queries): ReadablePrograms {
   const text = (readable: string): string =>
     `SELECT p.address AS address FROM ${list.table} JOIN programs p ON p.address = ${list.text} WHERE ${readable}`;
-  const byAnybody = prepare<{ readonly address: string }>(text("NOT p.deleted AND p.mode = 'public'"));
-  const byIdentity = prepare<{ readonly address: string }>(
+  const forAnonymous = prepare<{ readonly address: string }>(text("NOT p.deleted AND p.mode = 'public'"));
+  const forIdentity = prepare<{ readonly address: string }>(
     text(`(p.owner = ? OR (NOT p.deleted AND ${readableByIdentity}))`),
   );
   const owners = prepare<{ readonly address: string; readonly owner: string }>(
@@ -41,8 +41,8 @@ export function createReadablePrograms({ dialect: { list }, prepare }: Queries):
       const keys = JSON.stringify(addresses);
       const rows =
         identity === undefined
-          ? await byAnybody(keys)
-          : await byIdentity(keys, identity, identity, identity, identity, identity);
+          ? await forAnonymous(keys)
+          : await forIdentity(keys, identity, identity, identity, identity, identity);
       return new Set(rows.map(({ address }) => address));
     },
   };

@@ -12,10 +12,10 @@ import { foldName } from "../programs/programs.js";
 import {
   checkDocument,
   checkProgram,
-  damaged,
+  corruptionOf,
   joinParts,
   parse,
-  type Deps,
+  type PartsRow,
   type ProgramRow,
   programColumns,
   readFields,
@@ -23,7 +23,7 @@ import {
 } from "../programs/stored-program.js";
 
 type VerifiedRow = ProgramRow &
-  Deps & {
+  PartsRow & {
     readonly id: number;
     readonly name_folded: string;
     /** Id of the program that the index on addresses finds. */
@@ -79,12 +79,12 @@ async function verifyProgram(row: VerifiedRow): Promise<string | undefined> {
   const { address } = row;
   checkProgram(address, row);
   if (row.found_id !== row.id || row.name_folded !== foldName(row.name)) {
-    throw damaged(address, "row");
+    throw corruptionOf(address, "row");
   }
   verifyReaders(row);
   if (row.deleted) {
     if (row.data !== null || row.fields !== "[]" || row.chunks !== "[]") {
-      throw damaged(address, "document");
+      throw corruptionOf(address, "document");
     }
   } else if (row.in_parts) {
     return (await joinParts(address, row, row.size_bytes)).text;
@@ -110,7 +110,7 @@ async function verifyFields(
   }
   const again = await readAgain();
   if (again?.entry_hash === knownHash) {
-    throw damaged(address, "field");
+    throw corruptionOf(address, "field");
   }
   if (again !== undefined && !again.deleted && Boolean(again.in_parts)) {
     const { text: newText } = await joinParts(address, again, again.size_bytes);
@@ -126,11 +126,11 @@ function verifyText(row: VerifiedRow): void {
     readFields(address, row.fields).map(({ name_json, value }) => [JSON.parse(name_json) as string, value]),
   );
   const members = row.type === "object" && text !== undefined ? membersOf(text) : [];
-  const isSame = members.every(
+  const areValuesEqual = members.every(
     ({ name, valueStart, valueEnd }) => fields.get(name) === text!.slice(valueStart, valueEnd),
   );
-  if (!isSame || fields.size !== members.length || row.chunks !== "[]") {
-    throw damaged(address, "field");
+  if (!areValuesEqual || fields.size !== members.length || row.chunks !== "[]") {
+    throw corruptionOf(address, "field");
   }
 }
 
@@ -138,7 +138,10 @@ function verifyText(row: VerifiedRow): void {
 function verifyReaders(row: VerifiedRow): void {
   const stored = parse(row.address, row.readers, "row") as [string, boolean | number][];
   const named = row.deleted ? new Map<string, boolean>() : namedReaders(toRecord(row).access);
-  if (stored.length !== named.size || !stored.every(([who, allowed]) => named.get(who) === Boolean(allowed))) {
-    throw damaged(row.address, "row");
+  if (
+    stored.length !== named.size ||
+    !stored.every(([identity, allowed]) => named.get(identity) === Boolean(allowed))
+  ) {
+    throw corruptionOf(row.address, "row");
   }
 }

@@ -9,7 +9,7 @@ import type {
   ProgramChanges,
   ProgramContent,
 } from "../../../src/storage/programs/programs.js";
-import { createCostCounter, rowBytes } from "../../../src/storage/programs/work.js";
+import { createCostCounter, rowBytes } from "../../../src/storage/programs/cost.js";
 import type { StoreSuite } from "./suite.js";
 
 const [alice, bob] = ["0xa", "0xb"];

@@ -13,7 +13,7 @@ import { fillRowHashes } from "../databases/fill-row-hashes.js";
 import { migrate } from "../../../src/db/migrations/migrate.js";
 import { createStateTreeChanges } from "../../../src/state/state-tree-store.js";
 import { readLeaves } from "../../../src/storage/stores/program-state-store.js";
-import { stageProgramTables } from "../../../src/storage/stores/program-tables-store.js";
+import { addProgramTables } from "../../../src/storage/stores/program-tables-store.js";
 import { createWriteBuffer } from "../../../src/db/rows/write-buffer.js";
 import { type AccessRule, namedReaders } from "../../../src/storage/programs/access.js";
 import { programAddress } from "../../../src/storage/changes/write.js";
@@ -184,7 +184,7 @@ export async function insertProgramLeaves(database: Database): Promise<void> {
 async function programLeaves(db: Queries, addresses: readonly string[]): Promise<LeafChange[]> {
   const whole = { isComplete: true, hadTree: false, text: undefined, fields: new Set<string>() };
   const touched = new Map(addresses.map((address) => [address, whole]));
-  return await readLeaves(db, stageProgramTables(createWriteBuffer(db)), touched);
+  return await readLeaves(db, addProgramTables(createWriteBuffer(db)), touched);
 }
 
 /** Adds leaves to the tree, as a block would. */

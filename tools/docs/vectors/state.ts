@@ -26,7 +26,7 @@ import { buildTree } from "../../../src/tree/change.js";
 import { stateHashes } from "../../../src/tree/node-hashes.js";
 import type { Leaf } from "../../../src/tree/path.js";
 import { type Proof, proveAmong } from "../../../src/tree/prove.js";
-import { nothing } from "../../../src/tree/state-format.js";
+import { zeroHash } from "../../../src/tree/state-format.js";
 
 /** Program to put into the state. */
 export interface VectorProgram {
@@ -149,7 +149,7 @@ function partsOf(address: string, program: VectorProgram, asked: Partial<GetProo
   return {
     blinding: bytesOf(sha256(`blinding of ${address}`)),
     record: toBinary(ProgramRecordSchema, create(ProgramRecordSchema, { storageAddress: address, ...record })),
-    metadataHash: metadata === undefined ? nothing.slice() : Uint8Array.from(stateHashes.text(metadata)),
+    metadataHash: metadata === undefined ? zeroHash.slice() : Uint8Array.from(stateHashes.text(metadata)),
     ...(withMetadata && { metadata }),
     ...(withDocument && { data }),
     document: documentOf(data, fields),
@@ -177,7 +177,7 @@ export function objectOf(data: string, names: readonly string[]) {
   const states = parts.map(({ before, value }, i) => ({
     before,
     value,
-    previousKey: Uint8Array.from(keys[i - 1] ?? nothing),
+    previousKey: Uint8Array.from(keys[i - 1] ?? zeroHash),
   }));
   const leaves = states
     .map((field, i) => leafOf(keys[i]!, stateHashes.field(field)))
@@ -190,7 +190,7 @@ export function objectOf(data: string, names: readonly string[]) {
     });
   return {
     fieldsRoot: Uint8Array.from(runWithoutYielding(buildTree(leaves)).root),
-    lastKey: Uint8Array.from(keys.at(-1) ?? nothing),
+    lastKey: Uint8Array.from(keys.at(-1) ?? zeroHash),
     tailHash: Uint8Array.from(stateHashes.text(next.value)),
     fields: names.map(prove),
   } satisfies ObjectParts;
@@ -202,7 +202,7 @@ function hashOf(address: string, program: VectorProgram): Uint8Array {
     ...parts,
     documentHash:
       document.case === undefined
-        ? nothing
+        ? zeroHash
         : document.case === "object"
           ? stateHashes.objectDocument(document.value)
           : document.value,

@@ -6,33 +6,34 @@ import { addressForm } from "../../base/crypto/signing-payloads.js";
 import type { JsonType } from "../documents/json-text.js";
 
 /** Reason and message of a rejection: the arguments of an RpcError. */
-export type Refusal = readonly [
+export type RejectionArgs = readonly [
   "NOT_FOUND" | "FIELD_NOT_FOUND" | "INVALID_FIELD_TYPE" | "INDEX_OUT_OF_BOUNDS" | "INVALID_REQUEST",
   string,
 ];
 
+/** Returns true if a text has the form of a program's address. */
 export function isAddress(address: string): boolean {
   return addressForm.test(address);
 }
 
-export const noProgram: Refusal = ["NOT_FOUND", "There is no storage program at this address."];
+export const programNotFound: RejectionArgs = ["NOT_FOUND", "There is no storage program at this address."];
 
-export function noField(name: string): Refusal {
+export function fieldNotFound(name: string): RejectionArgs {
   return ["FIELD_NOT_FOUND", `The program has no field ${JSON.stringify(name.slice(0, 100))}.`];
 }
 
 /** @param type type of the program's document. */
-export function noFields(type: JsonType | "binary"): Refusal {
+export function notAnObject(type: JsonType | "binary"): RejectionArgs {
   return ["INVALID_FIELD_TYPE", `The program has no fields: its data is ${descriptions[type]}, not an object.`];
 }
 
 /** @param type type of the field's value. */
-export function noArray(type: JsonType): Refusal {
+export function notAnArray(type: JsonType): RejectionArgs {
   return ["INVALID_FIELD_TYPE", `The field holds ${type === "object" ? "an" : "a"} ${type}, not an array.`];
 }
 
 /** @param length length of the array. */
-export function noItem(length: number): Refusal {
+export function itemNotFound(length: number): RejectionArgs {
   return ["INDEX_OUT_OF_BOUNDS", `The array has ${length} items; an index starts at 0.`];
 }
 

@@ -1,12 +1,12 @@
 /**
- * Cost of an operation: the number of bytes that it touches. This counts
+ * Cost of an operation, in bytes, like gas. It is the sum of
  *
- * - text that it reads, writes or deletes, in bytes of UTF-8, and
+ * - all text that the operation reads, writes or deletes, in bytes of UTF-8, and
  * - {@link rowBytes} for each database row that it reads, inserts, changes or deletes.
  *
  * An operation on a small document costs a few times its size, because its text is read and written in full. An
- * operation on a large document costs the fields and chunks that it touches. The cost depends only on the history of
- * the program, so it is the same on every node and with every database.
+ * operation on a large document costs the fields and chunks that it reads or changes. The cost depends only on the
+ * history of the program, so it is the same on every node and with every database.
  */
 
 /** Cost of a row without its text, in bytes. */
@@ -16,10 +16,10 @@ export const rowBytes = 128;
 export interface CostCounter {
   /** Cost counted until now, in bytes. */
   readonly bytes: number;
-  /** Counts a text that was touched, given as the text or as its size in bytes. */
-  touch(text: string | number): void;
-  /** Counts rows that were touched. */
-  touchRows(count: number): void;
+  /** Adds a text that was read or changed, given as the text or as its size in bytes. */
+  addText(text: string | number): void;
+  /** Adds rows that were read or changed. */
+  addRows(count: number): void;
 }
 
 export function createCostCounter(): CostCounter {
@@ -28,10 +28,10 @@ export function createCostCounter(): CostCounter {
     get bytes() {
       return bytes;
     },
-    touch(text) {
+    addText(text) {
       bytes += typeof text === "number" ? text : Buffer.byteLength(text);
     },
-    touchRows(count) {
+    addRows(count) {
       bytes += count * rowBytes;
     },
   };
