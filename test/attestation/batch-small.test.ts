@@ -1,4 +1,4 @@
-/** What is handed to the thread together, and what becomes of it when one of them ends the thread. */
+/** Batches of small presentations, and the retry after one of them ends the thread. */
 import test from "ava";
 import { batchSmall } from "../../src/attestation/batch-small.js";
 import type { Verdict } from "../../src/attestation/presentation.js";
@@ -7,15 +7,15 @@ const small = (name: number): Uint8Array => new Uint8Array(100).fill(name);
 const large = (name: number): Uint8Array => new Uint8Array(20_000).fill(name);
 const verdictOf = (bytes: Uint8Array): Verdict => ({ rejected: `number ${bytes[0]}` });
 
-/** Verifies on a thread that ends at some of them; tells what it was handed together. */
+/** Starts a fake thread that ends at some presentations, and records its batches. */
 function start(fatal: readonly number[] = []) {
   const tasks: number[][] = [];
   const verify = batchSmall(async (presentations) => {
     const names = presentations.map((bytes) => bytes[0]!);
     tasks.push(names);
     await new Promise(setImmediate);
-    const end = names.find((name) => fatal.includes(name));
-    if (end !== undefined) {
+    const fatalName = names.find((name) => fatal.includes(name));
+    if (fatalName !== undefined) {
       throw new Error(`The thread ended at ${names.join()}.`);
     }
     return presentations.map(verdictOf);
@@ -23,9 +23,9 @@ function start(fatal: readonly number[] = []) {
   return { verify, tasks };
 }
 
-test("small ones that wait go together, in their order, and large ones alone", async (t) => {
+test("batches waiting small presentations in order, and sends large ones alone", async (t) => {
   const { verify, tasks } = start();
-  const handedIn = [
+  const presentations = [
     small(1),
     small(2),
     small(3),
@@ -33,12 +33,12 @@ test("small ones that wait go together, in their order, and large ones alone", a
     large(5),
     ...Array.from({ length: 10 }, (_, i) => small(6 + i)),
   ];
-  t.deepEqual(await Promise.all(handedIn.map(verify)), handedIn.map(verdictOf));
+  t.deepEqual(await Promise.all(presentations.map(verify)), presentations.map(verdictOf));
   t.deepEqual(tasks, [[1], [2, 3], [4], [5], [6, 7, 8, 9, 10, 11, 12, 13], [14, 15]]);
   t.deepEqual(await verify(small(16)), verdictOf(small(16)));
 });
 
-test("where the thread ends at some that were together, each has its turn alone, before what came after them", async (t) => {
+test("if the thread ends at a batch, each of its presentations is verified alone", async (t) => {
   const { verify, tasks } = start([3]);
   const outcomes = await Promise.allSettled([1, 2, 3, 4].map((name) => verify(small(name))));
   t.deepEqual(

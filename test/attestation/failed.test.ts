@@ -1,4 +1,4 @@
-/** A node whose verifier cannot start: its library is hidden from it, which Linux alone lets a test do. */
+/** A node whose verifier cannot start: a mount hides its library, which works only on Linux. */
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterMounting, whyNotMounted } from "../helpers/process/mounts.js";
@@ -11,7 +11,7 @@ import { testUnless } from "../helpers/nodes/when.js";
 const hide = `mount --bind /dev/null ${resolve("node_modules/tlsn-wasm/tlsn_wasm_bg.wasm")}`;
 const testHidden = testUnless(whyNotMounted(hide));
 
-testHidden("a verifier that cannot start degrades the node, says why, and everything else goes on", async (t) => {
+testHidden("a verifier that cannot start degrades the node, with the reason", async (t) => {
   const dir = await temporaryDirectory(t);
   const peers = join(dir, "peers.json");
   await writeFile(peers, JSON.stringify([{ url: silentPeer }]));
@@ -25,14 +25,17 @@ testHidden("a verifier that cannot start degrades the node, says why, and everyt
   t.is(health.status, "degraded");
   t.is(health.subsystems.tlsnotary.status, "failed");
   t.regex(health.subsystems.tlsnotary.lastError.message, /its library cannot be loaded/);
-  const own = await ask(node.port, "/tlsnotary/health");
-  t.is(own.status, 503);
-  t.like(JSON.parse(own.text), { status: "unhealthy", error: "The verifier failed: its library cannot be loaded." });
-  const refused = await ask(node.port, "/tlsnotary/verify", {
+  const verifierHealth = await ask(node.port, "/tlsnotary/health");
+  t.is(verifierHealth.status, 503);
+  t.like(JSON.parse(verifierHealth.text), {
+    status: "unhealthy",
+    error: "The verifier failed: its library cannot be loaded.",
+  });
+  const rejected = await ask(node.port, "/tlsnotary/verify", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: '{"attestation":"AAAA"}',
   });
-  t.is(refused.status, 503);
-  t.like(JSON.parse(refused.text), { errorCode: "VERIFIER_NOT_RUNNING" });
+  t.is(rejected.status, 503);
+  t.like(JSON.parse(rejected.text), { errorCode: "VERIFIER_NOT_RUNNING" });
 });

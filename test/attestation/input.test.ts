@@ -6,7 +6,7 @@ const bytes = Buffer.from("00017f80ff", "hex");
 const json = (more: object): string =>
   JSON.stringify({ version: "0.1.0-alpha.12", data: bytes.toString("hex"), ...more });
 
-test("each form gives the same bytes", (t) => {
+test("decodes every encoding to the same bytes", (t) => {
   const forms = [
     bytes.toString("base64"),
     bytes.toString("base64url"),
@@ -22,27 +22,27 @@ test("each form gives the same bytes", (t) => {
   }
 });
 
-const refuses = test.macro({
+const rejects = test.macro({
   exec(t, text: string, reason: Reason, message: RegExp) {
     const failure = t.throws(() => decodePresentation(text), { instanceOf: RpcError });
     t.is(failure.reason, reason);
     t.regex(failure.message, message);
   },
-  title: (_, text: string) => `refused: ${text.slice(0, 40)} (${text.length})`,
+  title: (_, text: string) => `rejects ${text.slice(0, 40)} (${text.length})`,
 });
 
-test(refuses, "", "INVALID_REQUEST", /is required/);
-test(refuses, " ", "INVALID_REQUEST", /is required/);
-test(refuses, "%", "INVALID_ATTESTATION", /neither base64, hex nor/);
-test(refuses, "[1]", "INVALID_ATTESTATION", /neither base64, hex nor/);
-test(refuses, "{", "INVALID_ATTESTATION", /starts like JSON/);
-test(refuses, Buffer.from("{x").toString("base64"), "INVALID_ATTESTATION", /starts like JSON/);
-test(refuses, "{}", "INVALID_ATTESTATION", /no version; supported are 0.1.0-alpha.11 and 0.1.0-alpha.12/);
-test(refuses, json({ version: 12 }), "INVALID_ATTESTATION", /no version/);
-test(refuses, json({ version: "0.1.0-alpha.7" }), "INVALID_ATTESTATION", /version "0.1.0-alpha.7"; supported/);
-test(refuses, json({ version: "x".repeat(5_000) }), "INVALID_ATTESTATION", /^.{1,200}$/);
-test(refuses, json({ data: "0x12" }), "INVALID_ATTESTATION", /data is not hex/);
-test(refuses, json({ data: { length: 4 } }), "INVALID_ATTESTATION", /data is not hex/);
-test(refuses, `{"a":${"[".repeat(1_000_000)}`, "INVALID_ATTESTATION", /nested too deep/);
-test(refuses, "00".repeat(maxPresentationBytes + 1), "PAYLOAD_TOO_LARGE", /larger than 524288 bytes/);
-test(refuses, json({ data: "00".repeat(maxPresentationBytes + 1) }), "PAYLOAD_TOO_LARGE", /larger than 524288 bytes/);
+test(rejects, "", "INVALID_REQUEST", /is required/);
+test(rejects, " ", "INVALID_REQUEST", /is required/);
+test(rejects, "%", "INVALID_ATTESTATION", /neither base64, hex nor/);
+test(rejects, "[1]", "INVALID_ATTESTATION", /neither base64, hex nor/);
+test(rejects, "{", "INVALID_ATTESTATION", /starts like JSON/);
+test(rejects, Buffer.from("{x").toString("base64"), "INVALID_ATTESTATION", /starts like JSON/);
+test(rejects, "{}", "INVALID_ATTESTATION", /no version; supported are 0.1.0-alpha.11 and 0.1.0-alpha.12/);
+test(rejects, json({ version: 12 }), "INVALID_ATTESTATION", /no version/);
+test(rejects, json({ version: "0.1.0-alpha.7" }), "INVALID_ATTESTATION", /version "0.1.0-alpha.7"; supported/);
+test(rejects, json({ version: "x".repeat(5_000) }), "INVALID_ATTESTATION", /^.{1,200}$/);
+test(rejects, json({ data: "0x12" }), "INVALID_ATTESTATION", /data is not hex/);
+test(rejects, json({ data: { length: 4 } }), "INVALID_ATTESTATION", /data is not hex/);
+test(rejects, `{"a":${"[".repeat(1_000_000)}`, "INVALID_ATTESTATION", /nested too deep/);
+test(rejects, "00".repeat(maxPresentationBytes + 1), "PAYLOAD_TOO_LARGE", /larger than 524288 bytes/);
+test(rejects, json({ data: "00".repeat(maxPresentationBytes + 1) }), "PAYLOAD_TOO_LARGE", /larger than 524288 bytes/);

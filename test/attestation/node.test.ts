@@ -1,4 +1,4 @@
-/** Attestations as callers of a running node see them. */
+/** The attestation API of a running node. */
 import test from "ava";
 import { generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
@@ -14,14 +14,14 @@ import { until } from "../helpers/nodes/until.js";
 async function start(t: Teardown, flags: Readonly<Record<string, string | boolean>> = {}): Promise<TestNode> {
   const dir = await temporaryDirectory(t);
   await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
-  const all = {
+  const allFlags = {
     "tlsnotary-enabled": true,
     "notary-keys": notaryKey,
     peers: join(dir, "peers.json"),
     "allow-private-peers": true,
     ...flags,
   };
-  return await startTestNode(t, all, dir);
+  return await startTestNode(t, allFlags, dir);
 }
 
 const attestation = buildPresentation().toString("base64");
@@ -36,7 +36,7 @@ interface Subsystem {
   readonly subsystems: Readonly<Record<string, { readonly status: string; readonly enabled: boolean }>>;
 }
 
-test("the subsystem is ready with the verifier, and skipped where the node is dormant or does not want it", async (t) => {
+test("the subsystem is ready with the verifier, and skipped if the node is dormant or it is disabled", async (t) => {
   const state = async ({ port }: TestNode) => (await askJson<Subsystem>(port, "/health")).subsystems["tlsnotary"];
   t.like(await state(await start(t)), { status: "ready", enabled: true });
   t.like(await state(await startTestNode(t, { "tlsnotary-enabled": true })), { status: "skipped", enabled: true });
@@ -45,7 +45,7 @@ test("the subsystem is ready with the verifier, and skipped where the node is do
   t.is((await ask(without.port, "/tlsnotary/health")).status, 404);
 });
 
-test("without a trusted notary the node says so at boot, and believes nobody", async (t) => {
+test("without a trusted notary the node warns at boot, and rejects every attestation", async (t) => {
   const node = await start(t, { "notary-keys": "" });
   t.deepEqual(node.warnings, ["--notary-keys is empty, so every attestation is rejected."]);
   const { status, text } = await verify(node.port, attestation);
@@ -57,7 +57,7 @@ test("without a trusted notary the node says so at boot, and believes nobody", a
   t.like(await askJson(node.port, "/tlsnotary/info"), { port: null, publicKey: null, running: true, notaryKeys: [] });
 });
 
-test("the info names the notaries that are believed, whether or not the node watches one", async (t) => {
+test("the info lists the trusted notaries", async (t) => {
   const other = `1:02${"ab".repeat(32)}`;
   const { port } = await start(t, { "notary-keys": `${notaryKey},${other}` });
   t.like(await askJson(port, "/tlsnotary/info"), {
@@ -67,7 +67,7 @@ test("the info names the notaries that are believed, whether or not the node wat
   t.is((await ask(port, "/tlsnotary/health")).status, 200);
 });
 
-test("the policy of the node holds", async (t) => {
+test("applies --attestation-max-age and --attestation-servers", async (t) => {
   const old = await verify((await start(t, { "attestation-max-age": "60" })).port, attestation);
   t.is(old.status, 400);
   t.regex(old.text, /--attestation-max-age/);
@@ -76,23 +76,23 @@ test("the policy of the node holds", async (t) => {
   t.regex(unnamed.text, /--attestation-servers/);
 });
 
-test("a thousand at once: each is answered, /health goes on, and the next one verifies", async (t) => {
+test("responds to 1,000 concurrent attestations and to /health, and verifies the next one", async (t) => {
   const { port } = await start(t);
   const noise = Buffer.alloc(300_000, 7).toString("base64");
-  const answers = Array.from({ length: 1_000 }, async (_, i) => {
-    const answer = await verify(port, i % 10 === 0 ? noise : attestation);
-    return [answer.status, answer.headers["retry-after"]] as const;
+  const responses = Array.from({ length: 1_000 }, async (_, i) => {
+    const response = await verify(port, i % 10 === 0 ? noise : attestation);
+    return [response.status, response.headers["retry-after"]] as const;
   });
   let probes = 0;
   let isDone = false;
   const probing = (async () => {
-    const goesOn = (): boolean => !isDone;
-    while (goesOn()) {
+    const isRunning = (): boolean => !isDone;
+    while (isRunning()) {
       t.is((await ask(port, "/health")).status, 200);
       probes++;
     }
   })();
-  const statuses = await Promise.all(answers);
+  const statuses = await Promise.all(responses);
   isDone = true;
   await probing;
   t.true(statuses.every(([status]) => [200, 400, 503].includes(status)));
@@ -102,10 +102,10 @@ test("a thousand at once: each is answered, /health goes on, and the next one ve
   t.is((await verify(port, attestation)).status, 200);
 });
 
-test("a notary of one's own is shown with its key, and health follows it", async (t) => {
+test("the info shows the key of the node's own notary, and health follows it", async (t) => {
   const { publicKey } = generateKeyPairSync("ec", { namedCurve: "secp256k1" });
   let isUp = true;
-  // The notary itself is a server of another project; what it tells at /info is all that is asked of it.
+  // The notary is a server of another project. The node only requests its /info.
   const notary = createServer((request, response) => {
     if (!isUp) {
       response.destroy();
@@ -129,7 +129,7 @@ test("a notary of one's own is shown with its key, and health follows it", async
   const info = await askJson<{ publicKey: string }>(up.port, "/tlsnotary/info");
   t.like(info, { enabled: true, running: true, port: notaryPort, notaryAnswers: true });
   t.regex(info.publicKey, /^1:0[23][0-9a-f]{64}$/);
-  // As existing clients ask for it.
+  // The request of existing clients.
   const params = [{ message: "tlsnotary.getInfo", data: {} }];
   const { text } = await ask(up.port, "/", { method: "POST", body: JSON.stringify({ method: "nodeCall", params }) });
   const proxyUrl = "wss://notary.example:55688";
@@ -147,5 +147,5 @@ test("a notary of one's own is shown with its key, and health follows it", async
     error: "The node's own notary does not respond.",
   });
   t.like(await askJson(down.port, "/tlsnotary/info"), { port: notaryPort, publicKey: null, notaryAnswers: false });
-  t.is((await verify(down.port, attestation)).status, 200, "others' attestations verify all the same");
+  t.is((await verify(down.port, attestation)).status, 200, "attestations of other notaries are still verified");
 });

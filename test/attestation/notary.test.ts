@@ -1,4 +1,4 @@
-/** The watch over a notary that answers without end. */
+/** The monitor of a notary whose response never ends. */
 import test from "ava";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -13,8 +13,8 @@ import { until } from "../helpers/nodes/until.js";
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** Starts a notary that sends a byte now and then, and begins to watch it. */
-async function watchDripping(t: Teardown) {
+/** Starts a notary that sends a byte every 20 ms, and starts to monitor it. */
+async function monitorSlowNotary(t: Teardown) {
   let open = 0;
   const server = createServer((_, response) => {
     open++;
@@ -30,27 +30,27 @@ async function watchDripping(t: Teardown) {
     server.closeAllConnections();
     server.close();
   });
-  const watched = watchNotary(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, () => undefined);
+  const monitor = watchNotary(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, () => undefined);
   await until(() => open === 1);
-  // Node.js forgets the signals of a request whose answer comes.
+  // Garbage collection must not remove the abort signal of the request, which Node.js references weakly.
   for (let i = 0; i < 5; i++) {
     await sleep(50);
     collectGarbage();
   }
-  return { watched, open: () => open };
+  return { monitor, open: () => open };
 }
 
-test("its answer is given up after two seconds", async (t) => {
-  const { watched, open } = await watchDripping(t);
+test("aborts the response after 2 s", async (t) => {
+  const { monitor, open } = await monitorSlowNotary(t);
   await until(() => open() === 0);
-  t.false(watched.state.isReachable);
-  await watched.stop();
+  t.false(monitor.state.isReachable);
+  await monitor.stop();
 });
 
-test("a stop does not wait for it", async (t) => {
-  const { watched, open } = await watchDripping(t);
-  const beganMs = Date.now();
-  await watched.stop();
-  t.true(Date.now() - beganMs < 1_000, `${Date.now() - beganMs} ms`);
+test("stop does not wait for the response", async (t) => {
+  const { monitor, open } = await monitorSlowNotary(t);
+  const startedMs = Date.now();
+  await monitor.stop();
+  t.true(Date.now() - startedMs < 1_000, `${Date.now() - startedMs} ms`);
   await until(() => open() === 0);
 });

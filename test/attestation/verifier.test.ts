@@ -22,7 +22,7 @@ async function start(t: Teardown, more: Partial<VerifierDeps> = {}): Promise<Att
   return verifier;
 }
 
-/** What a presentation gives, or why it is refused. */
+/** Returns the verified presentation, or the error. */
 async function outcome(verifier: AttestationVerifier, bytes: Uint8Array): Promise<VerifiedPresentation | RpcError> {
   try {
     return await verifier.verify(bytes);
@@ -42,7 +42,7 @@ function u64(value: bigint): Buffer {
   return bytes;
 }
 
-test("what a presentation reveals is given range by range, hidden bytes are not", async (t) => {
+test("returns the revealed ranges of a presentation, without hidden bytes", async (t) => {
   const verifier = await start(t);
   t.is(verifier.state.status, "running");
   const presentation = await verifier.verify(
@@ -71,7 +71,7 @@ test("what a presentation reveals is given range by range, hidden bytes are not"
   });
 });
 
-test("a notary that is not trusted is named, and nothing more is done", async (t) => {
+test("rejects a notary that is not trusted, and names it", async (t) => {
   for (const notaryKeys of [[], [`1:03${"a".repeat(64)}`]]) {
     const verifier = await start(t, { notaryKeys });
     const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: RpcError });
@@ -80,7 +80,7 @@ test("a notary that is not trusted is named, and nothing more is done", async (t
   }
 });
 
-test("each policy says that it was the one", (t) => {
+test("a policy error names its option", (t) => {
   const presentation: VerifiedPresentation = {
     serverName: "API.example",
     connectionTimeS: 1_000,
@@ -104,7 +104,7 @@ test("each policy says that it was the one", (t) => {
   });
 });
 
-test("no bit of a presentation may be another one, unless it changes nothing that is reported", async (t) => {
+test("a flipped bit is rejected unless it changes nothing in the result", async (t) => {
   t.timeout(120_000);
   const verifier = await start(t);
   const expected = await verifier.verify(good);
@@ -127,7 +127,7 @@ test("no bit of a presentation may be another one, unless it changes nothing tha
   t.deepEqual(await verifier.verify(good), expected);
 });
 
-test("whatever comes in, the next valid one verifies", async (t) => {
+test("verifies a valid presentation after any invalid ones", async (t) => {
   t.timeout(120_000);
   const verifier = await start(t);
   const expected = await verifier.verify(good);
@@ -141,7 +141,7 @@ test("whatever comes in, the next valid one verifies", async (t) => {
   for (let length = 0; length < good.length; length += 7) {
     attacks.push(good.subarray(0, length));
   }
-  // Every eight bytes as a length that is forged.
+  // Forged lengths at every fifth position.
   for (let at = 0; at + 8 <= good.length; at += 5) {
     for (const length of [2n ** 31n, 2n ** 62n, 1_000_000n, 60_000_000n]) {
       attacks.push(Buffer.concat([good.subarray(0, at), u64(length), good.subarray(at + 8)]));
@@ -155,11 +155,11 @@ test("whatever comes in, the next valid one verifies", async (t) => {
   }
   t.deepEqual(await verifier.verify(good), expected);
   t.log(`${attacks.length} attacks; memory grew by up to ${Math.round((largest - before) / 1024 ** 2)} MiB`);
-  // 64 MiB of WebAssembly memory and 72 MiB of heap are the thread's, and 100 MiB are for everything else.
+  // The thread may use 64 MiB of WebAssembly memory and 72 MiB of heap, everything else 100 MiB.
   t.true(largest - before < (64 + 72 + 100) * 1024 ** 2);
 });
 
-test("what was verified leaves nothing behind: more of it than the memory holds verifies in one thread", async (t) => {
+test("verification leaks no memory: one thread verifies more data than its memory holds", async (t) => {
   t.timeout(120_000);
   const verifier = await start(t);
   const { thread } = verifier;
@@ -173,7 +173,7 @@ test("what was verified leaves nothing behind: more of it than the memory holds 
   t.is(verifier.thread, thread);
 });
 
-test("a thousand at once: a queue full is answered, the others are told to come back", async (t) => {
+test("verifies a full queue of 1,000 concurrent presentations, and rejects the others as BUSY", async (t) => {
   const verifier = await start(t);
   const results = await Promise.all(Array.from({ length: 1_000 }, () => outcome(verifier, good)));
   const busy = results.filter((result) => result instanceof RpcError);
@@ -182,7 +182,7 @@ test("a thousand at once: a queue full is answered, the others are told to come 
   t.like(await verifier.verify(good), { attestationId: "09".repeat(16) });
 });
 
-test("a thread that ends in the middle is replaced, and only what it was at is lost", async (t) => {
+test("a thread that ends is replaced, and only its current presentation fails", async (t) => {
   const states: string[] = [];
   const verifier = await start(t, { onState: ({ status }) => states.push(status) });
   const results = Promise.all(Array.from({ length: 20 }, () => outcome(verifier, good)));
@@ -194,7 +194,7 @@ test("a thread that ends in the middle is replaced, and only what it was at is l
   t.deepEqual(states, ["running"]);
 });
 
-test("what waits is verified in the order in which it came", async (t) => {
+test("verifies queued presentations in order", async (t) => {
   const verifier = await start(t);
   const order: number[] = [];
   await Promise.all(Array.from({ length: 20 }, (_, i) => verifier.verify(good).then(() => order.push(i))));
@@ -204,17 +204,17 @@ test("what waits is verified in the order in which it came", async (t) => {
   );
 });
 
-test("what makes the library trap is malformed and costs the thread, and what waits behind it is verified", async (t) => {
+test("a presentation that traps the library is rejected as malformed, and the queue continues", async (t) => {
   const verifier = await start(t);
   const before = verifier.thread;
   const trap = buildPresentation({ recv: "x".repeat(4_321), revealRecv: [[0, 3]] });
-  // A transcript of this length has no room in the memory that the library may take.
+  // A transcript of this length does not fit into the memory of the library.
   trap.writeBigUInt64LE(60_000_000n, trap.lastIndexOf(u64(4_321n)));
-  // The first is handed over alone, and the others together.
-  const handedIn = [trap, good, good, trap, good];
-  const results = await Promise.all(handedIn.map((bytes) => outcome(verifier, bytes)));
+  // The first presentation is sent to the thread alone, and the others in one batch.
+  const presentations = [trap, good, good, trap, good];
+  const results = await Promise.all(presentations.map((bytes) => outcome(verifier, bytes)));
   for (const [i, result] of results.entries()) {
-    if (handedIn[i] === trap) {
+    if (presentations[i] === trap) {
       t.like(result, { reason: "INVALID_ATTESTATION", message: "The attestation is rejected. It is malformed." });
     } else {
       t.like(result, { notaryKey });
@@ -223,7 +223,7 @@ test("what makes the library trap is malformed and costs the thread, and what wa
   t.not(verifier.thread, before);
 });
 
-test("what takes too long is given up, and the thread is replaced", async (t) => {
+test("a presentation that times out fails as BUSY, and the thread is replaced", async (t) => {
   const verifier = await start(t, { timeoutMs: 1 });
   const before = verifier.thread;
   const large = buildPresentation({ recv: "x".repeat(500_000), revealRecv: [[0, 500_000]] });
@@ -234,7 +234,7 @@ test("what takes too long is given up, and the thread is replaced", async (t) =>
   t.is(verifier.state.status, "running");
 });
 
-test("a verifier that cannot start says why, refuses at once, and starts as soon as it can", async (t) => {
+test("a verifier that cannot start reports the reason, rejects at once, and retries", async (t) => {
   const library = join(await temporaryDirectory(t), "library.wasm");
   const states: string[] = [];
   const problems: (string | undefined)[] = [];
@@ -254,7 +254,7 @@ test("a verifier that cannot start says why, refuses at once, and starts as soon
   t.deepEqual(states, ["failed", "running"]);
 });
 
-test("a verifier whose thread cannot be replaced says so, and starts again", async (t) => {
+test("a verifier whose thread cannot be replaced reports that, and retries", async (t) => {
   const states: string[] = [];
   const verifier = await start(t, { onState: ({ status }) => states.push(status) });
   const first = verifier.thread!;
@@ -273,7 +273,7 @@ test("a verifier whose thread cannot be replaced says so, and starts again", asy
   t.deepEqual(states, ["running", "failed", "running"]);
 });
 
-test("a verifier that was stopped says so", async (t) => {
+test("a stopped verifier rejects with VERIFIER_NOT_RUNNING", async (t) => {
   const verifier = await start(t);
   await verifier.stop();
   const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: RpcError });

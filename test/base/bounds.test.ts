@@ -15,15 +15,16 @@ const storage = (operation: Storage["operation"]): Body => ({
   ...body,
   operation: { case: "storage", value: { operation } },
 });
-const named = (programName: string, salt = ""): Body =>
+const withName = (programName: string, salt = ""): Body =>
   storage({ case: "createProgram", value: { programName, salt } });
-const ruled = (access: object): Body => storage({ case: "updateAccess", value: { storageAddress: address, access } });
-const field = (name: string): Body =>
+const withAccess = (access: object): Body =>
+  storage({ case: "updateAccess", value: { storageAddress: address, access } });
+const withField = (name: string): Body =>
   storage({ case: "setField", value: { storageAddress: address, field: name, value: "1" } });
 
-const cases: readonly (readonly [what: string, given: Body, finding: string | undefined])[] = [
-  ["all well", named("a"), undefined],
-  ["a sender that is no key", { ...body, sender: "0x12" }, "sender must be 0x and 64 lower-case hex digits"],
+const cases: readonly (readonly [label: string, body: Body, error: string | undefined])[] = [
+  ["valid", withName("a"), undefined],
+  ["an invalid sender", { ...body, sender: "0x12" }, "sender must be 0x and 64 lower-case hex digits"],
   ["a sender in upper case", { ...body, sender: key.toUpperCase() }, "sender must be 0x and 64 lower-case hex digits"],
   ["a line break behind a key", { ...body, sender: `${key}\n` }, "sender must be 0x and 64 lower-case hex digits"],
   ["no network", { ...body, network: "" }, "network must be 0x and 64 lower-case hex digits"],
@@ -33,48 +34,52 @@ const cases: readonly (readonly [what: string, given: Body, finding: string | un
     { ...body, timestampMs: -1n },
     "timestamp_ms must be a whole number from 0 to 9007199254740991",
   ],
-  ["no name", named(""), "storage.create_program.program_name must have 1 to 1024 bytes"],
-  ["the longest name", named("ü".repeat(512)), undefined],
-  ["a longer name", named("ü".repeat(513)), "storage.create_program.program_name must have 1 to 1024 bytes"],
-  ["NUL in a name", named("a\0"), "storage.create_program.program_name must be text without NUL"],
-  ["a colon in a name", named("a:5"), undefined],
-  ["a colon in a salt", named("a", "7:x"), "storage.create_program.salt must be text without NUL and without a colon"],
-  ["lines in a salt", named("a", "a\nb"), undefined],
-  ["an empty field", field(""), undefined],
-  ["the longest field", field("f".repeat(256)), undefined],
-  ["a longer field", field("f".repeat(257)), "storage.set_field.field must have at most 256 bytes"],
-  ["a field of 6,000 bytes", field("f".repeat(6_000)), "storage.set_field.field must have at most 256 bytes"],
+  ["no name", withName(""), "storage.create_program.program_name must have 1 to 1024 bytes"],
+  ["the longest name", withName("ü".repeat(512)), undefined],
+  ["a longer name", withName("ü".repeat(513)), "storage.create_program.program_name must have 1 to 1024 bytes"],
+  ["NUL in a name", withName("a\0"), "storage.create_program.program_name must be text without NUL"],
+  ["a colon in a name", withName("a:5"), undefined],
   [
-    "an address that is none",
+    "a colon in a salt",
+    withName("a", "7:x"),
+    "storage.create_program.salt must be text without NUL and without a colon",
+  ],
+  ["a line break in a salt", withName("a", "a\nb"), undefined],
+  ["an empty field", withField(""), undefined],
+  ["the longest field", withField("f".repeat(256)), undefined],
+  ["a longer field", withField("f".repeat(257)), "storage.set_field.field must have at most 256 bytes"],
+  ["a field of 6,000 bytes", withField("f".repeat(6_000)), "storage.set_field.field must have at most 256 bytes"],
+  [
+    "an invalid address",
     storage({ case: "deleteProgram", value: { storageAddress: "nowhere" } }),
     "storage.delete_program.storage_address must be stor- and 40 lower-case hex digits",
   ],
   [
-    "a key that is none in a rule",
-    ruled({ mode: 1, allowed: [key, "x"] }),
+    "an invalid key in a rule",
+    withAccess({ mode: 1, allowed: [key, "x"] }),
     "storage.update_access.access.allowed must be 0x and 64 lower-case hex digits",
   ],
   [
     "too many keys in a list",
-    ruled({ mode: 1, allowed: Array.from({ length: 1_001 }, () => key) }),
+    withAccess({ mode: 1, allowed: Array.from({ length: 1_001 }, () => key) }),
     "storage.update_access.access.allowed must have at most 1000 items",
   ],
   [
     "too many groups",
-    ruled({ mode: 1, groups: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`g${i}`, {}])) }),
+    withAccess({ mode: 1, groups: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`g${i}`, {}])) }),
     "storage.update_access.access.groups must have at most 64 items",
   ],
   [
     "a group with a long name",
-    ruled({ mode: 1, groups: { ["g".repeat(257)]: {} } }),
+    withAccess({ mode: 1, groups: { ["g".repeat(257)]: {} } }),
     "storage.update_access.access.groups must have at most 256 bytes",
   ],
   [
-    "a member that is none",
-    ruled({ mode: 1, groups: { g: { members: ["x"] } } }),
+    "an invalid member",
+    withAccess({ mode: 1, groups: { g: { members: ["x"] } } }),
     "storage.update_access.access.groups.members must be 0x and 64 lower-case hex digits",
   ],
-  ["a mode that there is not", ruled({ mode: 9 }), "storage.update_access.access.mode must be one of"],
+  ["an unknown mode", withAccess({ mode: 9 }), "storage.update_access.access.mode must be one of"],
   [
     "a point that is too long",
     {
@@ -90,25 +95,25 @@ const cases: readonly (readonly [what: string, given: Body, finding: string | un
   ],
 ];
 
-for (const [what, given, finding] of cases) {
-  test(`bounds of a transaction: ${what}`, (t) => {
-    const found = find(create(TransactionBodySchema, given));
-    if (finding === undefined) {
+for (const [label, fields, error] of cases) {
+  test(`limits of a transaction: ${label}`, (t) => {
+    const found = find(create(TransactionBodySchema, fields));
+    if (error === undefined) {
       t.is(found, undefined);
     } else {
-      t.true(found?.startsWith(`The transaction's ${finding}`), found);
+      t.true(found?.startsWith(`The transaction's ${error}`), found);
     }
   });
 }
 
-test("what a reader does not know is refused, however deep it lies", (t) => {
+test("rejects unknown fields at any depth", (t) => {
   const extra = new BinaryWriter().tag(99, WireType.LengthDelimited).string("more").finish();
   const outer = fromBinary(
     TransactionBodySchema,
-    Buffer.concat([toBinary(TransactionBodySchema, create(TransactionBodySchema, named("a"))), extra]),
+    Buffer.concat([toBinary(TransactionBodySchema, create(TransactionBodySchema, withName("a"))), extra]),
   );
   t.is(find(outer), "The transaction holds a field that this node does not know.");
-  const inner = create(TransactionBodySchema, named("a"));
+  const inner = create(TransactionBodySchema, withName("a"));
   if (inner.operation.case === "storage") {
     inner.operation.value.$unknown = [{ no: 99, wireType: WireType.Varint, data: new Uint8Array([1]) }];
   }

@@ -1,4 +1,4 @@
-/** Which public keys can be somebody's; the oracle is @noble/curves. */
+/** Validation of Ed25519 public keys, compared with @noble/curves. */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import test from "ava";
 import { randomBytes, X509Certificate } from "node:crypto";
@@ -10,7 +10,7 @@ import { forge, nonCanonicalKeys, smallOrderKeys } from "../helpers/chain/weak-k
 
 const message = Buffer.from("a message");
 
-test("a key of small order has signed nothing, however it is written, though anybody can make its signatures", (t) => {
+test("a small-order key verifies no signature, in any encoding", (t) => {
   t.is(smallOrderKeys.length, 14);
   for (const key of smallOrderKeys) {
     t.false(isStrongKey(key), key);
@@ -18,7 +18,7 @@ test("a key of small order has signed nothing, however it is written, though any
   }
 });
 
-test("a key that is not written in the canonical way is none", (t) => {
+test("rejects keys in a non-canonical encoding", (t) => {
   t.is(nonCanonicalKeys.length, 38);
   for (const key of nonCanonicalKeys) {
     t.throws(() => ed25519.Point.fromHex(key.slice(2)), undefined, key);
@@ -26,7 +26,7 @@ test("a key that is not written in the canonical way is none", (t) => {
   }
 });
 
-test("other keys are what they were, with and without 0x", (t) => {
+test("accepts other keys, with and without 0x", (t) => {
   for (let seed = 1; seed < 100; seed++) {
     const key = testKey(seed);
     t.true(isStrongKey(key.publicKey));
@@ -35,7 +35,7 @@ test("other keys are what they were, with and without 0x", (t) => {
   }
 });
 
-test("of any point, the oracle says the same", (t) => {
+test("agrees with @noble/curves on random points", (t) => {
   let points = 0;
   for (let i = 0; i < 200; i++) {
     const hex = randomBytes(32).toString("hex");
@@ -44,14 +44,14 @@ test("of any point, the oracle says the same", (t) => {
       points++;
       t.is(isStrongKey(hex), !point.isSmallOrder(), hex);
     } catch {
-      // No point at all: nothing verifies under it.
+      // Not a point: no signature is valid for it.
       t.false(verifyEd25519(hex, message, testKey(1).sign(message)));
     }
   }
   t.true(points > 0);
 });
 
-test("a certificate of such a key proves no identity", (t) => {
+test("a certificate with a small-order key proves no identity", (t) => {
   const key = testKey(1);
   const der = new X509Certificate(createCertificate(key.privateKey).cert).raw;
   t.is(identityOfCertificate(der), key.publicKey);

@@ -9,14 +9,14 @@ test("an immutable value cannot be changed at any depth", (t) => {
   t.throws(() => value.a.b.push({ c: 3 }), { instanceOf: TypeError });
 });
 
-test("what is frozen may hold what changes, so it is not immutable", (t) => {
+test("a frozen value may contain mutable values, so it is not immutable", (t) => {
   t.false(isImmutable(Object.freeze({ a: [] })));
   t.false(isImmutable({}));
   t.false(isImmutable(undefined));
   t.false(isImmutable("text"));
 });
 
-test("what changes although it is frozen cannot be made immutable", (t) => {
+test("values that stay mutable when frozen cannot be made immutable", (t) => {
   for (const part of [Buffer.alloc(1), new Uint8Array(1), new Map(), new Set(), new Date()]) {
     const value = { part };
     t.throws(() => makeImmutable(value), { instanceOf: TypeError, message: /cannot be made immutable/ });
@@ -24,15 +24,15 @@ test("what changes although it is frozen cannot be made immutable", (t) => {
   }
 });
 
-test("a part that was immutable before is not looked at again", (t) => {
-  let looks = 0;
+test("an immutable part is not visited again", (t) => {
+  let visits = 0;
   const part = makeImmutable({
     get inner() {
-      looks++;
+      visits++;
       return {};
     },
   });
-  t.is(looks, 1);
+  t.is(visits, 1);
   t.true(isImmutable(makeImmutable([part, part])));
-  t.is(looks, 1);
+  t.is(visits, 1);
 });

@@ -6,7 +6,7 @@ function depthOf(value: unknown): number {
   return typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
 }
 
-test("JSON is nested as deep as its values are, whatever its strings say", (t) => {
+test("the depth of JSON ignores brackets in strings", (t) => {
   fc.assert(
     fc.property(
       fc.jsonValue({ maxDepth: 6, stringUnit: fc.constantFrom('"', "\\", "[", "{", "]", "}", "a") }),
@@ -19,7 +19,7 @@ test("JSON is nested as deep as its values are, whatever its strings say", (t) =
   );
 });
 
-test("what is no JSON ends as well", (t) => {
+test("invalid JSON terminates as well", (t) => {
   for (const text of ['"', '"\\', '"\\"', "\\", '\\"[', '["[[[', "]]]]", '"a" "b']) {
     t.false(isNestedDeeper(text, 5), text);
   }

@@ -10,7 +10,7 @@ function createTestLogging(level: "debug" | "info" | "error" | "silent" = "info"
   return { ...createLogging({ level, json: true, destination }), lines };
 }
 
-test("public lines are those that were written for the public, and nothing of them but the message", (t) => {
+test("public lines are those marked public, with only their level, time and message", (t) => {
   const { log, publicLines, diagnosticLines } = createTestLogging();
   log.info({ public: true, secret: "x" }, "Node is up");
   log.warn({ subsystem: "chain" }, "slow");
@@ -22,7 +22,7 @@ test("public lines are those that were written for the public, and nothing of th
   ]);
 });
 
-test("the buffers are bounded; the oldest lines go first", (t) => {
+test("the buffers are limited, and drop the oldest lines first", (t) => {
   const { log, publicLines, diagnosticLines } = createTestLogging("silent");
   for (let i = 0; i < maxDiagnosticLines + 7; i++) {
     log.info({ public: true }, `line ${i}`);
@@ -34,7 +34,7 @@ test("the buffers are bounded; the oldest lines go first", (t) => {
   t.is(publicLines().at(-1)!.message, `line ${maxDiagnosticLines + 6}`);
 });
 
-test("lines that one answer would not hold push out older ones", (t) => {
+test("the buffers drop old lines that would not fit into one response", (t) => {
   const { log, publicLines, diagnosticLines } = createTestLogging("silent");
   for (let i = 0; i < maxDiagnosticLines; i++) {
     log.info({ public: true }, `${i} ${"\u0001".repeat(2_000)}`);
@@ -52,21 +52,21 @@ test("secrets are redacted", (t) => {
   t.notRegex(lines.join(""), /0xabc|Bearer|"c"/);
 });
 
-for (const [message, kept] of [
+for (const [message, redacted] of [
   ["connect ECONNREFUSED 203.0.113.9:80", "connect ECONNREFUSED [address]:80"],
   ["from 203.0.113.9.", "from [address]."],
   ["from 2001:db8::1, then ::1", "from [address], then [address]"],
   ["from [::ffff:203.0.113.9]:53550", "from [[address]]:53550"],
   ["at 12:30:45, in 1.2.3 of a::b, block 17", "at 12:30:45, in 1.2.3 of [address], block 17"],
 ] as const) {
-  test(`addresses are kept out: ${message}`, (t) => {
+  test(`redacts addresses: ${message}`, (t) => {
     const { log, diagnosticLines } = createTestLogging();
     log.info({}, message);
-    t.is(diagnosticLines()[0]!.message, kept);
+    t.is(diagnosticLines()[0]!.message, redacted);
   });
 }
 
-test("the level is that of the terminal; the buffers fill from info on", (t) => {
+test("the level applies to the output; the buffers record from info up", (t) => {
   const { log, diagnosticLines, lines } = createTestLogging("error");
   log.debug({}, "a");
   log.info({}, "b");
@@ -78,7 +78,7 @@ test("the level is that of the terminal; the buffers fill from info on", (t) => 
   t.is(lines.length, 1);
 });
 
-test("a message of any length is cut", (t) => {
+test("truncates messages to 2,000 characters", (t) => {
   const { log, diagnosticLines } = createTestLogging();
   log.info({}, "x".repeat(100_000));
   t.is(diagnosticLines()[0]!.message!.length, 2_000);

@@ -1,21 +1,21 @@
-/** A cache of what was used last: bounded, and without the memory of a full one while it is empty. */
+/** The LRU cache: its limits in size and age, and its memory. */
 import test from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLruCache } from "../../src/base/caches/lru-cache.js";
 
-test("what was not used for the longest time makes room", (t) => {
+test("evicts the least recently used entry", (t) => {
   const cache = createLruCache<number>(3);
   ["a", "b", "c"].forEach((key, i) => cache.set(key, i));
   t.is(cache.get("a"), 0);
   cache.set("d", 3);
   t.deepEqual([...cache.keys()], ["d", "a", "c"]);
   t.is(cache.get("b"), undefined);
-  // What is there already takes no more room.
+  // Replacing an entry evicts nothing.
   cache.set("c", 9);
   t.deepEqual(Object.fromEntries(cache.entries()), { a: 0, c: 9, d: 3 });
 });
 
-test("it never holds more than it may", (t) => {
+test("never exceeds its size limit", (t) => {
   const cache = createLruCache<object>(100);
   for (let i = 0; i < 10_000; i++) {
     cache.set(String(i), {});
@@ -25,7 +25,7 @@ test("it never holds more than it may", (t) => {
   t.true(cache.has("9999"));
 });
 
-test("what is too old is not there, and without a bound in time nothing is", async (t) => {
+test("expires entries after the maximum age, if one is set", async (t) => {
   const [brief, lasting] = [createLruCache<boolean>(3, 5), createLruCache<boolean>(3)];
   brief.set("a", true);
   lasting.set("a", true);
@@ -34,7 +34,7 @@ test("what is too old is not there, and without a bound in time nothing is", asy
   t.true(lasting.get("a"));
 });
 
-test("it takes memory for what is in it, not for what may be", (t) => {
+test("allocates memory for its entries, not for its capacity", (t) => {
   // Lists of 50 million entries would be 400 MB each.
   const before = process.memoryUsage();
   const cache = createLruCache<number>(50_000_000);

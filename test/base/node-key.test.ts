@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createNodeKey, loadOrCreateNodeKey, nodeKeyPath } from "../../src/base/crypto/node-key.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
-test("a key is made once, with mode 0600 in a directory with mode 0700, and loaded afterwards", async (t) => {
+test("creates a key once, with mode 0600 in a directory with mode 0700, and loads it afterwards", async (t) => {
   const dir = join(await temporaryDirectory(t), "new");
   const first = await loadOrCreateNodeKey(dir);
   t.regex(first.publicKey, /^0x[0-9a-f]{64}$/);
@@ -16,34 +16,34 @@ test("a key is made once, with mode 0600 in a directory with mode 0700, and load
   t.deepEqual(await readdir(dir), ["identity.key"]);
 });
 
-test("of several that make it at once, all get the same", async (t) => {
+test("concurrent calls all get the same key", async (t) => {
   const dir = await temporaryDirectory(t);
   const keys = await Promise.all(Array.from({ length: 20 }, () => loadOrCreateNodeKey(dir)));
   t.is(new Set(keys.map(({ publicKey }) => publicKey)).size, 1);
   t.deepEqual(await readdir(dir), ["identity.key"]);
 });
 
-test("it signs as Ed25519 does", async (t) => {
+test("signs with Ed25519", async (t) => {
   const key = await loadOrCreateNodeKey(await temporaryDirectory(t));
   const x = Buffer.from(key.publicKey.slice(2), "hex").toString("base64url");
   const publicKey = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
   t.true(verify(null, Buffer.from("text"), publicKey, key.sign(Buffer.from("text"))));
 });
 
-test("nothing about the private part can be seen on it", async (t) => {
+test("does not expose the private key", async (t) => {
   const key = await loadOrCreateNodeKey(await temporaryDirectory(t));
   t.deepEqual(Object.keys(key).sort(), ["publicKey", "sign", "tlsCredentials"]);
   t.notRegex(`${inspect(key, { depth: null, showHidden: true })}${JSON.stringify(key)}`, /PRIVATE|KeyObject/);
 });
 
-test("a key that others may read is refused, with the remedy", async (t) => {
+test("rejects a key file that others may read, and says how to fix it", async (t) => {
   const dir = await temporaryDirectory(t);
   await createNodeKey(nodeKeyPath(dir));
   await chmod(nodeKeyPath(dir), 0o640);
   await t.throwsAsync(loadOrCreateNodeKey(dir), { message: /can be read by others than its owner; run: chmod 600 / });
 });
 
-test("a file that is no Ed25519 key is refused, and left as it is", async (t) => {
+test("rejects a file that is not an Ed25519 key, and leaves it unchanged", async (t) => {
   const dir = await temporaryDirectory(t);
   await writeFile(nodeKeyPath(dir), "not a key", { mode: 0o600 });
   await t.throwsAsync(loadOrCreateNodeKey(dir), { message: /is not a readable private key in PEM form; restore it/ });

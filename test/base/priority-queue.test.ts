@@ -1,7 +1,7 @@
 import test from "ava";
 import { createPriorityQueue } from "../../src/chain/mempool/priority-queue.js";
 
-test("the least comes first, and of the same the one that came first", (t) => {
+test("pops the smallest key first, and equal keys in insertion order", (t) => {
   const queue = createPriorityQueue<string>();
   t.is(queue.pop(), undefined);
   const keys = [5, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 1];

@@ -8,14 +8,14 @@ import { createRandom, randomMessage } from "../helpers/wire/random-message.js";
 import { referenceJson } from "../helpers/wire/reference-json.js";
 
 for (const desc of [PeerSchema, BookEntrySchema, DiagnosticLineSchema]) {
-  test(`a ${desc.typeName} is never larger in an answer than it was weighed`, (t) => {
+  test(`the estimated size of a ${desc.typeName} is an upper limit`, (t) => {
     const random = createRandom(7);
     for (let i = 0; i < 500; i++) {
       const message = randomMessage(desc, random);
       const { $typeName: _, ...literal } = message;
-      const weight = estimateBytes(literal);
-      t.true(Buffer.byteLength(referenceJson(desc, message)) + 1 <= weight);
-      t.true(toBinary(desc, message as never).length + 8 <= weight);
+      const estimate = estimateBytes(literal);
+      t.true(Buffer.byteLength(referenceJson(desc, message)) + 1 <= estimate);
+      t.true(toBinary(desc, message as never).length + 8 <= estimate);
     }
   });
 }
@@ -23,7 +23,7 @@ for (const desc of [PeerSchema, BookEntrySchema, DiagnosticLineSchema]) {
 const itemsOf = (count: number, length: number) =>
   Array.from({ length: count }, (_, i) => ({ text: String(i).padEnd(length, "\u0001") }));
 
-test("a list that fits is given as it is, always the same", (t) => {
+test("a list that fits is returned unchanged", (t) => {
   const cut = createListCutter();
   const list = itemsOf(100, 100);
   t.deepEqual(cut(list), { items: list, nextOffset: undefined });
@@ -35,11 +35,11 @@ test("a list that fits is given as it is, always the same", (t) => {
   t.deepEqual(cut([]), { items: [], nextOffset: undefined });
 });
 
-for (const given of ["a list", "an immutable list"]) {
-  test(`the parts of ${given} are as long as an answer may be, and together it`, (t) => {
+for (const kind of ["a list", "an immutable list"]) {
+  test(`splits ${kind} into parts close to the size limit`, (t) => {
     const cut = createListCutter<{ text: string }>();
     const list = itemsOf(1_000, 2_000);
-    if (given === "an immutable list") {
+    if (kind === "an immutable list") {
       makeImmutable(list);
     }
     const all: { text: string }[] = [];
@@ -59,7 +59,7 @@ for (const given of ["a list", "an immutable list"]) {
   });
 }
 
-test("what is larger than an answer comes by itself", (t) => {
+test("an item above the size limit is a part of its own", (t) => {
   const cut = createListCutter();
   const list = [{ text: "a" }, { text: "x".repeat(maxListBytes) }, { text: "b" }];
   t.deepEqual(

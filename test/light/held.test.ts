@@ -1,4 +1,4 @@
-/** Verified reads from a node that never ends its response: a limit of bytes and of time ends them. */
+/** Verified reads from a node whose responses never end: limits in bytes and time end them. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { createServer, type ServerResponse } from "node:http";
@@ -17,16 +17,16 @@ import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js"
 import { testNetwork } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 
-/** A field of a message that no version knows, so that nothing but its size is wrong with it. */
+/** A protobuf field with an unknown number, so that a message is invalid only by its size. */
 const padding = Buffer.concat([Buffer.from([0xfa, 0x07, 0x80, 0x80, 0x40]), Buffer.alloc(1024 * 1024)]);
 
-/** Sends a few bytes now and then. */
+/** Sends 10 bytes every 20 ms. */
 const drip = (response: ServerResponse): void => {
   const timer = setInterval(() => response.write(padding.subarray(0, 10)), 20);
   response.on("close", () => clearInterval(timer));
 };
 
-/** Sends as much as the other side takes. */
+/** Sends as fast as the other side reads. */
 const flood = (response: ServerResponse): void => {
   const send = (): void => {
     while (!response.closed && response.write(padding));
@@ -35,7 +35,7 @@ const flood = (response: ServerResponse): void => {
   send();
 };
 
-/** Starts a server that answers each call without end, and counts the bytes that it has sent. */
+/** Starts a server whose responses never end, and counts the bytes that it has sent. */
 async function startEndless(t: Teardown, send: (response: ServerResponse) => void) {
   let open = 0;
   let sentBytes = 0;
@@ -59,7 +59,7 @@ async function startEndless(t: Teardown, send: (response: ServerResponse) => voi
 }
 
 const address = `stor-${"0".repeat(40)}`;
-/** Buffers of both sides come on top of what is read. */
+/** The response limit, and the buffers of both sides. */
 const maxMib = 5 + 8;
 
 async function startLightNode(t: Teardown, url: string, timeoutMs: number) {
@@ -73,20 +73,20 @@ async function startLightNode(t: Teardown, url: string, timeoutMs: number) {
   return light;
 }
 
-test("the client package gives up on a read that drips, and closes the connection", async (t) => {
+test("the client package ends a slow read at its timeout, and closes the connection", async (t) => {
   const node = await startEndless(t, drip);
   const client = createGatehouse(node.url, { verify: { genesis: genesisOf(testKey(1)) }, timeoutMs: 500 });
   t.teardown(() => client.close());
-  const beganMs = Date.now();
+  const startedMs = Date.now();
   const error = await t.throwsAsync(client.storage.getField({ storageAddress: address, field: "a" }), {
     instanceOf: GatehouseError,
   });
   t.is(error.reason, "DEADLINE_EXCEEDED");
-  t.true(Date.now() - beganMs < 5_000);
+  t.true(Date.now() - startedMs < 5_000);
   await until(() => node.open() === 0);
 });
 
-test("the client package reads no more of a response than nodes give", async (t) => {
+test("the client package reads at most 5 MiB of a response", async (t) => {
   const node = await startEndless(t, flood);
   const client = createGatehouse(node.url, { verify: { genesis: genesisOf(testKey(1)) } });
   t.teardown(() => client.close());
@@ -98,22 +98,22 @@ test("the client package reads no more of a response than nodes give", async (t)
   t.true(node.sentMib() < maxMib, `${node.sentMib()} MiB`);
 });
 
-test("the calls of one read share its time", async (t) => {
+test("the calls of one read share its timeout", async (t) => {
   const node = await startEndless(t, drip);
   const read = createStartRead(node.url, {}, 2_000)();
-  const beganMs = Date.now();
+  const startedMs = Date.now();
   for (let calls = 0; calls < 3; calls++) {
     await t.throwsAsync(read(StateService.method.getProof, {}), { message: "the operation timed out" });
   }
-  t.true(Date.now() - beganMs < 4_000, `${Date.now() - beganMs} ms`);
+  t.true(Date.now() - startedMs < 4_000, `${Date.now() - startedMs} ms`);
 });
 
-test("the calls of one read of the client package share its time", async (t) => {
+test("the calls of one read of the client package share its timeout", async (t) => {
   const timeouts: number[] = [];
   const genesis = genesisOf(testKey(1));
   const server = createServer((request, response) => {
     timeouts.push(Number(request.headers["connect-timeout-ms"]));
-    // The genesis comes late.
+    // The genesis arrives after 500 ms.
     if (request.url!.endsWith("GetGenesis")) {
       setTimeout(() => {
         response.writeHead(200, { "Content-Type": "application/proto" });
@@ -136,19 +136,19 @@ test("the calls of one read of the client package share its time", async (t) => 
   t.true(timeouts[0]! <= 20_000 && timeouts[1]! <= 19_510, String(timeouts));
 });
 
-test("a light node gives up on a node that drips, and answers 503", async (t) => {
+test("a light node ends a slow read at its timeout, and responds with 503", async (t) => {
   const node = await startEndless(t, drip);
   const light = await startLightNode(t, node.url, 500);
-  const beganMs = Date.now();
+  const startedMs = Date.now();
   t.regex(
     (await ask(light.port, `/storage-program/${address}/field/a`)).text,
     /None of this light node's upstream nodes/,
   );
-  t.true(Date.now() - beganMs < 5_000);
+  t.true(Date.now() - startedMs < 5_000);
   await until(() => node.open() === 0);
 });
 
-test("a command reads no more of a response than nodes give", async (t) => {
+test("a command reads a limited number of bytes of a response", async (t) => {
   const node = await startEndless(t, flood);
   const { code, stderr } = await runCli(["storage", "get", address, "--node", node.url, "--verify", testNetwork]);
   t.not(code, 0);

@@ -1,7 +1,7 @@
 import test from "ava";
 import { createChallenges } from "../../src/peers/handshake/challenges.js";
 
-test("a challenge is good for half a minute and for once, and only if it is ours", (t) => {
+test("a challenge is valid for 30 s, once, and only on the node that issued it", (t) => {
   let nowMs = 1_000_000;
   const challenges = createChallenges(() => nowMs);
   const one = challenges.create();
@@ -17,7 +17,7 @@ test("a challenge is good for half a minute and for once, and only if it is ours
   t.throws(() => challenges.markUsed(new Uint8Array()));
 });
 
-test("what is remembered of used challenges is bounded, and forgotten in time", (t) => {
+test("remembers at most 10,000 used challenges, each for 30 s", (t) => {
   let nowMs = 1_000_000;
   const challenges = createChallenges(() => nowMs);
   for (let i = 0; i < 10_000; i++) {

@@ -1,4 +1,4 @@
-/** The channels to peers: one for each endpoint, and not more than so many. */
+/** Channels to peers: one for each endpoint, at most 1,024. */
 import test from "ava";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createPeerClient } from "../../src/peers/handshake/client.js";
@@ -6,7 +6,7 @@ import { CallError, type Channel, type OpenChannel } from "../../src/rpc/channel
 
 const endpoint = (n: number): string => `https://198.51.100.1:${n}`;
 
-/** A client whose channels lead nowhere and say what becomes of them. */
+/** Creates a client with fake channels, and records the opened and closed ones. */
 function setUp({ expected, failures = 0 }: { readonly expected?: string; readonly failures?: number } = {}) {
   const opened: string[] = [];
   const closed: string[] = [];
@@ -30,7 +30,7 @@ function setUp({ expected, failures = 0 }: { readonly expected?: string; readonl
   return { client, call, opened, closed };
 }
 
-test("one channel for each endpoint, until it is dropped", async (t) => {
+test("shares one channel for each endpoint until it is dropped", async (t) => {
   const { client, call, opened, closed } = setUp();
   await Promise.all([call(1), call(1), call(2)]);
   await call(1);
@@ -45,7 +45,7 @@ test("one channel for each endpoint, until it is dropped", async (t) => {
   t.deepEqual(closed.sort(), ["198.51.100.1:1", "198.51.100.1:1", "198.51.100.1:2"]);
 });
 
-test("of more than 1,024 the one that was not used for longest is closed", async (t) => {
+test("closes the least recently used channel above 1,024", async (t) => {
   const { call, opened, closed } = setUp();
   for (let n = 1; n <= 1_024; n++) {
     await call(n);
@@ -58,14 +58,14 @@ test("of more than 1,024 the one that was not used for longest is closed", async
   t.is(opened.length, 1_025);
 });
 
-test("a channel that could not be opened is opened anew with the next call", async (t) => {
+test("opens a channel again on the next call after a failure", async (t) => {
   const { call, opened } = setUp({ failures: 1 });
   await t.throwsAsync(call(1), { instanceOf: CallError });
   await t.notThrowsAsync(call(1));
   t.is(opened.length, 2);
 });
 
-test("somebody else than the peer that is known there is not called", async (t) => {
+test("does not call a peer with an unexpected identity", async (t) => {
   const { client, call, closed } = setUp({ expected: "0x2" });
   await t.throwsAsync(call(1), { instanceOf: CallError, message: /does not prove the expected identity/ });
   t.deepEqual(closed, ["198.51.100.1:1"]);

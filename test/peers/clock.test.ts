@@ -1,4 +1,4 @@
-/** The clock of an authority jumps, and is mended: nothing that its peers would refuse is signed meanwhile. */
+/** An authority with a wrong clock signs nothing that its peers would reject. */
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -38,61 +38,64 @@ function clientOf(t: Teardown, { port }: { readonly port: number }) {
   return { submit, isIncluded };
 }
 
-test("an authority whose clock jumps an hour ahead makes no block until it is mended, and then at the right time", async (t) => {
+test("an authority whose clock jumps an hour ahead produces no blocks until the clock is right", async (t) => {
   t.timeout(180_000);
   const clockFile = join(await temporaryDirectory(t), "clock");
   const setAhead = (ms: number): Promise<void> => writeFile(clockFile, String(ms));
   await setAhead(0);
   const hook = new URL("../helpers/process/shifted-clock.js", import.meta.url).href;
-  const maker = await startProcessOf(t, {
+  const producer = await startProcessOf(t, {
     ...{ key: authority, genesis },
     wrapper: ["env", `NODE_OPTIONS=--import=${hook}`, `CLOCK_FILE=${clockFile}`],
   });
-  const follower = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
-  const [atMaker, atFollower] = [clientOf(t, maker), clientOf(t, follower)];
-  await eventually("they know each other", async () => (await peersOf(maker))[0]?.status.ready === true);
-  const first = await atMaker.submit(1);
-  await eventually("both have it", () => atFollower.isIncluded(first));
+  const follower = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(producer)] });
+  const [atProducer, atFollower] = [clientOf(t, producer), clientOf(t, follower)];
+  await eventually("the nodes know each other", async () => (await peersOf(producer))[0]?.status.ready === true);
+  const first = await atProducer.submit(1);
+  await eventually("both have the block", () => atFollower.isIncluded(first));
 
   await setAhead(hourMs);
-  await until(async () => (await health(maker)).subsystems.chain.status === "failed");
+  await until(async () => (await health(producer)).subsystems.chain.status === "failed");
   t.regex(
-    (await health(maker)).subsystems.chain.lastError!.message,
+    (await health(producer)).subsystems.chain.lastError!.message,
     /^This node's clock is 3[56]\d\d s ahead of its peers' clocks; the node produces no blocks/,
   );
-  t.like(readFailure(await t.throwsAsync(atMaker.submit(2))), { reason: "STATE_NOT_READY" });
-  // What was taken elsewhere waits: by the wrong clock it has expired.
+  t.like(readFailure(await t.throwsAsync(atProducer.submit(2))), { reason: "STATE_NOT_READY" });
+  // A transaction that another node accepted stays pending, although the wrong clock says that it has expired.
   const waiting = await atFollower.submit(3);
   const ticks = async (): Promise<number> =>
-    (await askJson<{ main_loop: { iterations_total: number } }>(maker.port, "/health")).main_loop.iterations_total;
+    (await askJson<{ main_loop: { iterations_total: number } }>(producer.port, "/health")).main_loop.iterations_total;
   const before = await ticks();
   await until(async () => (await ticks()) >= before + 5);
-  t.is((await headOf(maker)).number, 1);
+  t.is((await headOf(producer)).number, 1);
   t.false(await atFollower.isIncluded(waiting));
 
   await setAhead(0);
-  await eventually("it goes on", () => atFollower.isIncluded(waiting));
-  t.is((await health(maker)).subsystems.chain.status, "ready");
-  const { timestamp } = (await askJson<{ header: { timestamp: number } }>(maker.port, "/chain/blocks/2")).header;
+  await eventually("the block is produced", () => atFollower.isIncluded(waiting));
+  t.is((await health(producer)).subsystems.chain.status, "ready");
+  const { timestamp } = (await askJson<{ header: { timestamp: number } }>(producer.port, "/chain/blocks/2")).header;
   t.true(timestamp <= Date.now());
-  t.is((await headOf(maker)).hash, (await headOf(follower)).hash);
-  await eventually("it is accepting", async () => (await health(follower)).accepting);
+  t.is((await headOf(producer)).hash, (await headOf(follower)).hash);
+  await eventually("the follower accepts transactions", async () => (await health(follower)).accepting);
 });
 
-test("an authority that begins with a wrong clock makes nothing either, once it has heard a peer's", async (t) => {
+test("an authority that starts with a wrong clock produces no blocks once a peer has sent its time", async (t) => {
   t.timeout(180_000);
   const clockFile = join(await temporaryDirectory(t), "clock");
   await writeFile(clockFile, String(hourMs));
   const follower = await startMemberOf(t, { key: testKey(2), genesis });
   const hook = new URL("../helpers/process/shifted-clock.js", import.meta.url).href;
-  const maker = await startProcessOf(t, {
+  const producer = await startProcessOf(t, {
     ...{ key: authority, genesis, seeds: [endpointOf(follower)], flags: { recover: false } },
     wrapper: ["env", `NODE_OPTIONS=--import=${hook}`, `CLOCK_FILE=${clockFile}`],
   });
-  await eventually("it says so", async () => (await health(maker)).subsystems.chain.status === "failed");
+  await eventually(
+    "the node reports the wrong clock",
+    async () => (await health(producer)).subsystems.chain.status === "failed",
+  );
   await writeFile(clockFile, "0");
-  await eventually("it is well", async () => (await health(maker)).subsystems.chain.status === "ready");
-  t.is((await headOf(maker)).number, 0);
+  await eventually("the node is healthy", async () => (await health(producer)).subsystems.chain.status === "ready");
+  t.is((await headOf(producer)).number, 0);
 });
 
 const entry = (endpoint: string, clockOffsetMs: number | undefined, changes: Partial<BookEntry> = {}): BookEntry => ({
@@ -110,7 +113,7 @@ function clockOf(entries: readonly BookEntry[]): number | undefined {
   })();
 }
 
-test("the peers' clock is the middle one; many at one place have one voice, and those that are named alone count", (t) => {
+test("the network time is the median of the peers, one for each site; configured peers override the others", (t) => {
   t.is(clockOf([]), undefined);
   t.is(clockOf([entry("a1", undefined)]), undefined);
   t.is(clockOf([entry("a1", 5, { verifiedMs: undefined })]), undefined);
@@ -125,7 +128,7 @@ test("the peers' clock is the middle one; many at one place have one voice, and 
   );
 });
 
-test("half of what peers take is allowed; without peers this node's own clock counts", (t) => {
+test("allows half of the tolerance of peers, and everything without peers", (t) => {
   const clock = createNodeClock();
   t.is(clock.whyAhead(Date.now() + hourMs), undefined);
   let peersMs: number | undefined;
@@ -136,7 +139,7 @@ test("half of what peers take is allowed; without peers this node's own clock co
   t.regex(clock.whyAhead(Date.now() + 20_000)!, /^The time of the latest block is 45 s ahead of the peers' clocks/);
   peersMs = Date.now() - 40_000;
   t.regex(clock.whyAhead()!, /^This node's clock is 40 s ahead/);
-  // One that is behind signs the time of the block before, which nobody refuses.
+  // A clock that is behind signs the time of the previous block, which peers accept.
   peersMs = Date.now() + hourMs;
   t.is(clock.whyAhead(), undefined);
 });

@@ -1,4 +1,4 @@
-/** What comes of dialing a peer, where it is not what was hoped for. */
+/** Failed dials of peers. */
 import test from "ava";
 import { createDialer } from "../../src/peers/handshake/dialer.js";
 import { createPeerClient, type PeerClient } from "../../src/peers/handshake/client.js";
@@ -11,8 +11,8 @@ import { testKey } from "../helpers/chain/keys.js";
 
 const endpoint = "https://198.51.100.1:1";
 
-/** What a dialer needs beside the book and the client. */
-function partsOf(errors: unknown[]) {
+/** The dependencies of a dialer except the address book and the client. */
+function depsOf(errors: unknown[]) {
   return {
     self: {
       key: testKey(1),
@@ -33,25 +33,25 @@ function partsOf(errors: unknown[]) {
   };
 }
 
-/** Dials a peer whose every call ends like this. */
+/** Dials a peer on which every call fails with this error. */
 async function dial(failure: Error) {
   const errors: unknown[] = [];
   const book = createPeerBook({ ownIdentity: testKey(1).publicKey, stored: [], intervalMs: 1_000, nowMs: Date.now });
   book.add(endpoint, "file");
   const client: Pick<PeerClient, "call" | "drop"> = { call: () => Promise.reject(failure), drop: () => undefined };
-  const dialer = createDialer({ ...partsOf(errors), book, client: client as PeerClient });
+  const dialer = createDialer({ ...depsOf(errors), book, client: client as PeerClient });
   await dialer.dial(endpoint, 0);
   return { errors, entry: book.get(endpoint)! };
 }
 
-test("an error of this node's own is reported, and not held against the peer", async (t) => {
+test("an internal error is reported, and does not count against the peer", async (t) => {
   const bug = new TypeError("undefined is not a function");
   const { errors, entry } = await dial(bug);
   t.deepEqual(errors, [bug]);
   t.like(entry, { failures: 0, message: undefined });
 });
 
-test("a peer that does not answer, or refuses this node, is no error of this node's", async (t) => {
+test("a peer that does not respond, or rejects this node, is not reported as an error", async (t) => {
   const silent = await dial(new CallError("no answer", false));
   t.deepEqual(silent.errors, []);
   t.like(silent.entry, { failures: 1, message: undefined });
@@ -60,7 +60,7 @@ test("a peer that does not answer, or refuses this node, is no error of this nod
   t.like(refusing.entry, { failures: 1, message: "The peer rejected this node: another network" });
 });
 
-test("a name that cannot be resolved is tried again like a peer that is away, and its verification stays", async (t) => {
+test("a name that cannot be resolved counts as a failure, and the peer stays verified", async (t) => {
   const named = "https://no-such-name.invalid:1";
   const now = 1_000_000;
   const verified = { identity: testKey(5).publicKey, connectionString: "http://a.test:1", verifiedMs: now };
@@ -78,10 +78,10 @@ test("a name that cannot be resolved is tried again like a peer that is away, an
     deadlineMs: 10_000,
   });
   const errors: unknown[] = [];
-  const dialer = createDialer({ ...partsOf(errors), book, client });
+  const dialer = createDialer({ ...depsOf(errors), book, client });
   const due = book.due(10);
   t.is(due.length, 2);
-  await Promise.all(due.map((each) => dialer.dial(each, 0)));
+  await Promise.all(due.map((peer) => dialer.dial(peer, 0)));
   t.deepEqual(errors, []);
   t.like(book.get(named), { ...verified, failures: 1, message: undefined });
   t.true(book.get(named)!.nextTryMs > now);

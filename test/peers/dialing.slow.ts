@@ -1,4 +1,4 @@
-/** How often a node calls somebody of whom others say that he is a peer. */
+/** The rate at which a node dials endpoints that strangers announce. */
 import test from "ava";
 import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { createServer, type Server } from "node:net";
@@ -15,7 +15,7 @@ import { until } from "../helpers/nodes/until.js";
 const authority = testKey(1);
 const { genesis, genesisHash } = networkOf(authority);
 
-/** A machine that is no node, and how often it was called. */
+/** Starts servers that are not nodes, and counts their connections. Each one has three endpoint names. */
 async function startVictim(t: Teardown, ports: number) {
   const state = { connections: 0, endpoints: [] as string[] };
   for (let i = 0; i < ports; i++) {
@@ -35,8 +35,8 @@ async function startVictim(t: Teardown, ports: number) {
   return state;
 }
 
-/** Has so many identities name endpoints, each ten times: one of them after the other. */
-async function nameAll(t: Teardown, port: number, identities: number, endpoints: readonly string[]): Promise<void> {
+/** Sends ten handshakes from each identity, which announce the endpoints in turn. */
+async function announceAll(t: Teardown, port: number, identities: number, endpoints: readonly string[]): Promise<void> {
   await Promise.all(
     Array.from({ length: identities }, async (_, i) => {
       const stranger = connectStranger(t, port, strangerKey(i));
@@ -47,6 +47,7 @@ async function nameAll(t: Teardown, port: number, identities: number, endpoints:
   );
 }
 
+/** The key of the stranger with this number. */
 function strangerKey(i: number): OddKey {
   const seed = createHash("sha256").update(`stranger ${i}`).digest();
   const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
@@ -55,25 +56,25 @@ function strangerKey(i: number): OddKey {
   return { publicKey: `0x${raw.toString("hex")}`, privateKey, sign: (bytes) => sign(null, bytes, privateKey) };
 }
 
-/** Most connections in a time that began so long ago: eight, and one more every ten seconds. */
-const mostSince = (startMs: number): number => 8 + Math.ceil((Date.now() - startMs) / 10_000);
+/** The maximum number of connections since a time in ms: 8, and one more every 10 s. */
+const maxConnectionsSince = (startMs: number): number => 8 + Math.ceil((Date.now() - startMs) / 10_000);
 
 for (const [what, ports] of [
   ["one endpoint", 1],
   ["twenty ports of one machine, under three names each", 20],
 ] as const) {
-  test.serial(`twenty identities that name ${what} have it called a few times, not hundreds`, async (t) => {
+  test.serial(`twenty identities that announce ${what} cause only a few connections`, async (t) => {
     const node = await startMemberOf(t, { key: authority, genesis });
     const victim = await startVictim(t, ports);
     const startMs = Date.now();
-    await nameAll(t, node.ports["omni"]!, 20, victim.endpoints);
+    await announceAll(t, node.ports["omni"]!, 20, victim.endpoints);
     t.log(`200 handshakes, ${victim.connections} connections`);
     t.true(victim.connections >= 1);
-    t.true(victim.connections <= mostSince(startMs), `${victim.connections}`);
+    t.true(victim.connections <= maxConnectionsSince(startMs), `${victim.connections}`);
   });
 }
 
-test.serial("nor does an operator who names it again and again, or forgets it in between", async (t) => {
+test.serial("an operator who adds and removes an endpoint repeatedly causes only a few connections", async (t) => {
   const interval = 5;
   const node = await startMemberOf(t, { key: authority, genesis, flags: { "loop-interval": String(interval) } });
   const victim = await startVictim(t, 1);
@@ -87,48 +88,45 @@ test.serial("nor does an operator who names it again and again, or forgets it in
   t.true(victim.connections <= 1 + Math.floor((Date.now() - startMs) / (interval * 500)), `${victim.connections}`);
 });
 
-test.serial(
-  "a peer that is in touch is not asked because strangers name its endpoint, and stays in touch",
-  async (t) => {
-    const node = await startMemberOf(t, { key: authority, genesis, flags: { "loop-interval": "5" } });
-    let asked = 0;
-    const peer = await startOddPeer(t, {
-      key: testKey(7),
-      genesisHash,
-      status() {
-        asked++;
-        return {};
-      },
-    });
-    const holder = connectStranger(t, node.ports["omni"]!, testKey(7));
-    await holder.handshake({ endpoint: peer.endpoint, genesisHash });
-    await until(async () => (await peersOf(node))[0]?.verification.status === true);
-    const [before, startMs] = [asked, Date.now()];
-    await nameAll(t, node.ports["omni"]!, 5, [peer.endpoint]);
-    t.true(asked - before <= 1 + Math.ceil((Date.now() - startMs) / 2_500), `${asked - before}`);
-    t.true((await peersOf(node))[0]!.status.online);
-  },
-);
+test.serial("strangers who announce the endpoint of an online peer do not cause extra polls", async (t) => {
+  const node = await startMemberOf(t, { key: authority, genesis, flags: { "loop-interval": "5" } });
+  let polls = 0;
+  const peer = await startOddPeer(t, {
+    key: testKey(7),
+    genesisHash,
+    status() {
+      polls++;
+      return {};
+    },
+  });
+  const holder = connectStranger(t, node.ports["omni"]!, testKey(7));
+  await holder.handshake({ endpoint: peer.endpoint, genesisHash });
+  await until(async () => (await peersOf(node))[0]?.verification.status === true);
+  const [before, startMs] = [polls, Date.now()];
+  await announceAll(t, node.ports["omni"]!, 5, [peer.endpoint]);
+  t.true(polls - before <= 1 + Math.ceil((Date.now() - startMs) / 2_500), `${polls - before}`);
+  t.true((await peersOf(node))[0]!.status.online);
+});
 
-test.serial("whoever comes back is dialed back, also where a flood names others", async (t) => {
+test.serial("dials back an honest node during a flood of other announcements", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
   const victim = await startVictim(t, 1);
-  const flood = nameAll(t, node.ports["omni"]!, 5, victim.endpoints);
+  const flood = announceAll(t, node.ports["omni"]!, 5, victim.endpoints);
   const honest = await startMemberOf(t, { key: testKey(8), genesis, seeds: [endpointOf(node)] });
   await flood;
   await until(async () =>
     (await peersOf(honest)).some(({ verification, status }) => verification.status && status.online),
   );
-  // The flood has had what one address may have at once; more comes with time.
+  // The flood has used up the burst of its address; capacity returns with time.
   await until(async () => (await peersOf(node)).some(({ connection }) => connection.string === honest.rpcUrl));
   t.pass();
 });
 
-test("an endpoint has its turn once in a while, and an address so many connections", (t) => {
+test("limits dials of an endpoint and connections to an address", (t) => {
   const clock = { nowMs: 1_000_000 };
-  const stopped = mock.method(performance, "now", () => clock.nowMs);
-  t.teardown(() => stopped.mock.restore());
-  const pace = createDialRateLimit(5_000);
+  const mocked = mock.method(performance, "now", () => clock.nowMs);
+  t.teardown(() => mocked.mock.restore());
+  const limit = createDialRateLimit(5_000);
   const count = (work: () => void): number => {
     let counted = 0;
     for (let i = 0; i < 1_000; i++) {
@@ -141,61 +139,61 @@ test("an endpoint has its turn once in a while, and an address so many connectio
     }
     return counted;
   };
-  t.true(pace.tryDial("https://a:1"));
-  t.false(pace.tryDial("https://a:1"));
-  t.false(pace.tryDialBack("https://a:1"));
-  t.true(pace.tryDialBack("https://b:1"));
+  t.true(limit.tryDial("https://a:1"));
+  t.false(limit.tryDial("https://a:1"));
+  t.false(limit.tryDialBack("https://a:1"));
+  t.true(limit.tryDialBack("https://b:1"));
   clock.nowMs += 2_500;
-  t.true(pace.tryDial("https://a:1"));
+  t.true(limit.tryDial("https://a:1"));
 
   t.is(
-    count(() => pace.countConnection("192.0.2.1", false)),
+    count(() => limit.countConnection("192.0.2.1", false)),
     8,
   );
   t.is(
-    count(() => pace.countConnection("::ffff:192.0.2.1", false)),
+    count(() => limit.countConnection("::ffff:192.0.2.1", false)),
     0,
   );
   t.is(
-    count(() => pace.countConnection("192.0.2.2", false)),
+    count(() => limit.countConnection("192.0.2.2", false)),
     8,
   );
   t.is(
-    count(() => pace.countConnection("2001:db8::1", false)),
+    count(() => limit.countConnection("2001:db8::1", false)),
     8,
   );
   t.is(
-    count(() => pace.countConnection("2001:db8:0:0:ffff::2", false)),
+    count(() => limit.countConnection("2001:db8:0:0:ffff::2", false)),
     0,
   );
   t.is(
-    count(() => pace.countConnection("2001:db8:0:1::1", false)),
+    count(() => limit.countConnection("2001:db8:0:1::1", false)),
     8,
   );
-  // Those who were verified there are counted by themselves.
+  // Verified peers have a separate, larger limit.
   t.is(
-    count(() => pace.countConnection("192.0.2.1", true)),
+    count(() => limit.countConnection("192.0.2.1", true)),
     64,
   );
   clock.nowMs += 10_000;
   t.is(
-    count(() => pace.countConnection("192.0.2.1", false)),
+    count(() => limit.countConnection("192.0.2.1", false)),
     1,
   );
   t.is(
-    count(() => pace.countConnection("192.0.2.1", true)),
+    count(() => limit.countConnection("192.0.2.1", true)),
     10,
   );
 
-  let atOnce = 0;
+  let burst = 0;
   for (let port = 1; port < 1_000; port++) {
-    atOnce += pace.tryDialBack(`https://c:${port}`) ? 1 : 0;
+    burst += limit.tryDialBack(`https://c:${port}`) ? 1 : 0;
   }
-  t.is(atOnce, 32);
-  // A clock that is set back gives nothing, and takes nothing for ever.
+  t.is(burst, 32);
+  // A clock that is set back adds no capacity.
   clock.nowMs -= 3_600_000;
   t.is(
-    count(() => pace.countConnection("192.0.2.1", false)),
+    count(() => limit.countConnection("192.0.2.1", false)),
     0,
   );
 });

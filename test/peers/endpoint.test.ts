@@ -1,4 +1,4 @@
-/** Which addresses a peer may name. */
+/** Rules for the addresses that a peer may announce. */
 import test from "ava";
 import { classifyAddress } from "../../src/peers/address-book/address-ranges.js";
 import {
@@ -21,7 +21,7 @@ const reasonOf = (work: () => unknown): string => {
   }
 };
 
-test("an endpoint has one form, however it is written", (t) => {
+test("normalizes endpoints", (t) => {
   for (const [written, form] of [
     ["https://Node.Example:53551", "https://node.example:53551"],
     ["https://node.example:53551/", "https://node.example:53551"],
@@ -59,7 +59,7 @@ const malformed = [
   `https://${"a".repeat(300)}:1`,
 ];
 for (const text of malformed) {
-  test(`"${text.slice(0, 40)}" is no endpoint`, (t) => {
+  test(`"${text.slice(0, 40)}" is not an endpoint`, (t) => {
     t.regex(
       reasonOf(() => parseEndpoint(text, open)),
       /^The address ".*" must have the form https:\/\/host:port\.$/s,
@@ -67,7 +67,7 @@ for (const text of malformed) {
   });
 }
 
-test("the scheme is that of the network", (t) => {
+test("the scheme must match the TLS setting of the network", (t) => {
   t.regex(
     reasonOf(() => parseEndpoint("http://a:1", open)),
     /must begin with https:/,
@@ -82,17 +82,17 @@ const never = [
   // Unspecified, link-local, multicast, reserved.
   ...["0.0.0.0", "0.1.2.3", "169.254.169.254", "169.254.1.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"],
   ...["[::]", "[fe80::1]", "[febf::1]", "[ff02::1]", "[::ffff:169.254.169.254]", "[::ffff:0.0.0.1]"],
-  // Metadata in other places.
+  // Cloud metadata services at other addresses.
   ...["100.100.100.200", "168.63.129.16", "[fd00:ec2::254]", "[fd20:ce::254]", "[fd00:c1::a9fe:a9fe]"],
   // Protocols, relays of 6to4, documentation, the discard prefix.
   ...["192.0.0.192", "192.88.99.1", "192.0.2.1", "198.51.100.1", "203.0.113.255"],
   ...["[2001:db8::1]", "[3fff:fff::1]", "[100::1]"],
-  // Site-local, IPv4-compatible, translated: obsolete, and sent to IPv4 addresses or around a site all the same.
+  // Site-local, IPv4-compatible and translated addresses: obsolete, but still routed to IPv4 or within a site.
   ...["[fec0::1]", "[feff::1]", "[::127.0.0.1]", "[::10.0.0.1]", "[::8.8.8.8]", "[::2]"],
   ...["[::ffff:0:127.0.0.1]", "[::ffff:0:169.254.169.254]", "[::ffff:0:8.8.8.8]"],
-  // Of no range that is given to anybody.
+  // Unassigned ranges.
   ...["[4000::1]", "[5f00::1]", "[1::1]", "[e000::1]", "[64:ff9c::1]", "[64:ff9b:2::1]"],
-  // What stands for one of them: NAT64, 6to4, Teredo (server, client), ISATAP.
+  // Embedded in NAT64, 6to4, Teredo (server, client) and ISATAP addresses.
   ...["[64:ff9b::a9fe:a9fe]", "[64:ff9b::169.254.169.254]", "[64:ff9b:1::169.254.169.254]"],
   ...["[64:ff9b:1:a9fe:a9:fe00::]", "[64:ff9b:1:a9:fe:a9fe::]", "[64:ff9b:1:7:a9:fea9:fe00:0]"],
   ...["[2002:a9fe:a9fe::1]", "[2002:e000:1::]", "[2001:0:a9fe:a9fe::]", "[2001:0:808:808::5601:5601]"],
@@ -126,7 +126,7 @@ const publics = [
   ...["[2a00::1]", "[2001:200::1]", "[2001:db7::1]", "[2a00::5eff:10.0.0.1]", "[2a00::5efe:8.8.8.8]", "node.example"],
 ];
 
-test("metadata, link-local, multicast, unspecified and obsolete addresses are for nobody", (t) => {
+test("never allows metadata, link-local, multicast, unspecified and obsolete addresses", (t) => {
   for (const host of never) {
     for (const policy of [open, strict]) {
       t.regex(
@@ -138,7 +138,7 @@ test("metadata, link-local, multicast, unspecified and obsolete addresses are fo
   }
 });
 
-test("loopback and private addresses need the operator's leave, public ones do not", (t) => {
+test("allows loopback and private addresses only with allowPrivate, and public ones always", (t) => {
   for (const host of privates) {
     t.regex(
       reasonOf(() => checkHost(`https://${host}:1`, strict)),
@@ -160,19 +160,19 @@ test("loopback and private addresses need the operator's leave, public ones do n
   }
 });
 
-test("a name is judged by the address that it leads to, and that address is what is called", async (t) => {
+test("checks the address that a name resolves to, and returns that address", async (t) => {
   t.deepEqual(await resolveEndpoint("https://127.0.0.1:5", open), { ip: "127.0.0.1", port: 5 });
   t.true(["127.0.0.1", "::1"].includes((await resolveEndpoint("https://localhost:5", open)).ip));
   await t.throwsAsync(resolveEndpoint("https://localhost:5", strict), { message: /loopback or private/ });
 });
 
-test("a name that cannot be resolved is nobody who refuses: nobody can be called now", async (t) => {
+test("a name that cannot be resolved is a failed call, not a rejection by the peer", async (t) => {
   const error = await t.throwsAsync(resolveEndpoint("https://no-such-name.invalid:5", open), { instanceOf: CallError });
   t.regex(error.message, /cannot be resolved/);
   t.false(error.isResponse);
 });
 
-test("what a look-up finds is judged in whatever form it comes", (t) => {
+test("classifies resolved addresses in every notation", (t) => {
   for (const [address, reach] of [
     ["fe80::1%lo", "never"],
     ["::1%lo", "private"],

@@ -1,4 +1,4 @@
-/** Nodes whose wires are slow, break, and fall silent: in the end all have the same chain. */
+/** Nodes with slow, broken and silent connections: in the end all have the same chain. */
 import test from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -15,23 +15,23 @@ const authority = testKey(1);
 const { genesis } = networkOf(authority);
 const count = 4;
 
-test("latency, broken connections, a partition and its healing end in equal heads, and nothing is lost", async (t) => {
+test("after latency, broken connections and a partition, all heads are equal and no transaction is lost", async (t) => {
   t.timeout(240_000);
   const nodes: TestNode[] = [];
-  const wires: FaultyProxy[][] = [];
+  const proxies: FaultyProxy[][] = [];
   for (let from = 0; from < count; from++) {
-    wires.push([]);
+    proxies.push([]);
     for (let to = 0; to < count; to++) {
-      wires[from]!.push(await startProxy(t, () => nodes[to]?.ports["omni"] ?? 9));
+      proxies[from]!.push(await startProxy(t, () => nodes[to]?.ports["omni"] ?? 9));
     }
   }
   for (let i = 0; i < count; i++) {
-    // Each knows the others by its own wires to them, and the address that it names itself by leads nowhere.
-    const seeds = wires[i]!.filter((_, to) => to !== i).map(({ port }) => `https://127.0.0.1:${port}`);
+    // Each node knows the others by its own proxies. The address that it announces does not exist.
+    const seeds = proxies[i]!.filter((_, to) => to !== i).map(({ port }) => `https://127.0.0.1:${port}`);
     const flags = { "omni-url": `https://127.0.0.1:${i + 1}`, "loop-interval": "0.3" };
     nodes.push(await startMemberOf(t, { key: testKey(i + 1), genesis, seeds, flags }));
   }
-  const all = wires.flat();
+  const allProxies = proxies.flat();
   const readyPeers = async (node: TestNode): Promise<number> =>
     (await peersOf(node)).filter(({ status }) => status.ready).length;
   for (const node of nodes) {
@@ -43,9 +43,9 @@ test("latency, broken connections, a partition and its healing end in equal head
   let submitted = 0;
   async function submitAt(index: number): Promise<void> {
     submitted++;
-    // A sender for each: what goes different ways arrives in any order.
+    // Each transaction has its own sender, because different routes deliver in any order.
     const transaction = signTransaction(testKey(100 + submitted), 1, createPublic(`wire ${submitted}`, "{}"));
-    await eventually("it is taken", async () =>
+    await eventually("the transaction is accepted", async () =>
       clients[index]!.call(ChainService.method.submitTransaction, { transaction }).then(
         () => true,
         () => false,
@@ -58,24 +58,24 @@ test("latency, broken connections, a partition and its healing end in equal head
     const heads = await Promise.all(nodes.map(headOf));
     return heads.every(({ hash }) => hash === heads[0]!.hash);
   };
-  const settled = async (): Promise<boolean> =>
+  const haveAll = async (): Promise<boolean> =>
     (await areEqual()) && (await Promise.all(nodes.map(included))).every((found) => found === submitted);
 
-  // Slow wires, which break.
-  all.forEach((wire) => (wire.delayMs = 40));
-  const breaking = setInterval(() => all[Math.floor(Math.random() * all.length)]!.cut(), 100);
+  // Slow connections, which break.
+  allProxies.forEach((proxy) => (proxy.delayMs = 40));
+  const breaking = setInterval(() => allProxies[Math.floor(Math.random() * allProxies.length)]!.cut(), 100);
   for (let i = 0; i < 20; i++) {
     await submitAt(i % count);
     await sleep(50);
   }
   await sleep(2_000);
   clearInterval(breaking);
-  await eventually("slow and broken wires", settled);
+  await eventually("all nodes are equal after slow and broken connections", haveAll);
   t.is(await included(nodes[3]!), 20);
 
-  // Two halves, silent to each other.
-  const across = wires.flatMap((row, from) => row.filter((_, to) => from < 2 !== to < 2));
-  across.forEach((wire) => (wire.isSilent = true));
+  // A partition into two halves.
+  const across = proxies.flatMap((row, from) => row.filter((_, to) => from < 2 !== to < 2));
+  across.forEach((proxy) => (proxy.isSilent = true));
   await eventually("the halves lose sight of each other", async () => {
     const online = await Promise.all(
       nodes.map(async (node) => (await peersOf(node)).filter(({ status }) => status.online).length),
@@ -88,11 +88,11 @@ test("latency, broken connections, a partition and its healing end in equal head
   }
   await eventually("the half with the authority goes on", async () => (await included(nodes[1]!)) === 24);
   t.is((await headOf(nodes[2]!)).hash, before.hash);
-  across.forEach((wire) => {
-    wire.isSilent = false;
-    wire.cut();
+  across.forEach((proxy) => {
+    proxy.isSilent = false;
+    proxy.cut();
   });
-  await eventually("it heals", settled);
+  await eventually("the partition heals", haveAll);
   t.is(await included(nodes[3]!), 28);
   for (const node of nodes) {
     await eventually(

@@ -1,4 +1,4 @@
-/** Two blocks of one number by one key: who has seen both says so for as long as nobody deals with it, and who signed them stops. */
+/** Two blocks with one number and signer: nodes that saw both report the fork, and the signer stops. */
 import { createClient } from "@connectrpc/connect";
 import test from "ava";
 import { cp } from "node:fs/promises";
@@ -32,7 +32,7 @@ import { eventually, until } from "../helpers/nodes/until.js";
 const authority = testKey(1);
 const { genesis, genesisHash } = networkOf(authority);
 
-interface At {
+interface HasPort {
   readonly port: number;
 }
 
@@ -44,15 +44,15 @@ interface Health {
   };
 }
 
-const health = ({ port }: At): Promise<Health> => askJson<Health>(port, "/health");
+const health = ({ port }: HasPort): Promise<Health> => askJson<Health>(port, "/health");
 
-/** Why the chain of a node has failed; the empty text where it has not. */
-async function failureOf(node: At): Promise<string> {
+/** The error of the chain subsystem; empty if it has not failed. */
+async function failureOf(node: HasPort): Promise<string> {
   const { chain } = (await health(node)).subsystems;
   return chain.status === "failed" ? chain.lastError!.message : "";
 }
 
-async function submit(t: Teardown, { port }: At, nonce: number): Promise<void> {
+async function submit(t: Teardown, { port }: HasPort, nonce: number): Promise<void> {
   const client = connectGrpc(port);
   t.teardown(() => client.close());
   const transaction = signTransaction(testKey(90), nonce, createPublic(`p${nonce}`, "{}"));
@@ -64,7 +64,7 @@ const forkAt = (number: number): RegExp =>
     `^The chain is forked: the key ${authority.publicKey} has signed two blocks with the number ${number}, 0x`,
   );
 
-test("two processes with one key and databases of their own: all who see both sides say so, and the signer stops", async (t) => {
+test("two processes with one key fork the chain: nodes that see both report it, and the signer stops", async (t) => {
   t.timeout(300_000);
   const ports = { "rpc-port": String(await freePort()), "omni-port": String(await freePort()), "port-drift": "deny" };
   const first = await startProcessOf(t, { key: authority, genesis, flags: ports });
@@ -74,18 +74,18 @@ test("two processes with one key and databases of their own: all who see both si
   let follower = await follow(false);
   for (const nonce of [1, 2]) {
     await submit(t, first, nonce);
-    await eventually("both have it", async () => (await headOf(follower)).number === nonce);
+    await eventually("both have the block", async () => (await headOf(follower)).number === nonce);
   }
   first.child.kill("SIGKILL");
   await first.ended;
-  const kept = await headOf(follower);
+  const originalHead = await headOf(follower);
 
-  // It has its operator's word, so it makes the first block again, where nobody tells it of the others: elsewhere.
+  // With --recover and without peers, the second process produces block 1 again.
   const secondDir = await temporaryDirectory(t);
   const member = { key: authority, genesis, dir: secondDir };
   const elsewhere = await startProcessOf(t, { ...member, flags: { recover: true } });
   await submit(t, elsewhere, 3);
-  await eventually("it has a block", async () => (await headOf(elsewhere)).number === 1);
+  await eventually("the second process has a block", async () => (await headOf(elsewhere)).number === 1);
   elsewhere.child.kill("SIGTERM");
   await elsewhere.ended;
   const start = (recover: boolean) => startProcessOf(t, { ...member, flags: { ...ports, recover } });
@@ -95,22 +95,22 @@ test("two processes with one key and databases of their own: all who see both si
 
   await until(async () => forkAt(1).test(await failureOf(follower)));
   await until(async () => forkAt(1).test(await failureOf(second)));
-  t.is((await headOf(follower)).hash, kept.hash);
+  t.is((await headOf(follower)).hash, originalHead.hash);
   t.is((await ask(follower.port, "/health")).status, 503);
   t.like(await health(second), { status: "failing", accepting: false });
   t.regex(await failureOf(second), /this node's own key, so it produces no blocks and accepts no transactions/);
 
-  const shown = await runCli(["health", "--node", `http://127.0.0.1:${follower.port}`]);
-  t.is(shown.code, 1);
-  t.true(shown.stdout.includes(await failureOf(follower)));
+  const healthCli = await runCli(["health", "--node", `http://127.0.0.1:${follower.port}`]);
+  t.is(healthCli.code, 1);
+  t.true(healthCli.stdout.includes(await failureOf(follower)));
   t.true((await ask(follower.port, "/status")).status === 200);
 
-  const refused = readFailure(await t.throwsAsync(submit(t, second, 4)));
-  t.is(refused.reason, "STATE_NOT_READY");
-  t.regex(refused.message, forkAt(1));
+  const rejected = readFailure(await t.throwsAsync(submit(t, second, 4)));
+  t.is(rejected.reason, "STATE_NOT_READY");
+  t.regex(rejected.message, forkAt(1));
   t.is((await headOf(second)).number, 1);
 
-  // It outlives restarts of both.
+  // The evidence survives restarts of both.
   await follower.stop();
   follower = await follow(false);
   t.regex(await failureOf(follower), forkAt(1));
@@ -120,7 +120,7 @@ test("two processes with one key and databases of their own: all who see both si
   t.regex(await failureOf(second), forkAt(1));
   t.like(readFailure(await t.throwsAsync(submit(t, second, 4))), { reason: "STATE_NOT_READY" });
 
-  // The operator has dealt with it: here by keeping the follower's side.
+  // The operator resolves the fork, here by keeping the follower's side.
   second.child.kill("SIGTERM");
   await second.ended;
   await follower.stop();
@@ -129,7 +129,7 @@ test("two processes with one key and databases of their own: all who see both si
   follower = await follow(true);
   t.is(await failureOf(follower), "");
   await submit(t, second, 4);
-  await eventually("both have the next", async () => (await headOf(follower)).number === 3);
+  await eventually("both have the next block", async () => (await headOf(follower)).number === 3);
   t.is((await headOf(second)).hash, (await headOf(follower)).hash);
   t.is(await failureOf(second), "");
   t.is(await failureOf(follower), "");
@@ -141,7 +141,7 @@ const serve = (blocks: readonly Block[]) => async (from: bigint, send: (block: B
   }
 };
 
-test("a longer side is looked at where both have a block", async (t) => {
+test("detects a fork with a longer chain at the highest common number", async (t) => {
   const dir = await temporaryDirectory(t);
   await seedBlocks(join(dir, "gatehouse.sqlite"), authority, 3);
   const other = await makeBlocks(t, authority, 5);
@@ -154,14 +154,14 @@ test("a longer side is looked at where both have a block", async (t) => {
   t.false((await health(node)).accepting);
 });
 
-test("a signer hears of it from whoever has seen both, and believes no more than was signed", async (t) => {
-  const [one, other] = [await makeBlocks(t, authority, 1), await makeBlocks(t, authority, 1)];
-  const [mine, theirs] = [one[0]!, other[0]!];
+test("a signer accepts fork evidence from a peer only if both signatures are valid", async (t) => {
+  const [firstChain, secondChain] = [await makeBlocks(t, authority, 1), await makeBlocks(t, authority, 1)];
+  const [mine, theirs] = [firstChain[0]!, secondChain[0]!];
   const evidence = {
     ...{ header: mine.header, signature: mine.signature },
     ...{ otherHeader: theirs.header, otherSignature: theirs.signature },
   };
-  const liar = await startOddPeer(t, {
+  const faulty = await startOddPeer(t, {
     ...{ key: testKey(50), genesisHash },
     status: () => ({ accepting: true, evidence: [{ ...evidence, otherSignature: evidence.signature }] }),
   });
@@ -169,7 +169,7 @@ test("a signer hears of it from whoever has seen both, and believes no more than
     ...{ key: testKey(51), genesisHash },
     status: () => ({ accepting: true, evidence: [evidence] }),
   });
-  const node = await startMemberOf(t, { key: authority, genesis, seeds: [liar.endpoint] });
+  const node = await startMemberOf(t, { key: authority, genesis, seeds: [faulty.endpoint] });
   await until(async () => /not signed by its proposer/.test((await peersOf(node))[0]?.verification.message ?? ""));
   t.is(await failureOf(node), "");
   await createClient(ControlService, node.control).addPeer({ endpoint: witness.endpoint });
@@ -178,16 +178,16 @@ test("a signer hears of it from whoever has seen both, and believes no more than
   t.regex(await failureOf(node), /this node's own key/);
 });
 
-test("a node behind the newest header that it has seen is not accepting, whatever it thinks of who has the block", async (t) => {
+test("accepts no transactions while behind the highest signed header, even of a penalized peer", async (t) => {
   const blocks = await makeBlocks(t, authority, 2);
   const broken = { ...blocks[1]!, transactions: [] } as Block;
-  const liar = await startOddPeer(t, {
+  const faulty = await startOddPeer(t, {
     ...{ key: testKey(50), genesisHash, status: () => statusAt(blocks[1]), blocks: serve([blocks[0]!, broken]) },
   });
   const honest = await startOddPeer(t, {
     ...{ key: testKey(51), genesisHash, status: () => statusAt(blocks[0]), blocks: serve(blocks.slice(0, 1)) },
   });
-  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [liar.endpoint, honest.endpoint] });
+  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [faulty.endpoint, honest.endpoint] });
   await until(async () => /It sent an invalid block/.test((await peersOf(node))[0]!.verification.message ?? ""));
   await until(async () => (await peersOf(node))[1]!.status.ready);
   t.is((await headOf(node)).number, 1);

@@ -1,4 +1,4 @@
-/** Transactions that wait for an authority that is frozen for some seconds. */
+/** Pending transactions while the authority is frozen for some seconds. */
 import test from "ava";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { testKey } from "../helpers/chain/keys.js";
@@ -10,12 +10,12 @@ import { until } from "../helpers/nodes/until.js";
 const authority = testKey(1);
 const { genesis } = networkOf(authority);
 
-test("what one node is given of a sender while the authority is frozen gets into blocks in its order", async (t) => {
+test("transactions of one sender are included in order after the authority was frozen", async (t) => {
   t.timeout(240_000);
-  const maker = await startProcessOf(t, { key: authority, genesis });
+  const producer = await startProcessOf(t, { key: authority, genesis });
   const nodes: TestNode[] = [];
   for (const key of [2, 3, 4].map(testKey)) {
-    nodes.push(await startMemberOf(t, { key, genesis, seeds: [maker, ...nodes].map(endpointOf) }));
+    nodes.push(await startMemberOf(t, { key, genesis, seeds: [producer, ...nodes].map(endpointOf) }));
   }
   for (const node of nodes) {
     await until(async () => (await peersOf(node)).filter(({ status }) => status.ready).length === nodes.length);
@@ -28,10 +28,10 @@ test("what one node is given of a sender while the authority is frozen gets into
       hashes.push(await submit(client, hashes.length + 1));
     }
   };
-  // A call to it is given up after two seconds; what was in it then goes over others, and what comes next with it.
+  // A relay call times out after 2 s. Its transactions then go through other nodes, as do the following ones.
   for (let i = 0; i < 2; i++) {
-    maker.child.kill("SIGSTOP");
-    await submitFor(3_000).finally(() => maker.child.kill("SIGCONT"));
+    producer.child.kill("SIGSTOP");
+    await submitFor(3_000).finally(() => producer.child.kill("SIGCONT"));
     await submitFor(1_500);
   }
   const rejected: string[] = [];

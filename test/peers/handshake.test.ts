@@ -1,4 +1,4 @@
-/** Strangers who shake hands with something wrong in it: each is told what, and shown as unverified. */
+/** Invalid handshakes: the caller gets the reason, and is listed as unverified. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import type { ServiceError } from "@grpc/grpc-js";
@@ -19,42 +19,43 @@ import { makeCertificate } from "../helpers/process/certificate.js";
 const authority = testKey(1);
 const [mine, theirs, other] = [testKey(7), testKey(8), testKey(9)];
 const { genesis, genesisHash } = networkOf(authority);
-/** A header that is well-formed, and that nobody has signed. */
+/** A well-formed header without a signature. */
 const unsignedHeader = toBinary(BlockHeaderSchema, create(BlockHeaderSchema, { number: 9n, ...anyRoots }));
-/** Where nobody listens. */
-const nowhere = "https://127.0.0.1:9";
+/** An endpoint without a listener. */
+const deadEndpoint = "https://127.0.0.1:9";
 
-async function refusal(promise: Promise<unknown>): Promise<string> {
+/** The gRPC code and message of an error; "not rejected" without one. */
+async function rejectionOf(promise: Promise<unknown>): Promise<string> {
   try {
     await promise;
-    return "not refused";
+    return "not rejected";
   } catch (error) {
     const { code, details } = error as ServiceError;
     return `${code}: ${details}`;
   }
 }
 
-test("what is wrong with a handshake is told, and shown", async (t) => {
+test("rejects invalid handshakes with the reason, and lists the caller as unverified", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
   const stranger = connectStranger(t, node.ports["omni"]!, mine);
   const port = (n: number): string => `https://127.0.0.1:${n}`;
   const cases: readonly (readonly [string, Parameters<typeof stranger.handshake>[0], RegExp, boolean])[] = [
     ["forged", { endpoint: port(1), genesisHash, signer: theirs }, /^16: .*not signed by its own identity/, false],
     [
-      "somebody else's identity, which somebody else signed",
+      "the identity and signature of another node",
       { endpoint: port(2), genesisHash, signer: theirs, identity: theirs.publicKey },
       /^16: The identity is not that of the TLS connection/,
       true,
     ],
     ["another network", { endpoint: port(3), genesisHash: `0x${"1".repeat(64)}` }, /^7: .*another network/, true],
     [
-      "a challenge that was never given",
+      "a challenge that was never issued",
       { endpoint: port(4), genesisHash, challenge: new Uint8Array(40) },
       /^16: The challenge was not issued/,
       true,
     ],
     [
-      "a head that nobody signed",
+      "an unsigned head",
       {
         endpoint: port(5),
         genesisHash,
@@ -70,36 +71,36 @@ test("what is wrong with a handshake is told, and shown", async (t) => {
     ["the node's own address", { endpoint: endpointOf(node), genesisHash }, /^3: .*this node's own address/, false],
     ["cloud metadata", { endpoint: "https://169.254.169.254:80", genesisHash }, /^3: .*nodes never connect to/, false],
     [
-      "the same in other words",
+      "cloud metadata as IPv4-mapped IPv6",
       { endpoint: "https://[::ffff:a9fe:a9fe]:80", genesisHash },
       /^3: .*nodes never connect to/,
       false,
     ],
     [
-      "a connection string that is none",
+      "an invalid connection string",
       { endpoint: port(7), genesisHash, connectionString: "javascript:alert(1)" },
       /^3: .* must have the form/,
       true,
     ],
   ];
-  for (const [what, said, expected, isShown] of cases) {
-    const told = await refusal(stranger.handshake(said));
-    t.regex(told, expected, what);
-    const shown = (await peersOf(node)).find(({ connection }) => connection.string === said.endpoint);
-    t.is(shown !== undefined, isShown, what);
-    if (shown !== undefined) {
-      t.like(shown, { verification: { status: false }, status: { online: false, ready: false } }, what);
-      t.true(told.endsWith(`: ${shown.verification.message}`), what);
+  for (const [what, nodeInfo, expected, isListed] of cases) {
+    const rejection = await rejectionOf(stranger.handshake(nodeInfo));
+    t.regex(rejection, expected, what);
+    const listed = (await peersOf(node)).find(({ connection }) => connection.string === nodeInfo.endpoint);
+    t.is(listed !== undefined, isListed, what);
+    if (listed !== undefined) {
+      t.like(listed, { verification: { status: false }, status: { online: false, ready: false } }, what);
+      t.true(rejection.endsWith(`: ${listed.verification.message}`), what);
     }
   }
   t.regex(
-    await refusal(stranger.call(PeerService.method.handshake, { challenge: new Uint8Array(16) })),
+    await rejectionOf(stranger.call(PeerService.method.handshake, { challenge: new Uint8Array(16) })),
     /^3: The node info is missing/,
   );
-  t.regex(await refusal(stranger.call(PeerService.method.handshake, {})), /^3: The challenge must have/);
+  t.regex(await rejectionOf(stranger.call(PeerService.method.handshake, {})), /^3: The challenge must have/);
 });
 
-test("a handshake that was overheard is of no use to anybody else, or twice", async (t) => {
+test("a handshake cannot be replayed, by its owner or another node", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
   const owner = connectStranger(t, node.ports["omni"]!, mine);
   const { challenge } = await owner.call(PeerService.method.getChallenge, {});
@@ -108,30 +109,30 @@ test("a handshake that was overheard is of no use to anybody else, or twice", as
     identity: mine.publicKey,
     genesisHash,
     connectionString: "http://127.0.0.1:1",
-    endpoint: nowhere,
+    endpoint: deadEndpoint,
     status: {},
   });
   const request = { nodeInfo, challenge: new Uint8Array(32) };
   await owner.call(PeerService.method.handshake, request);
-  t.regex(await refusal(owner.call(PeerService.method.handshake, request)), /^16: The challenge was not issued/);
+  t.regex(await rejectionOf(owner.call(PeerService.method.handshake, request)), /^16: The challenge was not issued/);
   const thief = connectStranger(t, node.ports["omni"]!, theirs);
-  t.regex(await refusal(thief.call(PeerService.method.handshake, request)), /^16: /);
-  // Whoever shakes hands is verified only where it is found.
-  const shown = (await peersOf(node)).find(({ connection }) => connection.string === nowhere);
-  t.like(shown, { verification: { status: false }, status: { online: false } });
+  t.regex(await rejectionOf(thief.call(PeerService.method.handshake, request)), /^16: /);
+  // The caller is verified only after the node has dialed its endpoint.
+  const listed = (await peersOf(node)).find(({ connection }) => connection.string === deadEndpoint);
+  t.like(listed, { verification: { status: false }, status: { online: false } });
 });
 
-test("an identity that a live endpoint holds is refused elsewhere", async (t) => {
+test("rejects an identity at a second endpoint while the first one responds", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
   const holder = await startMemberOf(t, { key: mine, genesis, seeds: [endpointOf(node)] });
   await until(async () => (await peersOf(node))[0]?.verification.status === true);
   const thief = connectStranger(t, node.ports["omni"]!, mine);
   t.regex(
-    await refusal(thief.handshake({ endpoint: nowhere, genesisHash })),
+    await rejectionOf(thief.handshake({ endpoint: deadEndpoint, genesisHash })),
     /^7: Its identity belongs to the peer at https/,
   );
   t.is((await peersOf(node)).find(({ identity }) => identity === mine.publicKey)!.connection.string, holder.rpcUrl);
-  // One that has moved is let in once nobody answers at the old place.
+  // A node that has moved is accepted once its old endpoint does not respond.
   await holder.stop();
   await until(async () => !(await peersOf(node))[0]!.status.online);
   const moved = await startMemberOf(t, { key: mine, genesis, seeds: [endpointOf(node)] });
@@ -141,19 +142,25 @@ test("an identity that a live endpoint holds is refused elsewhere", async (t) =>
   t.is((await peersOf(node)).filter(({ identity }) => identity === mine.publicKey).length, 1);
 });
 
-test("what answers at an endpoint must prove to be who it says", async (t) => {
+test("a dialed peer must prove its identity and report a valid status", async (t) => {
   const cases = [
     [
-      { changeNodeInfo: (said: object) => ({ ...said, challenge: new Uint8Array(32) }) },
+      { changeNodeInfo: (nodeInfo: object) => ({ ...nodeInfo, challenge: new Uint8Array(32) }) },
       /was created for another node/,
     ],
-    [{ changeNodeInfo: (said: object) => ({ ...said, identity: theirs.publicKey }) }, /not signed by its own identity/],
-    [{ changeNodeInfo: (said: object) => ({ ...said, status: undefined }) }, /does not report its latest block/],
+    [
+      { changeNodeInfo: (nodeInfo: object) => ({ ...nodeInfo, identity: theirs.publicKey }) },
+      /not signed by its own identity/,
+    ],
+    [
+      { changeNodeInfo: (nodeInfo: object) => ({ ...nodeInfo, status: undefined }) },
+      /does not report its latest block/,
+    ],
     [
       { status: () => ({ headHeader: unsignedHeader, headSignature: new Uint8Array(64) }) },
       /not signed by its proposer/,
     ],
-    [{ changeNodeInfo: (said: object) => ({ ...said, endpoint: "nonsense" }) }, /must have the form/],
+    [{ changeNodeInfo: (nodeInfo: object) => ({ ...nodeInfo, endpoint: "nonsense" }) }, /must have the form/],
   ] as const;
   const odd = await Promise.all(
     cases.map(([changes], i) => startOddPeer(t, { key: testKey(40 + i), genesisHash, ...changes })),
@@ -165,7 +172,7 @@ test("what answers at an endpoint must prove to be who it says", async (t) => {
   }
 });
 
-test("who shows no certificate, or one with another kind of key, is turned away before a word is said", async (t) => {
+test("closes a connection without a certificate, or without an Ed25519 key, before it sends data", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
   const dir = await temporaryDirectory(t);
   const files = await makeCertificate(dir);
@@ -186,7 +193,7 @@ test("who shows no certificate, or one with another kind of key, is turned away 
   }
 });
 
-test("private addresses are refused unless the operator allows them; an operator's own word is enough", async (t) => {
+test("rejects announced private addresses unless allowed, and dials those of the peers file", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis, flags: { "allow-private-peers": false } });
   const stranger = connectStranger(t, node.ports["omni"]!, mine);
   for (const endpoint of [
@@ -197,7 +204,7 @@ test("private addresses are refused unless the operator allows them; an operator
     "https://0x7f.1:1",
   ]) {
     t.regex(
-      await refusal(stranger.handshake({ endpoint, genesisHash })),
+      await rejectionOf(stranger.handshake({ endpoint, genesisHash })),
       /^3: .* is a loopback or private address/,
       endpoint,
     );
@@ -214,7 +221,7 @@ test("private addresses are refused unless the operator allows them; an operator
   );
 });
 
-test("transactions are taken from whoever proved a key, and not too many at once", async (t) => {
+test("accepts relayed transactions from any verified key, at most 100 in a request", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
   const stranger = connectStranger(t, node.ports["omni"]!, mine);
   const transaction = signTransaction(other, 1, createPublic("a", "{}"));
@@ -227,5 +234,5 @@ test("transactions are taken from whoever proved a key, and not too many at once
     outcomes.map(({ status }) => status),
     [TransactionStatus.PENDING, TransactionStatus.PENDING],
   );
-  t.regex(await refusal(relay(101)), /^3: At most 100/);
+  t.regex(await rejectionOf(relay(101)), /^3: At most 100/);
 });

@@ -1,4 +1,4 @@
-/** Keys of nodes: one in two processes, which find each other out; and one that was lost, as docs/operations.md has it. */
+/** Node keys: one key in two processes, which detect each other, and a lost key, as in docs/operations.md. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -27,6 +27,7 @@ interface Health {
   readonly subsystems: { readonly chain: { readonly status: string; readonly lastError: { message: string } | null } };
 }
 
+/** The error of the chain subsystem; empty if it has not failed. */
 async function failureOf({ port }: { readonly port: number }): Promise<string> {
   const { chain } = (await askJson<Health>(port, "/health")).subsystems;
   return chain.status === "failed" ? chain.lastError!.message : "";
@@ -34,7 +35,7 @@ async function failureOf({ port }: { readonly port: number }): Promise<string> {
 
 const clientOf = ({ rpcUrl }: TestNode) => createClient(ChainService, createGrpcTransport({ baseUrl: rpcUrl }));
 
-/** Submits a transaction; gives what tells how it is. */
+/** Submits a transaction, and returns a function that reads its status. */
 async function submit(node: TestNode, nonce: number): Promise<() => Promise<TransactionStatus>> {
   const transaction = signTransaction(testKey(90), nonce, createPublic(`p${nonce}`, "{}"));
   await clientOf(node).submitTransaction({ transaction });
@@ -42,101 +43,103 @@ async function submit(node: TestNode, nonce: number): Promise<() => Promise<Tran
   return async () => (await clientOf(node).getTransaction({ hash })).status;
 }
 
-/** Starts a node again where it was, with the key that is there now. */
+/** Restarts a node in its directory and on its ports, with the key in the key file. */
 async function startAgain(t: Teardown, { dir, ports }: TestNode, recover: boolean): Promise<TestNode> {
   const files = { genesis: join(dir, "genesis.json"), peers: join(dir, "peers.json") };
-  const own = { "rpc-port": String(ports.rpc), "omni-port": String(ports["omni"]), recover };
-  return await startTestNode(t, { ...files, ...own, "loop-interval": "0.2", "allow-private-peers": true }, dir);
+  const flags = { "rpc-port": String(ports.rpc), "omni-port": String(ports["omni"]), recover };
+  return await startTestNode(t, { ...files, ...flags, "loop-interval": "0.2", "allow-private-peers": true }, dir);
 }
 
-test("a copy of a node that knows the same peer, and nobody else, is found out by all three", async (t) => {
+test("two processes with one key and a common peer are reported by all three nodes", async (t) => {
   t.timeout(180_000);
   const first = await startMemberOf(t, { key: authority, genesis });
   const follower = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)] });
   await until(async () => (await peersOf(first))[0]?.verification.status === true);
   t.is(await failureOf(first), "");
   const copy = await startMemberOf(t, { key: authority, genesis, seeds: [endpointOf(follower)] });
-  await eventually("the follower says so", async () =>
+  await eventually("the follower reports it", async () =>
     new RegExp(`^Two processes use the key ${authority.publicKey} of an authority`).test(await failureOf(follower)),
   );
   for (const node of [first, copy]) {
-    await eventually("they find each other out", async () =>
+    await eventually("the processes detect each other", async () =>
       new RegExp(`^Another process uses this node's key ${authority.publicKey}, at https`).test(await failureOf(node)),
     );
   }
   t.is((await askJson<Health>(first.port, "/health")).status, "failing");
-  // It is the operator who decides which one is to go: whoever made blocks goes on.
+  // The operator decides which one to stop. The block producer continues.
   await submit(first, 1);
   await until(async () => (await headOf(follower)).number === 1);
   t.is((await headOf(first)).hash, (await headOf(follower)).hash);
 });
 
-test("without its authority's key a network is read, and makes no block until it is restored", async (t) => {
+test("a network without its authority's key serves reads, and produces blocks once it is restored", async (t) => {
   t.timeout(180_000);
-  const maker = await startMemberOf(t, { key: authority, genesis });
+  const producer = await startMemberOf(t, { key: authority, genesis });
   const follow = (number: number, seed: TestNode) =>
     startMemberOf(t, { key: testKey(number), genesis, seeds: [endpointOf(seed)], flags: { recover: false } });
-  const follower = await follow(2, maker);
-  await writeFile(join(maker.dir, "peers.json"), JSON.stringify([{ url: endpointOf(follower) }]));
+  const follower = await follow(2, producer);
+  await writeFile(join(producer.dir, "peers.json"), JSON.stringify([{ url: endpointOf(follower) }]));
   const another = await follow(3, follower);
-  await submit(maker, 1);
+  await submit(producer, 1);
   await until(async () => (await headOf(another)).number === 1);
-  await maker.stop();
-  const lost = join(maker.dir, "identity.key");
+  await producer.stop();
+  const lost = join(producer.dir, "identity.key");
   await rm(lost);
 
   await until(async () => (await peersOf(follower)).some(({ status }) => !status.online));
-  // Nobody tells the others; they take what waits until it expires.
+  // The other nodes do not know that the key is lost, and accept transactions until they expire.
   await until(async () => (await askJson<Health>(follower.port, "/health")).accepting);
   t.is((await askJson<Health>(follower.port, "/health")).status, "ok");
   const status = await submit(follower, 2);
-  const said = new RegExp(`belongs to the node ${authority.publicKey}, whose key is not at .* Restore the key`);
-  await t.throwsAsync(startAgain(t, maker, false), { message: said });
-  const somebody = await startAgain(t, maker, true);
-  t.not(somebody.publicKey, authority.publicKey);
-  await until(async () => (await peersOf(somebody)).some(({ status: { ready } }) => ready));
-  t.is((await headOf(somebody)).number, 1);
+  const missingKey = new RegExp(`belongs to the node ${authority.publicKey}, whose key is not at .* Restore the key`);
+  await t.throwsAsync(startAgain(t, producer, false), { message: missingKey });
+  const replacement = await startAgain(t, producer, true);
+  t.not(replacement.publicKey, authority.publicKey);
+  await until(async () => (await peersOf(replacement)).some(({ status: { ready } }) => ready));
+  t.is((await headOf(replacement)).number, 1);
   t.is(await status(), TransactionStatus.PENDING);
-  await somebody.stop();
+  await replacement.stop();
 
   await rm(lost);
   await writeKey(lost, authority);
-  // The database is the other one's now.
-  const others = new RegExp(`belongs to the node ${somebody.publicKey}; this key is ${authority.publicKey}`);
-  await t.throwsAsync(startAgain(t, maker, false), { message: others });
-  await startAgain(t, maker, true);
+  // The database belongs to the new key now.
+  const wrongKey = new RegExp(`belongs to the node ${replacement.publicKey}; this key is ${authority.publicKey}`);
+  await t.throwsAsync(startAgain(t, producer, false), { message: wrongKey });
+  await startAgain(t, producer, true);
   await until(async () => (await status()) === TransactionStatus.INCLUDED);
 });
 
-test("a node that has lost its key goes on with a new one, and those who named the old one have to be told", async (t) => {
+test("a node that lost its key continues with a new one, once peers files do not name the old key", async (t) => {
   const node = await startMemberOf(t, { key: testKey(2), genesis, flags: { recover: false } });
   const named = { url: endpointOf(node), identity: node.publicKey };
   const member = { key: authority, genesis };
-  const maker = await startMemberOf(t, { ...member, seeds: [named] });
-  await submit(maker, 1);
+  const producer = await startMemberOf(t, { ...member, seeds: [named] });
+  await submit(producer, 1);
   await until(async () => (await headOf(node)).number === 1);
   await node.stop();
   await rm(join(node.dir, "identity.key"));
-  await writeFile(join(node.dir, "peers.json"), JSON.stringify([{ url: endpointOf(maker) }]));
+  await writeFile(join(node.dir, "peers.json"), JSON.stringify([{ url: endpointOf(producer) }]));
   await t.throwsAsync(startAgain(t, node, false), { message: /whose key is not at/ });
   const again = await startAgain(t, node, true);
   t.not(again.publicKey, node.publicKey);
-  const refusal = new RegExp(`proved the identity ${again.publicKey}, which is not the expected one`);
-  await until(async () => (await peersOf(maker)).some(({ verification: { message } }) => refusal.test(message ?? "")));
+  const unexpectedKey = new RegExp(`proved the identity ${again.publicKey}, which is not the expected one`);
+  await until(async () =>
+    (await peersOf(producer)).some(({ verification: { message } }) => unexpectedKey.test(message ?? "")),
+  );
   await again.stop();
 
-  // A file that has the old key no more leaves nothing of it.
-  await maker.stop();
-  await writeFile(join(maker.dir, "peers.json"), "[]");
-  const told = await startAgain(t, maker, false);
+  // After the peers file changes, nothing remembers the old key.
+  await producer.stop();
+  await writeFile(join(producer.dir, "peers.json"), "[]");
+  const updated = await startAgain(t, producer, false);
   const third = await startAgain(t, node, false);
-  t.is(third.publicKey, again.publicKey, "The word was needed once.");
+  t.is(third.publicKey, again.publicKey, "--recover was needed once.");
   await until(async () =>
-    (await peersOf(told)).some(({ identity, verification }) => identity === third.publicKey && verification.status),
+    (await peersOf(updated)).some(({ identity, verification }) => identity === third.publicKey && verification.status),
   );
 });
 
-test("a node that is started again, or has moved, is no second one", async (t) => {
+test("a restarted or moved node is not reported as a second process", async (t) => {
   const first = await startMemberOf(t, { key: authority, genesis });
   const follower = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)] });
   await until(async () => (await peersOf(follower))[0]?.status.online === true);
@@ -147,23 +150,28 @@ test("a node that is started again, or has moved, is no second one", async (t) =
   t.is(await failureOf(follower), "");
 });
 
-test("who was met is asked again, and forgotten when it was not there for a minute", async (t) => {
+test("polls a reported duplicate, and forgets it after a minute without it", async (t) => {
   let nowMs = 0;
-  let answer: { readonly identity: string; readonly instanceId: Buffer } | undefined;
+  let response: { readonly identity: string; readonly instanceId: Buffer } | undefined;
   const client = {
-    call: () => (answer === undefined ? Promise.reject(new Error("away")) : Promise.resolve(answer)),
-    identityOf: () => answer?.identity,
+    call: () => (response === undefined ? Promise.reject(new Error("away")) : Promise.resolve(response)),
+    identityOf: () => response?.identity,
     drop: () => undefined,
   } as unknown as PeerClient;
-  const shown: (readonly string[])[] = [];
+  const reported: (readonly string[])[] = [];
   const self = { key: authority, instanceId: Buffer.alloc(16, 1) };
-  const keys = createKeyMonitor({ self, client, monotonicMs: () => nowMs, onChange: (all) => shown.push(all) });
+  const keys = createKeyMonitor({
+    self,
+    client,
+    monotonicMs: () => nowMs,
+    onChange: (endpoints) => reported.push(endpoints),
+  });
   await keys.poll();
-  t.deepEqual(shown, []);
+  t.deepEqual(reported, []);
   keys.report("https://a.test:1");
   keys.report("https://a.test:1");
-  t.deepEqual(shown, [["https://a.test:1"]]);
-  answer = { identity: authority.publicKey, instanceId: Buffer.alloc(16, 2) };
+  t.deepEqual(reported, [["https://a.test:1"]]);
+  response = { identity: authority.publicKey, instanceId: Buffer.alloc(16, 2) };
   nowMs = 50_000;
   await keys.poll();
   for (const other of [
@@ -171,17 +179,17 @@ test("who was met is asked again, and forgotten when it was not there for a minu
     { identity: testKey(2).publicKey, instanceId: Buffer.alloc(16, 2) },
     { identity: authority.publicKey, instanceId: Buffer.alloc(16, 1) },
   ]) {
-    answer = other;
+    response = other;
     nowMs = 110_000;
     await keys.poll();
-    t.is(shown.length, 1);
+    t.is(reported.length, 1);
   }
   nowMs = 110_001;
   await keys.poll();
-  t.deepEqual(shown, [["https://a.test:1"], []]);
+  t.deepEqual(reported, [["https://a.test:1"], []]);
 });
 
-test("an identity has two processes when its holder answers after another one was seen", (t) => {
+test("an identity has two processes if its holder responds after another endpoint was seen", (t) => {
   let nowMs = 1_000;
   const duplicates = createDuplicateIdentities(() => nowMs);
   const holder = (lastSeenMs: number) => ({
@@ -193,18 +201,22 @@ test("an identity has two processes when its holder answers after another one wa
   duplicates.record("0x1", "https://b.test:1");
   t.is(duplicates.endpointOf(holder(900)), undefined);
   t.is(duplicates.endpointOf(holder(1_001)), "https://b.test:1");
-  // It comes again, refused, before the holder has been asked again: that ends no alarm.
+  // A second handshake before the next poll of the holder does not end the alarm.
   nowMs = 60_000;
   duplicates.record("0x1", "https://b.test:1");
   t.is(duplicates.endpointOf(holder(59_999)), "https://b.test:1");
-  t.is(duplicates.endpointOf({ ...holder(59_999), endpoint: "https://b.test:1" }), undefined, "It has moved there.");
+  t.is(
+    duplicates.endpointOf({ ...holder(59_999), endpoint: "https://b.test:1" }),
+    undefined,
+    "The holder has moved there.",
+  );
   t.is(
     duplicates.endpointOf({ ...holder(59_999), announced: "https://b.test:1" }),
     undefined,
-    "So it has, and says so.",
+    "The holder announces that address.",
   );
   nowMs = 200_000;
   t.is(duplicates.endpointOf(holder(199_999)), undefined);
   duplicates.record("0x1", "https://b.test:1");
-  t.is(duplicates.endpointOf(holder(199_999)), undefined, "It is another time.");
+  t.is(duplicates.endpointOf(holder(199_999)), undefined, "The earlier record has expired.");
 });

@@ -5,20 +5,20 @@ import { until } from "../helpers/nodes/until.js";
 
 function setUp(t: Teardown, tasks: LoopTask[], nowMs: () => number = Date.now) {
   const errors: string[] = [];
-  const life: (string | undefined)[] = [];
+  const changes: (string | undefined)[] = [];
   const loop = createMainLoop({
     intervalMs: 10,
     tickDeadlineMs: 30,
     tasks,
     nowMs,
     onTaskError: (task, error) => errors.push(`${task}: ${String(error)}`),
-    onLivenessChange: (death) => life.push(death),
+    onLivenessChange: (death) => changes.push(death),
   });
   t.teardown(() => loop.stop("the test is over"));
-  return { loop, errors, life };
+  return { loop, errors, changes };
 }
 
-test("before the first tick there is no heartbeat, and the loop is not dead", (t) => {
+test("before the first tick there is no heartbeat, and the loop is not stalled", (t) => {
   const { loop } = setUp(t, []);
   t.deepEqual(loop.heartbeat(), {
     heartbeatAgeS: undefined,
@@ -29,7 +29,7 @@ test("before the first tick there is no heartbeat, and the loop is not dead", (t
   t.false(loop.isStalled());
 });
 
-test("a task that throws is told of, and stops neither the others nor the loop", async (t) => {
+test("a task that throws is reported, and stops neither the others nor the loop", async (t) => {
   let runs = 0;
   const { loop, errors } = setUp(t, [
     { name: "bad", run: () => Promise.reject(new Error("boom")) },
@@ -68,14 +68,14 @@ test("a task that hangs delays a tick up to its deadline, is not started twice, 
   await loop.stop("test");
 });
 
-test("a stopped loop says why and is dead", async (t) => {
-  const { loop, life } = setUp(t, []);
+test("a stopped loop reports its reason and is stalled", async (t) => {
+  const { loop, changes } = setUp(t, []);
   loop.start();
   await until(() => loop.heartbeat().iterationsTotal > 0n);
   await loop.stop("consensus halted");
   t.like(loop.heartbeat(), { exited: true, exitReason: "consensus halted" });
   t.true(loop.isStalled());
-  t.deepEqual(life, ["consensus halted"]);
+  t.deepEqual(changes, ["consensus halted"]);
   const { iterationsTotal } = loop.heartbeat();
   const other = setUp(t, []).loop;
   other.start();
@@ -83,9 +83,9 @@ test("a stopped loop says why and is dead", async (t) => {
   t.is(loop.heartbeat().iterationsTotal, iterationsTotal);
 });
 
-test("a loop is dead when its last tick is older than 30 s, and lives again with the next tick", async (t) => {
+test("a loop is stalled only if its last tick is older than 30 s", async (t) => {
   let nowMs = 0;
-  const { loop, life } = setUp(t, [], () => nowMs);
+  const { loop, changes } = setUp(t, [], () => nowMs);
   loop.start();
   await until(() => loop.heartbeat().iterationsTotal > 0n);
   nowMs = 30_000;
@@ -93,7 +93,7 @@ test("a loop is dead when its last tick is older than 30 s, and lives again with
   t.false(loop.isStalled());
   await until(() => loop.heartbeat().iterationsTotal > before);
   await loop.stop("test");
-  t.deepEqual(life, ["test"]);
+  t.deepEqual(changes, ["test"]);
 });
 
 test("the age of the heartbeat is in seconds", async (t) => {

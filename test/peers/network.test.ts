@@ -1,4 +1,4 @@
-/** Nodes that know each other: who they are, whether they answer, what they say of each other. */
+/** Peers of a running node: verification, liveness, rejections and the peers file. */
 import test from "ava";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { openSqlite } from "../helpers/databases/sqlite.js";
 
 const { genesis } = networkOf(testKey(1));
 
-test("two nodes verify each other, and see each other go", async (t) => {
+test("two nodes verify each other, and notice when the other one stops", async (t) => {
   const startMs = Date.now();
   const first = await startMemberOf(t, { key: testKey(1), genesis });
   const second = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)] });
@@ -38,14 +38,14 @@ test("two nodes verify each other, and see each other go", async (t) => {
   }
   await first.stop();
   await until(async () => !(await peersOf(second))[0]!.status.online);
-  const [gone] = await peersOf(second);
-  t.like(gone, { identity: first.publicKey, status: { ready: false }, sync: { status: false, block: 0 } });
-  t.true(gone!.verification.status);
-  // Nobody is left who knows how far the chain is.
+  const [offline] = await peersOf(second);
+  t.like(offline, { identity: first.publicKey, status: { ready: false }, sync: { status: false, block: 0 } });
+  t.true(offline!.verification.status);
+  // No peer is left that knows the latest block.
   t.false((await askJson<{ accepting: boolean }>(second.port, "/health")).accepting);
 });
 
-test("a peer of another network, with another key than expected, or the node itself, is refused with the reason", async (t) => {
+test("rejects a peer of another network, with an unexpected key, or the node itself, with the reason", async (t) => {
   const foreign = await startMemberOf(t, { key: testKey(3), genesis: '{"name":"other"}' });
   const impostor = await startMemberOf(t, { key: testKey(4), genesis });
   const omni = await freePort();
@@ -74,7 +74,7 @@ test("a peer of another network, with another key than expected, or the node its
   t.is((await peersOf(node))[1]!.identity, expected);
 });
 
-test("a peer that takes the connection and says nothing holds up neither the others nor the loop", async (t) => {
+test("a peer that accepts connections and never responds delays neither other peers nor the main loop", async (t) => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
   await once(silent, "listening");
@@ -91,7 +91,7 @@ test("a peer that takes the connection and says nothing holds up neither the oth
   t.is((await askJson<{ status: string }>(node.port, "/health")).status, "ok");
 });
 
-test("peers outlive a restart, and those of the file are what the file says", async (t) => {
+test("verified peers survive a restart without the peers file", async (t) => {
   const first = await startMemberOf(t, { key: testKey(1), genesis });
   const second = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)] });
   await until(async () => (await peersOf(second))[0]!.verification.status);
@@ -99,13 +99,13 @@ test("peers outlive a restart, and those of the file are what the file says", as
   await second.stop();
   const again = await startMemberOf(t, { key: testKey(2), genesis, seeds: [], dir: second.dir });
   t.false(again.dormant);
-  const [kept] = await peersOf(again);
-  t.is(kept!.identity, first.publicKey);
-  t.true(kept!.verification.timestamp! >= verification.timestamp!);
+  const [stored] = await peersOf(again);
+  t.is(stored!.identity, first.publicKey);
+  t.true(stored!.verification.timestamp! >= verification.timestamp!);
   await until(async () => (await peersOf(again))[0]!.status.ready);
 });
 
-test("without TLS between nodes they verify each other by the handshake alone; schemes do not mix", async (t) => {
+test("without TLS, nodes verify each other by the handshake, and http and https do not mix", async (t) => {
   const flags = { "omni-tls": "off" };
   const first = await startMemberOf(t, { key: testKey(1), genesis, flags });
   const url = endpointOf(first).replace("https", "http");
@@ -116,7 +116,7 @@ test("without TLS between nodes they verify each other by the handshake alone; s
   t.regex(message, /must begin with https:\/\//);
 });
 
-test("an address of its own that nobody can call stops the start; one that others cannot is warned of", async (t) => {
+test("an invalid --omni-url stops the start, and an unreachable one causes a warning", async (t) => {
   const peer = await startMemberOf(t, { key: testKey(1), genesis });
   const seeds = [endpointOf(peer)];
   for (const [url, message] of [
@@ -136,7 +136,7 @@ test("an address of its own that nobody can call stops the start; one that other
   t.deepEqual(open.warnings, []);
 });
 
-test("a task that fails is counted and shown, and stops nothing else", async (t) => {
+test("a failing task is counted and reported, and stops nothing else", async (t) => {
   const node = await startMemberOf(t, { key: testKey(1), genesis, seeds: ["https://127.0.0.1:9"] });
   const database = openSqlite(t, node.databaseFile);
   await database.schema.renameTable("peers", "peers_elsewhere");
@@ -161,23 +161,23 @@ test("a task that fails is counted and shown, and stops nothing else", async (t)
       (await askJson<{ main_loop: { iterations_total: number } }>(node.port, "/health")).main_loop.iterations_total >
       before + 1,
   );
-  // What could not be stored is stored after all.
+  // The peer that could not be stored before is stored now.
   await until(async () => ((await database("peers").select("endpoint")) as unknown[]).length === 1);
 });
 
-const refused: readonly (readonly [string, string, RegExp])[] = [
+const invalidFiles: readonly (readonly [string, string, RegExp])[] = [
   ["no JSON", "[", /cannot be read: /],
   ["no array", "{}", /must hold a JSON array of /],
   ["a path in a URL", '[{"url":"https://a:1/x"}]', /check entry 0\.url/],
   ["an unknown key", '[{"url":"https://a:1"},{"url":"https://b:1","name":"b"}]', /check entry 1/],
   [
-    "an identity for which anybody can sign",
+    "an identity with a low-order key",
     `[{"url":"https://a:1","identity":"0x${"0".repeat(64)}"}]`,
     /check entry 0\.identity/,
   ],
-  ["an identity that is none", '[{"url":"https://a:1","identity":"0x1"}]', /check entry 0\.identity/],
+  ["an invalid identity", '[{"url":"https://a:1","identity":"0x1"}]', /check entry 0\.identity/],
 ];
-for (const [what, content, expected] of refused) {
+for (const [what, content, expected] of invalidFiles) {
   test(`a peers file with ${what} stops the start`, async (t) => {
     const peers = join(await temporaryDirectory(t), "peers.json");
     await writeFile(peers, content);

@@ -1,4 +1,4 @@
-/** An authority makes no block before it knows the newest one. */
+/** An authority produces no block before it knows the latest one. */
 import test from "ava";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ const health = ({ port }: { readonly port: number }): Promise<Health> => askJson
 const reasonOf = async (node: { readonly port: number }): Promise<string> =>
   (await health(node)).subsystems.chain.extra?.reason ?? "";
 
-/** Hands in a transaction that creates a program; it is taken, whether or not a block can be made. */
+/** Submits a transaction. A node accepts it even while it produces no blocks. */
 async function submit(t: Teardown, { port }: { readonly port: number }, nonce: number): Promise<void> {
   const client = connectGrpc(port);
   t.teardown(() => client.close());
@@ -44,18 +44,18 @@ async function submit(t: Teardown, { port }: { readonly port: number }, nonce: n
   await client.call(ChainService.method.submitTransaction, { transaction });
 }
 
-/** It has asked everybody, some times. */
-async function hasAsked(node: { readonly port: number }): Promise<void> {
+/** Waits until the node has polled all peers three times. */
+async function untilPolled(node: { readonly port: number }): Promise<void> {
   await until(async () => (await health(node)).main_loop.iterations_total >= 3);
 }
 
-test("one whose peers are silent waits, and says for what; with the operator's word it begins at once", async (t) => {
+test("an authority whose peers do not respond waits with a reason, or starts at once with --recover", async (t) => {
   const dir = await temporaryDirectory(t);
   await seedBlocks(join(dir, "gatehouse.sqlite"), authority, 3);
-  const given = { key: authority, genesis, seeds: [silentPeer], dir };
-  const waiting = await startMemberOf(t, { ...given, flags: { recover: false } });
+  const member = { key: authority, genesis, seeds: [silentPeer], dir };
+  const waiting = await startMemberOf(t, { ...member, flags: { recover: false } });
   await submit(t, waiting, 1);
-  await hasAsked(waiting);
+  await untilPolled(waiting);
   t.like(await health(waiting), { accepting: false, subsystems: { chain: { status: "ready" } } });
   t.regex(
     await reasonOf(waiting),
@@ -64,33 +64,33 @@ test("one whose peers are silent waits, and says for what; with the operator's w
   t.is((await headOf(waiting)).number, 3);
   await waiting.stop();
 
-  const told = await startMemberOf(t, { ...given, flags: { recover: true } });
-  await until(async () => (await headOf(told)).number === 4);
-  await until(async () => (await health(told)).accepting);
-  t.is(await reasonOf(told), "");
+  const recovered = await startMemberOf(t, { ...member, flags: { recover: true } });
+  await until(async () => (await headOf(recovered)).number === 4);
+  await until(async () => (await health(recovered)).accepting);
+  t.is(await reasonOf(recovered), "");
 });
 
-test("a peer that has less than the authority itself is no answer; one that has as much is", async (t) => {
+test("only a peer with as many blocks as the authority confirms the latest block", async (t) => {
   const dir = await temporaryDirectory(t);
   const blocks = await seedBlocks(join(dir, "gatehouse.sqlite"), authority, 3);
-  const said = (number: number) => {
+  const statusWith = (number: number) => {
     const block = blocks[number - 1]!;
     return { headHeader: block.header, headSignature: block.signature, accepting: true };
   };
   let number = 2;
-  const peer = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => said(number) });
+  const peer = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => statusWith(number) });
   const flags = { recover: false };
   const node = await startMemberOf(t, { key: authority, genesis, seeds: [peer.endpoint], dir, flags });
   await submit(t, node, 1);
   await until(async () => (await peersOf(node))[0]?.sync.block === 2);
-  await hasAsked(node);
+  await untilPolled(node);
   t.like(await health(node), { accepting: false });
   t.is((await headOf(node)).number, 3);
   number = 3;
   await until(async () => (await headOf(node)).number === 4);
 });
 
-test("one that names nobody is alone by its operator's word, but not over a database without a block", async (t) => {
+test("an authority without peers produces blocks alone, but needs --recover for an empty database", async (t) => {
   const dir = await temporaryDirectory(t);
   const flags = { recover: false };
   const lost = await startMemberOf(t, { key: authority, genesis, dir, flags });
@@ -99,19 +99,19 @@ test("one that names nobody is alone by its operator's word, but not over a data
   t.regex(await reasonOf(lost), /its database has none, and no peer has confirmed that none exist/);
   t.false((await health(lost)).accepting);
   await lost.stop();
-  // That it was started before does not make it a database with blocks.
+  // An earlier start does not count: the database still has no blocks.
   const again = await startMemberOf(t, { key: authority, genesis, dir, flags });
   await until(async () => (await reasonOf(again)) !== "");
   await again.stop();
-  const begun = await startMemberOf(t, { key: authority, genesis, dir });
-  await until(async () => (await headOf(begun)).number === 1);
-  await begun.stop();
+  const started = await startMemberOf(t, { key: authority, genesis, dir });
+  await until(async () => (await headOf(started)).number === 1);
+  await started.stop();
   const third = await startMemberOf(t, { key: authority, genesis, dir, flags });
   await submit(t, third, 2);
   await until(async () => (await headOf(third)).number === 2);
 });
 
-test("two nodes that begin a network need no word: that there is no block is what the other one says", async (t) => {
+test("two nodes of a new network need no --recover: each confirms that no block exists", async (t) => {
   const flags = { recover: false };
   const first = await startMemberOf(t, { key: authority, genesis, flags });
   await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)], flags });
@@ -120,7 +120,7 @@ test("two nodes that begin a network need no word: that there is no block is wha
   t.is(await reasonOf(first), "");
 });
 
-/** An authority and a follower that knows its port, as processes of their own; the authority's directory is kept. */
+/** Starts a follower process. Returns a function that starts the authority, always in one directory. */
 async function startPair(t: Teardown) {
   const ports = { "rpc-port": String(await freePort()), "omni-port": String(await freePort()), "port-drift": "deny" };
   const dir = await temporaryDirectory(t);
@@ -144,7 +144,7 @@ for (const [what, lose] of [
   ],
   ["that has lost its database", (dir: string) => removeDatabase(dir)],
 ] as const) {
-  test(`an authority ${what} takes its blocks back from a follower, and forks nothing`, async (t) => {
+  test(`an authority ${what} syncs its blocks from a follower, without a fork`, async (t) => {
     t.timeout(180_000);
     const { dir, follower, start } = await startPair(t);
     let node = await start(true);
@@ -157,24 +157,27 @@ for (const [what, lose] of [
     node = await start(false);
     for (const nonce of [2, 3]) {
       await submit(t, node, nonce);
-      await eventually("both have it", async () => (await headOf(follower)).number === nonce);
+      await eventually("both have the block", async () => (await headOf(follower)).number === nonce);
     }
-    const kept = await headOf(follower);
+    const head = await headOf(follower);
     node.child.kill("SIGKILL");
     await node.ended;
     await lose(dir, copy);
 
-    // While nobody answers, it makes nothing.
+    // While no peer responds, the authority produces nothing.
     follower.child.kill("SIGSTOP");
     const waiting = await start(false);
     await submit(t, waiting, 4);
-    await hasAsked(waiting);
+    await untilPolled(waiting);
     t.true((await headOf(waiting)).number < 3);
     t.false((await health(waiting)).accepting);
     follower.child.kill("SIGCONT");
-    await eventually("it has all and makes the next", async () => (await headOf(waiting)).number === 4);
-    t.is((await askJson<{ hash: string }>(waiting.port, "/chain/blocks/3")).hash, kept.hash);
-    await eventually("both have it", async () => (await headOf(follower)).hash === (await headOf(waiting)).hash);
+    await eventually(
+      "the authority has all blocks and produces the next one",
+      async () => (await headOf(waiting)).number === 4,
+    );
+    t.is((await askJson<{ hash: string }>(waiting.port, "/chain/blocks/3")).hash, head.hash);
+    await eventually("both have the block", async () => (await headOf(follower)).hash === (await headOf(waiting)).hash);
   });
 }
 

@@ -1,4 +1,4 @@
-/** The address book: what it believes, what it forgets, and how much it holds. */
+/** The address book: verification, penalties, eviction and size limits. */
 import test from "ava";
 import type { VerifiedStatus } from "../../src/peers/address-book/status.js";
 import { createPeerBook } from "../../src/peers/address-book/peer-book.js";
@@ -21,7 +21,7 @@ function setUp() {
   return { clock, book, prove };
 }
 
-test("10,000 addresses that come by gossip leave the book bounded, unseen, and dialed a few at a time", (t) => {
+test("holds at most 1,000 of 10,000 gossiped addresses, lists none, and dials 8 at a time", (t) => {
   const { clock, book } = setUp();
   for (let n = 1; n <= 10_000; n++) {
     book.add(endpoint(n), "gossip");
@@ -30,15 +30,15 @@ test("10,000 addresses that come by gossip leave the book bounded, unseen, and d
   t.deepEqual(book.list(), []);
   t.true(book.isEmpty());
   t.is(book.due(100).length, 8);
-  // Those that never answer make room, and are forgotten.
+  // Addresses that never respond are removed.
   for (let tick = 0; tick < 2_000; tick++) {
     clock.nowMs += 30_000;
-    book.due(100).forEach((asked) => book.recordFailure(asked));
+    book.due(100).forEach((dialed) => book.recordFailure(dialed));
   }
   t.deepEqual(book.entries(), []);
 });
 
-test("those who name themselves and are not verified push out each other, and nobody else", (t) => {
+test("unverified addresses from handshakes evict each other, but no other entries", (t) => {
   const { book, prove } = setUp();
   book.add(endpoint(1), "handshake");
   t.is(prove(1), undefined);
@@ -51,7 +51,7 @@ test("those who name themselves and are not verified push out each other, and no
   t.truthy(book.get(endpoint(2)));
 });
 
-test("a thousand verified peers stay; another one has no room until one was not seen for a day", (t) => {
+test("1,000 verified peers stay; a new one replaces a peer not seen for a day", (t) => {
   const { clock, book, prove } = setUp();
   for (let n = 1; n <= 1_000; n++) {
     book.add(endpoint(n), "handshake");
@@ -67,25 +67,25 @@ test("a thousand verified peers stay; another one has no room until one was not 
   t.is(book.get(endpoint(1)), undefined);
 });
 
-test("of many peers each has its turn, the longest not dialed first", (t) => {
+test("dials all peers, the one dialed longest ago first", (t) => {
   const { clock, book } = setUp();
   for (let n = 1; n <= 250; n++) {
     book.add(endpoint(n), "file");
   }
-  const asked = new Set<string>();
+  const dialed = new Set<string>();
   for (let tick = 0; tick < 3; tick++) {
     const due = book.due(100);
     t.true(due.length <= 100);
-    due.forEach((one) => {
-      asked.add(one);
-      book.recordStatus(one, status);
+    due.forEach((peer) => {
+      dialed.add(peer);
+      book.recordStatus(peer, status);
     });
     clock.nowMs += 1_000;
   }
-  t.is(asked.size, 250);
+  t.is(dialed.size, 250);
 });
 
-test("a peer that fails is left alone for longer and longer, and believed again when it answers", (t) => {
+test("backs off from a failing peer for up to 60 s, and trusts it again when it responds", (t) => {
   const { clock, book, prove } = setUp();
   book.add(endpoint(1), "file");
   prove(1);
@@ -108,7 +108,7 @@ test("a peer that fails is left alone for longer and longer, and believed again 
   t.like(book.list()[0], { status: { online: true, ready: true }, verification: { status: true, message: undefined } });
 });
 
-test("an identity is at one place: refused elsewhere while that answers, moved when it does not", (t) => {
+test("a second endpoint of an identity is rejected while the first responds, and replaces it otherwise", (t) => {
   const { book, prove } = setUp();
   book.add(endpoint(1), "handshake");
   book.add(endpoint(2), "handshake");
@@ -122,7 +122,7 @@ test("an identity is at one place: refused elsewhere while that answers, moved w
   t.is(book.get(endpoint(1)), undefined);
 });
 
-test("itself, an unexpected key, and one that names itself differently are refused; an operator knows better", (t) => {
+test("rejects its own key, an unexpected key, and another announced address unless an operator added it", (t) => {
   const { book, prove } = setUp();
   book.add(endpoint(1), "file", identity(9));
   t.regex(prove(1) ?? "", /not the expected one/);
@@ -135,15 +135,18 @@ test("itself, an unexpected key, and one that names itself differently are refus
   t.deepEqual(book.sample(10, ""), [{ endpoint: endpoint(6), identity: identity(5) }]);
 });
 
-test("who sent what he should not have is not believed for a while, longer each time", (t) => {
+test("a penalized peer is not healthy for 1, 2, then 4 minutes", (t) => {
   const { clock, book, prove } = setUp();
   book.add(endpoint(1), "file");
   prove(1);
   for (const minutes of [1, 2, 4]) {
-    book.penalize(endpoint(1), "It lied.");
+    book.penalize(endpoint(1), "It sent an invalid block.");
     book.recordStatus(endpoint(1), status);
     t.deepEqual(book.healthy(), []);
-    t.like(book.list()[0], { verification: { status: true, message: "It lied." }, status: { ready: false } });
+    t.like(book.list()[0], {
+      verification: { status: true, message: "It sent an invalid block." },
+      status: { ready: false },
+    });
     clock.nowMs += minutes * 60_000 - 1;
     t.deepEqual(book.healthy(), []);
     clock.nowMs += 1;
@@ -153,7 +156,7 @@ test("who sent what he should not have is not believed for a while, longer each 
   t.like(book.list()[0], { verification: { message: undefined }, status: { ready: true } });
 });
 
-test("who sent nothing is asked again soon, however often that was", (t) => {
+test("a paused peer is healthy again after 10 s, however often it was paused", (t) => {
   const { clock, book, prove } = setUp();
   book.add(endpoint(1), "file");
   prove(1);
@@ -164,13 +167,13 @@ test("who sent nothing is asked again soon, however often that was", (t) => {
     clock.nowMs += 10_000;
     t.is(book.healthy().length, 1);
   }
-  book.penalize(endpoint(1), "It lied.");
+  book.penalize(endpoint(1), "It sent an invalid block.");
   book.pause(endpoint(1), "It sent no block for 10 s.");
   clock.nowMs += 59_999;
-  t.deepEqual(book.healthy(), [], "a pause ends no distrust");
+  t.deepEqual(book.healthy(), [], "a pause does not shorten a penalty");
 });
 
-test("the newest block is that of those who are believed, at any moment", (t) => {
+test("the highest block counts only healthy peers, at any time", (t) => {
   const { clock, book, prove } = setUp();
   t.is(book.highestBlock(), undefined);
   book.add(endpoint(1), "file");
@@ -181,7 +184,7 @@ test("the newest block is that of those who are believed, at any moment", (t) =>
   prove(2);
   book.recordStatus(endpoint(2), { head: { number: 9n, hash: "0x9" }, accepting: true, statedMs: 0 });
   t.is(book.highestBlock(), 9n);
-  book.penalize(endpoint(2), "It lied.");
+  book.penalize(endpoint(2), "It sent an invalid block.");
   t.is(book.highestBlock(), 3n);
   clock.nowMs += 60_000;
   t.is(book.highestBlock(), 9n);
@@ -191,7 +194,7 @@ test("the newest block is that of those who are believed, at any moment", (t) =>
   t.is(book.highestBlock(), undefined);
 });
 
-test("only what matters is stored: not every answer", (t) => {
+test("stores a changed peer, but not every status response", (t) => {
   const { clock, book, prove } = setUp();
   book.add(endpoint(1), "file");
   prove(1);
@@ -209,7 +212,7 @@ test("only what matters is stored: not every answer", (t) => {
   t.deepEqual(book.drainChanges(), { saved: [], removed: [endpoint(1)] });
 });
 
-test("a clock that is set back an hour keeps nobody from being dialed or believed", (t) => {
+test("a clock that is set back an hour blocks no peer", (t) => {
   const { clock, book, prove } = setUp();
   for (const n of [1, 2, 3]) {
     book.add(endpoint(n), "file");
@@ -218,7 +221,7 @@ test("a clock that is set back an hour keeps nobody from being dialed or believe
   const rightMs = clock.nowMs;
   clock.nowMs += 3_600_000;
   t.is(book.due(10).length, 3);
-  book.penalize(endpoint(1), "It was of the future.");
+  book.penalize(endpoint(1), "Its block was in the future.");
   book.recordFailure(endpoint(2));
   clock.nowMs = rightMs;
   t.deepEqual(book.due(10).sort(), [endpoint(1), endpoint(2), endpoint(3)]);

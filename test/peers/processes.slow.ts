@@ -1,4 +1,4 @@
-/** Five nodes, each a process of its own, from one address: they find each other, follow, and come back from anything. */
+/** Five node processes that know one address: they find each other, sync, and recover from kills. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -25,7 +25,7 @@ import { eventually } from "../helpers/nodes/until.js";
 const authority = testKey(1);
 const { genesis, genesisHash } = networkOf(authority);
 
-/** A node that can be killed and started again where it was. */
+/** A node process that can be killed and restarted with its directory and ports. */
 class Member {
   node!: NodeProcess;
   private ports: Record<string, string> = {};
@@ -71,12 +71,13 @@ async function headsOf(members: readonly Member[]): Promise<{ number: number; ha
   return await Promise.all(members.map(({ node }) => headOf(node)));
 }
 
-async function isEven(members: readonly Member[], least: number): Promise<boolean> {
+/** Returns true if all heads are equal and have at least this number. */
+async function haveEqualHeads(members: readonly Member[], minNumber: number): Promise<boolean> {
   const heads = await headsOf(members);
-  return heads.every(({ number, hash }) => number >= least && hash === heads[0]!.hash);
+  return heads.every(({ number, hash }) => number >= minNumber && hash === heads[0]!.hash);
 }
 
-/** Every block is there once, and each holds on to the one before. */
+/** Checks that the stored blocks are one chain without gaps. */
 async function checkChain(t: { is(a: unknown, b: unknown, message?: string): void }, { node }: Member): Promise<void> {
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
   let previous = genesisHash;
@@ -91,18 +92,18 @@ async function checkChain(t: { is(a: unknown, b: unknown, message?: string): voi
   t.is(previous, (await headOf(node)).hash);
 }
 
-test("five nodes from one address; 500 blocks for one that comes late; any of them killed, and back", async (t) => {
+test("five nodes find each other from one address; a late one syncs 500 blocks; killed nodes recover", async (t) => {
   t.timeout(300_000);
   const members: Member[] = [1, 2, 3, 4, 5].map(
     (seed, i) => new Member(t, seed, () => (i === 0 ? [] : [endpointOf(members[0]!.node)])),
   );
-  const [maker, second, third, fourth, late] = members as [Member, Member, Member, Member, Member];
-  const early = [maker, second, third, fourth];
+  const [producer, second, third, fourth, late] = members as [Member, Member, Member, Member, Member];
+  const early = [producer, second, third, fourth];
 
   // The authority has 500 blocks.
   const dir = await temporaryDirectory(t);
   await seedBlocks(join(dir, "gatehouse.sqlite"), authority, 500);
-  await maker.start(dir);
+  await producer.start(dir);
   for (const member of [second, third, fourth]) {
     await member.start();
   }
@@ -112,12 +113,12 @@ test("five nodes from one address; 500 blocks for one that comes late; any of th
       return peers.length === 3 && peers.every(({ verification, status }) => verification.status && status.online);
     });
   }
-  await eventually("all have 500 blocks", () => isEven(early, 500));
+  await eventually("all have 500 blocks", () => haveEqualHeads(early, 500));
 
-  // One that comes late is killed on its way, twice, and its source as well.
+  // A late node is killed during its sync, and then its source is killed.
   await late.start();
   const seen: number[] = [];
-  await eventually("it has begun", async () => (await headOf(late.node)).number > 20);
+  await eventually("the sync has started", async () => (await headOf(late.node)).number > 20);
   if (await accepting(late)) {
     seen.push((await headOf(late.node)).number);
   }
@@ -125,7 +126,7 @@ test("five nodes from one address; 500 blocks for one that comes late; any of th
   await late.start();
   const resumed = (await headOf(late.node)).number;
   t.true(resumed > 20 && resumed <= 500, `resumed at ${resumed}`);
-  t.log(`killed in mid-sync, it went on at block ${resumed}`);
+  t.log(`killed during its sync, the node resumed at block ${resumed}`);
   const source = (
     await askJson<{ subsystems: Record<string, { extra?: { sync?: { peer: string | null } } }> }>(
       late.node.port,
@@ -134,7 +135,7 @@ test("five nodes from one address; 500 blocks for one that comes late; any of th
   ).subsystems["main_loop"]?.extra?.sync?.peer;
   const killed = early.find(({ node }) => endpointOf(node) === source) ?? second;
   await killed.kill();
-  await eventually("it has caught up without its source", async () => {
+  await eventually("the late node has synced without its source", async () => {
     const [isAccepting, { number }] = [await accepting(late), await headOf(late.node)];
     if (isAccepting) {
       seen.push(number);
@@ -151,13 +152,13 @@ test("five nodes from one address; 500 blocks for one that comes late; any of th
     return lists.every((peers) => peers.length === 4 && peers.every(({ status }) => status.ready));
   });
 
-  // The authority is killed while it makes blocks; what was submitted anywhere is in a block, once.
+  // The authority is killed while it produces blocks. Each submitted transaction is included once.
   const alice = testKey(90);
   const client = connectGrpc(fourth.node.port);
   t.teardown(() => client.close());
   const submit = async (nonce: number): Promise<void> => {
     const transaction = signTransaction(alice, nonce, createPublic(`after ${nonce}`, "{}"));
-    await eventually("a transaction is taken", async () => {
+    await eventually("a transaction is accepted", async () => {
       await client.call(ChainService.method.submitTransaction, { transaction });
       return true;
     });
@@ -165,22 +166,22 @@ test("five nodes from one address; 500 blocks for one that comes late; any of th
   for (let nonce = 1; nonce <= 10; nonce++) {
     await submit(nonce);
   }
-  await maker.kill();
+  await producer.kill();
   await submit(11);
   await third.kill();
-  await maker.start();
+  await producer.start();
   await third.start();
   await submit(12);
   await eventually("every transaction is in a block", async () => {
     const { count } = await askJson<{ count: number }>(fourth.node.port, "/storage-program/search?q=after&limit=200");
     return count === 12;
   });
-  await eventually("all heads are equal", () => isEven(members, 501));
+  await eventually("all heads are equal", () => haveEqualHeads(members, 501));
   for (const member of members) {
     await eventually("all are accepting", () => accepting(member));
     const { count } = await askJson<{ count: number }>(member.node.port, "/storage-program/search?q=after&limit=200");
     t.is(count, 12);
   }
   await checkChain(t, late);
-  await checkChain(t, maker);
+  await checkChain(t, producer);
 });

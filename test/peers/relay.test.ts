@@ -1,4 +1,4 @@
-/** Transactions that are submitted anywhere and reach the authority. */
+/** Transactions that are submitted to any node and relayed to the authority. */
 import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { setImmediate as allDone } from "node:timers/promises";
@@ -33,9 +33,9 @@ async function subsystem(
   return subsystems[name]!;
 }
 
-test("over a chain of nodes a transaction gets to the authority, once, and its block comes back", async (t) => {
-  const maker = await startMemberOf(t, { key: authority, genesis });
-  const middle = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
+test("relays a transaction over several nodes to the authority once, and its block comes back", async (t) => {
+  const producer = await startMemberOf(t, { key: authority, genesis });
+  const middle = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(producer)] });
   await until(() => isReady(middle));
   const far = await startMemberOf(t, { key: testKey(3), genesis, seeds: [endpointOf(middle)] });
   await until(() => isReady(far));
@@ -47,90 +47,93 @@ test("over a chain of nodes a transaction gets to the authority, once, and its b
   for (const hash of hashes) {
     await until(async () => (await statusOf(client, hash)).status === TransactionStatus.INCLUDED);
   }
-  for (const node of [maker, middle, far]) {
+  for (const node of [producer, middle, far]) {
     await until(async () => (await askJson<{ mempool_size: number }>(node.port, "/health")).mempool_size === 0);
     t.is((await askJson<{ count: number }>(node.port, "/storage-program/search?q=p&limit=200")).count, 20);
   }
   t.is((await subsystem(far, "dtr")).status, "ready");
-  t.is((await headOf(far)).hash, (await headOf(maker)).hash);
+  t.is((await headOf(far)).hash, (await headOf(producer)).hash);
 });
 
-test("what the authority rejects is rejected where it was submitted, with the reason", async (t) => {
-  const maker = await startMemberOf(t, { key: authority, genesis });
-  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
+test("a transaction that the authority rejects is rejected on the first node, with the reason", async (t) => {
+  const producer = await startMemberOf(t, { key: authority, genesis });
+  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(producer)] });
   await until(() => isReady(node));
   const client = clientOf(t, node);
-  // Of two with one nonce, submitted at two nodes before a block is made, the authority takes one.
+  // Two nodes get a transaction each with one nonce before the next block. The authority includes one of them.
   const [one, two] = ["a", "b"].map((name) => signTransaction(alice, 1, createPublic(name, "{}")));
-  const first = await clientOf(t, maker).call(ChainService.method.submitTransaction, { transaction: one! });
+  const first = await clientOf(t, producer).call(ChainService.method.submitTransaction, { transaction: one! });
   const second = await client.call(ChainService.method.submitTransaction, { transaction: two! });
   await until(async () => (await statusOf(client, second.hash)).status !== TransactionStatus.PENDING);
-  await until(async () => (await statusOf(clientOf(t, maker), first.hash)).status !== TransactionStatus.PENDING);
-  const fates = [await statusOf(clientOf(t, maker), first.hash), await statusOf(client, second.hash)];
+  await until(async () => (await statusOf(clientOf(t, producer), first.hash)).status !== TransactionStatus.PENDING);
+  const statuses = [await statusOf(clientOf(t, producer), first.hash), await statusOf(client, second.hash)];
   t.deepEqual(
-    new Set(fates.map(({ status }) => status)),
+    new Set(statuses.map(({ status }) => status)),
     new Set([TransactionStatus.INCLUDED, TransactionStatus.REJECTED]),
   );
-  t.is(fates.length, 2);
-  t.regex(fates.find(({ status }) => status === TransactionStatus.REJECTED)!.reason ?? "", /nonce 1 is already used/);
+  t.is(statuses.length, 2);
+  t.regex(
+    statuses.find(({ status }) => status === TransactionStatus.REJECTED)!.reason ?? "",
+    /nonce 1 is already used/,
+  );
 });
 
-test("a node that can relay nothing says so, and takes it again when it can", async (t) => {
-  const maker = await startMemberOf(t, { key: authority, genesis });
-  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
+test("rejects transactions with RELAY_UNAVAILABLE while no verified peer is online", async (t) => {
+  const producer = await startMemberOf(t, { key: authority, genesis });
+  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(producer)] });
   await until(() => isReady(node));
   const client = clientOf(t, node);
-  await maker.stop();
+  await producer.stop();
   await until(async () => (await subsystem(node, "dtr")).status === "failed");
   t.regex((await subsystem(node, "dtr")).lastError!.message, /No verified peer is online/);
   t.is((await askJson<{ status: string }>(node.port, "/health")).status, "degraded");
-  const refused = readFailure(await t.throwsAsync(submit(client, 1)));
-  t.like(refused, { reason: "RELAY_UNAVAILABLE", code: 14 });
+  const rejected = readFailure(await t.throwsAsync(submit(client, 1)));
+  t.like(rejected, { reason: "RELAY_UNAVAILABLE", code: 14 });
   t.is((await askJson<{ mempool_size: number }>(node.port, "/health")).mempool_size, 0);
   await startMemberOf(t, {
     key: authority,
     genesis,
-    dir: maker.dir,
-    flags: { "omni-port": String(maker.ports["omni"]), "port-drift": "deny" },
+    dir: producer.dir,
+    flags: { "omni-port": String(producer.ports["omni"]), "port-drift": "deny" },
   });
   await until(async () => (await subsystem(node, "dtr")).status === "ready");
   const hash = await submit(client, 1);
   await until(async () => (await statusOf(client, hash)).status === TransactionStatus.INCLUDED);
 });
 
-test("what was taken is relayed after a restart, when the authority is there again", async (t) => {
-  const maker = await startMemberOf(t, { key: authority, genesis });
-  const middle = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
+test("relays a stored transaction after a restart, once the authority is back", async (t) => {
+  const producer = await startMemberOf(t, { key: authority, genesis });
+  const middle = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(producer)] });
   const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [endpointOf(middle)] });
   await until(async () => (await peersOf(node)).filter(({ status }) => status.ready).length === 2);
   await until(async () => (await peersOf(middle)).filter(({ status }) => status.ready).length === 2);
-  await maker.stop();
+  await producer.stop();
   await until(async () => (await peersOf(middle)).some(({ status }) => !status.online));
   await until(async () => (await peersOf(node)).some(({ status }) => !status.online));
   const hash = await submit(clientOf(t, node), 1);
   t.is((await statusOf(clientOf(t, node), hash)).status, TransactionStatus.PENDING);
   await node.stop();
   await middle.stop();
-  const again = await startMemberOf(t, { key: authority, genesis, dir: maker.dir });
+  const again = await startMemberOf(t, { key: authority, genesis, dir: producer.dir });
   const later = await startMemberOf(t, { key: testKey(3), genesis, dir: node.dir, seeds: [endpointOf(again)] });
-  // It is relayed again a while after it was relayed to somebody who could do nothing with it.
+  // The first relay went to a peer without a route to the authority. The node relays again some seconds later.
   const client = clientOf(t, later);
   await until(async () => (await statusOf(client, hash)).status === TransactionStatus.INCLUDED);
 });
 
-test("whichever of a sender's transactions come first over the internal port, they get into blocks in their order", async (t) => {
-  const maker = await startMemberOf(t, { key: authority, genesis });
-  const [one, two] = [testKey(5), testKey(6)].map((key) => connectStranger(t, maker.ports["omni"]!, key));
+test("relayed transactions of a sender are included in nonce order, whatever order they arrive in", async (t) => {
+  const producer = await startMemberOf(t, { key: authority, genesis });
+  const [one, two] = [testKey(5), testKey(6)].map((key) => connectStranger(t, producer.ports["omni"]!, key));
   const transactions = [1, 2, 3].map((nonce) => signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}")));
-  const relay = async (by: Stranger, nonces: readonly number[]) =>
-    await by.call(PeerService.method.relayTransactions, {
+  const relay = async (peer: Stranger, nonces: readonly number[]) =>
+    await peer.call(PeerService.method.relayTransactions, {
       transactions: nonces.map((nonce) => transactions[nonce - 1]!),
       orders: nonces.map((nonce) => (nonce === 1 ? {} : { afterNonce: BigInt(nonce - 1) })),
     });
-  const client = clientOf(t, maker);
+  const client = clientOf(t, producer);
   await relay(one!, [3]);
   await relay(two!, [2]);
-  // Of somebody else, who waits for none of it.
+  // A transaction of another sender does not wait for them.
   const other = signTransaction(testKey(91), 1, createPublic("other", "{}"));
   const { hash } = await client.call(ChainService.method.submitTransaction, { transaction: other });
   await until(async () => (await statusOf(client, hash)).status === TransactionStatus.INCLUDED);
@@ -142,15 +145,15 @@ test("whichever of a sender's transactions come first over the internal port, th
   }
 });
 
-test("whom transactions are relayed to is told which comes after which", async (t) => {
-  const told = new Map<string, bigint | undefined>();
+test("relays each transaction with the previous nonce of its sender", async (t) => {
+  const afterNonces = new Map<string, bigint | undefined>();
   const odd = await startOddPeer(t, {
     key: authority,
     genesisHash,
     status: () => ({ accepting: true }),
     relayed: ({ transactions, orders }) =>
       transactions.map(({ body }, i) => {
-        told.set(sha256(body), orders[i]?.afterNonce);
+        afterNonces.set(sha256(body), orders[i]?.afterNonce);
         return TransactionStatus.PENDING;
       }),
   });
@@ -161,14 +164,14 @@ test("whom transactions are relayed to is told which comes after which", async (
   for (const nonce of [1, 2, 5]) {
     hashes.push(await submit(client, nonce));
   }
-  await until(() => hashes.every((hash) => told.has(hash)));
+  await until(() => hashes.every((hash) => afterNonces.has(hash)));
   t.deepEqual(
-    hashes.map((hash) => told.get(hash)),
+    hashes.map((hash) => afterNonces.get(hash)),
     [undefined, 1n, 2n],
   );
 });
 
-/** A mempool in memory, for the clock to be ours. Nothing in it waits for anything but promises: {@link allDone}. */
+/** A mempool in memory with a clock of the test. It uses no timers, so {@link allDone} waits for all of its work. */
 function mempoolOf(hashes: readonly string[], nowMs: () => number = Date.now) {
   const relayed = new Map<string, number>();
   const deferred = new Map<string, number>();
@@ -182,8 +185,8 @@ function mempoolOf(hashes: readonly string[], nowMs: () => number = Date.now) {
           .slice(0, count)
           .map((hash) => ({ hash, transaction: create(TransactionSchema), afterNonce: undefined })),
       ),
-    markRelayed: (_, taken, atMs) => taken.forEach((hash) => relayed.set(hash, atMs)),
-    defer: (_, refused) => refused.forEach((hash) => deferred.set(hash, nowMs() + deferredMs)),
+    markRelayed: (_, accepted, atMs) => accepted.forEach((hash) => relayed.set(hash, atMs)),
+    defer: (_, postponed) => postponed.forEach((hash) => deferred.set(hash, nowMs() + deferredMs)),
     reject: (reasons) => {
       reasons.forEach((reason, hash) => rejected.set(hash, reason));
       return Promise.resolve();
@@ -192,18 +195,18 @@ function mempoolOf(hashes: readonly string[], nowMs: () => number = Date.now) {
   return { mempool, rejected };
 }
 
-const believed = (...identities: string[]): (() => BookEntry[]) => {
+const healthyPeers = (...identities: string[]): (() => BookEntry[]) => {
   const entries = identities.map((identity) => ({ endpoint: identity, identity }) as unknown as BookEntry);
   return () => entries;
 };
 
-test("it is relayed once, and again when nothing came of it", async (t) => {
+test("relays a transaction once, and again if it is still pending 6 s later", async (t) => {
   let nowMs = 1_000_000;
   const sent: string[][] = [];
   const { mempool } = mempoolOf(["a", "b"]);
   const relay = createRelay({
     mempool,
-    book: { healthy: believed("other", "authority") },
+    book: { healthy: healthyPeers("other", "authority") },
     authorities: ["authority"],
     mayFollow: () => true,
     send: (endpoint, transactions) => {
@@ -226,7 +229,7 @@ test("it is relayed once, and again when nothing came of it", async (t) => {
   t.is(sent.length, 2);
 });
 
-test("one that is refused for the moment keeps nobody waiting, and is relayed again", async (t) => {
+test("a transaction that a peer postpones does not delay the others, and is relayed again", async (t) => {
   let nowMs = 1_000_000;
   const sent: string[][] = [];
   const { mempool, rejected } = mempoolOf(
@@ -236,11 +239,11 @@ test("one that is refused for the moment keeps nobody waiting, and is relayed ag
   let isBusy = true;
   const relay = createRelay({
     mempool,
-    book: { healthy: believed("other", "authority") },
+    book: { healthy: healthyPeers("other", "authority") },
     authorities: ["authority"],
     mayFollow: () => true,
     send: (endpoint, transactions) => {
-      t.is(endpoint, "authority", "who refuses for the moment is still whom it goes to");
+      t.is(endpoint, "authority", "the peer that postponed it still gets it");
       sent.push(transactions.map(({ hash }) => hash));
       const outcomes = transactions.map(({ hash }) => ({
         status: isBusy && hash === "7" ? TransactionStatus.UNSPECIFIED : TransactionStatus.PENDING,
@@ -266,12 +269,12 @@ test("one that is refused for the moment keeps nobody waiting, and is relayed ag
   t.is(rejected.size, 0);
 });
 
-test("what is refused for the moment is tried again by itself", async (t) => {
+test("relays a postponed transaction again without another kick", async (t) => {
   let sent = 0;
   const { mempool } = mempoolOf(["a"]);
   const relay = createRelay({
     mempool,
-    book: { healthy: believed("authority") },
+    book: { healthy: healthyPeers("authority") },
     authorities: ["authority"],
     mayFollow: () => true,
     send: () => {
@@ -288,8 +291,8 @@ test("what is refused for the moment is tried again by itself", async (t) => {
   t.pass();
 });
 
-test("only an authority's word that it is rejected is the last one", async (t) => {
-  const answers = { status: TransactionStatus.REJECTED, reason: "no" } as never;
+test("only a rejection by an authority is final", async (t) => {
+  const outcome = { status: TransactionStatus.REJECTED, reason: "no" } as never;
   for (const [peer, isFinal] of [
     ["other", false],
     ["authority", true],
@@ -297,10 +300,10 @@ test("only an authority's word that it is rejected is the last one", async (t) =
     const { mempool, rejected } = mempoolOf(["a"]);
     const relay = createRelay({
       mempool,
-      book: { healthy: believed(peer) },
+      book: { healthy: healthyPeers(peer) },
       authorities: ["authority"],
       mayFollow: () => true,
-      send: () => Promise.resolve([answers]),
+      send: () => Promise.resolve([outcome]),
       monotonicMs: Date.now,
       onError: (error) => t.fail(String(error)),
     });

@@ -1,4 +1,4 @@
-/** A node that catches up: from peers that do as they should, and from those that do not. */
+/** Block sync from honest and from faulty peers. */
 import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import test from "ava";
@@ -39,7 +39,7 @@ interface Health {
 
 const health = (node: TestNode): Promise<Health> => askJson<Health>(node.port, "/health");
 
-/** A node that is no authority, with blocks applied as a consensus process would. */
+/** Starts a node that is not an authority, and applies blocks as a consensus process would. */
 async function startWith(
   t: Teardown,
   seed: number,
@@ -54,7 +54,7 @@ async function startWith(
   return node;
 }
 
-test("blocks of a peer are followed to its head; accepting is true only then", async (t) => {
+test("follows the blocks of a peer to its head, and accepts transactions only then", async (t) => {
   const blocks = await makeBlocks(t, authority, 60);
   const source = await startWith(t, 2, blocks);
   const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [endpointOf(source)] });
@@ -71,7 +71,7 @@ test("blocks of a peer are followed to its head; accepting is true only then", a
   t.is((await askJson<{ count: number }>(node.port, "/storage-program/search?q=program&limit=200")).count, 60);
 });
 
-test("a new block is announced at once, not with the next tick", async (t) => {
+test("announces a new block at once, not with the next tick", async (t) => {
   const blocks = await makeBlocks(t, authority, 20);
   const slow = { "loop-interval": "3600" };
   const source = await startMemberOf(t, { key: testKey(2), genesis, flags: slow });
@@ -95,17 +95,18 @@ test("a new block is announced at once, not with the next tick", async (t) => {
   t.is((await headOf(node)).hash, (await headOf(source)).hash);
 });
 
-const good = (blocks: readonly Block[]) => async (from: bigint, send: (block: Block | undefined) => Promise<void>) => {
-  for (const block of blocks.slice(Number(from) - 1)) {
-    await send(block);
-  }
-};
+const sendAll =
+  (blocks: readonly Block[]) => async (from: bigint, send: (block: Block | undefined) => Promise<void>) => {
+    for (const block of blocks.slice(Number(from) - 1)) {
+      await send(block);
+    }
+  };
 
-test("whatever a peer sends instead of the next block, it is left and the next one is followed", async (t) => {
+test("drops a peer that sends anything but the next block, and follows another one", async (t) => {
   const blocks = await makeBlocks(t, authority, 20);
   const last = blocks.at(-1)!;
   const forge = (block: Block): Block => create(BlockSchema, { ...block, signature: new Uint8Array(64) });
-  // The authority itself signed it, so that it is a head to believe in, and its root is wrong.
+  // The authority has signed this block, so the head is valid, but its state root is wrong.
   const badRoot = signBlock(
     {
       number: 1n,
@@ -123,29 +124,29 @@ test("whatever a peer sends instead of the next block, it is left and the next o
     "a bad root": async (_, send) => send(badRoot),
     "a gap": async (from, send) => send(blocks[Number(from)]!),
     "no block": async (_, send) => send(undefined),
-    "nothing, and an end": () => Promise.resolve(),
-    "one block again and again": async (from, send) => {
+    "an empty stream": () => Promise.resolve(),
+    "one block repeatedly": async (from, send) => {
       for (;;) {
         await send(blocks[Number(from)]!);
       }
     },
-    "old blocks without end": async (_, send) => {
+    "old blocks endlessly": async (_, send) => {
       for (let i = 0; ; i++) {
         await send(i === 0 ? blocks[0] : badRoot);
       }
     },
   };
-  // The authority has signed two blocks of one number: the node goes on, and says so.
-  const forks = new Set(["a bad root", "old blocks without end"]);
+  // The authority has signed two blocks with one number: the node continues, and reports the fork.
+  const forks = new Set(["a bad root", "old blocks endlessly"]);
   for (const [what, stream] of Object.entries(bad)) {
-    let toldTimes = 0;
+    let statusRequests = 0;
     const status = () => {
-      toldTimes++;
+      statusRequests++;
       return statusAt(last);
     };
-    const liar = await startOddPeer(t, { key: testKey(50), genesisHash, status, blocks: stream });
+    const faulty = await startOddPeer(t, { key: testKey(50), genesisHash, status, blocks: stream });
     const flags = { "loop-interval": "0.05" };
-    const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [liar.endpoint], flags });
+    const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [faulty.endpoint], flags });
     await until(async () =>
       /It (sent an invalid block|did not send block 20)/.test((await peersOf(node))[0]?.verification.message ?? ""),
     );
@@ -154,11 +155,11 @@ test("whatever a peer sends instead of the next block, it is left and the next o
     const { number } = await headOf(node);
     t.true(number <= 1, what);
     t.false((await health(node)).accepting, what);
-    // It is not asked again for a while, however often it says how far it is.
-    const { calls } = liar;
-    const toldBefore = toldTimes;
-    await until(() => toldTimes >= toldBefore + 5);
-    t.is(liar.calls, calls, what);
+    // The node requests no blocks from it for a while, however often it reports its head.
+    const { calls } = faulty;
+    const requestsBefore = statusRequests;
+    await until(() => statusRequests >= requestsBefore + 5);
+    t.is(faulty.calls, calls, what);
 
     await addHonestPeer(t, node, blocks);
     await until(async () => (await headOf(node)).number === 20);
@@ -167,14 +168,14 @@ test("whatever a peer sends instead of the next block, it is left and the next o
   }
 });
 
-/** Tells a node of a peer that sends all of these blocks. */
+/** Adds a peer that sends all of these blocks. */
 async function addHonestPeer(t: Teardown, node: TestNode, blocks: readonly Block[]): Promise<void> {
   const status = () => statusAt(blocks.at(-1)!);
-  const honest = await startOddPeer(t, { key: testKey(51), genesisHash, status, blocks: good(blocks) });
+  const honest = await startOddPeer(t, { key: testKey(51), genesisHash, status, blocks: sendAll(blocks) });
   await createClient(ControlService, node.control).addPeer({ endpoint: honest.endpoint });
 }
 
-test("a peer that stalls is left, and progress is told meanwhile", async (t) => {
+test("drops a peer that stalls for 10 s, and reports the sync progress meanwhile", async (t) => {
   const blocks = await makeBlocks(t, authority, 10);
   const last = blocks.at(-1)!;
   const slow = await startOddPeer(t, {
@@ -199,32 +200,32 @@ test("a peer that stalls is left, and progress is told meanwhile", async (t) => 
   t.regex((await peersOf(node))[0]!.verification.message ?? "", /It sent no block for 10 s/);
 });
 
-test("a head that no authority has signed moves nobody", async (t) => {
+test("ignores a head that no authority has signed", async (t) => {
   const stranger = testKey(60);
   const block = signBlock(
     { number: 1n, previousHash: genesisHash, timestampMs: 1n, proposer: stranger.publicKey, genesisHash, ...anyRoots },
     [],
     (bytes) => stranger.sign(bytes),
   ).signed;
-  const boaster = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => statusAt(block) });
-  const node = await startMemberOf(t, { key: authority, genesis, seeds: [boaster.endpoint] });
+  const peer = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => statusAt(block) });
+  const node = await startMemberOf(t, { key: authority, genesis, seeds: [peer.endpoint] });
   await until(async () => /not signed by an authority/.test((await peersOf(node))[0]?.verification.message ?? ""));
   await until(async () => (await health(node)).accepting);
   t.is((await peersOf(node))[0]!.sync.block, null);
 });
 
-test("an authority that lost its newest blocks takes them back from its peers before it makes any", async (t) => {
+test("an authority that lost its latest blocks syncs them from its peers before it produces new ones", async (t) => {
   const blocks = await makeBlocks(t, authority, 5);
-  const keeper = await startWith(t, 2, blocks);
-  const reborn = await startMemberOf(t, { key: authority, genesis, seeds: [endpointOf(keeper)] });
-  const client = connectGrpc(reborn.port);
+  const follower = await startWith(t, 2, blocks);
+  const restored = await startMemberOf(t, { key: authority, genesis, seeds: [endpointOf(follower)] });
+  const client = connectGrpc(restored.port);
   t.teardown(() => client.close());
   await client.call(ChainService.method.submitTransaction, {
     transaction: signTransaction(testKey(98), 1, createPublic("new", "{}")),
   });
-  await until(async () => (await headOf(reborn)).number === 6);
-  await until(async () => (await headOf(keeper)).number === 6);
-  t.is((await headOf(keeper)).hash, (await headOf(reborn)).hash);
-  const fifth = await askJson<{ hash: string }>(reborn.port, "/chain/blocks/5");
-  t.is(fifth.hash, (await askJson<{ hash: string }>(keeper.port, "/chain/blocks/5")).hash);
+  await until(async () => (await headOf(restored)).number === 6);
+  await until(async () => (await headOf(follower)).number === 6);
+  t.is((await headOf(follower)).hash, (await headOf(restored)).hash);
+  const fifth = await askJson<{ hash: string }>(restored.port, "/chain/blocks/5");
+  t.is(fifth.hash, (await askJson<{ hash: string }>(follower.port, "/chain/blocks/5")).hash);
 });

@@ -1,4 +1,4 @@
-/** What peers make of a failure follows from its reason: a transient one is held against nobody. */
+/** The reaction to an error of a peer depends on its reason: transient errors have no consequences. */
 import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { type Block, BlockSchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
@@ -12,28 +12,28 @@ import type { Call } from "../../src/rpc/service.js";
 
 const reasons = Object.keys(errorCatalog) as Reason[];
 
-test("a transaction is rejected for good unless the reason is transient", async (t) => {
-  const fates = new Set<TransactionStatus | undefined>();
+test("a relayed transaction is rejected permanently unless the reason is transient", async (t) => {
+  const statuses = new Set<TransactionStatus | undefined>();
   for (const reason of reasons) {
     const service = createPeerService({
       acceptTransaction: () => Promise.reject(new RpcError(reason, "Not now.")),
     } as Partial<PeerServiceDeps> as PeerServiceDeps);
-    const answer = await service.relayTransactions(
+    const response = await service.relayTransactions(
       create(RelayTransactionsRequestSchema, { transactions: [create(TransactionSchema)] }),
       { caller: { address: "192.0.2.7", identity: undefined } } as Call,
     );
-    const outcome = answer.outcomes?.[0];
+    const outcome = response.outcomes?.[0];
     const { transient } = errorCatalog[reason];
     t.is(outcome?.status, transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED, reason);
     t.is(outcome?.reason, "Not now.");
-    fates.add(outcome?.status);
+    statuses.add(outcome?.status);
   }
-  t.is(fates.size, 2);
+  t.is(statuses.size, 2);
 });
 
-test("a peer is distrusted for a block that cannot be applied unless the reason is transient", async (t) => {
+test("a peer is penalized for a block that cannot be applied unless the reason is transient", async (t) => {
   for (const reason of reasons) {
-    const distrusted: string[] = [];
+    const penalized: string[] = [];
     const errors: unknown[] = [];
     let applied = 0;
     const peer = { endpoint: "https://a.test", head: { number: 1n }, lowestBlock: 1n } as BookEntry;
@@ -42,7 +42,7 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
       book: {
         healthy: () => (applied === 0 ? [peer] : []),
         highestBlock: () => 1n,
-        penalize: (endpoint) => distrusted.push(endpoint),
+        penalize: (endpoint) => penalized.push(endpoint),
         pause: () => t.fail(reason),
         recordFailure: () => t.fail(reason),
       },
@@ -66,7 +66,7 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
     sync.kick();
     await sync.settled();
     const { transient } = errorCatalog[reason];
-    t.deepEqual(distrusted, transient ? [] : [peer.endpoint], reason);
+    t.deepEqual(penalized, transient ? [] : [peer.endpoint], reason);
     t.deepEqual(errors, transient ? [failure] : [], reason);
     await sync.stop();
   }

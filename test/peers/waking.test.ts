@@ -1,4 +1,4 @@
-/** A node that has nobody, and what wakes it. */
+/** A dormant node, and the events that end its dormancy. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -17,7 +17,7 @@ const { genesis, genesisHash } = networkOf(testKey(1));
 
 const health = (node: TestNode): Promise<HealthBody> => askJson<HealthBody>(node.port, "/health");
 
-/** The statuses that WatchHealth tells of, one after the other. */
+/** Collects the different statuses that WatchHealth streams, in order. */
 function watch(node: TestNode): HealthStatus[] {
   const seen: HealthStatus[] = [];
   const client = createClient(HealthService, createGrpcTransport({ baseUrl: node.rpcUrl }));
@@ -31,21 +31,21 @@ function watch(node: TestNode): HealthStatus[] {
   return seen;
 }
 
-test("a peer that shakes hands wakes it: the boot steps that were left out are taken", async (t) => {
-  const sleeper = await startMemberOf(t, { key: testKey(1), genesis, flags: { "tlsnotary-enabled": true } });
-  t.true(sleeper.dormant);
-  const before = await health(sleeper);
+test("a verified peer ends the dormancy, and the deferred boot steps run", async (t) => {
+  const dormantNode = await startMemberOf(t, { key: testKey(1), genesis, flags: { "tlsnotary-enabled": true } });
+  t.true(dormantNode.dormant);
+  const before = await health(dormantNode);
   t.like(before, { status: "dormant", dormant: true });
   t.is(before.subsystems["main_loop"]?.status, "skipped");
-  const seen = watch(sleeper);
+  const seen = watch(dormantNode);
   await until(() => seen.length === 1);
 
-  await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(sleeper)] });
+  await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(dormantNode)] });
   await until(async () => {
-    const { accepting, dormant, boot } = await health(sleeper);
+    const { accepting, dormant, boot } = await health(dormantNode);
     return accepting && !dormant && boot.complete;
   });
-  const after = await health(sleeper);
+  const after = await health(dormantNode);
   t.like(after, { status: "ok", dormant: false });
   t.true(after.boot.complete);
   t.is(after.boot.current, null);
@@ -54,40 +54,40 @@ test("a peer that shakes hands wakes it: the boot steps that were left out are t
   for (const name of ["main_loop", "tlsnotary", "dtr"] as const) {
     t.is(after.subsystems[name]?.status, "ready", name);
   }
-  t.is((await ask(sleeper.port, "/health")).headers["x-node-dormant"], undefined);
-  t.is((await ask(sleeper.port, "/readyz")).status, 200);
+  t.is((await ask(dormantNode.port, "/health")).headers["x-node-dormant"], undefined);
+  t.is((await ask(dormantNode.port, "/readyz")).status, 200);
   await until(() => seen.at(-1) === HealthStatus.OK);
   t.deepEqual(seen, [HealthStatus.DORMANT, HealthStatus.OK]);
-  const lines = await askJson<{ message: string }[]>(sleeper.port, "/public_logs");
+  const lines = await askJson<{ message: string }[]>(dormantNode.port, "/public_logs");
   t.true(lines.some(({ message }) => message === "The node has a peer; its dormancy ends"));
 });
 
-test("a node that is told to stop while it wakes leaves nothing running", async (t) => {
-  const sleeper = await startMemberOf(t, { key: testKey(1), genesis, flags: { "tlsnotary-enabled": true } });
-  const waking = startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(sleeper)] });
-  await until(async () => !(await health(sleeper)).dormant);
-  await sleeper.stop();
-  const { iterationsTotal } = sleeper.mainLoop.heartbeat();
-  // The other node's loop has the same pace.
+test("a node stopped while its dormancy ends leaves nothing running", async (t) => {
+  const dormantNode = await startMemberOf(t, { key: testKey(1), genesis, flags: { "tlsnotary-enabled": true } });
+  const waking = startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(dormantNode)] });
+  await until(async () => !(await health(dormantNode)).dormant);
+  await dormantNode.stop();
+  const { iterationsTotal } = dormantNode.mainLoop.heartbeat();
+  // The main loop of the other node has the same interval.
   const { mainLoop } = await waking;
   const ticks = mainLoop.heartbeat().iterationsTotal;
   await until(() => mainLoop.heartbeat().iterationsTotal >= ticks + 3n);
-  t.is(sleeper.mainLoop.heartbeat().iterationsTotal, iterationsTotal);
+  t.is(dormantNode.mainLoop.heartbeat().iterationsTotal, iterationsTotal);
 });
 
-test("who shakes hands and is not there when he is dialed wakes nobody", async (t) => {
-  const sleeper = await startMemberOf(t, { key: testKey(1), genesis });
-  await connectStranger(t, sleeper.ports["omni"]!, testKey(7)).handshake({
+test("a handshake from an endpoint that does not respond does not end the dormancy", async (t) => {
+  const dormantNode = await startMemberOf(t, { key: testKey(1), genesis });
+  await connectStranger(t, dormantNode.ports["omni"]!, testKey(7)).handshake({
     endpoint: "https://127.0.0.1:9",
     genesisHash,
   });
-  // He has been asked, and did not answer.
-  const control = createClient(ControlService, sleeper.control);
+  // The node has dialed the endpoint without success.
+  const control = createClient(ControlService, dormantNode.control);
   await until(async () => (await control.listBook({})).entries.some(({ failures }) => failures > 0));
-  t.is((await health(sleeper)).status, "dormant");
+  t.is((await health(dormantNode)).status, "dormant");
 });
 
-test("the operator adds a peer, sees the book, and removes it", async (t) => {
+test("the operator adds, lists and removes a peer", async (t) => {
   const peer = await startMemberOf(t, { key: testKey(1), genesis });
   const node = await startMemberOf(t, { key: testKey(2), genesis, flags: { "control-port": "0" } });
   t.is((await health(node)).status, "dormant");
@@ -98,7 +98,7 @@ test("the operator adds a peer, sees the book, and removes it", async (t) => {
   await until(async () => (await health(node)).status === "ok");
   t.is((await peersOf(node))[0]!.identity, peer.publicKey);
 
-  // Over the port as well, with the token.
+  // The control port works as well, with the token.
   const control = ["--control", `127.0.0.1:${node.ports["control"]}`, "--data-dir", node.dir];
   const book = await runCli(["peers", "book", "--json", ...control]);
   t.like((JSON.parse(book.stdout) as object[])[0], {
@@ -120,14 +120,14 @@ test("the operator adds a peer, sees the book, and removes it", async (t) => {
     [["add", endpointOf(node)], 1, /this node's own address/],
     [["remove", "https://127.0.0.1:1"], 1, /does not know this peer/],
   ] as const) {
-    const { code: got, stderr } = await runCli(["peers", ...args, "--data-dir", node.dir]);
-    t.is(got, code, stderr);
+    const { code: actual, stderr } = await runCli(["peers", ...args, "--data-dir", node.dir]);
+    t.is(actual, code, stderr);
     t.regex(stderr, message);
   }
   t.is((await runCli(["peers", "remove", url, "--data-dir", node.dir])).code, 0);
   const left = JSON.parse((await runCli(["peers", "book", "--json", ...control])).stdout) as { origin: string }[];
   t.true(left.every(({ origin }) => origin !== "operator"));
-  const nobody = await runCli(["peers", "book", "--data-dir", "/nonexistent"]);
-  t.is(nobody.code, 3);
-  t.regex(nobody.stderr, /No node responds at \/nonexistent\/control\.sock/);
+  const unreachable = await runCli(["peers", "book", "--data-dir", "/nonexistent"]);
+  t.is(unreachable.code, 3);
+  t.regex(unreachable.stderr, /No node responds at \/nonexistent\/control\.sock/);
 });

@@ -1,4 +1,4 @@
-/** Every piece of a snapshot is looked at when it comes; who sends a wrong one is named, and what is stored stays. */
+/** The verification of each piece during a snapshot sync: a wrong piece drops its sender, and stored pieces stay. */
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { readFileSync } from "node:fs";
@@ -42,64 +42,64 @@ let source: Database;
 let folder: string;
 let description: Buffer;
 let stateRoot: string;
-/** Chunks with something in them. */
-let full: number[];
+/** The indexes of the chunks that are not empty. */
+let nonEmpty: number[];
 
 test.before(async () => {
   const dir = await temporaryDirectory(shared);
-  const file = join(dir, "made.sqlite");
+  const file = join(dir, "source.sqlite");
   await makeRichChain(file, authority, 12);
   source = await openDatabase(`sqlite:${file}`);
   shared.teardown(() => source.close());
-  folder = join(dir, "made");
-  const reading = await openForReading(`sqlite:${file}`);
-  const head = (await createBlockStore(reading.read).head())!;
-  const given = { folder, signal: never, chunkBytes: 8 * 1024 };
-  description = Buffer.from(await reading.withSnapshot((db) => writeSnapshot(db, head, given)));
-  await reading.close();
+  folder = join(dir, "snapshot");
+  const readOnly = await openForReading(`sqlite:${file}`);
+  const head = (await createBlockStore(readOnly.read).head())!;
+  const options = { folder, signal: never, chunkBytes: 8 * 1024 };
+  description = Buffer.from(await readOnly.withSnapshot((db) => writeSnapshot(db, head, options)));
+  await readOnly.close();
   stateRoot = describeHeader(head.header).stateRoot;
-  full = describe().chunks.flatMap(({ node }, i) => (node.case === undefined ? [] : [i]));
+  nonEmpty = describe().chunks.flatMap(({ node }, i) => (node.case === undefined ? [] : [i]));
 });
 
 const describe = (): Snapshot => fromBinary(SnapshotSchema, Uint8Array.from(description));
 
-/** What happened to a peer. */
-interface Left {
+/** A peer that the sync dropped. */
+interface DroppedPeer {
   readonly endpoint: string;
   readonly cause: string;
 }
 
-/** What peers send instead of what they should. */
-interface Lies {
+/** The changes that a dishonest peer makes to its responses. */
+interface Tampering {
   readonly snapshot?: (bytes: Buffer) => Uint8Array;
   readonly chunk?: (index: number, bytes: Buffer) => Uint8Array;
   readonly headers?: (headers: { header: Uint8Array; signature: Uint8Array }[]) => void;
   readonly leaves?: (leaves: Uint8Array) => Uint8Array;
 }
 
-const gone = new Error("It is gone.");
+const offline = new Error("The peer is offline.");
 
-function peersOf(all: Readonly<Record<string, Lies>>, left: Left[]): SnapshotPeers {
+function peersOf(tampering: Readonly<Record<string, Tampering>>, dropped: DroppedPeer[]): SnapshotPeers {
   return {
-    list: () => Object.keys(all),
+    list: () => Object.keys(tampering),
     async *snapshots(endpoint) {
-      yield await Promise.resolve(all[endpoint]!.snapshot?.(Buffer.from(description)) ?? description);
+      yield await Promise.resolve(tampering[endpoint]!.snapshot?.(Buffer.from(description)) ?? description);
     },
     async *chunk(endpoint, _, index) {
       const bytes = await readFile(join(folder, chunkName(index)));
-      yield all[endpoint]!.chunk?.(index, bytes) ?? bytes;
+      yield tampering[endpoint]!.chunk?.(index, bytes) ?? bytes;
     },
     async *headers(endpoint, from, count) {
       const headers = await listHeaders(source.read, from, count);
-      all[endpoint]!.headers?.(headers);
+      tampering[endpoint]!.headers?.(headers);
       yield headers as never;
     },
     async *leaves(endpoint, from, count) {
       const leaves = Buffer.concat(await listLeaves(source.read, from, count));
-      yield all[endpoint]!.leaves?.(leaves) ?? leaves;
+      yield tampering[endpoint]!.leaves?.(leaves) ?? leaves;
     },
-    drop: (endpoint, cause) => void left.push({ endpoint, cause }),
-    isUnanswered: (error) => error === gone,
+    drop: (endpoint, cause) => void dropped.push({ endpoint, cause }),
+    isUnanswered: (error) => error === offline,
   };
 }
 
@@ -111,23 +111,29 @@ async function openTarget(t: Teardown, engine: Engine, url?: string): Promise<Da
   return database;
 }
 
-async function attempt(database: Database, all: Readonly<Record<string, Lies>>) {
-  const left: Left[] = [];
+/** Runs one attempt of a snapshot sync with these peers. */
+async function attempt(database: Database, peers: Readonly<Record<string, Tampering>>) {
+  const dropped: DroppedPeer[] = [];
   const { transaction } = database;
   const target = createSnapshotTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
-  const join = createSnapshotSync({ peers: peersOf(all, left), target, nowMs: Date.now, onChosen: () => undefined });
-  const outcome: SnapshotSyncOutcome = await join.attempt(never);
-  return { outcome, left };
+  const sync = createSnapshotSync({
+    peers: peersOf(peers, dropped),
+    target,
+    nowMs: Date.now,
+    onChosen: () => undefined,
+  });
+  const outcome: SnapshotSyncOutcome = await sync.attempt(never);
+  return { outcome, dropped };
 }
 
 const rootIn = async ({ read }: Database): Promise<string> => toHex32(await readRoot(createPageStore(read, "").load));
 
-test("100 corrupted chunks: each is refused, and whoever sent it is named", async (t) => {
+test("drops the sender of each of 100 corrupted chunks", async (t) => {
   const database = await openTarget(t, "sqlite");
-  t.true(full.length > 10);
+  t.true(nonEmpty.length > 10);
   for (let i = 0; i < 100; i++) {
-    const endpoint = `liar ${i}`;
-    const spoil = (_: number, bytes: Buffer): Uint8Array => {
+    const endpoint = `faulty ${i}`;
+    const corrupt = (_: number, bytes: Buffer): Uint8Array => {
       const at = (i * 7919) % bytes.length;
       const kinds = [
         () => (bytes[at]! ^= 1 << (i % 8)),
@@ -138,159 +144,164 @@ test("100 corrupted chunks: each is refused, and whoever sent it is named", asyn
       kinds[i % kinds.length]!();
       return bytes;
     };
-    const { outcome, left } = await attempt(database, { [endpoint]: { chunk: spoil } });
+    const { outcome, dropped } = await attempt(database, { [endpoint]: { chunk: corrupt } });
     t.is(outcome, "interrupted");
-    t.deepEqual(left[0], { endpoint, cause: "dishonest" }, `corruption ${i}`);
+    t.deepEqual(dropped[0], { endpoint, cause: "dishonest" }, `corruption ${i}`);
   }
   t.is((await readSync(database.read))?.chunks.size, 0);
-  // A chunk of another place is right in itself, and not there.
-  const { left } = await attempt(database, {
+  // A valid chunk at the wrong index.
+  const { dropped } = await attempt(database, {
     swapper: {
-      chunk: (index) => readFileSync(join(folder, chunkName(full[(full.indexOf(index) + 1) % full.length]!))),
+      chunk: (index) =>
+        readFileSync(join(folder, chunkName(nonEmpty[(nonEmpty.indexOf(index) + 1) % nonEmpty.length]!))),
     },
     honest: {},
   });
-  t.deepEqual(left, [{ endpoint: "swapper", cause: "dishonest" }]);
+  t.deepEqual(dropped, [{ endpoint: "swapper", cause: "dishonest" }]);
   t.is(await rootIn(database), stateRoot);
   t.is(await readSync(database.read), undefined);
 });
 
 for (const engine of engines.names) {
-  test(`what ends a join over ${engine} at any chunk costs that chunk alone`, async (t) => {
+  test(`${engine}: a sync interrupted at any chunk fetches only that chunk again`, async (t) => {
     const url = await engines.createUrl(t, engine);
     const database = await openTarget(t, engine, url);
     const fetched: number[] = [];
-    let mayFetch = 0;
+    let remaining = 0;
     const chunk = (index: number, bytes: Buffer): Uint8Array => {
-      if (mayFetch-- <= 0) {
-        throw gone;
+      if (remaining-- <= 0) {
+        throw offline;
       }
       fetched.push(index);
       return bytes;
     };
     let outcome: SnapshotSyncOutcome = "interrupted";
-    for (let tries = 0; outcome === "interrupted" && tries < full.length; tries++) {
-      mayFetch = 3;
+    for (let tries = 0; outcome === "interrupted" && tries < nonEmpty.length; tries++) {
+      remaining = 3;
       const stored = (await readSync(database.read))?.chunks.size ?? 0;
       ({ outcome } = await attempt(database, { halting: { chunk } }));
-      const now = (await readSync(database.read))?.chunks.size ?? full.length;
+      const now = (await readSync(database.read))?.chunks.size ?? nonEmpty.length;
       t.true(now > stored);
       t.is((await createBlockStore(database.read).head()) === undefined, outcome === "interrupted");
       if (outcome === "interrupted") {
-        // A part of a state is no damage.
+        // A partial state is not reported as corruption.
         await t.throwsAsync(openStoredData(url), { message: /^The database has a part of a snapshot/ });
       }
     }
     t.is(outcome, "completed");
     t.deepEqual(
       fetched.toSorted((a, b) => a - b),
-      full,
+      nonEmpty,
     );
     t.is(await rootIn(database), stateRoot);
     t.is((await createBlockStore(database.read).head())?.number, 12n);
   });
 }
 
-test("headers and leaves that are not those of the chain are refused, and whoever sent them is named", async (t) => {
-  const lies: Record<string, Lies> = {
+test("drops the sender of headers or leaves that are not those of the chain", async (t) => {
+  const variants: Record<string, Tampering> = {
     "a bit of a header": { headers: (headers) => (headers[5]!.header[20]! ^= 1) },
     "a bit of a signature": { headers: (headers) => (headers[5]!.signature[20]! ^= 1) },
-    "a header too few": { headers: (headers) => headers.pop() },
+    "a missing header": { headers: (headers) => headers.pop() },
     "headers in another order": { headers: (headers) => headers.reverse() },
     "a bit of a leaf": { leaves: (leaves) => leaves.map((byte, i) => (i === 31 ? byte ^ 1 : byte)) },
-    "a leaf too few": { leaves: (leaves) => leaves.subarray(32) },
-    "a leaf twice": { leaves: (leaves) => Buffer.concat([leaves.subarray(0, 32), leaves.subarray(0, -32)]) },
+    "a missing leaf": { leaves: (leaves) => leaves.subarray(32) },
+    "a repeated leaf": { leaves: (leaves) => Buffer.concat([leaves.subarray(0, 32), leaves.subarray(0, -32)]) },
   };
-  for (const [name, lie] of Object.entries(lies)) {
+  for (const [name, tampering] of Object.entries(variants)) {
     const database = await openTarget(t, "sqlite");
-    t.deepEqual((await attempt(database, { [name]: lie })).left[0], { endpoint: name, cause: "dishonest" }, name);
+    t.deepEqual(
+      (await attempt(database, { [name]: tampering })).dropped[0],
+      { endpoint: name, cause: "dishonest" },
+      name,
+    );
     const { outcome } = await attempt(database, { honest: {} });
     t.is(outcome, "completed", name);
     t.is(await rootIn(database), stateRoot);
   }
 });
 
-test("a description that cannot be is refused, and what it led to is taken out again", async (t) => {
-  const change = (by: (snapshot: Snapshot) => unknown) => (): Uint8Array => {
+test("rejects invalid descriptions, and removes the pieces that belong to them", async (t) => {
+  const change = (edit: (snapshot: Snapshot) => unknown) => (): Uint8Array => {
     const snapshot = describe();
-    by(snapshot);
+    edit(snapshot);
     return toBinary(SnapshotSchema, snapshot);
   };
   const other = testKey(5);
-  const early = {
+  const rejectedAtOnce = {
     "no snapshot": () => Buffer.from("no snapshot"),
-    "a node of a chunk": change(({ chunks }) => ((chunks[full[3]!]!.node.value as Uint8Array)[4]! ^= 1)),
-    "a chunk too few": change(({ chunks }) => chunks.pop()),
-    "a chunk twice": change(({ chunks }) => chunks.push(chunks[0]!)),
+    "a node of a chunk": change(({ chunks }) => ((chunks[nonEmpty[3]!]!.node.value as Uint8Array)[4]! ^= 1)),
+    "a missing chunk": change(({ chunks }) => chunks.pop()),
+    "a repeated chunk": change(({ chunks }) => chunks.push(chunks[0]!)),
     "chunks in another order": change(({ chunks }) => chunks.reverse()),
     "another header": change((snapshot) => (snapshot.header = new Uint8Array(snapshot.header.length))),
-    "a header of somebody else": change((snapshot) => (snapshot.signature = other.sign(snapshot.header))),
+    "a header of another signer": change((snapshot) => (snapshot.signature = other.sign(snapshot.header))),
     "a part of the leaves": change(({ commitmentTree }) => (commitmentTree!.parts[0]![4]! ^= 1)),
   };
-  const late = {
-    "a digest": change(({ chunks }) => (chunks[full[3]!]!.sha256[4]! ^= 1)),
+  const rejectedLater = {
+    "a digest": change(({ chunks }) => (chunks[nonEmpty[3]!]!.sha256[4]! ^= 1)),
     "another number of programs": change((snapshot) => snapshot.programCount++),
-    "a root left out": change(({ commitmentTree }) => commitmentTree!.knownRoots.splice(-2, 1)),
-    "the oldest root left out": change(({ commitmentTree }) => commitmentTree!.knownRoots.shift()),
-    "leaves of a root": change(({ commitmentTree }) => commitmentTree!.knownRoots.at(-2)!.leafCount--),
-    "a block of a root": change(({ commitmentTree }) => (commitmentTree!.knownRoots.at(-2)!.blockNumber += 1n)),
+    "a missing root": change(({ commitmentTree }) => commitmentTree!.knownRoots.splice(-2, 1)),
+    "a missing oldest root": change(({ commitmentTree }) => commitmentTree!.knownRoots.shift()),
+    "another leaf count of a root": change(({ commitmentTree }) => commitmentTree!.knownRoots.at(-2)!.leafCount--),
+    "another block of a root": change(({ commitmentTree }) => (commitmentTree!.knownRoots.at(-2)!.blockNumber += 1n)),
   };
-  for (const [name, snapshot] of Object.entries(early)) {
+  for (const [name, snapshot] of Object.entries(rejectedAtOnce)) {
     const database = await openTarget(t, "sqlite");
-    const { outcome, left } = await attempt(database, { [name]: { snapshot } });
+    const { outcome, dropped } = await attempt(database, { [name]: { snapshot } });
     t.is(outcome, "none", name);
-    t.deepEqual(left, [{ endpoint: name, cause: "dishonest" }], name);
+    t.deepEqual(dropped, [{ endpoint: name, cause: "dishonest" }], name);
   }
   const database = await openTarget(t, "sqlite");
-  for (const [name, snapshot] of Object.entries(late)) {
-    const { outcome, left } = await attempt(database, { [name]: { snapshot } });
+  for (const [name, snapshot] of Object.entries(rejectedLater)) {
+    const { outcome, dropped } = await attempt(database, { [name]: { snapshot } });
     t.is(outcome, "interrupted", name);
-    t.deepEqual(left[0], { endpoint: name, cause: "dishonest" }, name);
+    t.deepEqual(dropped[0], { endpoint: name, cause: "dishonest" }, name);
   }
   const { outcome } = await attempt(database, { honest: {} });
   t.is(outcome, "completed");
   t.is(await rootIn(database), stateRoot);
 });
 
-test("a snapshot that was begun is kept while those who have it do not answer, and no longer than ten minutes", async (t) => {
+test("keeps a started snapshot for ten minutes while its peers do not respond", async (t) => {
   const clock = { nowMs: 0 };
-  const offers: Record<string, "all" | "nothing" | "no answer"> = { source: "all", other: "nothing" };
+  const offers: Record<string, "all" | "nothing" | "no response"> = { source: "all", other: "nothing" };
   const peers: SnapshotPeers = {
     ...peersOf({ source: {}, other: {} }, []),
     list: () => Object.keys(offers),
     async *snapshots(endpoint) {
       await Promise.resolve();
-      if (offers[endpoint] === "no answer") {
-        throw gone;
+      if (offers[endpoint] === "no response") {
+        throw offline;
       }
       yield* offers[endpoint] === "all" ? [description] : [];
     },
     chunk() {
-      throw gone;
+      throw offline;
     },
   };
   const database = await openTarget(t, "sqlite");
   const { transaction } = database;
   const target = createSnapshotTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
   const start = () => createSnapshotSync({ peers, target, nowMs: () => clock.nowMs, onChosen: () => undefined });
-  const isKept = async (sync: ReturnType<typeof start>): Promise<boolean> => {
+  const isStored = async (sync: ReturnType<typeof start>): Promise<boolean> => {
     await sync.attempt(never);
     return (await readSync(database.read)) !== undefined;
   };
   const first = start();
-  t.true(await isKept(first));
-  offers.source = "no answer";
-  t.true(await isKept(first));
-  t.true(await isKept(start()), "after a restart");
-  // It is not even asked any more, until it is there again.
+  t.true(await isStored(first));
+  offers.source = "no response";
+  t.true(await isStored(first));
+  t.true(await isStored(start()), "after a restart");
+  // The peer is not in the list any more, until it is back.
   delete offers.source;
   clock.nowMs = 599_999;
-  t.true(await isKept(first));
+  t.true(await isStored(first));
   clock.nowMs = 600_000;
-  t.false(await isKept(first));
+  t.false(await isStored(first));
 
   offers.source = "all";
-  t.true(await isKept(first));
+  t.true(await isStored(first));
   offers.source = "nothing";
-  t.false(await isKept(first), "whoever had it has answered");
+  t.false(await isStored(first), "its only peer responded without it");
 });

@@ -1,4 +1,4 @@
-/** Nodes that join from a snapshot: what they hold then is what a node holds that applied every block. */
+/** Nodes that sync from a snapshot: their data equals that of a node that applied every block. */
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -40,8 +40,8 @@ const shared = fileTeardown();
 
 let chain: RichChain;
 let source: TestNode;
-/** The snapshot is of this block. */
-const made = 30;
+/** The number of the block of the snapshot. */
+const snapshotBlock = 30;
 const total = 36;
 
 const apply = async (node: TestNode, blocks: readonly Block[]): Promise<void> => {
@@ -55,15 +55,15 @@ const snapshotsOf = async ({ dir }: TestNode): Promise<string[]> =>
   existsSync(join(dir, "snapshots")) ? await readdir(join(dir, "snapshots")) : [];
 
 test.before(async () => {
-  chain = await makeRichChain(join(await temporaryDirectory(shared), "made.sqlite"), authority, total);
+  chain = await makeRichChain(join(await temporaryDirectory(shared), "source.sqlite"), authority, total);
   const flags = { "snapshot-every": "30" };
   source = await startMemberOf(shared, { key: testKey(2), genesis, flags });
-  await apply(source, chain.blocks.slice(0, made));
-  await until(async () => (await snapshotsOf(source)).some((name) => name.startsWith(`${made}-`)));
-  await apply(source, chain.blocks.slice(made, total - 3));
+  await apply(source, chain.blocks.slice(0, snapshotBlock));
+  await until(async () => (await snapshotsOf(source)).some((name) => name.startsWith(`${snapshotBlock}-`)));
+  await apply(source, chain.blocks.slice(snapshotBlock, total - 3));
 });
 
-/** What a node has in its database, in words and in rows. */
+/** The content of a database, as text. */
 async function stateOf(url: string): Promise<string[]> {
   const database = await openDatabase(url);
   const rows = async (text: string): Promise<unknown[]> => await database.read.rows((sql) => sql.raw(text));
@@ -89,7 +89,8 @@ async function stateOf(url: string): Promise<string[]> {
   }
 }
 
-async function startJoiner(
+/** Starts a node that syncs from a snapshot of the source. */
+async function startSyncing(
   t: Teardown,
   engine: Engine,
   url: string,
@@ -103,36 +104,34 @@ async function startJoiner(
   });
 }
 
-/** Whether a node is where the source is. */
-const level = async (node: TestNode): Promise<boolean> => (await headOf(node)).number === (await headOf(source)).number;
+/** Returns true if a node has the latest block of the source. */
+const hasSynced = async (node: TestNode): Promise<boolean> =>
+  (await headOf(node)).number === (await headOf(source)).number;
 
 for (const engine of engines.names) {
-  test.serial(
-    `a node over ${engine} joins from a snapshot, and holds what one does that applied every block`,
-    async (t) => {
-      const url = await engines.createUrl(t, engine);
-      const node = await startJoiner(t, engine, url);
-      await until(() => level(node).catch(() => false));
-      t.deepEqual(await stateOf(url), await stateOf(`sqlite:${source.databaseFile}`));
-      const { code, stdout } = await runCli(["verify-data", "--database", url, "--json"]);
-      t.is(code, 0, stdout);
-    },
-  );
+  test.serial(`${engine}: a node synced from a snapshot has the data of a node that applied every block`, async (t) => {
+    const url = await engines.createUrl(t, engine);
+    const node = await startSyncing(t, engine, url);
+    await until(() => hasSynced(node).catch(() => false));
+    t.deepEqual(await stateOf(url), await stateOf(`sqlite:${source.databaseFile}`));
+    const { code, stdout } = await runCli(["verify-data", "--database", url, "--json"]);
+    t.is(code, 0, stdout);
+  });
 }
 
-test.serial("blocks without their transactions are told of as such, in every protocol", async (t) => {
-  const node = await startJoiner(t, "sqlite", await engines.createUrl(t, "sqlite"));
-  await until(() => level(node).catch(() => false));
-  t.is((await askJson<{ lowestBlock: number }>(node.port, "/chain/head")).lowestBlock, made + 1);
+test.serial("every protocol reports pruned blocks as PRUNED", async (t) => {
+  const node = await startSyncing(t, "sqlite", await engines.createUrl(t, "sqlite"));
+  await until(() => hasSynced(node).catch(() => false));
+  t.is((await askJson<{ lowestBlock: number }>(node.port, "/chain/head")).lowestBlock, snapshotBlock + 1);
   t.is((await askJson<{ lowestBlock: number }>(source.port, "/chain/head")).lowestBlock, 1);
-  const { hash } = await askJson<{ hash: string }>(source.port, `/chain/blocks/${made}`);
-  for (const path of [`/chain/blocks/${made}`, `/chain/blocks/hash/${hash}`]) {
-    const gone = await ask(node.port, path);
-    t.is(gone.status, 410);
-    t.like(JSON.parse(gone.text), { errorCode: "PRUNED" });
-    t.regex(gone.text, /the oldest complete block here is 31/);
+  const { hash } = await askJson<{ hash: string }>(source.port, `/chain/blocks/${snapshotBlock}`);
+  for (const path of [`/chain/blocks/${snapshotBlock}`, `/chain/blocks/hash/${hash}`]) {
+    const pruned = await ask(node.port, path);
+    t.is(pruned.status, 410);
+    t.like(JSON.parse(pruned.text), { errorCode: "PRUNED" });
+    t.regex(pruned.text, /the oldest complete block here is 31/);
   }
-  t.is((await ask(node.port, `/chain/blocks/${made + 1}`)).status, 200);
+  t.is((await ask(node.port, `/chain/blocks/${snapshotBlock + 1}`)).status, 200);
   t.is((await ask(node.port, "/chain/blocks/1000")).status, 404);
 
   const call = { jsonrpc: "2.0", id: 1, method: "chain.getBlock", params: { number: "3" } };
@@ -141,11 +140,11 @@ test.serial("blocks without their transactions are told of as such, in every pro
   t.regex(text, /"errorCode":"PRUNED"|"reason":"PRUNED"/);
 
   const grpc = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
-  const refused = await t.throwsAsync(grpc.getBlock({ number: 3n }), { instanceOf: ConnectError });
-  t.is(refused.code, Code.OutOfRange);
+  const error = await t.throwsAsync(grpc.getBlock({ number: 3n }), { instanceOf: ConnectError });
+  t.is(error.code, Code.OutOfRange);
   const stream = grpc.listBlocks({ fromNumber: 1n })[Symbol.asyncIterator]();
-  const ended = await t.throwsAsync(stream.next(), { instanceOf: ConnectError });
-  t.is(ended.code, Code.OutOfRange);
+  const streamError = await t.throwsAsync(stream.next(), { instanceOf: ConnectError });
+  t.is(streamError.code, Code.OutOfRange);
 
   const { transactionHashes } = await askJson<{ transactionHashes: string[] }>(source.port, "/chain/blocks/2");
   const unknown = await ask(node.port, `/chain/transactions/${transactionHashes[0]}`);
@@ -153,29 +152,29 @@ test.serial("blocks without their transactions are told of as such, in every pro
   t.regex(unknown.text, /blocks from 31 on/);
 });
 
-test.serial("a node that wants all blocks passes by peers that have not all", async (t) => {
-  const joined = await startJoiner(t, "sqlite", await engines.createUrl(t, "sqlite"));
-  await until(() => level(joined).catch(() => false));
-  const seeds = [endpointOf(joined)];
+test.serial("a node with --sync blocks ignores peers without all blocks", async (t) => {
+  const partial = await startSyncing(t, "sqlite", await engines.createUrl(t, "sqlite"));
+  await until(() => hasSynced(partial).catch(() => false));
+  const seeds = [endpointOf(partial)];
   const node = await startMemberOf(t, { key: testKey(5), genesis, seeds, flags: { sync: "blocks" } });
   await until(async () => (await peersOf(node))[0]?.sync.block === total - 3);
   t.is((await headOf(node)).number, 0);
   await createClient(ControlService, node.control).addPeer({ endpoint: endpointOf(source) });
-  await until(() => level(node));
+  await until(() => hasSynced(node));
   t.is((await askJson<{ lowestBlock: number }>(node.port, "/chain/head")).lowestBlock, 1);
 });
 
-test.serial("a node removes the transactions of old blocks, and is asked for no more than it has", async (t) => {
+test.serial("--retain-blocks removes old transactions, and peers request only retained blocks", async (t) => {
   const blocks = await makeBlocks(t, authority, 300);
-  const whole = await startMemberOf(t, { key: testKey(7), genesis });
-  await apply(whole, blocks.slice(0, 299));
+  const full = await startMemberOf(t, { key: testKey(7), genesis });
+  await apply(full, blocks.slice(0, 299));
   const pruned = await startMemberOf(t, {
-    ...{ key: testKey(8), genesis, seeds: [endpointOf(whole)] },
+    ...{ key: testKey(8), genesis, seeds: [endpointOf(full)] },
     flags: { "retain-blocks": "256", "snapshot-every": "0" },
   });
   const lowest = async (): Promise<number> =>
     (await askJson<{ lowestBlock: number }>(pruned.port, "/chain/head")).lowestBlock;
-  // At least 256 are kept, and at most sixteen more.
+  // The node retains at least 256 blocks, and at most 16 more.
   await until(async () => (await headOf(pruned)).number === 299 && (await lowest()) === 33);
   await apply(pruned, blocks.slice(299));
   t.is(await lowest(), 33);
@@ -192,9 +191,9 @@ test.serial("a node removes the transactions of old blocks, and is asked for no 
     t.is(status, 410, query);
     t.regex(text, /"PRUNED"/);
   }
-  const kept = await listen(pruned.port, "?from=32&kinds=block");
-  t.teardown(() => kept.end());
-  t.is((await kept.takeTo(300)).length, 268);
+  const listener = await listen(pruned.port, "?from=32&kinds=block");
+  t.teardown(() => listener.end());
+  t.is((await listener.takeTo(300)).length, 268);
   const list = async (...args: readonly string[]): Promise<string> =>
     (await runCli([...args, "--limit", "200", "--node", pruned.rpcUrl])).stdout;
   const next = async (...args: readonly string[]): Promise<string> =>
@@ -203,7 +202,7 @@ test.serial("a node removes the transactions of old blocks, and is asked for no 
   t.regex(await next("block", "list"), /^33 .*Z {2}1 .*\n32 .*Z {2}not kept {2}0x/m);
   const { code, stdout } = await runCli(["verify-data", "--database", `sqlite:${pruned.databaseFile}`, "--json"]);
   t.is(code, 0, stdout);
-  // Who has block 32 follows it, who begins does not.
+  // A node with block 32 can sync from the pruned node.
   const late = await startMemberOf(t, { key: testKey(9), genesis, flags: { sync: "blocks" } });
   await apply(late, blocks.slice(0, 32));
   const { addPeer } = createClient(ControlService, late.control);
@@ -212,7 +211,7 @@ test.serial("a node removes the transactions of old blocks, and is asked for no 
 });
 
 for (const engine of engines.names) {
-  test.serial(`${engine}: kill -9 at any time of a join costs what was under way alone`, async (t) => {
+  test.serial(`${engine}: a snapshot sync resumes after kill -9 at any time`, async (t) => {
     const dir = await temporaryDirectory(t);
     const database = await engines.createUrl(t, engine);
     const start = async () =>
@@ -234,17 +233,17 @@ for (const engine of engines.names) {
   });
 }
 
-test.serial("nodes that joined go on with those that applied every block", async (t) => {
+test.serial("nodes synced from a snapshot apply new blocks like nodes that applied every block", async (t) => {
   const urls = await Promise.all(engines.names.map((engine) => engines.createUrl(t, engine)));
-  const nodes = await Promise.all(engines.names.map((engine, i) => startJoiner(t, engine, urls[i]!)));
-  await until(async () => (await Promise.all(nodes.map(level))).every(Boolean));
+  const nodes = await Promise.all(engines.names.map((engine, i) => startSyncing(t, engine, urls[i]!)));
+  await until(async () => (await Promise.all(nodes.map(hasSynced))).every(Boolean));
   await apply(source, chain.blocks.slice(total - 3));
-  await until(async () => (await Promise.all(nodes.map(level))).every(Boolean));
+  await until(async () => (await Promise.all(nodes.map(hasSynced))).every(Boolean));
   const expected = await stateOf(`sqlite:${source.databaseFile}`);
   for (const url of urls) {
     t.deepEqual(await stateOf(url), expected);
   }
-  // Snapshots of one block are the same, whoever made them.
+  // Snapshots of one block are equal on all nodes.
   const names = async (node: TestNode): Promise<string[]> =>
     (await snapshotsOf(node)).filter((name) => name.startsWith(`${total}-`));
   await until(async () => (await Promise.all(nodes.map(names))).every(({ length }) => length === 1));

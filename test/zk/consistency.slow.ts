@@ -1,4 +1,4 @@
-/** A root, its block and its proofs belong together: while blocks are applied, and after every kill. */
+/** Roots, blocks and proofs are consistent while blocks are applied, and after each kill. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -26,7 +26,8 @@ interface Proof {
   readonly blockNumber: number;
 }
 
-function leadsToItsRoot({ proof }: Proof): boolean {
+/** Returns true if the path of a proof leads to its root. */
+function isValidPath({ proof }: Proof): boolean {
   const root = proof.siblings.reduce((node, [sibling], level) => {
     const pair = [node, BigInt(sibling)];
     return poseidon2(proof.pathIndices[level] === 0 ? pair : pair.reverse());
@@ -34,15 +35,15 @@ function leadsToItsRoot({ proof }: Proof): boolean {
   return root === BigInt(proof.root);
 }
 
-test("while blocks are applied, and across kill -9, what is read belongs together", async (t) => {
+test("reads are consistent while blocks are applied, and after kill -9", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const seen = new Map<number, string>();
   let leaf = 0;
   let proofs = 0;
   let reads = 0;
   for (let round = 0; round < 4; round++) {
-    const enough = { proofs: proofs + 10, roots: seen.size + 2 };
-    const isEnough = (): boolean => proofs >= enough.proofs && seen.size >= enough.roots;
+    const target = { proofs: proofs + 10, roots: seen.size + 2 };
+    const isDone = (): boolean => proofs >= target.proofs && seen.size >= target.roots;
     const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")]);
     const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
     const add = async (): Promise<void> => {
@@ -50,18 +51,18 @@ test("while blocks are applied, and across kill -9, what is read belongs togethe
       await client.submitTransaction({ transaction: signZk(alice, leaf, commit(element(leaf))) });
     };
     const write = async (): Promise<void> => {
-      while (!isEnough()) {
+      while (!isDone()) {
         await add();
       }
     };
     const read = async (): Promise<void> => {
-      while (!isEnough()) {
+      while (!isDone()) {
         const root = await askJson<{ rootHash: string; blockNumber: number }>(node.port, "/zk/merkle-root");
         seen.set(root.blockNumber, root.rootHash);
         const { status, text } = await ask(node.port, `/zk/merkle/proof/${element(1 + (reads++ % leaf))}`);
         if (status === 200) {
           const proof = JSON.parse(text) as Proof;
-          t.true(leadsToItsRoot(proof));
+          t.true(isValidPath(proof));
           t.is(seen.get(proof.blockNumber) ?? proof.proof.root, proof.proof.root);
           seen.set(proof.blockNumber, proof.proof.root);
           proofs++;
@@ -69,7 +70,7 @@ test("while blocks are applied, and across kill -9, what is read belongs togethe
       }
     };
     await Promise.all([write(), read(), read()]);
-    // There is a block every 250 ms: it is killed at another moment of making one each time.
+    // The node produces a block every 250 ms. Each round kills it at another moment in between.
     const unfinished = Promise.allSettled(Array.from({ length: 10 }, add));
     await sleep(60 * round);
     node.child.kill("SIGKILL");
@@ -77,7 +78,7 @@ test("while blocks are applied, and across kill -9, what is read belongs togethe
   }
 
   const node = await startTestNode(t, {}, dir);
-  // What the killed node left pending gets into a block: no leaf comes between the look at the blocks and that at the root.
+  // Pending transactions of the killed node are included first, so that no leaf appears between the two reads below.
   await until(async () => (await askJson<{ mempool_size: number }>(node.port, "/health")).mempool_size === 0);
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   const leaves: bigint[] = [];

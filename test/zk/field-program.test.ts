@@ -7,18 +7,18 @@ const element = fc.oneof(
   fc.bigInt({ min: 0n, max: fieldOrder - 1n }),
   fc.constantFrom(0n, 1n, fieldOrder - 1n, fieldOrder - 2n, 2n ** 253n, 2n ** 29n - 1n, 2n ** 232n),
 );
-const six = fc.tuple(element, element, element, element, element, element);
+const sixElements = fc.tuple(element, element, element, element, element, element);
 
 function check(t: ExecutionContext, operation: Operation[], expected: (inputs: readonly bigint[]) => bigint): void {
   const program = compileFieldProgram(fieldOrder, operation, new Map([[7, fieldOrder - 1n]]));
-  const isRight = fc.property(six, (inputs) => {
-    const given = new Map(inputs.map((value, i) => [i, value]));
-    return program.run(given, 6) === ((expected(inputs) % fieldOrder) + fieldOrder) % fieldOrder;
+  const isCorrect = fc.property(sixElements, (inputs) => {
+    const registers = new Map(inputs.map((value, i) => [i, value]));
+    return program.run(registers, 6) === ((expected(inputs) % fieldOrder) + fieldOrder) % fieldOrder;
   });
-  t.notThrows(() => fc.assert(isRight, { numRuns: 500 }));
+  t.notThrows(() => fc.assert(isCorrect, { numRuns: 500 }));
 }
 
-test("products, sums of products and sums are those of the field", (t) => {
+test("computes products, sums of products and sums in the field", (t) => {
   check(t, [{ kind: "multiply", registers: [6, 0, 1] }], ([a, b]) => a! * b!);
   check(t, [{ kind: "dot", registers: [6, 0, 1, 2, 3, 4, 5] }], ([a, b, c, d, e, f]) => a! * b! + c! * d! + e! * f!);
   check(t, [{ kind: "multiplyAdd", registers: [6, 0, 1, 2] }], ([a, b, c]) => a! * b! + c!);
@@ -32,12 +32,12 @@ test("products, sums of products and sums are those of the field", (t) => {
   );
 });
 
-test("a number that is added to a thousand times stays right", (t) => {
+test("a thousand additions to one register give the right result", (t) => {
   const steps = Array.from({ length: 1_000 }, (): Operation => ({ kind: "multiplyAdd", registers: [6, 0, 1, 6] }));
   check(t, [{ kind: "multiply", registers: [6, 2, 3] }, ...steps], ([a, b, c, d]) => c! * d! + 1_000n * a! * b!);
 });
 
-test("what one operation gave the next ones take, however long the chain", (t) => {
+test("operations use the results of earlier ones in a chain of 600", (t) => {
   const chain = Array.from({ length: 200 }, (): Operation[] => [
     { kind: "dot", registers: [6, 6, 6, 6, 7, 7, 0] },
     { kind: "multiplyAdd", registers: [6, 6, 1, 6] },

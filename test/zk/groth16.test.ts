@@ -8,16 +8,19 @@ const key = parseVerificationKey(verificationKeyJson);
 const signals = [42n, fieldOrder - 1n] as const;
 const proof = proveAnything(signals);
 
-test("a proof holds for its own public signals, and for no others", (t) => {
+test("a proof is valid only for its own public signals", (t) => {
   t.true(verifyGroth16({ key, proof, signals }));
   t.false(verifyGroth16({ key, proof, signals: [43n, signals[1]] }));
   t.false(verifyGroth16({ key, proof, signals: [signals[1], signals[0]] }));
-  t.false(verifyGroth16({ key, proof, signals: [signals[0] + fieldOrder, signals[1]] }), "no second name for a signal");
+  t.false(
+    verifyGroth16({ key, proof, signals: [signals[0] + fieldOrder, signals[1]] }),
+    "a signal above the field order is invalid",
+  );
   t.false(verifyGroth16({ key, proof, signals: [42n] }));
   t.deepEqual(parseProof(proofJson(signals)), proof);
 });
 
-test("no bit of a proof may be another one", (t) => {
+test("a proof with a flipped bit, another length or zero bytes is invalid", (t) => {
   for (const part of ["a", "b", "c"] as const) {
     for (let i = 0; i < proof[part].length; i += 9) {
       const bytes = proof[part].slice();
@@ -30,20 +33,20 @@ test("no bit of a proof may be another one", (t) => {
   }
 });
 
-test("a key that cannot be used is refused, with the place", (t) => {
+test("rejects an unusable verification key, and names the member", (t) => {
   const without = (change: object) => () => parseVerificationKey({ ...verificationKeyJson, ...change });
   t.throws(without({ IC: verificationKeyJson.IC.slice(1) }), { message: /not usable at IC/ });
   t.throws(without({ curve: "bls12381" }), { message: /not usable at curve/ });
   t.throws(without({ vk_alpha_1: ["1", "3", "1"] }), { message: /one of its points is not a point of its group/ });
   t.throws(without({ vk_alpha_1: ["x", "2", "1"] }), { message: /not usable at vk_alpha_1.0/ });
   t.throws(() => parseVerificationKey(null), { message: /not usable/ });
-  const { x, y } = pointOutsideOfTheGroup();
+  const { x, y } = pointOutsideSubgroup();
   const pair = ({ c0, c1 }: { c0: bigint; c1: bigint }): string[] => [String(c0), String(c1)];
   t.throws(without({ vk_beta_2: [pair(x), pair(y), ["1", "0"]] }), { message: /not a point of its group/ });
 });
 
-/** On the twisted curve, but of another order: pairings with such a point can be bent. */
-function pointOutsideOfTheGroup() {
+/** Returns a point on the twisted curve outside the prime-order subgroup, which would make pairings unsound. */
+function pointOutsideSubgroup() {
   const { Fp2 } = bn254.fields;
   const b = Fp2.div(Fp2.create({ c0: 3n, c1: 0n }), Fp2.create({ c0: 9n, c1: 1n }));
   for (let c0 = 1n; ; c0++) {
@@ -55,7 +58,7 @@ function pointOutsideOfTheGroup() {
         return { x, y };
       }
     } catch {
-      // No square: there is no point at this x.
+      // Not a square: no point has this x.
     }
   }
 }

@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import { emptyNodes, fieldOrder, hashPair, toHex, treeDepth } from "../../src/zk/poseidon.js";
 
-test("the hash is Poseidon as circomlib has it", (t) => {
+test("hashPair equals Poseidon of circomlib", (t) => {
   t.is(hashPair(1n, 2n), 7853200120776062878684798364095072458815029376092732009249414926327459813530n);
 });
 
-test("it is what another implementation gives, for any elements", (t) => {
+test("hashPair equals a reference implementation for any elements", (t) => {
   const element = fc.oneof(
     fc.bigInt({ min: 0n, max: fieldOrder - 1n }),
     fc.constantFrom(0n, 1n, fieldOrder - 1n, fieldOrder / 2n),
@@ -16,7 +16,7 @@ test("it is what another implementation gives, for any elements", (t) => {
   t.notThrows(() => fc.assert(isEqual, { numRuns: 300 }));
 });
 
-test("the empty tree's nodes are hashes of each other, and its root is the one that a new database has", (t) => {
+test("each node of the empty tree is the hash of the level below, and its root is known", (t) => {
   t.is(emptyNodes().length, treeDepth + 1);
   for (let level = 0; level < treeDepth; level++) {
     t.is(emptyNodes()[level + 1], poseidon2([emptyNodes()[level]!, emptyNodes()[level]!]));

@@ -1,4 +1,4 @@
-/** Commitments and nullifiers through blocks. */
+/** Commitments and nullifiers in blocks. */
 import { IMT } from "@zk-kit/imt";
 import test from "ava";
 import { poseidon2 } from "poseidon-lite/poseidon2";
@@ -39,11 +39,11 @@ async function open(t: Teardown, engine: Engine, verificationKey?: VerificationK
     sign,
     tree: createTreeStore(database.read),
     nullifiers: createNullifierStore(database.read),
-    /** Why it is refused at the door. */
-    refusal: async (change: ZkChange, key = alice): Promise<readonly [reason: string, message: string]> => {
+    /** Submits a transaction, and returns the reason and message of its rejection. */
+    rejectionOf: async (change: ZkChange, key = alice): Promise<readonly [reason: string, message: string]> => {
       try {
         await chain.submit(sign(change, key));
-        return ["taken", ""];
+        return ["accepted", ""];
       } catch (error) {
         return [(error as RpcError).reason, (error as RpcError).message];
       }
@@ -54,8 +54,8 @@ async function open(t: Teardown, engine: Engine, verificationKey?: VerificationK
 const key = parseVerificationKey(verificationKeyJson);
 
 for (const engine of engines.names) {
-  test(`${engine}: commitments of a block become leaves in their order, and the block says the root`, async (t) => {
-    const { chain, sign, tree, refusal } = await open(t, engine);
+  test(`${engine}: commitments of a block become leaves in order, and its header has the root`, async (t) => {
+    const { chain, sign, tree, rejectionOf } = await open(t, engine);
     const other = new IMT(poseidon2, 20, 0n, 2);
     for (const batch of [[5n], [6n, 1n, fieldOrder - 1n], [9n]]) {
       for (const leaf of batch) {
@@ -68,68 +68,70 @@ for (const engine of engines.names) {
     }
     t.like(await tree.path(toHex(1n), undefined), { leafIndex: 2 });
 
-    t.deepEqual(await refusal(commit(toHex(6n))), ["ALREADY_EXISTS", "The commitment is in the tree already."]);
-    t.is((await refusal(commit(toHex(0n))))[0], "INVALID_REQUEST");
-    t.is((await refusal(commit(toHex(fieldOrder))))[0], "INVALID_REQUEST");
-    t.is((await refusal(commit("0x12")))[0], "INVALID_REQUEST");
-    t.is((await refusal(commit(toHex(0xabn).toUpperCase().replace("0X", "0x"))))[0], "INVALID_REQUEST");
+    t.deepEqual(await rejectionOf(commit(toHex(6n))), ["ALREADY_EXISTS", "The commitment is in the tree already."]);
+    t.is((await rejectionOf(commit(toHex(0n))))[0], "INVALID_REQUEST");
+    t.is((await rejectionOf(commit(toHex(fieldOrder))))[0], "INVALID_REQUEST");
+    t.is((await rejectionOf(commit("0x12")))[0], "INVALID_REQUEST");
+    t.is((await rejectionOf(commit(toHex(0xabn).toUpperCase().replace("0X", "0x"))))[0], "INVALID_REQUEST");
   });
 
-  test(`${engine}: of two equal commitments in one block one gets in`, async (t) => {
+  test(`${engine}: one of two equal commitments is included`, async (t) => {
     const { chain, store, sign, tree } = await open(t, engine);
     const hashes = [await chain.submit(sign(commit(toHex(5n)))), await chain.submit(sign(commit(toHex(5n)), bob))];
     const { block } = await chain.produceBlock(authority);
     t.is(block!.transactions.length, 1);
     t.is((await tree.root()).leafCount, 1);
-    const fates = await Promise.all(hashes.map((hash) => store.transactionStatus(hash)));
-    t.deepEqual(fates.map((fate) => fate!.status).sort(), ["included", "rejected"]);
+    const statuses = await Promise.all(hashes.map((hash) => store.transactionStatus(hash)));
+    t.deepEqual(statuses.map((found) => found!.status).sort(), ["included", "rejected"]);
     t.like(
-      fates.find((fate) => fate!.status === "rejected"),
+      statuses.find((found) => found!.status === "rejected"),
       { reason: "The commitment is in the tree already." },
     );
   });
 
-  test(`${engine}: a block whose root is another one is refused, and nothing of it stays`, async (t) => {
+  test(`${engine}: rejects a block with a wrong root, and changes nothing`, async (t) => {
     const { chain, sign, tree } = await open(t, engine);
     const before = chain.head()!;
-    const make = async (commitmentRoot: string | undefined, transactions: Transaction[]) =>
+    const createBlock = async (commitmentRoot: string | undefined, transactions: Transaction[]) =>
       signBlock(
         {
           ...(await chain.dryRun(transactions, before.timestampMs + 1n)),
           proposer: authority.publicKey,
           commitmentRoot,
         },
-        transactions.map((one) => readTransaction(one, rulesOf())),
+        transactions.map((transaction) => readTransaction(transaction, rulesOf())),
         (bytes) => authority.sign(bytes),
       ).signed;
     const transaction = sign(commit(toHex(5n)));
     const right = new IMT(poseidon2, 20, 0n, 2, [5n]).root as bigint;
     for (const wrong of [undefined, toHex(right + 1n)]) {
-      await t.throwsAsync(chain.apply(await make(wrong, [transaction])), {
+      await t.throwsAsync(chain.apply(await createBlock(wrong, [transaction])), {
         message: /The block's commitment root is/,
       });
       t.is((await tree.root()).leafCount, 0);
     }
     const spending = signZk(authority, 1, spend(nullifier));
-    await t.throwsAsync(chain.apply(await make(toHex(right), [spending])), { message: /this node computes no change/ });
-    await chain.apply(await make(toHex(right), [transaction]));
+    await t.throwsAsync(chain.apply(await createBlock(toHex(right), [spending])), {
+      message: /this node computes no change/,
+    });
+    await chain.apply(await createBlock(toHex(right), [transaction]));
     t.like(await tree.root(), { root: toHex(right), leafCount: 1, blockNumber: 1n });
   });
 
-  test(`${engine}: a full tree takes no leaf, and says so for good`, async (t) => {
-    const { chain, store, sign, refusal, database } = await open(t, engine);
+  test(`${engine}: a full tree rejects commitments permanently`, async (t) => {
+    const { chain, store, sign, rejectionOf, database } = await open(t, engine);
     const late = await chain.submit(sign(commit(toHex(5n))));
     await database.write.run((sql) => sql("merkle_roots").update({ leaf_count: maxLeaves }));
     await storeHashes(database);
     t.is((await chain.produceBlock(authority)).block, undefined);
     const reason = "The commitment tree is full: it has 1048576 leaves.";
     t.deepEqual(await store.transactionStatus(late), { status: "rejected", reason });
-    t.deepEqual(await refusal(commit(toHex(6n))), ["INVALID_REQUEST", reason]);
+    t.deepEqual(await rejectionOf(commit(toHex(6n))), ["INVALID_REQUEST", reason]);
   });
 
-  test(`${engine}: without a verification key an authority spends, once, and nobody else`, async (t) => {
-    const { chain, store, sign, nullifiers, refusal } = await open(t, engine);
-    t.is((await refusal(spend(nullifier)))[0], "PERMISSION_DENIED");
+  test(`${engine}: without a verification key, only an authority may spend a nullifier, once`, async (t) => {
+    const { chain, store, sign, nullifiers, rejectionOf } = await open(t, engine);
+    t.is((await rejectionOf(spend(nullifier)))[0], "PERMISSION_DENIED");
     const twice = [
       await chain.submit(sign(spend(nullifier), authority)),
       await chain.submit(sign(spend(nullifier), authority)),
@@ -140,15 +142,15 @@ for (const engine of engines.names) {
       { status: "rejected", reason: "The nullifier is spent already, in block 1." },
     ]);
     t.deepEqual((await nullifiers.find(nullifier)).use, { blockNumber: 1n, transactionHash: twice[0] });
-    t.deepEqual(await refusal(spend(nullifier), authority), [
+    t.deepEqual(await rejectionOf(spend(nullifier), authority), [
       "ALREADY_EXISTS",
       "The nullifier is spent already, in block 1.",
     ]);
     t.is((await nullifiers.find(toHex(78n))).use, undefined);
   });
 
-  test(`${engine}: with a verification key the proof decides, whoever sends it`, async (t) => {
-    const { chain, sign, tree, nullifiers, refusal } = await open(t, engine, key);
+  test(`${engine}: with a verification key, a valid proof may come from any sender`, async (t) => {
+    const { chain, sign, tree, nullifiers, rejectionOf } = await open(t, engine, key);
     await chain.submit(sign(commit(toHex(5n))));
     await chain.produceBlock(authority);
     const { root } = await tree.root();
@@ -157,22 +159,22 @@ for (const engine of engines.names) {
       case: "spendNullifier",
       value: { nullifierHash: nullifier, root, proof, ...more },
     });
-    t.is((await refusal(spending({ proof: undefined }), authority))[0], "INVALID_PROOF");
-    t.is((await refusal(spending({ nullifierHash: toHex(78n) })))[0], "INVALID_PROOF");
-    t.is((await refusal(spending({ proof: { ...proof, c: proof.a } })))[0], "INVALID_PROOF");
+    t.is((await rejectionOf(spending({ proof: undefined }), authority))[0], "INVALID_PROOF");
+    t.is((await rejectionOf(spending({ nullifierHash: toHex(78n) })))[0], "INVALID_PROOF");
+    t.is((await rejectionOf(spending({ proof: { ...proof, c: proof.a } })))[0], "INVALID_PROOF");
     t.regex(
-      (await refusal(spending({ root: toHex(1n) })))[1],
+      (await rejectionOf(spending({ root: toHex(1n) })))[1],
       /current neither after one of the last 256 blocks nor within the last 10 minutes/,
     );
-    t.is((await refusal(spending({ nullifierHash: toHex(fieldOrder) })))[0], "INVALID_REQUEST");
-    t.is((await refusal(spending({ root: "0x1" })))[0], "INVALID_REQUEST");
+    t.is((await rejectionOf(spending({ nullifierHash: toHex(fieldOrder) })))[0], "INVALID_REQUEST");
+    t.is((await rejectionOf(spending({ root: "0x1" })))[0], "INVALID_REQUEST");
 
-    // A leaf that comes in between changes the root, and the proof is still good.
+    // A new leaf changes the root, but the proof for the previous root stays valid.
     await chain.submit(sign(commit(toHex(6n))));
     await chain.produceBlock(authority);
     await chain.submit(sign(spending({}), bob));
     await chain.produceBlock(authority);
     t.like((await nullifiers.find(nullifier)).use, { blockNumber: 3n });
-    t.is((await refusal(spending({})))[0], "ALREADY_EXISTS");
+    t.is((await rejectionOf(spending({})))[0], "ALREADY_EXISTS");
   });
 }
