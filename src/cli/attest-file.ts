@@ -9,7 +9,7 @@ import { paint, print, table } from "./terminal/output.js";
 import { readInput } from "./usage/read-input.js";
 
 /** Flags of the command: accepted notaries, ages and servers. */
-export interface VerifyFlags {
+export interface VerifyAttestationFlags {
   readonly notaryKeys: readonly string[];
   readonly maxAge: number;
   readonly servers: readonly string[];
@@ -19,16 +19,19 @@ export interface VerifyFlags {
 const ignore = (): void => undefined;
 /** Time limit for the verification: generous, since no other caller waits for it. */
 const timeoutMs = 60_000;
-/** Limit on the size of a file in bytes. It exceeds every presentation; a node accepts only smaller ones. */
+/** Limit on the size of a file in bytes, larger than any presentation. Nodes have a lower limit. */
 const maxFileBytes = 16 * 1024 * 1024;
 
 /** Verifies the attestation in a file and prints the revealed data. */
-export async function verifyFile(file: string, { notaryKeys, maxAge, servers, json }: VerifyFlags): Promise<void> {
+export async function verifyAttestation(
+  file: string,
+  { notaryKeys, maxAge, servers, json }: VerifyAttestationFlags,
+): Promise<void> {
   const bytes = await readInput(file, maxFileBytes);
   const verifier = startVerifier({ notaryKeys, onState: ignore, onProblem: ignore, timeoutMs });
   try {
     await verifier.started;
-    const presentation = await verifier.verify(decodePresentation(textOf(bytes)));
+    const presentation = await verifier.verify(decodePresentation(encodedText(bytes)));
     checkPolicy(presentation, { maxAgeS: maxAge, servers }, Date.now());
     if (json === true) {
       print(JSON.stringify({ valid: true, ...presentation, serverName: presentation.serverName ?? null }));
@@ -42,8 +45,8 @@ export async function verifyFile(file: string, { notaryKeys, maxAge, servers, js
         [serverName ?? "not named", new Date(1000 * connectionTimeS).toISOString(), attestationId],
       ]),
       `notary ${notaryKey}`,
-      ...describe("sent", sent, presentation.sentLength),
-      ...describe("received", recv, presentation.recvLength),
+      ...describeRanges("sent", sent, presentation.sentLength),
+      ...describeRanges("received", recv, presentation.recvLength),
     );
   } catch (error) {
     if (error instanceof RpcError && json === true) {
@@ -57,16 +60,16 @@ export async function verifyFile(file: string, { notaryKeys, maxAge, servers, js
 }
 
 /** Formats each revealed range separately. Control characters are escaped, since they could control the terminal. */
-function describe(what: string, ranges: readonly Revealed[], length: number): string[] {
+function describeRanges(direction: string, ranges: readonly Revealed[], length: number): string[] {
   return [
-    paint("dim", `${what}, ${length} bytes in total`),
+    paint("dim", `${direction}, ${length} bytes in total`),
     ...(ranges.length === 0 ? ["  no bytes revealed"] : []),
     ...ranges.map(({ start, end, text }) => `  ${start}-${end}: ${JSON.stringify(text)}`),
   ];
 }
 
-/** Returns the text of the file. Bytes that are not printable ASCII are the presentation itself, and become hex. */
-function textOf(bytes: Buffer): string {
+/** Returns the presentation of a file in an encoding for text: a file of printable ASCII as it is, any other as hex. */
+function encodedText(bytes: Buffer): string {
   const text = bytes.toString("latin1").trim();
   return /^[\x20-\x7e\s]*$/.test(text) ? text : bytes.toString("hex");
 }

@@ -1,14 +1,14 @@
 /** `gatehouse attest`: verifies TLSNotary attestations without a node. */
 import { type Command, InvalidArgumentError } from "commander";
 import { optionsByKey } from "../config/options.js";
-import type { VerifyFlags } from "./attest-file.js";
+import type { VerifyAttestationFlags } from "./attest-file.js";
 
 export function addAttest(attest: Command): void {
   const verify = attest
     .command("verify <FILE>")
     .description("Verify an attestation offline: base64, hex, the JSON of browser clients, or the bytes themselves.")
-    .option("--max-age <SECONDS>", "Maximum age of the attested connection; 0 accepts any.", parseInteger, 0)
-    .option("--servers <NAMES>", "Comma-separated servers to accept. Default: any.", list, [])
+    .option("--max-age <SECONDS>", "Maximum age of the attested connection; 0 accepts any.", parseSeconds, 0)
+    .option("--servers <NAMES>", "Comma-separated servers to accept. Default: any.", parseList, [])
     .option("--json", "Print the outcome as JSON.")
     .addHelpText(
       "after",
@@ -23,23 +23,23 @@ Example:
       verify
         .createOption("--notary-keys <KEYS>", "Comma-separated notaries to trust, such as 1:02ab…")
         .env(optionsByKey.notaryKeys.env)
-        .argParser(list)
+        .argParser(parseList)
         .default([], "none, so that no attestation verifies"),
     )
-    .action(async (file: string, flags: VerifyFlags) => {
-      const { verifyFile } = await import("./attest-file.js");
-      await verifyFile(file, flags);
+    .action(async (file: string, flags: VerifyAttestationFlags) => {
+      const { verifyAttestation } = await import("./attest-file.js");
+      await verifyAttestation(file, flags);
     });
 }
 
-function list(value: string): string[] {
+function parseList(value: string): string[] {
   return value
     .split(",")
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
 }
 
-function parseInteger(value: string): number {
+function parseSeconds(value: string): number {
   if (!/^\d{1,10}$/.test(value)) {
     throw new InvalidArgumentError("It must be a whole number of seconds.");
   }

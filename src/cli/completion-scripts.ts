@@ -24,13 +24,14 @@ interface CommandContext {
   readonly acceptsFile: boolean;
 }
 
-const makers = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
+const generators = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
 /** Returns the completion script for a shell. */
-export function completionScript(shell: keyof typeof makers, program: Command): string {
-  return makers[shell](listContexts(program, []));
+export function completionScript(shell: keyof typeof generators, program: Command): string {
+  return generators[shell](listContexts(program, []));
 }
 
+/** Returns the contexts of a command and all its subcommands. */
 function listContexts(command: Command, names: readonly string[]): CommandContext[] {
   const options = command.createHelp().visibleOptions(command);
   const context = {
@@ -51,6 +52,7 @@ function listContexts(command: Command, names: readonly string[]): CommandContex
   ];
 }
 
+/** Returns the flag if the shell can complete its value: a choice, a file or a directory. */
 function readValue({ long, flags, argChoices }: Option): ValueFlag[] {
   const placeholder = /<(.+)>/.exec(flags)?.[1];
   if (argChoices !== undefined) {
@@ -75,15 +77,15 @@ function pathPatterns(contexts: readonly CommandContext[]): string {
 }
 
 function bashScript(contexts: readonly CommandContext[]): string {
-  const values = contexts.flatMap(({ path, values: flags }) =>
-    flags.map(({ flag, value }) => {
-      const how = value === "file" ? "-f" : value === "directory" ? "-d" : `-W ${quote(value.join(" "))}`;
-      return `    ${quote(`${path} ${flag}`)}) COMPREPLY=($(compgen ${how} -- "$current")); return ;;`;
+  const valueCases = contexts.flatMap(({ path, values }) =>
+    values.map(({ flag, value }) => {
+      const source = value === "file" ? "-f" : value === "directory" ? "-d" : `-W ${quote(value.join(" "))}`;
+      return `    ${quote(`${path} ${flag}`)}) COMPREPLY=($(compgen ${source} -- "$current")); return ;;`;
     }),
   );
-  const words = contexts.map(({ path, words: subcommands, flags }) => {
-    const all = [...subcommands, ...flags].map(({ word }) => word).join(" ");
-    return `    ${quote(path)}) words=${quote(all)} ;;`;
+  const wordCases = contexts.map(({ path, words, flags }) => {
+    const candidates = [...words, ...flags].map(({ word }) => word).join(" ");
+    return `    ${quote(path)}) words=${quote(candidates)} ;;`;
   });
   return `# Completion of gatehouse for bash.
 _gatehouse() {
@@ -94,10 +96,10 @@ _gatehouse() {
     esac
   done
   case "$at $before" in
-${values.join("\n")}
+${valueCases.join("\n")}
   esac
   case "$at" in
-${words.join("\n")}
+${wordCases.join("\n")}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
@@ -106,18 +108,17 @@ complete -o default -F _gatehouse gatehouse
 }
 
 function zshScript(contexts: readonly CommandContext[]): string {
-  const values = contexts.flatMap(({ path, values: flags }) =>
-    flags.map(({ flag, value }) => {
-      const how =
+  const valueCases = contexts.flatMap(({ path, values }) =>
+    values.map(({ flag, value }) => {
+      const completer =
         value === "file" ? "_files" : value === "directory" ? "_files -/" : `compadd -- ${value.map(quote).join(" ")}`;
-      return `    ${quote(`${path} ${flag}`)}) ${how}; return ;;`;
+      return `    ${quote(`${path} ${flag}`)}) ${completer}; return ;;`;
     }),
   );
   const describe = ({ word, description }: Suggestion): string =>
     quote(`${word}${description === "" ? "" : `:${description.replaceAll(":", "\\:")}`}`);
-  const words = contexts.map(
-    ({ path, words: subcommands, flags }) =>
-      `    ${quote(path)}) words_here=(${[...subcommands, ...flags].map(describe).join(" ")}) ;;`,
+  const wordCases = contexts.map(
+    ({ path, words, flags }) => `    ${quote(path)}) words_here=(${[...words, ...flags].map(describe).join(" ")}) ;;`,
   );
   return `#compdef gatehouse
 # Completion of gatehouse for zsh.
@@ -130,10 +131,10 @@ _gatehouse() {
     esac
   done
   case "$at \${words[CURRENT - 1]}" in
-${values.join("\n")}
+${valueCases.join("\n")}
   esac
   case "$at" in
-${words.join("\n")}
+${wordCases.join("\n")}
   esac
   _describe -o gatehouse words_here || _files
 }
@@ -147,14 +148,14 @@ fi
 
 function fishScript(contexts: readonly CommandContext[]): string {
   const lines = contexts.flatMap(({ path, words, flags, values, acceptsFile }) => {
-    const at = `complete -c gatehouse -n ${quote(`__gatehouse_at "${path}"`)}`;
-    const described = (description: string): string => (description === "" ? "" : ` -d ${quote(description)}`);
+    const command = `complete -c gatehouse -n ${quote(`__gatehouse_at "${path}"`)}`;
+    const describe = (description: string): string => (description === "" ? "" : ` -d ${quote(description)}`);
     return [
-      ...(acceptsFile ? [] : [`${at} -f`]),
-      ...words.map(({ word, description }) => `${at} -a ${quote(word)}${described(description)}`),
+      ...(acceptsFile ? [] : [`${command} -f`]),
+      ...words.map(({ word, description }) => `${command} -a ${quote(word)}${describe(description)}`),
       ...flags.map(({ word, description }) => {
         const value = values.find(({ flag }) => flag === word)?.value;
-        const how =
+        const completer =
           value === undefined
             ? ""
             : value === "file"
@@ -162,7 +163,7 @@ function fishScript(contexts: readonly CommandContext[]): string {
               : value === "directory"
                 ? " -xa '(__fish_complete_directories)'"
                 : ` -xa ${quote(value.join(" "))}`;
-        return `${at} -l ${word.slice(2)}${how}${described(description)}`;
+        return `${command} -l ${word.slice(2)}${completer}${describe(description)}`;
       }),
     ];
   });

@@ -5,6 +5,7 @@ import { ExitError, exitCodes } from "./usage/errors.js";
 import { addNodeFlags, type NodeFlags } from "./usage/flags.js";
 import { duration, paint, print, table } from "./terminal/output.js";
 
+/** Fields of GET /health that this command shows. */
 interface HealthBody {
   version: string;
   version_name: string;
@@ -74,7 +75,7 @@ function describe(health: HealthBody): string[] {
     boot.steps_failed > 0 ? paint("red", `${boot.steps_failed} failed`) : "",
     boot.steps_skipped > 0 ? `${boot.steps_skipped} skipped` : "",
   ].filter((part) => part !== "");
-  const beat = loop.heartbeat_age_s === null ? "no tick yet" : `last tick ${duration(loop.heartbeat_age_s)} ago`;
+  const lastTick = loop.heartbeat_age_s === null ? "no tick yet" : `last tick ${duration(loop.heartbeat_age_s)} ago`;
   return [
     ...headline(health),
     "",
@@ -93,7 +94,7 @@ function describe(health: HealthBody): string[] {
       ],
       [
         "main loop",
-        loop.exited ? paint("red", `exited: ${loop.exit_reason ?? ""}`) : `${beat}, ${loop.iterations_total} ticks`,
+        loop.exited ? paint("red", `exited: ${loop.exit_reason ?? ""}`) : `${lastTick}, ${loop.iterations_total} ticks`,
       ],
       ["errors", `${errors.uncaught_total} uncaught, ${errors.unhandled_rejection_total} unhandled rejections`],
     ]).slice(1),
@@ -133,6 +134,7 @@ function asSentence(message: string): string {
   return /[.!?]$/.test(message) ? message : `${message}.`;
 }
 
+/** Returns the progress of a subsystem that catches up, or else the reason for its status. */
 function describeExtra({ extra, lastError }: SubsystemBody): string {
   if (extra?.sync !== undefined) {
     const { block, targetBlock, blocks_per_s: rate, left_s: leftS } = extra.sync;

@@ -44,7 +44,7 @@ Examples:
     )
     .action(async ({ json, ...flags }: Flags) => {
       const dataDir = resolve(flags.dataDir);
-      const network = await startNetwork(dataDir, flags);
+      const network = await createNetwork(dataDir, flags);
       if (json === true) {
         print(JSON.stringify(network));
         return;
@@ -61,7 +61,7 @@ Examples:
     });
 }
 
-async function startNetwork(dataDir: string, { name, followers }: Pick<Flags, "name" | "followers">) {
+async function createNetwork(dataDir: string, { name, followers }: Pick<Flags, "name" | "followers">) {
   const genesis = pathInDataDir(dataDir, "genesis");
   if (existsSync(genesis)) {
     throw new ExitError(
@@ -78,7 +78,7 @@ async function startNetwork(dataDir: string, { name, followers }: Pick<Flags, "n
     };
     const text = `${JSON.stringify(content, null, 2)}\n`;
     const genesisHash = sha256(text);
-    // A crash before the genesis was written leaves the marker of a genesis that does not exist.
+    // Remove the marker that an interrupted run left without its genesis.
     await forgetNewNetwork(dataDir);
     await writeDataDirFile(dataDir, "newNetwork", `${genesisHash}\n`);
     await writeDataDirFile(dataDir, "genesis", text);

@@ -66,8 +66,8 @@ Examples:
       const network = await fetchNetwork(url, flags.peer);
       await confirm(network, url, flags);
       const { authorities, followers } = parseGenesis(`of ${url}`, network.genesis);
-      const publicKey = await join(dataDir, network);
-      const mustBeNamed = followers !== undefined && ![...authorities, ...followers].includes(publicKey);
+      const publicKey = await writeFiles(dataDir, network);
+      const mustBeAdded = followers !== undefined && ![...authorities, ...followers].includes(publicKey);
       const { genesisHash, peer } = network;
       if (flags.json === true) {
         print(JSON.stringify({ genesisHash, peer, publicKey }));
@@ -78,7 +78,7 @@ Examples:
         `peer     ${peer}`,
         `node     ${publicKey}`,
         "",
-        ...(mustBeNamed
+        ...(mustBeAdded
           ? [
               `Add it:    gatehouse peers add URL --identity ${publicKey}   (on that node, with the URL of this one's internal port)`,
             ]
@@ -88,8 +88,12 @@ Examples:
     });
 }
 
-/** Queries the network of a node. The response is not trusted: the operator must compare the hash. */
-async function fetchNetwork(url: string, given: string | undefined): Promise<Network> {
+/**
+ * Queries the network of a node. The response is not trusted: the operator must compare the hash.
+ *
+ * @param peer Address at which other nodes reach the node. Default: the internal port that the node reports.
+ */
+async function fetchNetwork(url: string, peer: string | undefined): Promise<Network> {
   const { genesisHash } = JSON.parse(await requestOk(url, "/chain/head")) as { readonly genesisHash: string };
   const genesis = await requestOk(url, "/genesis");
   if (sha256(genesis) !== genesisHash) {
@@ -98,8 +102,8 @@ async function fetchNetwork(url: string, given: string | undefined): Promise<Net
       exitCodes.failed,
     );
   }
-  if (given !== undefined) {
-    return { genesisHash, genesis, peer: given };
+  if (peer !== undefined) {
+    return { genesisHash, genesis, peer };
   }
   const { ports } = JSON.parse(await requestOk(url, "/health")) as {
     readonly ports?: { readonly omni?: { readonly actual?: number | null } };
@@ -151,7 +155,8 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
   }
 }
 
-async function join(dataDir: string, { genesis, peer }: Network): Promise<string> {
+/** Writes the peers and the genesis, and creates the key unless it exists. Returns the public key. */
+async function writeFiles(dataDir: string, { genesis, peer }: Network): Promise<string> {
   try {
     const { publicKey } = await loadOrCreateNodeKey(dataDir);
     await writeDataDirFile(dataDir, "peers", `${JSON.stringify([{ url: peer }], null, 2)}\n`);

@@ -1,4 +1,4 @@
-/** Command line definition for commander: all commands by name, and the wanted ones in full. */
+/** Command line definition for commander. */
 import { Command, type CommanderError } from "commander";
 import { version } from "../base/version.js";
 import { commands } from "./commands.js";
@@ -6,9 +6,9 @@ import { ExitError, exitCodes } from "./usage/errors.js";
 import { fitHelp } from "./help.js";
 
 /**
- * Creates the command line.
+ * Creates the command line. It has all commands by name, and the requested ones with their arguments and flags.
  *
- * @param isRequested Returns true if a command is needed with arguments and flags, not only by name.
+ * @param isRequested Returns true for the name of a requested command.
  */
 export async function createProgram(isRequested: (name: string) => boolean): Promise<Command> {
   const program = new Command("gatehouse")
@@ -45,7 +45,7 @@ Exit codes:
 function unifyErrors(command: Command, above: readonly string[]): void {
   const names = [...above, command.name()];
   command.exitOverride((error) => {
-    throw isHelp(error) ? error : new ExitError(describeRefusal(error, names.join(" ")), exitCodes.usage);
+    throw isHelp(error) ? error : new ExitError(describeUsageError(error, names.join(" ")), exitCodes.usage);
   });
   for (const subcommand of command.commands) {
     unifyErrors(subcommand, names);
@@ -57,7 +57,8 @@ function isHelp({ code, exitCode }: CommanderError): boolean {
   return exitCode === 0 || code === "commander.help";
 }
 
-function describeRefusal({ message }: CommanderError, command: string): string {
+/** Formats an error of commander in one line, with the command for help. */
+function describeUsageError({ message }: CommanderError, command: string): string {
   const [first = "", ...more] = message.replace(/^error: /, "").split(/\s*\n\s*/);
   const summary = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`.replace(/[.:]?$/, "");
   return `${[summary, ...more].join(" ").trim()}${more.length > 0 && more.at(-1)!.endsWith(".") ? "" : "."} See: ${command} --help`;

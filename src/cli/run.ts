@@ -4,7 +4,7 @@ import { operatorErrorFor } from "../base/errors/database-error-kind.js";
 import { InputError } from "../base/errors/start-error.js";
 import { readEnvironment, rejectUnknownVariables } from "../config/variables.js";
 import { optionsByKey } from "../config/options.js";
-import { describeFailure, ExitError, exitCodes } from "./usage/errors.js";
+import { ExitError, exitCodes, formatError } from "./usage/errors.js";
 import { commandVariables } from "./usage/flags.js";
 import { createProgram } from "./program.js";
 
@@ -16,7 +16,7 @@ import { createProgram } from "./program.js";
  */
 export async function run(args: readonly string[]): Promise<number> {
   try {
-    // The program itself has no options with a value, so that the first argument other than an option is a command.
+    // The program itself has no options with a value, so the first argument other than an option is a command.
     const [first, second] = args.filter((arg) => !arg.startsWith("-"));
     const requested = first === "help" ? second : first;
     const program = await createProgram((name) => name === requested);
@@ -30,12 +30,12 @@ export async function run(args: readonly string[]): Promise<number> {
     if (error instanceof CommanderError) {
       return 0;
     }
-    const failure = toExitError(error);
-    if (failure.message !== "") {
+    const exitError = toExitError(error);
+    if (exitError.message !== "") {
       const isJson = isJsonRequested(args) || readEnvironment()[optionsByKey.json.env] === "true";
-      process.stderr.write(`${describeFailure(failure, isJson)}\n`);
+      process.stderr.write(`${formatError(exitError, isJson)}\n`);
     }
-    return failure.exitCode;
+    return exitError.exitCode;
   }
 }
 

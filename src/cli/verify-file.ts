@@ -3,7 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { BlockHeaderSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { checkProof, type ProvedState } from "../../client/src/proof/check.js";
 import { type ProofNetwork, readProofNetwork } from "../../client/src/proof/network.js";
-import type { ProvedProgram, ProvedProgramState } from "../../client/src/proof/program.js";
+import type { ProvedProgram } from "../../client/src/proof/program.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
 import { readSavedProof, type SavedProof } from "../light/saved-proof.js";
 import { paint, print } from "./terminal/output.js";
@@ -26,12 +26,12 @@ const maxFileBytes = 64 * 1024 * 1024;
  */
 export async function verifyFile(file: string, { genesis, json }: VerifyFileFlags): Promise<void> {
   const text = (await readInput(file, maxFileBytes)).toString("utf8");
-  const given = /^0x[0-9a-f]{64}$/i.test(genesis)
+  const trusted = /^0x[0-9a-f]{64}$/i.test(genesis)
     ? { pinned: genesis.toLowerCase() }
     : { text: (await readInput(genesis, maxFileBytes)).toString("utf8") };
   try {
     const saved = readSavedProof(text);
-    const network = networkOf(saved, given);
+    const network = readNetwork(saved, trusted);
     const state = check(saved, network);
     const address = saved.asked.storageAddress ?? "";
     print(...(json === true ? [JSON.stringify(toBody(state, address, network))] : describe(state, address)));
@@ -43,15 +43,19 @@ export async function verifyFile(file: string, { genesis, json }: VerifyFileFlag
   }
 }
 
-function networkOf({ genesis }: SavedProof, given: { readonly pinned?: string; readonly text?: string }): ProofNetwork {
-  const text = given.text ?? genesis;
+/** Reads the network from the trusted genesis file, or from the genesis in the proof if its hash is pinned. */
+function readNetwork(
+  { genesis }: SavedProof,
+  trusted: { readonly pinned?: string; readonly text?: string },
+): ProofNetwork {
+  const text = trusted.text ?? genesis;
   if (text === undefined) {
     throw new ExitError(
       "The file has only the node's response; give the genesis file: --genesis genesis.json",
       exitCodes.usage,
     );
   }
-  return readProofNetwork(text, given.pinned);
+  return readProofNetwork(text, trusted.pinned);
 }
 
 /** Checks everything except the age: a proof stays valid for its block. */
@@ -61,9 +65,9 @@ function check({ asked, answer }: SavedProof, network: ProofNetwork): ProvedStat
 
 function describe(state: ProvedState, address: string): string[] {
   const { number, timestampMs, saidMs } = state.block;
-  const later = saidMs > timestampMs ? `, still the latest at ${toIso(saidMs)}` : "";
+  const latestAt = saidMs > timestampMs ? `, still the latest at ${toIso(saidMs)}` : "";
   return [
-    `${paint("green", "valid")}: as of block ${number} of ${toIso(timestampMs)}${later},`,
+    `${paint("green", "valid")}: as of block ${number} of ${toIso(timestampMs)}${latestAt},`,
     `signed by ${proposerOf(state) ?? "no authority, as it is the genesis"}`,
     ...(state.program === undefined ? [] : describeProgram(state.program, address)),
     ...state.nullifiers.map(({ nullifierHash, use }) =>
@@ -84,11 +88,11 @@ function describe(state: ProvedState, address: string): string[] {
 
 function describeProgram(program: ProvedProgram, address: string): string[] {
   if (program.kind !== "present") {
-    const is =
+    const finding =
       program.kind === "absent" ? "There has never been a program" : "There was a program, which has since changed,";
-    return [`${is} at ${address}.`];
+    return [`${finding} at ${address}.`];
   }
-  const { record, data, metadata, fields } = program;
+  const { record, data, document, metadata, fields } = program;
   if (record.deleted) {
     return [`The program ${address} was deleted.`];
   }
@@ -99,13 +103,9 @@ function describeProgram(program: ProvedProgram, address: string): string[] {
         ? `It has no field ${JSON.stringify(name)}.`
         : `Its field ${JSON.stringify(name)} is: ${value}`,
     ),
-    ...(data === undefined ? describeNoData(program) : [`It holds: ${data}`]),
+    ...(data !== undefined ? [`It holds: ${data}`] : document === "none" ? ["It is empty."] : []),
     ...(metadata === undefined ? [] : [`Its metadata: ${metadata}`]),
   ];
-}
-
-function describeNoData({ document }: ProvedProgramState): string[] {
-  return document === "none" ? ["It is empty."] : [];
 }
 
 function describeCommitments({ commitments }: ProvedState): string[] {

@@ -23,14 +23,14 @@ interface WatchFlags extends NodeFlags, NetworkFlags {
 }
 
 export function addWatch(command: Command): void {
-  const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+  const collect = (value: string, previous: readonly string[] = []): readonly string[] => [...previous, value];
   addNodeFlags(
     addNetworkFlag(addKeyFlag(command, "Key file to watch as, which also shows private events of that key.")),
   )
-    .option("--kind <KIND>", "block, transaction, program, nullifier, commitments or head; repeatable.", many)
-    .option("--address <ADDRESS>", "Only changes of this program; repeatable.", many)
-    .option("--owner <KEY>", "Only changes of this owner's programs; repeatable.", many)
-    .option("--transaction <HASH>", "Only the status of this transaction; repeatable.", many)
+    .option("--kind <KIND>", "block, transaction, program, nullifier, commitments or head; repeatable.", collect)
+    .option("--address <ADDRESS>", "Only changes of this program; repeatable.", collect)
+    .option("--owner <KEY>", "Only changes of this owner's programs; repeatable.", collect)
+    .option("--transaction <HASH>", "Only the status of this transaction; repeatable.", collect)
     .option("--from-block <NUMBER>", "First block to show; it may be a future one.")
     .option("--from <CURSOR>", "Continue after the message with this cursor.")
     .option("--count <NUMBER>", "Stop after this many events.", parseInteger)
@@ -54,15 +54,15 @@ async function watch(flags: WatchFlags): Promise<void> {
   if (flags.count === 0) {
     return;
   }
-  let left = flags.count ?? Infinity;
+  let remaining = flags.count ?? Infinity;
   let hasHeading = flags.json === true;
   const events = watchEvents({
     node: flags.node,
     query: queryOf(flags),
     headers: () => identityOf(flags),
-    onLost: (why) =>
+    onConnectionChange: (lostReason) =>
       void process.stderr.write(
-        why === undefined ? "Reconnected to the node.\n" : `Connection lost: ${why}; reconnecting.\n`,
+        lostReason === undefined ? "Reconnected to the node.\n" : `Connection lost: ${lostReason}; reconnecting.\n`,
       ),
   });
   for await (const { text, message } of events) {
@@ -75,7 +75,7 @@ async function watch(flags: WatchFlags): Promise<void> {
       }
       print(describe(message));
     }
-    if (message["progress"] === undefined && --left === 0) {
+    if (message["progress"] === undefined && --remaining === 0) {
       return;
     }
   }
@@ -103,11 +103,11 @@ async function identityOf(flags: WatchFlags): Promise<Readonly<Record<string, st
   return { ...(await provedIdentity(await loadKey(flags.key), flags)) };
 }
 
-/** Column widths in characters. Block numbers of nine digits suffice for years. */
+/** Column widths in characters. A longer block number moves the other columns. */
 const widths = { block: 9, event: 12 } as const;
 
-function row(block: string, event: string, what: string): string {
-  return `${block.padEnd(widths.block)} ${event.padEnd(widths.event)} ${what}`.trimEnd();
+function row(block: string, event: string, details: string): string {
+  return `${block.padEnd(widths.block)} ${event.padEnd(widths.event)} ${details}`.trimEnd();
 }
 
 interface EventData {
@@ -131,15 +131,15 @@ function describe(message: EventBody): string {
   const number = String(message.blockNumber);
   if (transaction !== undefined) {
     const { hash, outcome, sender, withheld, reason } = transaction;
-    const rest = withheld ? "private" : sender === undefined ? "" : `by ${shorten(sender)}`;
+    const sentBy = withheld ? "private" : sender === undefined ? "" : `by ${shorten(sender)}`;
     return outcome === "rejected"
       ? row("", "transaction", `${hash} ${paint("red", "rejected")}: ${printable(reason ?? "")}`)
-      : row(number, "transaction", `${hash} ${rest}`);
+      : row(number, "transaction", `${hash} ${sentBy}`);
   }
   if (program !== undefined) {
     const { storageAddress, change, fields } = program;
-    const what = change === "fields" ? fields.map((name) => JSON.stringify(name)).join(", ") : change;
-    return row(number, "program", `${storageAddress} ${printable(what)}`);
+    const changed = change === "fields" ? fields.map((name) => JSON.stringify(name)).join(", ") : change;
+    return row(number, "program", `${storageAddress} ${printable(changed)}`);
   }
   if (nullifier !== undefined) {
     return row(number, "nullifier", nullifier.nullifierHash);

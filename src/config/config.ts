@@ -17,7 +17,7 @@ type FlagName = (typeof optionsByKey)[keyof typeof optionsByKey]["name"] | (type
 /** Sources of the settings. */
 export interface ConfigSources {
   /** Flags by option name; undefined if not given. */
-  readonly flags: Readonly<Partial<Record<FlagName, string | boolean>>>;
+  readonly flags: Readonly<Partial<Record<FlagName, string | boolean | undefined>>>;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Variables with the prefix of the options that other code reads itself. */
   readonly otherVariables?: readonly string[];

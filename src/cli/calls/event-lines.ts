@@ -2,18 +2,18 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExitError, exitCodes } from "../usage/errors.js";
-import { nodeUrl, refusal, whyNot } from "./request-node.js";
+import { describeConnectionError, nodeUrl, rejectionError } from "./request-node.js";
 import { linesOf, maxLineBytes, openStream } from "./stream-lines.js";
 
 /** Source and filter of the events, and the identity of the reader. */
-export interface EventsWatch {
+export interface EventStreamOptions {
   readonly node: string;
   /** Query parameters of `GET /events`. */
   readonly query: URLSearchParams;
   /** Returns the headers of a request. Called for each request, since headers that prove an identity expire. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>;
-  /** Called with the reason when the connection is lost, and with undefined when it is back. */
-  readonly onLost: (why: string | undefined) => void;
+  /** Called with the reason when the connection is lost, and with undefined when it is restored. */
+  readonly onConnectionChange: (lostReason: string | undefined) => void;
 }
 
 /** Message of the stream. */
@@ -35,7 +35,7 @@ export interface EventBody {
 
 const [firstWaitMs, maxWaitMs] = [250, 10_000];
 
-/** Returns true for an error that may pass. Any other error means that the request cannot succeed. */
+/** Returns true for the status of an error after which the same request may succeed. */
 const isTransient = (status: number): boolean => status === 429 || status >= 500;
 
 /**
@@ -43,11 +43,16 @@ const isTransient = (status: number): boolean => status === 429 || status >= 500
  *
  * @throws ExitError with code 3 if the first connection fails; code 1 if the node rejects the request.
  */
-export async function* watchEvents({ node, query, headers, onLost }: EventsWatch): AsyncGenerator<EventLine, never> {
+export async function* watchEvents({
+  node,
+  query,
+  headers,
+  onConnectionChange,
+}: EventStreamOptions): AsyncGenerator<EventLine, never> {
   const parameters = new URLSearchParams(query);
   let hasStarted = false;
   for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, 2 * waitMs)) {
-    let why: string;
+    let lostReason: string;
     try {
       const response = await openStream(nodeUrl(node, `/events?${parameters.toString()}`), {
         headers: await headers(),
@@ -56,7 +61,7 @@ export async function* watchEvents({ node, query, headers, onLost }: EventsWatch
         throw new RejectedError(response.statusCode!, await readBody(response));
       }
       if (hasStarted) {
-        onLost(undefined);
+        onConnectionChange(undefined);
       }
       hasStarted = true;
       for await (const text of linesOf(response)) {
@@ -68,22 +73,25 @@ export async function* watchEvents({ node, query, headers, onLost }: EventsWatch
         parameters.set("from", message.cursor);
         yield { text, message };
       }
-      why = "it ended the stream";
+      lostReason = "it ended the stream";
     } catch (error) {
-      if (error instanceof RejectedError && !isTransient(error.status)) {
-        throw refusal(error.status, error.body);
-      }
       if (error instanceof ExitError) {
         throw error;
       }
-      why = error instanceof RejectedError ? refusal(error.status, error.body).message : whyNot(error);
-      if (!hasStarted) {
-        throw error instanceof RejectedError
-          ? refusal(error.status, error.body)
-          : new ExitError(`No node responds at ${node}: ${why}.`, exitCodes.unreachable);
+      if (error instanceof RejectedError) {
+        const rejection = rejectionError(error.status, error.body);
+        if (!hasStarted || !isTransient(error.status)) {
+          throw rejection;
+        }
+        lostReason = rejection.message;
+      } else {
+        lostReason = describeConnectionError(error);
+        if (!hasStarted) {
+          throw new ExitError(`No node responds at ${node}: ${lostReason}.`, exitCodes.unreachable);
+        }
       }
     }
-    onLost(why);
+    onConnectionChange(lostReason);
     await sleep(waitMs);
   }
 }
@@ -98,11 +106,12 @@ class RejectedError extends Error {
   }
 }
 
+/** Returns the body of an error response, cut off once it exceeds the limit of a line. */
 async function readBody(response: IncomingMessage): Promise<string> {
   let text = "";
   response.setEncoding("utf8");
-  for await (const piece of response as AsyncIterable<string>) {
-    text += piece;
+  for await (const chunk of response as AsyncIterable<string>) {
+    text += chunk;
     if (text.length > maxLineBytes) {
       break;
     }

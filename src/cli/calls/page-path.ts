@@ -12,6 +12,6 @@ export function pagePath(
   filters: Readonly<Record<string, string | undefined>> = {},
 ): string {
   const query = { ...filters, pageSize: limit?.toString(), pageToken };
-  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return `${path}?${new URLSearchParams(given).toString()}`;
+  const parameters = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return `${path}?${new URLSearchParams(parameters).toString()}`;
 }

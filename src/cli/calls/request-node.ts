@@ -37,12 +37,12 @@ export interface NodeResponse {
 export async function requestNode(node: string, path: string, request: NodeRequest = {}): Promise<NodeResponse> {
   const url = nodeUrl(node, path);
   try {
-    const { response, text } = await exchange(url, request);
+    const { response, text } = await send(url, request);
     const status = response.statusCode!;
     checkIsNode(response, text);
     return { status, text, dateMs: Date.parse(response.headers.date ?? "") };
   } catch (error) {
-    throw new ExitError(`No node responds at ${node}: ${whyNot(error)}.`, exitCodes.unreachable);
+    throw new ExitError(`No node responds at ${node}: ${describeConnectionError(error)}.`, exitCodes.unreachable);
   }
 }
 
@@ -62,12 +62,12 @@ export function nodeUrl(node: string, path: string): URL {
 /**
  * Requests a path and returns the text of a successful response.
  *
- * @throws ExitError with code 1 and the node's message and reason if the node rejects the request; code 3 as `requestNode`.
+ * @throws ExitError with code 1 and the node's message if the node rejects the request; code 3 as `requestNode`.
  */
 export async function requestOk(node: string, path: string, request?: NodeRequest): Promise<string> {
   const { status, text } = await requestNode(node, path, request);
   if (status >= 400) {
-    throw refusal(status, text);
+    throw rejectionError(status, text);
   }
   return text;
 }
@@ -75,14 +75,14 @@ export async function requestOk(node: string, path: string, request?: NodeReques
 /**
  * Requests the health of the node. The status is 503 if the node is failing.
  *
- * @throws ExitError with code 1 if the node rejects the request; code 3 as `requestNode`, or if the response is no health.
+ * @throws ExitError with code 1 if the node rejects the request; code 3 as `requestNode`, or if the body has no health.
  */
 export async function requestHealth(node: string, request?: NodeRequest): Promise<NodeResponse> {
   const response = await requestNode(node, "/health", request);
   const { status, text } = response;
   if (!Object.hasOwn(Object(JSON.parse(text)) as object, "subsystems")) {
     throw status >= 400
-      ? refusal(status, text)
+      ? rejectionError(status, text)
       : new ExitError(
           `No node responds at ${node}: the server there is not a node (status ${status}).`,
           exitCodes.unreachable,
@@ -92,13 +92,13 @@ export async function requestHealth(node: string, request?: NodeRequest): Promis
 }
 
 /** Returns an error with the message of a rejection by the node, and code 1. */
-export function refusal(status: number, text: string): ExitError {
-  const { error = `status ${status}`, errorCode } = readFailure(text);
+export function rejectionError(status: number, text: string): ExitError {
+  const { error = `status ${status}`, errorCode } = readError(text);
   return new ExitError(`The node rejected the request: ${error} (${errorCode ?? status})`, exitCodes.failed, errorCode);
 }
 
 /** Parses an error body. A proxy may respond in place of the node, with any text. */
-function readFailure(text: string): { readonly error?: string; readonly errorCode?: string } {
+function readError(text: string): { readonly error?: string; readonly errorCode?: string } {
   try {
     return (JSON.parse(text) as object | null) ?? {};
   } catch {
@@ -106,8 +106,8 @@ function readFailure(text: string): { readonly error?: string; readonly errorCod
   }
 }
 
-/** Resolves with a complete response, or rejects. One of the two happens in every case. */
-async function exchange(url: URL, { body, headers, acceptsAnyCertificate }: NodeRequest) {
+/** Sends a request. Settles in every case: resolves with a complete response, or rejects. */
+async function send(url: URL, { body, headers, acceptsAnyCertificate }: NodeRequest) {
   const content = body === undefined ? undefined : JSON.stringify(body);
   const options: RequestOptions & { rejectUnauthorized?: boolean } = {
     ...(acceptsAnyCertificate === true && { rejectUnauthorized: false }),
@@ -127,14 +127,14 @@ async function exchange(url: URL, { body, headers, acceptsAnyCertificate }: Node
   const open = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
   return await new Promise<{ response: IncomingMessage; text: string }>((resolve, reject) => {
     const request = open(url, options);
-    const closed = (): void => reject(new Error("it closed the connection before the response was complete"));
+    const onClose = (): void => reject(new Error("it closed the connection before the response was complete"));
     request.on("timeout", () => request.destroy(new Error(`no response within ${timeouts.idleMs / 1000} s`)));
     request.on("error", reject);
-    request.on("close", closed);
+    request.on("close", onClose);
     request.on("response", (response) => {
-      // A response has arrived, so that errors while sending the rest of the request are irrelevant.
+      // A response has arrived, so errors while sending the rest of the request are irrelevant.
       request.off("error", reject).on("error", () => undefined);
-      request.off("close", closed);
+      request.off("close", onClose);
       readBody(response).then((text) => resolve({ response, text }), reject);
     });
     request.end(content);
@@ -154,6 +154,7 @@ async function readBody(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
+/** Throws an error unless the response may come from a node: it is JSON, and not a redirect. */
 function checkIsNode({ statusCode, headers }: IncomingMessage, text: string): void {
   if (statusCode! >= 300 && statusCode! < 400) {
     throw new Error(`it redirects to ${headers.location ?? "no location"}; give that address with --node`);
@@ -165,8 +166,8 @@ function checkIsNode({ statusCode, headers }: IncomingMessage, text: string): vo
   }
 }
 
-/** Returns the reason for a missing response, as the end of a message. */
-export function whyNot(error: unknown): string {
+/** Returns the reason for a missing or incomplete response, as the end of an error message. */
+export function describeConnectionError(error: unknown): string {
   if (!(error instanceof Error)) {
     return String(error);
   }

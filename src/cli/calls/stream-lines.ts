@@ -18,9 +18,9 @@ export async function openStream(
     ...(signal !== undefined && { signal }),
   };
   // Load TLS only for https.
-  const get = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
+  const open = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
   return await new Promise((resolve, reject) => {
-    const request = get(url, options);
+    const request = open(url, options);
     request.on("timeout", () => request.destroy(new Error(`no data for ${idleMs / 1000} s`)));
     request.on("error", reject);
     request.on("response", resolve);
@@ -32,8 +32,8 @@ export async function openStream(
 export async function* linesOf(response: IncomingMessage): AsyncGenerator<string, void> {
   let rest = "";
   response.setEncoding("utf8");
-  for await (const piece of response as AsyncIterable<string>) {
-    const lines = (rest + piece).split("\n");
+  for await (const chunk of response as AsyncIterable<string>) {
+    const lines = (rest + chunk).split("\n");
     rest = lines.pop()!;
     if (rest.length > maxLineBytes) {
       throw new Error(`a message is longer than ${maxLineBytes} bytes`);

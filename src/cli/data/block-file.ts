@@ -19,12 +19,25 @@ export async function exportBlocks(flags: ControlFlags, file: string): Promise<{
   return await withControl(flags, (transport) => exportOver(transport, resolve(file)));
 }
 
-/** Applies the blocks that the node lacks. Returns their count, and the block number of the node. */
+/**
+ * Applies the blocks that the node lacks. Returns their count, and the block number of the node.
+ *
+ * @throws ExitError with code 3 if the node does not report its latest block.
+ */
 export async function importBlocks(
   flags: NodeFlags & ControlFlags,
   file: string,
 ): Promise<{ imported: number; number: number }> {
-  return await withNode(flags.node, () => importFrom(flags, resolve(file)));
+  try {
+    return await importFrom(flags, resolve(file));
+  } catch (error) {
+    throw error instanceof ConnectError
+      ? new ExitError(
+          `The node at ${flags.node} rejected the request or does not respond: ${error.rawMessage}`,
+          exitCodes.unreachable,
+        )
+      : error;
+  }
 }
 
 /** No time limit: the export of a long chain takes longer than any other call of an operator. */
@@ -32,7 +45,7 @@ const noTimeout = { timeoutMs: 0 };
 
 async function exportOver(transport: Transport, path: string): Promise<{ exported: number; number: number }> {
   const chain = createClient(ChainService, transport);
-  const { endBytes, number: start } = existsSync(path) ? await lastBlock(path) : { endBytes: 0, number: 0 };
+  const { endBytes, number: start } = existsSync(path) ? await findLastBlock(path) : { endBytes: 0, number: 0 };
   const head = Number((await chain.getHead({})).number);
   const file = await open(path, existsSync(path) ? "r+" : "wx", privateFileMode);
   const progress = startProgress("blocks", head, start);
@@ -57,7 +70,7 @@ async function exportOver(transport: Transport, path: string): Promise<{ exporte
 }
 
 /** Returns the number of the last complete block of a file, and its end offset. */
-async function lastBlock(path: string): Promise<{ endBytes: number; number: number }> {
+async function findLastBlock(path: string): Promise<{ endBytes: number; number: number }> {
   let endBytes = 0;
   let number = 0;
   try {
@@ -79,7 +92,7 @@ async function importFrom(
 ): Promise<{ imported: number; number: number }> {
   const chain: Client<typeof ChainService> = createClient(ChainService, createGrpcTransport({ baseUrl: flags.node }));
   const start = Number((await chain.getHead({})).number);
-  const last = existsSync(path) ? (await lastBlock(path)).number : 0;
+  const last = existsSync(path) ? (await findLastBlock(path)).number : 0;
   if (last === 0) {
     throw new ExitError(`The file ${path} holds no blocks.`, exitCodes.usage);
   }
@@ -109,19 +122,4 @@ function numberOf(block: Block): number {
 
 function readBlocks(path: string): AsyncIterable<Block> {
   return sizeDelimitedDecodeStream(BlockSchema, createReadStream(path));
-}
-
-/** Converts an RPC error to an error message with exit code 3. */
-async function withNode<T>(node: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ConnectError) {
-      throw new ExitError(
-        `The node at ${node} rejected the request or does not respond: ${error.rawMessage}`,
-        exitCodes.unreachable,
-      );
-    }
-    throw error;
-  }
 }

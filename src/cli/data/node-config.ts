@@ -8,10 +8,7 @@ export function readNodeConfig({ dataDir, database, config }: NodeFiles): {
   readonly config: Config;
   readonly configFile: string | undefined;
 } {
-  const given = { "data-dir": dataDir, database, config };
-  const flags = Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
+  const flags = { "data-dir": dataDir, database, config };
   const sources = processSources({ flags, otherVariables: commandVariables });
   return { config: loadConfig(sources), configFile: pathOfConfigFile(sources) };
 }

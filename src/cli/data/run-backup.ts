@@ -7,13 +7,13 @@ import { describeWarnings, print } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";
 import { readNodeConfig } from "./node-config.js";
 
-/** Creates a backup and prints its summary. */
+/** Creates a backup and prints its summary. SIGINT and SIGTERM delete the incomplete backup. */
 export async function runBackup(
   flags: NodeFiles,
-  given: Pick<BackupDeps, "folder" | "withKey">,
+  target: Pick<BackupDeps, "folder" | "withKey">,
   json: boolean,
 ): Promise<void> {
-  const deps = { ...readNodeConfig(flags), ...given };
+  const deps = { ...readNodeConfig(flags), ...target };
   let bar: Progress | undefined;
   let draft: string | undefined;
   const interrupt = (): void => {

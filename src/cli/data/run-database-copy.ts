@@ -30,11 +30,11 @@ export async function runDatabaseCopy(from: string, to: string, json: boolean): 
 }
 
 /** Returns the URL of a database. A path denotes a SQLite file. */
-function readUrl(name: string, given: string): string {
-  const url = /^[a-z]+:/.test(given) ? given : `sqlite:${given}`;
+function readUrl(argument: string, value: string): string {
+  const url = /^[a-z]+:/.test(value) ? value : `sqlite:${value}`;
   const { success } = databaseUrl.schema(z).safeParse(url);
   if (!success) {
-    throw new ExitError(`${name} must be ${databaseUrl.allowed}, not "${given}".`, exitCodes.usage);
+    throw new ExitError(`${argument} must be ${databaseUrl.allowed}, not "${value}".`, exitCodes.usage);
   }
   return databaseUrl.resolve?.(url, process.cwd()) ?? url;
 }

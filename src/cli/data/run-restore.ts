@@ -6,20 +6,20 @@ import { listPeers } from "../calls/peer-list.js";
 import { describeWarnings, print } from "../terminal/output.js";
 import { startProgress } from "../terminal/progress.js";
 import { warningsOf } from "./run-backup.js";
-import { collect } from "./stored-data.js";
+import { runVerification } from "./stored-data.js";
 
 /** Limit on the number of peers to query. */
 const maxPeers = 8;
 
 /** Restores a backup and prints its summary. */
-export async function runRestore(given: Pick<RestoreDeps, "folder" | "dataDir">, json: boolean): Promise<void> {
+export async function runRestore(paths: Pick<RestoreDeps, "folder" | "dataDir">, json: boolean): Promise<void> {
   const bar = process.stderr.isTTY ? startProgress("files", 0) : undefined;
   const restored = await restoreBackup({
-    ...given,
+    ...paths,
     onCopied: (done, total) => bar?.update(done, total),
     async verify(verification) {
       bar?.end();
-      return (await collect(verification, json)).findings;
+      return (await runVerification(verification, json)).findings;
     },
   });
   const { manifest, isAuthority } = restored;
@@ -33,7 +33,7 @@ export async function runRestore(given: Pick<RestoreDeps, "folder" | "dataDir">,
       responses.flatMap((response) => response ?? []),
     ),
   ];
-  const { dataDir } = given;
+  const { dataDir } = paths;
   if (json) {
     const { node, key, network, head, files, config } = manifest;
     print(JSON.stringify({ dataDir, node, key, network, head, isAuthority, config, files: files.length, warnings }));
@@ -67,19 +67,19 @@ async function requestPeer(url: string, node: string | null): Promise<PeerRespon
 function warningsOfPeers({ manifest, isAuthority }: Restored, responses: readonly PeerResponse[]): string[] {
   const { number } = manifest.head;
   const latest = Math.max(number, ...responses.map(({ head }) => head));
-  const twin = responses.find(({ knowsDuplicate }) => knowsDuplicate);
+  const duplicate = responses.find(({ knowsDuplicate }) => knowsDuplicate);
   const warnings: string[] = [];
-  if (twin !== undefined) {
+  if (duplicate !== undefined) {
     warnings.push(
-      `A node with this key is running: ${twin.url} is connected to it. Stop it before you start this one; two nodes with one key fail.`,
+      `A node with this key is running: ${duplicate.url} is connected to it. Stop it before you start this one; two nodes with one key fail.`,
     );
   }
   if (latest > number) {
-    const what = `The backup ends with block ${number}, but peers are at block ${latest}.`;
+    const gap = `The backup ends with block ${number}, but peers are at block ${latest}.`;
     warnings.push(
       isAuthority
-        ? `${what} Start the node while they are reachable: it fetches their blocks before it makes one. Do not use --recover.`
-        : `${what} The node fetches the missing blocks from them.`,
+        ? `${gap} Start the node while they are reachable: it fetches their blocks before it makes one. Do not use --recover.`
+        : `${gap} The node fetches the missing blocks from them.`,
     );
   } else if (isAuthority && responses.length === 0) {
     warnings.push(

@@ -11,7 +11,7 @@ import { type Progress, startProgress } from "../terminal/progress.js";
 import { readNodeConfig } from "./node-config.js";
 
 /** Flags that select the database, and the output format. */
-export interface VerifyFlags extends NodeFiles {
+export interface VerifyDataFlags extends NodeFiles {
   readonly json?: boolean;
 }
 
@@ -22,7 +22,7 @@ interface Outcome {
 }
 
 /** Verifies a database and prints the items that are not as stored. */
-export async function verifyData(flags: VerifyFlags): Promise<void> {
+export async function verifyData(flags: VerifyDataFlags): Promise<void> {
   const outcome = await verify(readNodeConfig(flags).config.databaseUrl, flags.json === true);
   print(...(flags.json === true ? [JSON.stringify(toJson(outcome))] : describe(outcome)));
   if (outcome.findings.length > 0) {
@@ -41,20 +41,20 @@ async function verify(url: string, isQuiet: boolean): Promise<Outcome> {
     return { counts: {}, findings: [stored] };
   }
   try {
-    return await collect(stored.verification, isQuiet);
+    return await runVerification(stored.verification, isQuiet);
   } finally {
     await stored.close();
   }
 }
 
 /** Runs the verification to its end. Shows a progress bar if stderr is a terminal. */
-export async function collect(verification: Verification, isQuiet: boolean): Promise<Outcome> {
+export async function runVerification(verification: Verification, isQuiet: boolean): Promise<Outcome> {
   const counts: Partial<Record<VerifiedKind, number>> = {};
   const findings: Finding[] = [];
   let bar: { readonly kind: VerifiedKind; readonly progress: Progress } | undefined;
-  for await (const { kind, done, total, findings: found } of verification) {
+  for await (const { kind, done, total, findings: newFindings } of verification) {
     counts[kind] = done;
-    findings.push(...found);
+    findings.push(...newFindings);
     if (!isQuiet && process.stderr.isTTY && total > 0) {
       if (bar?.kind !== kind) {
         bar?.progress.end();

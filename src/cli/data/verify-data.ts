@@ -1,7 +1,7 @@
 /** `gatehouse verify-data`: verifies all stored data without a node. */
 import type { Command } from "commander";
 import { addNodeFiles } from "../usage/node-flags.js";
-import type { VerifyFlags } from "./stored-data.js";
+import type { VerifyDataFlags } from "./stored-data.js";
 
 export function addVerifyData(command: Command): void {
   addNodeFiles(command)
@@ -24,7 +24,7 @@ Examples:
   gatehouse verify-data --data-dir /var/lib/gatehouse
   gatehouse verify-data --database postgres://gatehouse:secret@db/gatehouse --json`,
     )
-    .action(async (flags: VerifyFlags) => {
+    .action(async (flags: VerifyDataFlags) => {
       const { verifyData } = await import("./stored-data.js");
       await verifyData(flags);
     });

@@ -12,16 +12,17 @@ import { type DatabaseReport, hasNoDatabase, inspectDatabase } from "../../node/
 import { duration } from "../terminal/output.js";
 import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 
-/** Facts about the network. */
-export interface KnownGenesis {
+/** Facts about the genesis of the node's network. */
+export interface GenesisFacts {
   readonly hash: string;
+  /** True if the node's key is an authority. */
   readonly isAuthority: boolean;
 }
 
 /** Checks, and the genesis of the node, if any. */
 export interface DatabaseFindings {
   readonly checks: readonly DoctorCheck[];
-  readonly genesis: KnownGenesis | undefined;
+  readonly genesis: GenesisFacts | undefined;
 }
 
 const restore = "Restore a backup, or move the database away and let the node fetch the chain again from its peers.";
@@ -29,29 +30,32 @@ const restore = "Restore a backup, or move the database away and let the node fe
 /** Checks the database, its owner and its network. */
 export async function checkDatabase(config: Config, key: NodeKey | undefined): Promise<DatabaseFindings> {
   const report = await inspectDatabase(config.databaseUrl).catch((problem: unknown) => ({ problem }));
-  const given = await readGiven(config).catch((error: unknown) => error as Error);
+  const configured = await readConfiguredGenesis(config).catch((error: unknown) => error as Error);
   if ("problem" in report) {
     return {
-      checks: [describeUnusable(report.problem, isNew(config, given)), describeGenesis(undefined, given, key)],
-      genesis: given instanceof Error ? undefined : known(given, key),
+      checks: [
+        describeUnusable(report.problem, isNew(config, configured)),
+        describeGenesis(undefined, configured, key),
+      ],
+      genesis: configured instanceof Error ? undefined : factsOf(configured, key),
     };
   }
   const { genesis: stored } = report;
   return {
     checks: [
-      describePages(report),
+      describeIntegrity(report),
       describeOwner(report, key),
       describeLease(report),
-      describeGenesis(stored, given, key),
+      describeGenesis(stored, configured, key),
       describeFollowers(config, report),
     ],
-    genesis: known(stored, key),
+    genesis: factsOf(stored, key),
   };
 }
 
-/** Returns true if the node is prepared but has never started. */
-function isNew({ databaseUrl }: Config, given: NamedGenesis | Error): boolean {
-  return hasNoDatabase(databaseUrl) && given !== undefined && !(given instanceof Error);
+/** Returns true if the node has a genesis but no database: it has never started. */
+function isNew({ databaseUrl }: Config, genesis: ParsedGenesis | Error): boolean {
+  return hasNoDatabase(databaseUrl) && genesis !== undefined && !(genesis instanceof Error);
 }
 
 function describeUnusable(error: unknown, isNew: boolean): DoctorCheck {
@@ -61,15 +65,15 @@ function describeUnusable(error: unknown, isNew: boolean): DoctorCheck {
   if (isDatabaseCorruption(error)) {
     return fail("database", messageFor(error, "it cannot be opened"), restore);
   }
-  const found = operatorErrorFor(error);
-  // The message of a database that is away says itself what to do.
-  const remedy = isDatabaseError(found)
+  const operatorError = operatorErrorFor(error);
+  // The message for an unreachable database already says what to check.
+  const remedy = isDatabaseError(operatorError)
     ? "Start it: a starting node waits up to two minutes for its database."
     : "Give the node's --data-dir or --database; a new node creates its database at its first start.";
-  return fail("database", errorMessage(found), remedy);
+  return fail("database", errorMessage(operatorError), remedy);
 }
 
-function describePages({ damage, mayBeLost, block }: DatabaseReport): DoctorCheck {
+function describeIntegrity({ damage, mayBeLost, block }: DatabaseReport): DoctorCheck {
   const [first, ...others] = damage;
   if (first !== undefined) {
     const more = others.length === 0 ? "" : `, and ${others.length} more`;
@@ -107,28 +111,33 @@ function describeLease({ lease: { holder, leftMs } }: DatabaseReport): DoctorChe
     return ok("lease", "No node is writing to the database.");
   }
   const { pid, host, sinceMs } = holder;
-  const forS = Math.max(0, Date.now() - sinceMs) / 1000;
-  return ok("lease", `The process ${pid} on ${host} has been writing to the database for ${duration(forS)}.`);
+  const heldS = Math.max(0, Date.now() - sinceMs) / 1000;
+  return ok("lease", `The process ${pid} on ${host} has been writing to the database for ${duration(heldS)}.`);
 }
 
-type NamedGenesis = Pick<Genesis, "hash" | "authorities" | "followers"> | undefined;
+/** Genesis from a file or the database; undefined if there is none. */
+type ParsedGenesis = Pick<Genesis, "hash" | "authorities" | "followers"> | undefined;
 
-async function readGiven({ dataDir, genesisFile }: Config): Promise<NamedGenesis> {
+async function readConfiguredGenesis({ dataDir, genesisFile }: Config): Promise<ParsedGenesis> {
   const file = await readGenesisFile(findFile(dataDir, genesisFile, "genesis"));
   return file && parseGenesis(file.path, file.text);
 }
 
-function known(genesis: NamedGenesis, key: NodeKey | undefined): KnownGenesis | undefined {
+function factsOf(genesis: ParsedGenesis, key: NodeKey | undefined): GenesisFacts | undefined {
   return (
     genesis && { hash: genesis.hash, isAuthority: key !== undefined && genesis.authorities.includes(key.publicKey) }
   );
 }
 
-function describeGenesis(stored: NamedGenesis, given: NamedGenesis | Error, key: NodeKey | undefined): DoctorCheck {
-  if (given instanceof Error) {
-    return fail("genesis", given.message, "Give the network's genesis file with --genesis.");
+function describeGenesis(
+  stored: ParsedGenesis,
+  configured: ParsedGenesis | Error,
+  key: NodeKey | undefined,
+): DoctorCheck {
+  if (configured instanceof Error) {
+    return fail("genesis", configured.message, "Give the network's genesis file with --genesis.");
   }
-  const genesis = known(stored ?? given, key);
+  const genesis = factsOf(stored ?? configured, key);
   if (genesis === undefined) {
     return fail(
       "genesis",
@@ -136,10 +145,10 @@ function describeGenesis(stored: NamedGenesis, given: NamedGenesis | Error, key:
       "Run: gatehouse init, or gatehouse join URL.",
     );
   }
-  if (given !== undefined && given.hash !== genesis.hash) {
+  if (configured !== undefined && configured.hash !== genesis.hash) {
     return fail(
       "genesis",
-      `The genesis file is that of ${given.hash}, but the database belongs to the network ${genesis.hash}.`,
+      `The genesis file is that of ${configured.hash}, but the database belongs to the network ${genesis.hash}.`,
       "Give the genesis file of that network, or another --data-dir.",
     );
   }

@@ -8,13 +8,13 @@ import { attempt, type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 import { checkValidity } from "./check-certificate.js";
 
 const mib = 1024 * 1024;
-/** Limits on free disk space. The rest fills up soon; a write-ahead log alone may need much of the lower limit. */
+/** Limits on free disk space. Less is soon used up: a write-ahead log alone may need most of the lower limit. */
 const freeSpaceLimits = { warnBytes: 1024 * mib, failBytes: 100 * mib };
 
-/** Runs the checks. The key is undefined if it is not usable. */
+/** Runs the checks. Returns the key as well, undefined if it is not usable. */
 export async function checkFiles(config: Config): Promise<{ key: NodeKey | undefined; checks: DoctorCheck[] }> {
   const { dataDir } = config;
-  const directory = await attempt("directory", `Run as the node's user, or give another --data-dir.`, () =>
+  const directory = await attempt("directory", "Run as the node's user, or give another --data-dir.", () =>
     checkDirectory(dataDir),
   );
   const disk = await attempt("disk", "Give the node's --data-dir.", () => checkFreeSpace(dataDir));
@@ -37,8 +37,8 @@ export async function checkFiles(config: Config): Promise<{ key: NodeKey | undef
 }
 
 async function checkDirectory(path: string): Promise<DoctorCheck> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory() !== true) {
+  const stats = await stat(path).catch(() => undefined);
+  if (stats?.isDirectory() !== true) {
     return fail(
       "directory",
       `There is no directory ${path}.`,
@@ -46,7 +46,7 @@ async function checkDirectory(path: string): Promise<DoctorCheck> {
     );
   }
   await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
-  return (found.mode & 0o077) === 0
+  return (stats.mode & 0o077) === 0
     ? ok("directory", `${path} is writable by this user, and closed to others.`)
     : warn("directory", `${path} is accessible to other users.`, `Run: chmod 700 ${path}`);
 }

@@ -5,47 +5,45 @@ import { connect } from "node:tls";
 import { identityOfCertificate } from "../../base/crypto/certificate.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
-import { requestNode, refusal, whyNot } from "../calls/request-node.js";
+import { describeConnectionError, rejectionError, requestNode } from "../calls/request-node.js";
 import { ExitError } from "../usage/errors.js";
 import { listPeers, type PeerBody } from "../calls/peer-list.js";
 import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 import { checkValidity } from "./check-certificate.js";
-import type { KnownGenesis } from "./check-database.js";
-import { type LocalNode, ofThisMachine } from "./local-node.js";
+import type { GenesisFacts } from "./check-database.js";
+import { type LocalNode, localRequest } from "./local-node.js";
 
 /** Results of the earlier checks. */
 export interface NetworkDeps {
   readonly config: Config;
   readonly key: NodeKey | undefined;
   readonly node: LocalNode;
-  readonly genesis: KnownGenesis | undefined;
+  readonly genesis: GenesisFacts | undefined;
 }
 
 /** Limit on the number of peers to query. */
 const maxPeers = 5;
+/** Time limit for a TLS connection. */
 const connectWithinMs = 5_000;
-/** Default port of https. */
-const defaultPort = 443;
 /**
  * Limits on the clock difference. Above `warnMs` a clock is wrong; above `failMs` nodes reject signatures and blocks.
  */
 const clockLimits = { warnMs: 5_000, failMs: 60_000 };
 
-/** Runs the checks. All but the first are skipped if the node does not run. */
+/** Runs the checks. All but the first are skipped if this node does not run. */
 export async function checkNetwork(deps: NetworkDeps): Promise<DoctorCheck[]> {
   const { node } = deps;
   const running = describeRunning(deps);
   if (node.health === undefined || !node.isThis) {
-    const why = "No node is running to check.";
     return [
       running,
       ...["public address", "public certificate", "internal address", "peers", "clock", "network"].map((name) =>
-        skip(name, why),
+        skip(name, "No node is running to check."),
       ),
     ];
   }
-  const peers = await listPeers(node.url, ofThisMachine);
-  const [reached, certificate, internal, views] = await Promise.all([
+  const peers = await listPeers(node.url, localRequest);
+  const [publicAddress, certificate, internalAddress, views] = await Promise.all([
     checkPublicAddress(deps),
     checkPublicCertificate(deps),
     checkInternalAddress(deps, node.health.ports.omni?.actual),
@@ -53,9 +51,9 @@ export async function checkNetwork(deps: NetworkDeps): Promise<DoctorCheck[]> {
   ]);
   return [
     running,
-    reached,
+    publicAddress,
     certificate,
-    internal,
+    internalAddress,
     describePeers(deps, peers, views),
     describeClocks(views),
     describeNetworks(deps, views),
@@ -125,7 +123,7 @@ async function checkPublicCertificate({ config: { publicUrl } }: NetworkDeps): P
   } catch (error) {
     return fail(
       name,
-      `${publicUrl} presents no certificate: ${whyNot(error)}.`,
+      `${publicUrl} presents no certificate: ${describeConnectionError(error)}.`,
       "Make it reachable, and serve TLS there.",
     );
   }
@@ -147,7 +145,7 @@ async function checkInternalAddress({ config, node }: NetworkDeps, port: number 
   }
   const remedy = `Make ${url} lead to port ${port} of this machine, without TLS termination in between.`;
   try {
-    const identity = await identityAt(new URL(url));
+    const identity = identityOfCertificate((await certificateAt(new URL(url), "h2")).raw);
     return identity === node.publicKey
       ? ok(name, `${url} leads to this node, from this machine.`)
       : fail(name, `The server at ${url} is ${identity ?? "not a node"}.`, remedy);
@@ -156,19 +154,12 @@ async function checkInternalAddress({ config, node }: NetworkDeps, port: number 
   }
 }
 
-/**
- * Returns the key that the server of a TLS connection has proved; undefined if its certificate is not that of a node.
- */
-async function identityAt(url: URL): Promise<string | undefined> {
-  return identityOfCertificate((await certificateAt(url, "h2")).raw);
-}
-
-/** Returns the certificate of the server of a TLS connection, whatever its issuer. */
+/** Returns the certificate that a TLS server presents, whatever its issuer. */
 function certificateAt({ hostname, port }: URL, protocol: string): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
     const host = hostname.replace(/^\[|\]$/g, "");
     const options = {
-      ...{ host, port: Number(port || defaultPort), rejectUnauthorized: false, ALPNProtocols: [protocol] },
+      ...{ host, port: Number(port || 443), rejectUnauthorized: false, ALPNProtocols: [protocol] },
       // SNI selects the certificate of this name. An IP address is not a valid SNI name.
       ...(isIP(host) === 0 && { servername: host }),
     };
@@ -183,7 +174,7 @@ function certificateAt({ hostname, port }: URL, protocol: string): Promise<X509C
   });
 }
 
-/** Responses of a peer. */
+/** State of the network as a peer reports it. */
 interface PeerView {
   readonly url: string;
   /** Reason for a missing response. */
@@ -199,9 +190,9 @@ async function requestPeer({ connection: { string: url } }: PeerBody, publicKey:
   try {
     const head = await requestNode(url, "/chain/head");
     if (head.status >= 400) {
-      throw refusal(head.status, head.text);
+      throw rejectionError(head.status, head.text);
     }
-    // The header has whole seconds, so that half a second is the expected remainder.
+    // The header Date is truncated to seconds, so add half a second on average.
     const aheadMs = head.dateMs + 500 - Date.now();
     const { genesisHash } = JSON.parse(head.text) as { readonly genesisHash: string };
     const list = await listPeers(url);
@@ -224,15 +215,15 @@ function describePeers({ genesis }: NetworkDeps, peers: readonly PeerBody[], vie
   }
   const online = peers.filter(({ status }) => status.online);
   const unverified = peers.filter(({ verification }) => !verification.status);
-  const blind = views.filter(({ reachesUs }) => reachesUs === false);
+  const notReaching = views.filter(({ reachesUs }) => reachesUs === false);
   const found = `${online.length} of ${peers.length} are online, ${peers.length - unverified.length} verified.`;
   if (online.length === 0) {
     return fail(name, found, "Run gatehouse peers book, which shows the error of each peer.");
   }
-  if (blind.length > 0) {
+  if (notReaching.length > 0) {
     return warn(
       name,
-      `${found} ${blind.map(({ url }) => url).join(", ")} cannot reach this node.`,
+      `${found} ${notReaching.map(({ url }) => url).join(", ")} cannot reach this node.`,
       "Make the internal address reachable from there: check --omni-url, firewall and NAT.",
     );
   }
@@ -259,10 +250,10 @@ function describeClocks(views: readonly PeerView[]): DoctorCheck {
   }
   return Math.abs(aheadMs) > clockLimits.warnMs
     ? warn(name, found, remedy)
-    : ok(name, `It agrees with ${countOf(reported.length)}.`);
+    : ok(name, `It agrees with ${countPeers(reported.length)}.`);
 }
 
-function countOf(peers: number): string {
+function countPeers(peers: number): string {
   return peers === 1 ? "1 peer" : `${peers} peers`;
 }
 
@@ -274,7 +265,7 @@ function describeNetworks({ genesis }: NetworkDeps, views: readonly PeerView[]):
     return skip(name, "No peer responds with its genesis.");
   }
   return others.length === 0
-    ? ok(name, `${countOf(reachable.length)} responded, with the same genesis.`)
+    ? ok(name, `${countPeers(reachable.length)} responded, with the same genesis.`)
     : fail(
         name,
         `${others.map(({ url, genesisHash }) => `${url} belongs to the network ${genesisHash}`).join("; ")}.`,

@@ -1,4 +1,4 @@
-/** Checks of the node's ports: available, bound by the node, or taken by another process. */
+/** Checks of the node's ports: free, bound by the node, or taken by another process. */
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { Config } from "../../config/config.js";
@@ -12,7 +12,7 @@ interface RequiredPort {
   readonly host: string;
 }
 
-/** Checks each configured port. */
+/** Checks each configured port: that the node listens on it or, if the node does not run, that it is free. */
 export async function checkPorts(config: Config, node: LocalNode): Promise<DoctorCheck[]> {
   return await Promise.all(requiredPorts(config).map((required) => checkPort(required, config.portDrift, node)));
 }
@@ -67,12 +67,13 @@ function tryPort(port: number, host: string): Promise<string | undefined> {
   });
 }
 
-const listening = "0A";
+/** State of a listening socket in /proc/net/tcp. */
+const listeningState = "0A";
 
 /** Describes the process that listens on a port, if Linux permits this user to see the process. */
 async function describeHolder(port: number): Promise<string> {
   const inodes = (await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readInodes(file, port)))).flat();
-  for (const pid of inodes.length === 0 ? [] : await list("/proc")) {
+  for (const pid of inodes.length === 0 ? [] : await listDirectory("/proc")) {
     if (/^\d+$/.test(pid) && (await ownsAny(pid, inodes))) {
       const [program = "", ...args] = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
       return `the process ${pid} (${[program, ...args].join(" ").trim().slice(0, 80)})`;
@@ -81,22 +82,24 @@ async function describeHolder(port: number): Promise<string> {
   return "another process";
 }
 
+/** Returns the inodes of the sockets that listen on a port. */
 async function readInodes(file: string, port: number): Promise<string[]> {
   const text = await readFile(file, "utf8").catch(() => "");
   const hexPort = port.toString(16).toUpperCase().padStart(4, "0");
   return text.split("\n").flatMap((line) => {
     const [, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);
-    return local.endsWith(`:${hexPort}`) && state === listening ? [inode] : [];
+    return local.endsWith(`:${hexPort}`) && state === listeningState ? [inode] : [];
   });
 }
 
+/** Returns true if a process has one of the sockets open. */
 async function ownsAny(pid: string, inodes: readonly string[]): Promise<boolean> {
   const links = await Promise.all(
-    (await list(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")),
+    (await listDirectory(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")),
   );
   return links.some((link) => inodes.some((inode) => link === `socket:[${inode}]`));
 }
 
-async function list(path: string): Promise<string[]> {
+async function listDirectory(path: string): Promise<string[]> {
   return await readdir(path).catch(() => []);
 }

@@ -5,7 +5,7 @@ import type { Config } from "../../config/config.js";
 import { requestHealth, requestNode, type NodeRequest } from "../calls/request-node.js";
 import { ExitError } from "../usage/errors.js";
 
-/** Result of the query at the node's address. */
+/** Response at the address of the configured node. */
 export interface LocalNode {
   readonly url: string;
   /** Reason for a missing response; undefined if a node responds. */
@@ -27,19 +27,23 @@ export interface HealthBody {
   >;
 }
 
-/** Queries the public key and the health of the node. */
+/**
+ * Queries the public key and the health of the node.
+ *
+ * @param configuredUrl URL of the node. Default: derived from the configuration.
+ */
 export async function findNode(
   config: Config,
-  given: string | undefined,
+  configuredUrl: string | undefined,
   key: NodeKey | undefined,
 ): Promise<LocalNode> {
-  const url = given ?? localUrl(config);
+  const url = configuredUrl ?? localUrl(config);
   try {
-    const publicKey = JSON.parse((await requestNode(url, "/publickey", ofThisMachine)).text) as unknown;
+    const publicKey = JSON.parse((await requestNode(url, "/publickey", localRequest)).text) as unknown;
     if (typeof publicKey !== "string" || !hex32.test(publicKey)) {
       return { url, isThis: false, problem: `The server at ${url} is not a node` };
     }
-    const health = JSON.parse((await requestHealth(url, ofThisMachine)).text) as HealthBody;
+    const health = JSON.parse((await requestHealth(url, localRequest)).text) as HealthBody;
     return { url, publicKey, health, isThis: key === undefined || key.publicKey === publicKey };
   } catch (error) {
     if (error instanceof ExitError) {
@@ -50,7 +54,7 @@ export async function findNode(
 }
 
 /** Options of a request to a node on this machine: any certificate is accepted. */
-export const ofThisMachine: NodeRequest = { acceptsAnyCertificate: true };
+export const localRequest: NodeRequest = { acceptsAnyCertificate: true };
 
 function localUrl({ host, rpcPort, tlsCertFile }: Config): string {
   const name = host === "::" || host === "0.0.0.0" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;

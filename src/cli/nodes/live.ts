@@ -1,46 +1,47 @@
 /** Terminal output that is updated in place. */
+
 /** Output that is redrawn until it is stopped. */
 export interface Drawing {
   stop(): Promise<void>;
 }
 
-/** Source of changes, and the maximum time between two drawings. */
+/** Occasions for redrawing the output. */
 export interface Changes {
   /** Calls `onChange` at each change until the signal aborts. */
   readonly watch: (onChange: () => void, signal: AbortSignal) => void;
-  /** Time after which the lines are redrawn even without a change. */
-  readonly seldomMs: number;
+  /** Time after which the output is redrawn even without a change. */
+  readonly maxPauseMs: number;
 }
 
-/** Changes within this time are drawn together. */
-const togetherMs = 100;
+/** Time in which changes are collected into one drawing. */
+const batchMs = 100;
 
 /**
  * Writes the lines, and overwrites them after each change until stopped. Writes them once if stdout is not a terminal.
  */
 export async function drawPeriodically(
   lines: () => Promise<readonly string[]>,
-  { watch, seldomMs }: Changes,
+  { watch, maxPauseMs }: Changes,
 ): Promise<Drawing> {
   const { stdout } = process;
   const stopped = new AbortController();
-  let drawn = 0;
+  let drawnLines = 0;
   let timer: NodeJS.Timeout | undefined;
   let isDrawing = false;
   let hasChanged = false;
-  let underWay: Promise<void> = Promise.resolve();
+  let redrawing: Promise<void> = Promise.resolve();
 
   async function draw(): Promise<void> {
     const current = await lines();
-    const up = drawn === 0 ? "" : `\u001b[${drawn}A`;
-    stdout.write(`${up}${current.map((line) => `${stdout.isTTY ? "\u001b[2K" : ""}${line}\n`).join("")}`);
-    drawn = current.length;
+    const cursorUp = drawnLines === 0 ? "" : `\u001b[${drawnLines}A`;
+    stdout.write(`${cursorUp}${current.map((line) => `${stdout.isTTY ? "\u001b[2K" : ""}${line}\n`).join("")}`);
+    drawnLines = current.length;
   }
 
   async function redraw(): Promise<void> {
     isDrawing = true;
     hasChanged = false;
-    // A node that does not respond now is drawn at the next update.
+    // If the lines are not available now, try again at the next drawing.
     await draw().catch(() => undefined);
     isDrawing = false;
     drawIn(pauseMs());
@@ -48,13 +49,13 @@ export async function drawPeriodically(
 
   /** Returns the pause before the next drawing: short if a change arrived during the last one. */
   function pauseMs(): number {
-    return hasChanged ? togetherMs : seldomMs;
+    return hasChanged ? batchMs : maxPauseMs;
   }
 
   function drawIn(ms: number): void {
     if (!stopped.signal.aborted) {
       timer = setTimeout(() => {
-        underWay = redraw();
+        redrawing = redraw();
       }, ms);
     }
   }
@@ -62,21 +63,21 @@ export async function drawPeriodically(
   function onChange(): void {
     if (!hasChanged && !isDrawing) {
       clearTimeout(timer);
-      drawIn(togetherMs);
+      drawIn(batchMs);
     }
     hasChanged = true;
   }
 
   await draw();
   if (stdout.isTTY) {
-    drawIn(seldomMs);
+    drawIn(maxPauseMs);
     watch(onChange, stopped.signal);
   }
   return {
     async stop() {
       stopped.abort();
       clearTimeout(timer);
-      await underWay;
+      await redrawing;
     },
   };
 }

@@ -27,9 +27,9 @@ export interface DevnetFlags {
   readonly json?: boolean;
 }
 
-/** Maximum time between two drawings: peers come and go without a block or a change of health. */
+/** Maximum time between two drawings. Peers connect and disconnect without a block or a change of health. */
 const drawEveryMs = 10_000;
-/** Time limit for the nodes to find each other, or to reach the same block. */
+/** Time limit for the nodes to discover each other, or to reach the same block. */
 const readyWithinMs = 30_000;
 
 /** Runs a network until a signal arrives. */
@@ -56,7 +56,7 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
     const plan: Plan = { directory, rpcPorts: ports.slice(0, flags.nodes), omniPorts: ports.slice(flags.nodes) };
     const isNew = await writeGenesis(directory);
     for (const [i, port] of plan.rpcPorts.entries()) {
-      const node = await startOne({ ...flags, isNew }, plan, i, { processErrors, signal });
+      const node = await startDevnetNode({ ...flags, isNew }, plan, i, { processErrors, signal });
       nodes.push(node);
       if (i === 0) {
         watchProcess(processErrors, node.log);
@@ -77,7 +77,7 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
       print(...overview(nodes[0]!.rpcUrl, samples));
       live = await drawPeriodically(() => networkTable(nodes), {
         watch: (onChange, stopped) => watchNodes(nodes, onChange, stopped),
-        seldomMs: drawEveryMs,
+        maxPauseMs: drawEveryMs,
       });
     }
   } catch (error) {
@@ -95,7 +95,7 @@ interface Plan {
 }
 
 /** Starts a node. Each node knows the first one and discovers the others through it; the first one knows the second. */
-async function startOne(
+async function startDevnetNode(
   flags: DevnetFlags & { readonly isNew: boolean },
   { directory, rpcPorts, omniPorts }: Plan,
   index: number,
@@ -128,7 +128,7 @@ async function startOne(
   return await startNode(config, options);
 }
 
-/** Returns the shell command of this program, for use in the same directory. */
+/** Returns a shell command that runs this program in the current directory. */
 function ownCommand(): string {
   const script = process.argv[1]!;
   const path = relative("", script);
@@ -157,13 +157,10 @@ async function writeGenesis(directory: string): Promise<boolean> {
   return isNew;
 }
 
-/**
- * Waits until all nodes are ready, see each other as ready, and are at the same block. A single node waits for no
- * peers.
- */
+/** Waits up to 30 s until all nodes are ready, report each other as ready, and are at the same block. */
 async function untilReady(nodes: readonly RunningNode[], signal: AbortSignal): Promise<void> {
-  const giveUpAtMs = Date.now() + readyWithinMs;
-  while (Date.now() < giveUpAtMs && !signal.aborted) {
+  const deadlineMs = Date.now() + readyWithinMs;
+  while (Date.now() < deadlineMs && !signal.aborted) {
     const states = await Promise.all(nodes.map(({ rpcUrl }) => fetchState(rpcUrl)));
     const areReady = states.every(
       ({ isReady, block, peers }) =>
@@ -207,7 +204,7 @@ function overview(url: string, samples: readonly SampleSection[]): string[] {
   ];
 }
 
-/** Returns the table with the present state of the nodes. */
+/** Queries the nodes, and returns a table of their states. */
 async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
   const rows = await Promise.all(
     nodes.map(async ({ rpcUrl, publicKey }, i) => {
@@ -239,12 +236,13 @@ function watchNodes(nodes: readonly RunningNode[], onChange: () => void, signal:
   }
   for (const { rpcUrl } of nodes) {
     for (const path of ["/health/watch", "/events?kinds=block"]) {
-      // A lost stream is no error of the network; the table is redrawn periodically in any case.
+      // Ignore a lost stream: the table is redrawn periodically in any case.
       follow(nodeUrl(rpcUrl, path)).catch(() => undefined);
     }
   }
 }
 
+/** Returns the lowest free ports from a first one on. Throws Error if there are too few. */
 async function freePorts(count: number, first: number): Promise<number[]> {
   const ports: number[] = [];
   for (let port = first; ports.length < count; port++) {

@@ -5,7 +5,7 @@ import type { LogLevelName } from "../../base/logging/log-levels.js";
 import { type LightNode, startLight } from "../../light/light-node.js";
 import { paint, print } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
-import { needGenesisHash, needUrl } from "../usage/values.js";
+import { checkUrl, parseGenesisHash } from "../usage/values.js";
 import { runUntilSignal } from "./signals.js";
 
 /** Flags of the command. */
@@ -20,21 +20,22 @@ export interface LightFlags {
 
 /** Serves proved responses until a signal arrives. */
 export async function runLight(urls: readonly string[], flags: LightFlags): Promise<void> {
-  const genesisHash = needGenesisHash("--trust", flags.trust);
-  urls.forEach((url) => needUrl("A node", url));
+  const genesisHash = parseGenesisHash("--trust", flags.trust);
+  urls.forEach((url) => checkUrl("A node", url));
   const { port, dataDir, maxAge: maxAgeS, logLevel: level, json = false } = flags;
   const { log } = createLogging({ level, json });
   await runUntilSignal(async () => {
     const options = { urls, genesisHash, dir: resolve(dataDir), port, maxAgeS, log };
     const light = await startLight(options).catch((error: unknown) => {
-      throw whyNotBound(error, port);
+      throw toListenError(error, port);
     });
     print(...(json ? [readyEvent(light)] : panel(light, genesisHash)));
     return () => light.stop();
   });
 }
 
-function whyNotBound(error: unknown, port: number): unknown {
+/** Converts an error of the port to an error with a remedy. Returns other errors unchanged. */
+function toListenError(error: unknown, port: number): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
     case "EADDRINUSE":

@@ -33,10 +33,11 @@ Examples:
 }
 
 async function run(config: Config): Promise<void> {
-  // Before the node sets `onReload`, it has not read its files, so that a reload has no effect.
+  // Until the node registers its handler, it has read no files, so a reload does nothing.
   let reload = (): void => undefined;
   await runUntilSignal(
-    (signal, onTakeoverFailed) => start(config, { signal, onTakeoverFailed, onReload: (given) => (reload = given) }),
+    (signal, onTakeoverFailed) =>
+      start(config, { signal, onTakeoverFailed, onReload: (handler) => (reload = handler) }),
     () => reload(),
   );
 }
@@ -79,10 +80,7 @@ async function start(
   };
 }
 
-/**
- * Shows a progress bar while the node catches up with its peers, if stderr is a terminal. The log reports it in any
- * case.
- */
+/** Shows a progress bar while the node catches up with its peers, if stderr is a terminal. The log shows it always. */
 function showCatchingUp(node: RunningNode): PeriodicTask {
   let bar: Progress | undefined;
   const updateBar = (): Promise<void> => {

@@ -31,7 +31,7 @@ export function table(rows: readonly (readonly string[])[], width = widthOf(proc
     [],
   );
   const lastStart = widths.slice(0, -1).reduce((sum, column) => sum + column + gap.length, 0);
-  const longestWord = heading.at(-1) === "" ? longestOf(rows.flatMap((row) => row.at(-1)!.split(" "))) : 0;
+  const longestWord = heading.at(-1) === "" ? longestLength(rows.flatMap((row) => row.at(-1)!.split(" "))) : 0;
   if (lastStart + Math.max(longestWord, Math.min(widths.at(-1) ?? 0, minLastColumn)) <= width) {
     return rows.flatMap((row, i) => paintHeading(alignRow(row, widths, lastStart, width), i));
   }
@@ -44,10 +44,11 @@ export function table(rows: readonly (readonly string[])[], width = widthOf(proc
   return rows.slice(1).flatMap((row, i) => [...(i === 0 ? [] : [""]), ...block(heading, row, width)]);
 }
 
-function longestOf(words: readonly string[]): number {
+function longestLength(words: readonly string[]): number {
   return words.reduce((longest, word) => Math.max(longest, lengthOf(word)), 0);
 }
 
+/** Formats a row with aligned columns. Its last cell wraps within its column. */
 function alignRow(row: readonly string[], widths: readonly number[], lastStart: number, width: number): string[] {
   const [first = "", ...more] = wrap(row.at(-1) ?? "", width - lastStart);
   const cells = row.slice(0, -1).map((cell, i) => cell + " ".repeat(widths[i]! - lengthOf(cell)));

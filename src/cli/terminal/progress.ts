@@ -1,8 +1,8 @@
-/** Progress of long work on stderr: a bar on a terminal, otherwise a line every 10 s. */
+/** Progress of a long operation on stderr: a bar on a terminal, otherwise a line every 10 s. */
 import { duration, paint } from "./output.js";
 import { widthOf } from "./wrap.js";
 
-/** Progress of work with a known number of steps. */
+/** Progress of an operation with a known number of steps. */
 export interface Progress {
   /** Reports the number of completed steps, and the total if it has changed. */
   update(done: number, total?: number): void;
@@ -10,7 +10,8 @@ export interface Progress {
   end(): void;
 }
 
-const maxBar = 24;
+/** Maximum width of the bar in characters. */
+const maxBarWidth = 24;
 const redrawEveryMs = 100;
 const lineEveryMs = 10_000;
 
@@ -26,19 +27,19 @@ export function startProgress(unit: string, firstTotal: number, start = 0): Prog
   let total = firstTotal;
   const startMs = performance.now();
   let drawnMs = -Infinity;
-  let last = start;
+  let completed = start;
 
   function text(): string {
     const elapsedS = (performance.now() - startMs) / 1000;
-    const rate = (last - start) / Math.max(elapsedS, 0.001);
-    const left = rate > 0 && last < total ? `, ${duration((total - last) / rate)} left` : "";
-    return `${last} of ${total} ${unit}, ${Math.round(rate)}/s${left}`;
+    const rate = (completed - start) / Math.max(elapsedS, 0.001);
+    const left = rate > 0 && completed < total ? `, ${duration((total - completed) / rate)} left` : "";
+    return `${completed} of ${total} ${unit}, ${Math.round(rate)}/s${left}`;
   }
 
   function draw(): void {
     drawnMs = performance.now();
     if (stderr.isTTY) {
-      stderr.write(`\r\u001b[K${barLine(last / Math.max(total, 1), text(), widthOf(stderr))}`);
+      stderr.write(`\r\u001b[K${barLine(completed / Math.max(total, 1), text(), widthOf(stderr))}`);
     } else {
       stderr.write(`${text()}\n`);
     }
@@ -46,7 +47,7 @@ export function startProgress(unit: string, firstTotal: number, start = 0): Prog
 
   return {
     update(done, newTotal = total) {
-      last = done;
+      completed = done;
       total = newTotal;
       if (performance.now() - drawnMs >= (stderr.isTTY ? redrawEveryMs : lineEveryMs)) {
         draw();
@@ -64,9 +65,11 @@ export function startProgress(unit: string, firstTotal: number, start = 0): Prog
 /**
  * Returns a bar and a text on one line, since a second line would not be redrawn. The bar gets the width that the text
  * leaves; a bar below 4 characters is omitted.
+ *
+ * @param done Completed part of the operation, 0 to 1.
  */
 export function barLine(done: number, text: string, width: number): string {
-  const barWidth = Math.min(maxBar, width - text.length - 2);
+  const barWidth = Math.min(maxBarWidth, width - text.length - 2);
   if (barWidth < 4) {
     return text.slice(0, width - 1);
   }

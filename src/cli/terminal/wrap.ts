@@ -30,13 +30,13 @@ export function wrap(text: string, width: number, isBreakable = true): string[] 
   if (lengthOf(text) <= width) {
     return [text];
   }
-  const words = text.split(" ").flatMap((word) => (isBreakable ? cut(word, width) : [word]));
+  const words = text.split(" ").flatMap((word) => (isBreakable ? breakWord(word, width) : [word]));
   const lines: string[] = [];
   let line: string | undefined;
   for (const word of words) {
-    const longer: string = line === undefined ? word : `${line} ${word}`;
-    if (line === undefined || lengthOf(longer) <= width) {
-      line = longer;
+    const extended: string = line === undefined ? word : `${line} ${word}`;
+    if (line === undefined || lengthOf(extended) <= width) {
+      line = extended;
     } else {
       lines.push(line);
       line = word;
@@ -45,7 +45,8 @@ export function wrap(text: string, width: number, isBreakable = true): string[] 
   return carryStyles([...lines, line ?? ""]);
 }
 
-function cut(word: string, width: number): string[] {
+/** Breaks a word into parts of at most `width` visible characters. */
+function breakWord(word: string, width: number): string[] {
   if (lengthOf(word) <= width) {
     return [word];
   }
@@ -64,13 +65,13 @@ function cut(word: string, width: number): string[] {
 
 /** Ends active styles at the end of each line, and restores them on the next line. */
 function carryStyles(lines: readonly string[]): string[] {
-  let on = "";
+  let active = "";
   return lines.map((line) => {
-    const before = on;
+    const carried = active;
     for (const [style] of line.matchAll(styles)) {
       // Codes 0, 22 to 29 and 39 end a style. Text here has one active style at a time.
-      on = /\[(0|2[2-9]|39)m$/.test(style) ? "" : on + style;
+      active = /\[(0|2[2-9]|39)m$/.test(style) ? "" : active + style;
     }
-    return `${before}${line}${on === "" ? "" : "\u001b[0m"}`;
+    return `${carried}${line}${active === "" ? "" : "\u001b[0m"}`;
   });
 }

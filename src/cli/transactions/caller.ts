@@ -30,18 +30,15 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
  * @throws ExitError if the hash is malformed, or the node does not report it.
  */
 export async function networkToSignFor({ node, network }: NetworkFlags): Promise<string> {
-  const named = network ?? (JSON.parse(await requestOk(node, "/chain/head")) as ChainHeadBody).genesisHash;
-  if (!hex32.test(named)) {
+  const genesisHash =
+    network ?? (JSON.parse(await requestOk(node, "/chain/head")) as { readonly genesisHash: string }).genesisHash;
+  if (!hex32.test(genesisHash)) {
     throw new ExitError(
-      `--network must be 0x and 64 lower-case hex digits, not "${named.slice(0, 80)}".`,
+      `--network must be 0x and 64 lower-case hex digits, not "${genesisHash.slice(0, 80)}".`,
       exitCodes.usage,
     );
   }
-  return named;
-}
-
-interface ChainHeadBody {
-  readonly genesisHash: string;
+  return genesisHash;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Reads that trust a node only as far as it proves its responses. */
+/** Reads that accept only proved responses of a node. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { GatehouseError } from "../../../client/src/gatehouse-error.js";
 import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-error.js";
@@ -8,7 +8,7 @@ import { createStartRead, isFromNode } from "../../light/upstream.js";
 import { ago, paint } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { NetworkFlags, NodeFlags, VerifyFlags } from "../usage/flags.js";
-import { needGenesisHash, needUrl } from "../usage/values.js";
+import { checkUrl, parseGenesisHash } from "../usage/values.js";
 import { writeOutput } from "../usage/write-output.js";
 import { loadKey, provedIdentity } from "./caller.js";
 
@@ -19,7 +19,8 @@ export interface ProvedFlags extends NetworkFlags, NodeFlags, VerifyFlags {
 }
 
 /**
- * Returns the node's own JSON, built from proved data. Unless JSON is requested, reports the proving block on stderr.
+ * Returns JSON as the node would send it, built from proved data. Reports the proving block on stderr unless `--json` is
+ * set.
  *
  * @param hashPair Hash function for paths in the commitment tree.
  * @throws ExitError with code 1 for a missing proof, and for a proved absence; code 3 if the node is unreachable.
@@ -30,11 +31,11 @@ export async function readProved<I extends DescMessage, O extends DescMessage>(
   request: MessageInitShape<I>,
   hashPair?: HashPair,
 ): Promise<string> {
-  const genesisHash = needNetwork(flags);
+  const genesisHash = networkToVerify(flags);
   const headers =
     flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), { ...flags, network: genesisHash });
   const { maxAge: maxAgeS } = flags;
-  const reader = createProvedReader(createStartRead(needUrl("--node", flags.node), headers)(), {
+  const reader = createProvedReader(createStartRead(checkUrl("--node", flags.node), headers)(), {
     genesisHash,
     maxAgeS,
     hashPair,
@@ -69,8 +70,9 @@ function reportBlock({ block }: ProvedReader): void {
   }
 }
 
-function needNetwork({ verify, network }: ProvedFlags): string {
-  const genesisHash = needGenesisHash("--verify", verify);
+/** Returns the genesis hash of `--verify`. Throws ExitError with code 2 if `--network` differs from it. */
+function networkToVerify({ verify, network }: ProvedFlags): string {
+  const genesisHash = parseGenesisHash("--verify", verify);
   if (network !== undefined && network.toLowerCase() !== genesisHash) {
     throw new ExitError("--network and --verify name different networks; leave --network out.", exitCodes.usage);
   }
@@ -83,12 +85,12 @@ const advice: Readonly<Partial<Record<ProofFlaw, string>>> = {
   fork: "An authority signed both: report it to the network's operator.",
   unprovable: "To trust the node's response, leave --verify out.",
 };
-const otherNode = "Do not trust this node; use another one with --node.";
+const useOtherNode = "Do not trust this node; use another one with --node.";
 
 function toExitError(error: unknown, node: string): unknown {
   if (error instanceof ProofError) {
     const { message, flaw, reason } = error;
-    return new ExitError(`Not proved: ${message} ${advice[flaw] ?? otherNode}`, exitCodes.failed, reason);
+    return new ExitError(`Not proved: ${message} ${advice[flaw] ?? useOtherNode}`, exitCodes.failed, reason);
   }
   if (!(error instanceof GatehouseError)) {
     return error;
@@ -97,6 +99,6 @@ function toExitError(error: unknown, node: string): unknown {
   if (reason === "UNREACHABLE") {
     return new ExitError(`No node responds at ${node}: ${message}.`, exitCodes.unreachable);
   }
-  const who = isFromNode(error) ? "The node rejected the request" : "Proved";
-  return new ExitError(`${who}: ${message} (${reason})`, exitCodes.failed, reason);
+  const prefix = isFromNode(error) ? "The node rejected the request" : "Proved";
+  return new ExitError(`${prefix}: ${message} (${reason})`, exitCodes.failed, reason);
 }

@@ -15,7 +15,7 @@ export interface DataFlags {
   readonly binary?: string;
 }
 
-/** Access rule: permissions to read and write. */
+/** Access rule of a program. */
 export interface AccessFlags {
   readonly access?: operations.AccessMode;
   readonly allow?: string[];
@@ -34,6 +34,7 @@ export interface IndexFlags {
   readonly index?: number;
 }
 
+/** Creates a program and prints its address. */
 export async function createProgram(name: string, flags: CreateFlags): Promise<void> {
   const { metadata, salt } = flags;
   const data = await readData(flags, false);
@@ -83,7 +84,7 @@ export async function deletePart(
   field: string | undefined,
   flags: ChangeFlags & IndexFlags,
 ): Promise<void> {
-  await change(flags, deletion(address, field, flags.index), address);
+  await change(flags, deleteOperation(address, field, flags.index), address);
 }
 
 /** Replaces the access rule. */
@@ -95,16 +96,17 @@ export async function updateAccess(storageAddress: string, flags: ChangeFlags & 
   await change(flags, operations.updateAccess(storageAddress, access), storageAddress);
 }
 
+/** Reads the document from its source; undefined if there is none and it is not required. */
 async function readData(
   { data, file, binary }: DataFlags,
-  isNeeded: boolean,
+  isRequired: boolean,
 ): Promise<operations.JsonText | Uint8Array | undefined> {
-  const given = Object.entries({ data, file, binary }).filter(([, value]) => value !== undefined);
-  if (given.length > 1) {
-    const names = given.map(([name]) => `--${name}`).join(" and ");
+  const sources = Object.entries({ data, file, binary }).filter(([, value]) => value !== undefined);
+  if (sources.length > 1) {
+    const names = sources.map(([name]) => `--${name}`).join(" and ");
     throw new ExitError(`${names} exclude each other; use one of them.`, exitCodes.usage);
   }
-  if (isNeeded && given.length === 0) {
+  if (isRequired && sources.length === 0) {
     throw new ExitError("One of --data, --file and --binary is required.", exitCodes.usage);
   }
   if (binary !== undefined) {
@@ -148,7 +150,7 @@ function readAccess(flags: AccessFlags): operations.AccessRule | undefined {
   return { mode: access, allowed: allow, blacklisted: blacklist, groups };
 }
 
-function deletion(storageAddress: string, field: string | undefined, index: number | undefined): Operation {
+function deleteOperation(storageAddress: string, field: string | undefined, index: number | undefined): Operation {
   if (field === undefined) {
     if (index !== undefined) {
       throw new ExitError("--index requires a FIELD.", exitCodes.usage);
@@ -171,6 +173,7 @@ function checkValue(value: string): void {
   }
 }
 
+/** Signs and submits a change, and prints the address of the program. */
 async function change(flags: ChangeFlags, operation: Operation, storageAddress: string, nonce?: number): Promise<void> {
   await submitAndReport(flags, operation, storageAddress, { storageAddress }, nonce);
 }

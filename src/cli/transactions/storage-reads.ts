@@ -7,7 +7,7 @@ import { readAs } from "./caller.js";
 import type { ProvedFlags } from "./proved-reads.js";
 import { isVerifying } from "./verifying.js";
 
-/** Page, or offset, of a list of programs. */
+/** Flags of a list of programs, which has pages or an offset. */
 export interface ProgramListFlags extends ReadFlags, PageFlags {
   readonly offset?: string;
 }
@@ -18,16 +18,18 @@ export async function getProgram(
   field: string | undefined,
   flags: ReadFlags & VerifyFlags,
 ): Promise<void> {
-  const text = isVerifying(flags) ? await prove(flags, address, field) : await believe(flags, address, field);
-  print(flags.json === true ? text : partOf(text, field === undefined ? "data" : "value"));
+  const text = isVerifying(flags)
+    ? await readVerified(flags, address, field)
+    : await readUnverified(flags, address, field);
+  print(flags.json === true ? text : memberText(text, field === undefined ? "data" : "value"));
 }
 
-async function believe(flags: ReadFlags, address: string, field: string | undefined): Promise<string> {
+async function readUnverified(flags: ReadFlags, address: string, field: string | undefined): Promise<string> {
   const path = `/storage-program/${encodeURIComponent(address)}`;
   return await readAs(flags, field === undefined ? `${path}/all` : `${path}/field/${encodeURIComponent(field)}`);
 }
 
-async function prove(flags: ProvedFlags, storageAddress: string, field: string | undefined): Promise<string> {
+async function readVerified(flags: ProvedFlags, storageAddress: string, field: string | undefined): Promise<string> {
   const [{ readProved }, { StorageService }] = await Promise.all([
     import("./proved-reads.js"),
     import("../../../gen/gatehouse/storage/v1/storage_pb.js"),
@@ -52,7 +54,7 @@ export async function searchPrograms(
 }
 
 /** Returns a member of the response unparsed, so that numbers retain all digits. */
-function partOf(text: string, name: string): string {
+function memberText(text: string, name: string): string {
   const start = text.indexOf(`"${name}":`) + name.length + 3;
   const rest = text.slice(start);
   const end = name === "value" ? rest.lastIndexOf(',"type":') : rest.lastIndexOf("}");

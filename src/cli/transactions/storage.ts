@@ -36,7 +36,13 @@ Examples:
 }
 
 function addCreate(storage: Command): void {
-  changing(storage, "create <NAME>", "Create a program owned by the key, and print its address.", withData, withAccess)
+  addChangeCommand(
+    storage,
+    "create <NAME>",
+    "Create a program owned by the key, and print its address.",
+    addDataFlags,
+    addAccessFlags,
+  )
     .option("--metadata <JSON>", "JSON object to store with the program.")
     .option("--salt <TEXT>", "Salt of the program's address.", "")
     .action(async (name: string, flags: CreateFlags) => {
@@ -46,35 +52,35 @@ function addCreate(storage: Command): void {
 }
 
 function addChanges(storage: Command): void {
-  changing(storage, "write <ADDRESS>", "Replace the data of a program.", withData).action(
+  addChangeCommand(storage, "write <ADDRESS>", "Replace the data of a program.", addDataFlags).action(
     async (address: string, flags: ChangeFlags & DataFlags) => {
       const { writeProgram } = await loadChanges();
       await writeProgram(address, flags);
     },
   );
 
-  changing(storage, "set <ADDRESS> <FIELD> <VALUE>", "Set a field to a JSON value.")
+  addChangeCommand(storage, "set <ADDRESS> <FIELD> <VALUE>", "Set a field to a JSON value.")
     .option("--index <NUMBER>", "Replace only this item of the field's array.", parseInteger)
     .action(async (address: string, field: string, value: string, flags: ChangeFlags & IndexFlags) => {
       const { setField } = await loadChanges();
       await setField(address, field, value, flags);
     });
 
-  changing(storage, "append <ADDRESS> <FIELD> <VALUE>", "Append a JSON item to a field's array.").action(
+  addChangeCommand(storage, "append <ADDRESS> <FIELD> <VALUE>", "Append a JSON item to a field's array.").action(
     async (address: string, field: string, value: string, flags: ChangeFlags) => {
       const { appendItem } = await loadChanges();
       await appendItem(address, field, value, flags);
     },
   );
 
-  changing(storage, "delete <ADDRESS> [FIELD]", "Delete a program, a field, or an item of a field's array.")
+  addChangeCommand(storage, "delete <ADDRESS> [FIELD]", "Delete a program, a field, or an item of a field's array.")
     .option("--index <NUMBER>", "Delete this item of the field's array.", parseInteger)
     .action(async (address: string, field: string | undefined, flags: ChangeFlags & IndexFlags) => {
       const { deletePart } = await loadChanges();
       await deletePart(address, field, flags);
     });
 
-  changing(storage, "access <ADDRESS>", "Replace the access rule of a program.", withAccess).action(
+  addChangeCommand(storage, "access <ADDRESS>", "Replace the access rule of a program.", addAccessFlags).action(
     async (address: string, flags: ChangeFlags & AccessFlags) => {
       const { updateAccess } = await loadChanges();
       await updateAccess(address, flags);
@@ -86,14 +92,14 @@ function addChanges(storage: Command): void {
 const loadChanges = async () => await import("./storage-changes.js");
 
 function addReads(storage: Command): void {
-  addVerifyFlags(reading(storage, "get <ADDRESS> [FIELD]", "Print a program's data, or one field of it.")).action(
-    async (address: string, field: string | undefined, flags: ReadFlags & VerifyFlags) => {
-      const { getProgram } = await loadReads();
-      await getProgram(address, field, flags);
-    },
-  );
+  addVerifyFlags(
+    addReadCommand(storage, "get <ADDRESS> [FIELD]", "Print a program's data, or one field of it."),
+  ).action(async (address: string, field: string | undefined, flags: ReadFlags & VerifyFlags) => {
+    const { getProgram } = await loadReads();
+    await getProgram(address, field, flags);
+  });
 
-  listing(storage, "history <ADDRESS>", "List the changes of a program, latest first.")
+  addListCommand(storage, "history <ADDRESS>", "List the changes of a program, latest first.")
     .addHelpText(
       "after",
       `
@@ -108,14 +114,14 @@ Example:
       await listHistory(address, flags);
     });
 
-  passing(listing(storage, "list <OWNER>", "List the programs of an owner, latest first.")).action(
+  addOffsetFlag(addListCommand(storage, "list <OWNER>", "List the programs of an owner, latest first.")).action(
     async (owner: string, flags: ProgramListFlags) => {
       const { listPrograms } = await loadReads();
       await listPrograms(owner, flags);
     },
   );
 
-  passing(listing(storage, "search <TEXT>", "List programs whose name contains this text, latest first."))
+  addOffsetFlag(addListCommand(storage, "search <TEXT>", "List programs whose name contains this text, latest first."))
     .option("--exact", "Match the full name, case-sensitively.")
     .action(async (text: string, flags: ProgramListFlags & { readonly exact?: boolean }) => {
       const { searchPrograms } = await loadReads();
@@ -125,20 +131,30 @@ Example:
 
 const loadReads = async () => await import("./storage-reads.js");
 
-function changing(storage: Command, usage: string, description: string, ...more: ((c: Command) => Command)[]): Command {
-  return more.reduce((built, add) => add(built), addChangeFlags(storage.command(usage).description(description)));
+/** Adds a command that changes a program, with flags in addition to those of every change. */
+function addChangeCommand(
+  storage: Command,
+  usage: string,
+  description: string,
+  ...addFlags: ((command: Command) => Command)[]
+): Command {
+  return addFlags.reduce(
+    (command, add) => add(command),
+    addChangeFlags(storage.command(usage).description(description)),
+  );
 }
 
-function reading(storage: Command, usage: string, description: string): Command {
+function addReadCommand(storage: Command, usage: string, description: string): Command {
   return addReadFlags(storage.command(usage).description(description));
 }
 
-function listing(storage: Command, usage: string, description: string): Command {
-  const command = addPageFlags(reading(storage, usage, description));
+function addListCommand(storage: Command, usage: string, description: string): Command {
+  // Accept --verify, but hidden and with an error that says why a list cannot be verified.
+  const command = addPageFlags(addReadCommand(storage, usage, description));
   return command.addOption(command.createOption("--verify <GENESIS>").argParser(rejectVerify).hideHelp());
 }
 
-function passing(command: Command): Command {
+function addOffsetFlag(command: Command): Command {
   return command.option("--offset <NUMBER>", "Number of programs to skip.");
 }
 
@@ -149,18 +165,18 @@ function rejectVerify(): never {
   );
 }
 
-function withData(command: Command): Command {
+function addDataFlags(command: Command): Command {
   return command
     .option("--data <JSON>", "JSON document.")
     .option("--file <FILE>", "File with the JSON document; - is stdin.")
     .option("--binary <FILE>", "File with binary data.");
 }
 
-function withAccess(command: Command): Command {
-  const several = (value: string, before: string[] = []): string[] => [...before, value];
+function addAccessFlags(command: Command): Command {
+  const collect = (value: string, previous: string[] = []): string[] => [...previous, value];
   return command
     .addOption(command.createOption("--access <MODE>", "Who may read.").choices(["public", "owner", "restricted"]))
-    .option("--allow <KEY>", "Key that may read a restricted program; repeatable.", several)
-    .option("--blacklist <KEY>", "Key that may never read the program; repeatable.", several)
-    .option("--group <NAME:PERMISSIONS:KEYS>", "Group such as team:read,write:0x…,0x…; repeatable.", several);
+    .option("--allow <KEY>", "Key that may read a restricted program; repeatable.", collect)
+    .option("--blacklist <KEY>", "Key that may never read the program; repeatable.", collect)
+    .option("--group <NAME:PERMISSIONS:KEYS>", "Group such as team:read,write:0x…,0x…; repeatable.", collect);
 }

@@ -48,7 +48,7 @@ export async function submitAndReport(
   if (json === true) {
     print(JSON.stringify({ ...members, ...(state ?? { hash, status: "pending" }) }));
   } else {
-    const where = state === undefined ? "pending" : `in block ${state.blockNumber}`;
-    print(subject, paint("dim", `transaction ${hash} ${where}`));
+    const position = state === undefined ? "pending" : `in block ${state.blockNumber}`;
+    print(subject, paint("dim", `transaction ${hash} ${position}`));
   }
 }

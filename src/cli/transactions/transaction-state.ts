@@ -25,7 +25,7 @@ export async function transactionState(node: string, hash: string): Promise<Tran
  * @throws ExitError if the transaction is rejected, or still pending after 15 s.
  */
 export async function followTransaction(node: string, hash: string): Promise<TransactionState> {
-  const giveUpAtMs = Date.now() + followForMs;
+  const deadlineMs = Date.now() + followForMs;
   for (;;) {
     const state = await transactionState(node, hash);
     if (state.status === "rejected") {
@@ -37,7 +37,7 @@ export async function followTransaction(node: string, hash: string): Promise<Tra
     if (state.status === "included") {
       return state;
     }
-    if (Date.now() > giveUpAtMs) {
+    if (Date.now() > deadlineMs) {
       throw new ExitError(
         `The transaction ${hash} is still pending after ${followForMs / 1000} s; check again with: gatehouse tx status ${hash}`,
         exitCodes.failed,

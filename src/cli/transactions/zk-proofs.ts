@@ -1,4 +1,4 @@
-/** Proof files: proofs of the commitment tree, which this command verifies, and Groth16 proofs, which nodes verify. */
+/** Proof files: Merkle proofs of commitments, which this command verifies, and Groth16 proofs, which nodes verify. */
 import { z } from "zod";
 import { hex32 } from "../../base/crypto/hash.js";
 import { rootOfPath } from "../../zk/fold.js";
@@ -28,7 +28,7 @@ const savedProof = z.looseObject({
 });
 
 /**
- * Verifies a proof of the commitment tree.
+ * Verifies a Merkle proof of a commitment. Returns its proved facts.
  *
  * @throws ExitError with code 1 if the proof does not hold.
  */

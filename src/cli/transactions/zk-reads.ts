@@ -1,4 +1,4 @@
-/** Commands of `gatehouse zk` that read the root of the tree, or a nullifier. */
+/** Commands of `gatehouse zk` that read the root of the commitment tree, or a nullifier. */
 import type { Command } from "commander";
 import { requestOk } from "../calls/request-node.js";
 import { paint, print, table } from "../terminal/output.js";

@@ -66,7 +66,9 @@ function addProof(zk: Command): void {
     .option("--root <ROOT>", "Root to prove under, from the last 256 blocks or ten minutes. Default: the current root.")
     .option("--out <FILE>", "Save the proof to a file, for gatehouse zk verify and for provers.")
     .action(async (commitment: string, flags: NodeFlags & VerifyFlags & { root?: string; out?: string }) => {
-      const text = isVerifying(flags) ? await proveProof(flags, commitment) : await fetchProof(flags, commitment);
+      const text = isVerifying(flags)
+        ? await fetchVerifiedProof(flags, commitment)
+        : await fetchProof(flags, commitment);
       if (flags.out !== undefined) {
         await writeOutput(flags.out, `${text}\n`);
       }
@@ -100,7 +102,7 @@ async function fetchProof({ node, root }: ProofFlags, commitment: string): Promi
   return await requestOk(node, `/zk/merkle/proof/${encodeURIComponent(commitment)}${query}`);
 }
 
-async function proveProof(flags: ProvedFlags & ProofFlags, commitment: string): Promise<string> {
+async function fetchVerifiedProof(flags: ProvedFlags & ProofFlags, commitment: string): Promise<string> {
   const [{ readProved, ZkService }, { hashPair }] = await Promise.all([loadProving(), import("../../zk/poseidon.js")]);
   return await readProved(flags, ZkService.method.getMerkleProof, { commitment, root: flags.root }, hashPair);
 }

@@ -10,8 +10,8 @@ export const exitCodes = {
   unreachable: 3,
 } as const;
 
-/** Error codes in JSON for errors without a reason from a node. */
-const codesOfExits: Readonly<Record<number, string>> = {
+/** Error codes in JSON by exit code, for errors without a reason from a node. */
+const errorCodes: Readonly<Record<number, string>> = {
   [exitCodes.failed]: "FAILED",
   [exitCodes.usage]: "WRONG_USAGE",
   [exitCodes.unreachable]: "UNREACHABLE",
@@ -23,13 +23,13 @@ export class ExitError extends Error {
     message: string,
     readonly exitCode: number,
     /** Reason from the node. Default: the code that belongs to the exit code. */
-    readonly errorCode = codesOfExits[exitCode] ?? "FAILED",
+    readonly errorCode = errorCodes[exitCode] ?? "FAILED",
   ) {
     super(message);
   }
 }
 
 /** Formats an error for stderr in one line: text or JSON. */
-export function describeFailure({ message, errorCode, exitCode }: ExitError, isJson: boolean): string {
+export function formatError({ message, errorCode, exitCode }: ExitError, isJson: boolean): string {
   return isJson ? JSON.stringify({ error: message, errorCode, exitCode }) : `gatehouse: ${message}`;
 }

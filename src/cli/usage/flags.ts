@@ -121,7 +121,7 @@ export function parseInteger(text: string): number {
   return Number(text);
 }
 
-/** Returns a parser for whole numbers from `least` to `most`. */
+/** Returns a parser for whole numbers from `min` to `max`. */
 export function numberBetween(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;

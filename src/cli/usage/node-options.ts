@@ -15,12 +15,12 @@ export function addNodeOptions(command: Command): void {
 /** Loads the configuration from the flags of a command, the environment and the configuration file. */
 export async function configOf(command: Command): Promise<Config> {
   const { loadConfig, processSources } = await import("../../config/config.js");
-  const given = command.opts<Record<string, string | boolean | undefined>>();
-  const isOption = new Set([configFile, ...options].map(({ name }) => name));
+  const values = command.opts<Record<string, string | boolean | undefined>>();
+  const optionNames = new Set([configFile, ...options].map(({ name }) => name));
   const flags = Object.fromEntries(
     command.options
-      .filter((flag) => isOption.has(flag.name()))
-      .map((flag) => [flag.name(), given[flag.attributeName()]]),
+      .filter((flag) => optionNames.has(flag.name()))
+      .map((flag) => [flag.name(), values[flag.attributeName()]]),
   );
   return loadConfig(processSources({ flags, otherVariables: commandVariables }));
 }

@@ -21,7 +21,7 @@ export async function readInput(path: string, maxBytes: number): Promise<Buffer>
       await file.close();
       throw tooLarge(path, maxBytes, size);
     }
-    // Pipes and devices report no size, so that the limit must be checked here as well.
+    // Pipes and devices report no size, so check the limit while reading as well.
     return await collect(file.createReadStream(), path, maxBytes);
   } catch (error) {
     throw error instanceof ExitError
@@ -44,7 +44,7 @@ async function collect(stream: ReadStream | NodeJS.ReadStream, path: string, max
 }
 
 function tooLarge(path: string, maxBytes: number, size?: number): ExitError {
-  const what = path === "-" ? "The input on stdin" : `The file ${path}`;
-  const is = size === undefined ? "" : ` It has ${size}.`;
-  return new ExitError(`${what} must not be larger than ${maxBytes} bytes.${is}`, exitCodes.usage);
+  const input = path === "-" ? "The input on stdin" : `The file ${path}`;
+  const actual = size === undefined ? "" : ` It has ${size}.`;
+  return new ExitError(`${input} must not be larger than ${maxBytes} bytes.${actual}`, exitCodes.usage);
 }

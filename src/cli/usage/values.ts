@@ -1,10 +1,10 @@
-/** Checks of values that several commands take. */
+/** Checks of values that several commands accept. */
 import { hex32 } from "../../base/crypto/hash.js";
 import { ExitError, exitCodes } from "./errors.js";
 import { defaultNode } from "./flags.js";
 
 /** Returns the hash of a genesis in lowercase. Throws ExitError with code 2 if it is malformed. */
-export function needGenesisHash(flag: string, value: string): string {
+export function parseGenesisHash(flag: string, value: string): string {
   const hash = value.toLowerCase();
   if (!hex32.test(hash)) {
     throw new ExitError(
@@ -15,8 +15,8 @@ export function needGenesisHash(flag: string, value: string): string {
   return hash;
 }
 
-/** Returns the URL of a node. Throws ExitError with code 2 if it is malformed. */
-export function needUrl(name: string, url: string): string {
+/** Returns the URL of a node unchanged. Throws ExitError with code 2 if it is malformed. */
+export function checkUrl(name: string, url: string): string {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw new ExitError(`${name} must be a URL such as ${defaultNode}, not "${url}".`, exitCodes.usage);
   }
