@@ -21,7 +21,7 @@ function serversOf(roles: Record<string, Role>, access: Access): Servers {
   });
 }
 
-const refused = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+const unreachable = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
 const standby: Role = { isStandby: true, timeline: 0 };
 const primary = (timeline: number): Role => ({ isStandby: false, timeline });
 
@@ -29,12 +29,12 @@ test("selects the primary that was promoted last, and never an earlier primary a
   const roles: Record<string, Role> = { a: primary(1), b: standby };
   const servers = serversOf(roles, "write");
   t.is(await servers.selectUrl(), "postgres://a/g");
-  Object.assign(roles, { a: refused, b: primary(2) });
+  Object.assign(roles, { a: unreachable, b: primary(2) });
   t.is(await servers.selectUrl(), "postgres://b/g");
   // The old primary is back, and does not know that it has been replaced.
   Object.assign(roles, { a: primary(1) });
   t.is(await servers.selectUrl(), "postgres://b/g");
-  Object.assign(roles, { b: refused });
+  Object.assign(roles, { b: unreachable });
   await t.throwsAsync(servers.selectUrl(), {
     message:
       "None of the databases is a primary that accepts writes: a/g (a primary that another server has replaced), b/g (ECONNREFUSED).",
@@ -42,12 +42,12 @@ test("selects the primary that was promoted last, and never an earlier primary a
 });
 
 test("for reads, selects a standby before the primary, and otherwise any reachable server", async (t) => {
-  const roles: Record<string, Role> = { a: primary(1), b: standby, c: refused };
+  const roles: Record<string, Role> = { a: primary(1), b: standby, c: unreachable };
   const servers = serversOf(roles, "read");
   t.is(await servers.selectUrl(), "postgres://b/g");
-  Object.assign(roles, { b: refused });
+  Object.assign(roles, { b: unreachable });
   t.is(await servers.selectUrl(), "postgres://a/g");
-  Object.assign(roles, { a: refused });
+  Object.assign(roles, { a: unreachable });
   await t.throwsAsync(servers.selectUrl(), {
     message: "None of the databases is reachable: a/g (ECONNREFUSED), b/g (ECONNREFUSED), c/g (ECONNREFUSED).",
   });

@@ -160,11 +160,11 @@ test("no leaf shows the absence of a key that is present", async (t) => {
   const stored = createPages();
   const leaves = Array.from({ length: 50 }, () => ({ key: randomBytes(32), valueHash: randomBytes(32) }));
   const root = Buffer.from(await stored.change(leaves), "hex");
-  const [one, other] = [leaves[0]!, leaves[1]!];
-  const proof = await provePath(stored.load, one.key);
-  t.false(leadsTo(root, treeHashes, one.key, undefined, { ...proof, other: one }));
-  const ofOther = await provePath(stored.load, other.key);
-  t.false(leadsTo(root, treeHashes, one.key, undefined, { siblings: ofOther.siblings, other }));
+  const [first, second] = [leaves[0]!, leaves[1]!];
+  const proof = await provePath(stored.load, first.key);
+  t.false(leadsTo(root, treeHashes, first.key, undefined, { ...proof, other: first }));
+  const ofSecond = await provePath(stored.load, second.key);
+  t.false(leadsTo(root, treeHashes, first.key, undefined, { siblings: ofSecond.siblings, other: second }));
 });
 
 /** Creates a random entry whose value hash is the SHA-256 of its value, as ICS-23 requires. */

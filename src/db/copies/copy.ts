@@ -72,7 +72,7 @@ const namesOf = (tables: readonly CopiedTable[]): string[] => tables.map(({ name
  * so this order loses no transaction between the parts.
  */
 async function copySnapshot({ source, target, onProgress }: CopyDeps): Promise<States> {
-  const reached = new Map<string, CopyState>();
+  const states = new Map<string, CopyState>();
   const pairs = [
     [source.mempool, target.mempool, mempoolTables],
     [source, target, chainTables],
@@ -80,21 +80,21 @@ async function copySnapshot({ source, target, onProgress }: CopyDeps): Promise<S
   let rows = 0;
   for (const [from, to, tables] of pairs) {
     rows += await countRows(from.read, tables);
-    (await readStates(to, namesOf(tables))).forEach((state, name) => reached.set(name, state));
+    (await readStates(to, namesOf(tables))).forEach((state, name) => states.set(name, state));
   }
   for (const [from, to, tables] of pairs) {
     await withSnapshotReads(from.transaction)(async (db) => {
       for (const table of tables) {
-        await copyTable(db, to, table, reached.get(table.name)!, (state) => {
-          reached.set(table.name, state);
-          const done = sumRows(reached);
+        await copyTable(db, to, table, states.get(table.name)!, (state) => {
+          states.set(table.name, state);
+          const done = sumRows(states);
           // Rows may have been added since the count.
           onProgress("copied", done, Math.max(done, rows));
         });
       }
     });
   }
-  return reached;
+  return states;
 }
 
 function sumRows(states: States): number {

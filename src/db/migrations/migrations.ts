@@ -85,14 +85,14 @@ export const migrations: readonly Migration[] = [
       sql.schema.createTable("writer_lease", (table) => {
         // There is one row, with this 1.
         table.integer("id").primary();
-        // Drawn by each node that takes the lease; null before the first.
+        // Random name that a node draws when it acquires the lease; null before the first.
         table.string("holder", 32);
         table.string("host", 255);
         // The machine of that host whose process number follows.
         table.string("machine", 100);
         table.integer("pid");
         table.bigInteger("since_ms");
-        // Increases with each node that takes the lease.
+        // Increases with each node that acquires the lease.
         table.bigInteger("epoch").notNullable();
         // By the clock of the database.
         table.bigInteger("until_ms").notNullable();
@@ -178,7 +178,7 @@ export const migrations: readonly Migration[] = [
         table.bigInteger("block_number").primary();
         table.string("root", 66).notNullable().unique();
         table.integer("leaf_count").notNullable();
-        // The nodes above both leaves and empty places, levels 1 to 19, 32 bytes each; zeros where there is none.
+        // The nodes above both leaves and empty positions, levels 1 to 19, 32 bytes each; zeros where there is none.
         table.binary("edge").notNullable();
         // Time of the block; 0 for block 0.
         table.bigInteger("timestamp_ms").notNullable().defaultTo(0);

@@ -151,6 +151,7 @@ function createBufferedTable<Row extends object>(
   const queries = createTableQueries(db, shape);
   const values = (row: Row) => row as Readonly<Record<string, BulkValue>>;
   const [first, ...others] = shape.within;
+  /** Returns the key of a row within its group: its key columns, separated by colons. */
   const keyOf = (row: Row): string =>
     first === undefined
       ? ""
@@ -158,10 +159,11 @@ function createBufferedTable<Row extends object>(
   const groupName = (row: Row): string => values(row)[shape.group] as string;
   let insertCount = 0;
 
+  /** Returns a group, and starts with no buffered rows if it is new. */
   function groupOf(name: string): Group<Row> {
-    const known = groups.get(name);
-    if (known !== undefined) {
-      return known;
+    const existing = groups.get(name);
+    if (existing !== undefined) {
+      return existing;
     }
     const group = {
       buffered: new Map(),
@@ -183,9 +185,9 @@ function createBufferedTable<Row extends object>(
 
   /** Buffers a row from the database, unless the key is buffered already. */
   function buffer(group: Group<Row>, key: string, row: Row | undefined): BufferedRow<Row> {
-    const known = group.buffered.get(key);
-    if (known !== undefined) {
-      return known;
+    const existing = group.buffered.get(key);
+    if (existing !== undefined) {
+      return existing;
     }
     const buffered: BufferedRow<Row> = {
       row,
@@ -256,9 +258,9 @@ function createBufferedTable<Row extends object>(
     async get(name, ...within) {
       const group = groupOf(name);
       const key = within.join(":");
-      const known = group.buffered.get(key);
-      if (known !== undefined || group.isComplete) {
-        return verified(known);
+      const buffered = group.buffered.get(key);
+      if (buffered !== undefined || group.isComplete) {
+        return verified(buffered);
       }
       return verified(buffer(group, key, await queries.one(name, within)));
     },
@@ -291,8 +293,8 @@ function createBufferedTable<Row extends object>(
       if (!group.isComplete) {
         const stored = await queries.seek({ name, prefix, side, beyond, limit: 1 + countRemoved(group) });
         const exists = (at: number): boolean => {
-          const known = group.buffered.get([...prefix, at].join(":"));
-          return known === undefined || known.row !== undefined;
+          const buffered = group.buffered.get([...prefix, at].join(":"));
+          return buffered === undefined || buffered.row !== undefined;
         };
         candidates.push(...stored.filter(exists));
       }
@@ -315,7 +317,7 @@ function createBufferedTable<Row extends object>(
         rows.forEach(shape.check);
       }
       const buffered = [...group.buffered.values()].filter(({ row }) => row !== undefined && startsWith(row, prefix));
-      return [...rows.values(), ...buffered.map((each) => verified(each)!)].sort((a, b) =>
+      return [...rows.values(), ...buffered.map((entry) => verified(entry)!)].sort((a, b) =>
         compareKeys(shape.within, values(a), values(b)),
       );
     },
@@ -352,7 +354,7 @@ function createBufferedTable<Row extends object>(
       const group = groupOf(name);
       const buffered = [...group.buffered.values()];
       const inDatabase = group.isComplete
-        ? buffered.filter((each) => each.inDatabase !== "none").length
+        ? buffered.filter((entry) => entry.inDatabase !== "none").length
         : await queries.count(name);
       const created = buffered.filter(({ row, inDatabase: has }) => row !== undefined && has === "none").length;
       const removed = buffered.filter(({ row, inDatabase: has }) => row === undefined && has !== "none").length;
@@ -407,16 +409,16 @@ function* collectChanges<Row>(
       if (++examined % portionRows === 0) {
         yield;
       }
-      const known = buffered.get(key);
-      if (known === undefined) {
+      const entry = buffered.get(key);
+      if (entry === undefined) {
         continue;
       }
-      const { row, inDatabase } = known;
+      const { row, inDatabase } = entry;
       if (inDatabase === "another" || (inDatabase === "older" && row === undefined)) {
         removed.push([name, key]);
       }
       if (row !== undefined && (inDatabase === "none" || inDatabase === "another")) {
-        inserted.push(known);
+        inserted.push(entry);
       } else if (row !== undefined && inDatabase === "older") {
         updated.push(row);
       }
@@ -426,15 +428,16 @@ function* collectChanges<Row>(
   return { cleared, removed, inserted: inserted.map(({ row }) => row!), updated };
 }
 
+/** Compares two rows of a group by their key columns. */
 function compareKeys(
   within: readonly string[],
   a: Readonly<Record<string, BulkValue>>,
   b: Readonly<Record<string, BulkValue>>,
 ): number {
   for (const name of within) {
-    const [one, other] = [a[name]!, b[name]!];
-    if (one !== other) {
-      return one < other ? -1 : 1;
+    const [valueOfA, valueOfB] = [a[name]!, b[name]!];
+    if (valueOfA !== valueOfB) {
+      return valueOfA < valueOfB ? -1 : 1;
     }
   }
   return 0;

@@ -33,6 +33,7 @@ export async function changeChunks(
   return await (change.kind === "set" ? set(rows, field, found, change.value, addBytes) : remove(rows, field, found));
 }
 
+/** Appends an item: to the last chunk if it has capacity, otherwise as a new chunk. */
 async function append(
   rows: DocumentRows,
   field: ArrayRow,
@@ -63,6 +64,7 @@ interface FoundItem {
   readonly index: number;
 }
 
+/** Finds the chunk that holds an item. The array must have the item. */
 async function findItem(rows: DocumentRows, field: number, index: number): Promise<FoundItem> {
   const chunks = await rows.chunks(field);
   let [at, first] = [0, 0];
@@ -74,6 +76,7 @@ async function findItem(rows: DocumentRows, field: number, index: number): Promi
   return { chunks, at, text, items: itemsOf(text), index: index - first };
 }
 
+/** Replaces an item. */
 async function set(
   rows: DocumentRows,
   field: ArrayRow,
@@ -101,6 +104,7 @@ async function set(
   };
 }
 
+/** Deletes an item, with one comma. */
 async function remove(
   rows: DocumentRows,
   field: ArrayRow,

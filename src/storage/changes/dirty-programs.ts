@@ -25,9 +25,9 @@ export function createDirtyPrograms(onRollback: (undo: () => void) => void) {
   const all = new Map<string, DirtyProgram>();
 
   function program(address: string): DirtyProgram {
-    const known = all.get(address) ?? { isComplete: false, hadTree: false, text: undefined, fields: new Set() };
-    all.set(address, known);
-    return known;
+    const tracked = all.get(address) ?? { isComplete: false, hadTree: false, text: undefined, fields: new Set() };
+    all.set(address, tracked);
+    return tracked;
   }
 
   return {

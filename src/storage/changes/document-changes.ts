@@ -153,6 +153,7 @@ async function joinIfSmall(rows: DocumentRows, state: DocumentState): Promise<Do
   return state.sizeBytes > minPartsBytes ? state : await rewrite(rows, state, (await rows.fullText(state))!);
 }
 
+/** Adds a field at the end of a document in parts. White space after the value becomes text of the tail. */
 async function addToParts(
   rows: DocumentRows,
   state: DocumentState,
@@ -176,6 +177,7 @@ async function addToParts(
   return await joinIfSmall(rows, after);
 }
 
+/** Replaces a value in a document in parts. White space around the value moves to the texts before and after it. */
 async function replaceInParts(
   rows: DocumentRows,
   state: DocumentState,
@@ -196,22 +198,23 @@ async function replaceInParts(
   return await joinIfSmall(rows, after);
 }
 
+/** Deletes a field from a document in parts. The text before the field's name replaces that of the next field. */
 async function deleteFromParts(rows: DocumentRows, state: DocumentState, field: FieldRow): Promise<DocumentState> {
   const { position, before } = field;
   const lead = before.slice(0, nameStart(before));
-  let bytes = -field.sizeBytes - Buffer.byteLength(before);
+  let growth = -field.sizeBytes - Buffer.byteLength(before);
   const next = await rows.fieldAfter(position);
   if (next !== undefined) {
     const from = nameStart(next.before);
-    bytes += lead.length - from;
+    growth += lead.length - from;
     await rows.saveField({ ...next, before: lead + next.before.slice(from) });
   } else if ((await rows.lastPosition(position)) === undefined) {
-    bytes += lead.length;
+    growth += lead.length;
     await rows.saveText(lead + (await rows.text()));
   }
   await deleteChunks(rows, field);
   await rows.deleteField(field);
-  return await joinIfSmall(rows, withBytes(state, bytes));
+  return await joinIfSmall(rows, withBytes(state, growth));
 }
 
 async function deleteChunks(rows: DocumentRows, field: FieldRow): Promise<void> {

@@ -149,6 +149,7 @@ function chunkField(
   return { data: next.value, fields, chunks };
 }
 
+/** Splits a value into chunks of the lengths in its layout. Rejects chunks that do not end with an item. */
 function chunkValue(
   key: Pick<ChunkColumns, "address" | "field">,
   value: string,

@@ -114,15 +114,16 @@ async function exportDocument(db: Queries, row: ExportedRow) {
   return { document, data: text, layout: layoutOf(address, parts) };
 }
 
+/** Returns the positions of the fields and chunks of a document in parts, and the lengths of the chunks. */
 function layoutOf(address: string, parts: PartsRow): MessageInitShape<typeof SnapshotLayoutSchema> {
   const pieces = new Map<number, { position: bigint; length: number }[]>();
   for (const { field, position, text } of readChunks(address, parts.chunks)) {
     const piece = { position: BigInt(position), length: text.length };
-    const known = pieces.get(field);
-    if (known === undefined) {
+    const ofField = pieces.get(field);
+    if (ofField === undefined) {
       pieces.set(field, [piece]);
     } else {
-      known.push(piece);
+      ofField.push(piece);
     }
   }
   return {

@@ -41,8 +41,8 @@ export async function readLeaves(
     await programs.prefetch(addresses);
     await documents.prefetch(addresses);
     for (const address of addresses) {
-      const own = await programs.get(address);
-      const row = own && { ...own, ...((await documents.get(address)) ?? { data: null, row_hash: null }) };
+      const program = await programs.get(address);
+      const row = program && { ...program, ...((await documents.get(address)) ?? { data: null, row_hash: null }) };
       if (row !== undefined && Boolean(row.in_parts)) {
         inParts.push(row);
       } else if (row !== undefined) {

@@ -87,6 +87,7 @@ function createFieldReads(queries: ProgramQueries): Pick<Programs, "findWithFiel
     return await fieldOf(address, name, await queries.withField([address, JSON.stringify(name)]));
   }
 
+  /** Checks the row of a program with one of its fields. The field is undefined if the program does not have it. */
   async function fieldOf<Row extends PackedField>(address: string, name: string, packed: Row | undefined) {
     const found = await recordOf(queries, address, packed);
     if (found === undefined) {

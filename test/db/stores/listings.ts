@@ -81,7 +81,7 @@ export const testListings: StoreSuite = (engine, open) => {
     t.deepEqual(await readPages({}, 100, 1), all, "a page has at least one transaction, regardless of its size");
     t.deepEqual(
       await readPages({ block: 3n }, 2),
-      all.filter((one) => one.startsWith("3.")),
+      all.filter((position) => position.startsWith("3.")),
     );
     t.is((await readPages({ sender: alice.publicKey }, 3)).length, 4);
     t.is((await readPages({ sender: bob.publicKey }, 3)).length, 8);
@@ -95,7 +95,7 @@ export const testListings: StoreSuite = (engine, open) => {
     const store = await fill(database);
     const history = createProgramHistory(store);
     const kinds = async () =>
-      (await history(small, undefined, 10, signal)).changes.map((one) => one.operation.operation.case);
+      (await history(small, undefined, 10, signal)).changes.map((change) => change.operation.operation.case);
     t.deepEqual(await kinds(), ["setField", "setField", "setField", "createProgram"]);
     const page = await history(small, undefined, 3, signal);
     t.is(page.fromBlock, 1n);

@@ -16,7 +16,7 @@ export const testPeers: StoreSuite = (engine, open) => {
     const many = Array.from({ length: 900 }, (_, i) => peer(i + 1));
     await store.save({ saved: many, removed: [] });
     t.deepEqual(await store.load(), many);
-    const known: StoredPeer = {
+    const changed: StoredPeer = {
       ...peer(2),
       origin: "operator",
       identity: `0x${"a".repeat(64)}`,
@@ -27,8 +27,8 @@ export const testPeers: StoreSuite = (engine, open) => {
       failures: 3,
       nextTryMs: 1_800_000_000_002,
     };
-    await store.save({ saved: [known, peer(1_000)], removed: many.slice(2).map(({ endpoint }) => endpoint) });
-    t.deepEqual(await store.load(), [peer(1), known, peer(1_000)]);
+    await store.save({ saved: [changed, peer(1_000)], removed: many.slice(2).map(({ endpoint }) => endpoint) });
+    t.deepEqual(await store.load(), [peer(1), changed, peer(1_000)]);
   });
 
   test(`${engine}: peers: the source of a peer is stored under the column values of released versions`, async (t) => {

@@ -26,15 +26,15 @@ export const testWriterLease: StoreSuite = (engine, open) => {
     t.true(Math.abs(held.untilMs - held.holder!.sinceMs - leaseMs) < 100);
     t.is(await store.acquire(free, { ...owner, holder: "two" }), undefined, "the lease changed after it was read");
 
-    const one = { holder: "one", epoch: 1 };
-    await store.release({ ...one, epoch: 2 });
+    const lease = { holder: "one", epoch: 1 };
+    await store.release({ ...lease, epoch: 2 });
     t.true((await store.read()).leftMs > 0, "a release with another epoch has an effect");
-    await store.release(one);
+    await store.release(lease);
     const released = await store.read();
     t.true(released.leftMs <= 0);
     t.is(await store.acquire(released, { ...owner, holder: "two" }), 2);
-    t.false(await database.transaction((db) => renewLease(db, one)), "the previous holder renewed the lease");
-    t.false(await database.transaction((db) => lockLease(db, one)));
+    t.false(await database.transaction((db) => renewLease(db, lease)), "the previous holder renewed the lease");
+    t.false(await database.transaction((db) => lockLease(db, lease)));
   });
 
   test(`${engine}: writer lease: renewing extends the lease at commit, and locking does not`, async (t) => {
