@@ -6,7 +6,7 @@ import { RpcError } from "../rpc/errors.js";
 import { type PeriodicTask, startPeriodicTask } from "../base/async/periodic-task.js";
 import type { Chain } from "./chain.js";
 import type { ChainHead, ChainStore } from "./blocks/store.js";
-import { type BlockContent, readStoredBlock } from "./transactions/transaction.js";
+import { type BlockContent, decodeBlockContent } from "./transactions/transaction.js";
 
 /** Read-only chain that polls the database for new blocks. */
 export interface ChainReader extends Chain, PeriodicTask {}
@@ -22,39 +22,39 @@ export interface ChainReaderDeps {
    * Called instead of `onApplied` when any state may have changed. Either too many blocks came at once, the database
    * was replaced, or a snapshot sync of the writer removed or completed the state.
    */
-  readonly onLeap: (isStateThere: boolean) => void;
-  /** Called once the head has changed, after `onApplied` or `onLeap`. */
-  readonly onMoved: (isLeap: boolean) => void;
+  readonly onReset: (hasState: boolean) => void;
+  /** Called once the head has changed, after `onApplied` or `onReset`. */
+  readonly onHeadChanged: (isReset: boolean) => void;
   /** Called when a poll fails; the head stays unchanged until a poll succeeds. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Limit on new blocks that are read one by one; above this limit, `onLeap` replaces `onApplied`. */
-const maxFollowed = 20n;
+/** Limit on new blocks that one poll reads; above this limit, `onReset` replaces `onApplied`. */
+const maxNewBlocks = 20n;
 
 /** Creates a read-only chain and starts polling. */
 export function createChainReader(deps: ChainReaderDeps): ChainReader {
-  const { store, pollIntervalMs, onApplied, onLeap, onMoved, onError } = deps;
+  const { store, pollIntervalMs, onApplied, onReset, onHeadChanged, onError } = deps;
   let head: ChainHead | undefined = deps.head;
 
   /**
-   * Returns the blocks after the head up to the given block. Returns undefined if there are more than
-   * {@link maxFollowed}, if one of them is missing, or if they do not extend the head.
+   * Returns the blocks after the head up to the latest one. Returns undefined if there are more than
+   * {@link maxNewBlocks}, if one of them is missing, or if they do not extend the head.
    */
-  async function readUpTo(latest: ChainHead): Promise<BlockContent[] | undefined> {
-    if (head === undefined || latest.number <= head.number || latest.number - head.number > maxFollowed) {
+  async function readNewBlocks(latest: ChainHead): Promise<BlockContent[] | undefined> {
+    if (head === undefined || latest.number <= head.number || latest.number - head.number > maxNewBlocks) {
       return undefined;
     }
-    const known = head;
+    const previous = head;
     const blocks: BlockContent[] = [];
     for (let number = head.number + 1n; number <= latest.number; number++) {
       const stored = await store.block(number);
       if (stored === undefined) {
         return undefined;
       }
-      blocks.push(readStoredBlock(stored.block));
+      blocks.push(decodeBlockContent(stored.block));
     }
-    return blocks[0]?.header.previousHash === known.hash ? blocks : undefined;
+    return blocks[0]?.header.previousHash === previous.hash ? blocks : undefined;
   }
 
   async function poll(): Promise<void> {
@@ -62,28 +62,28 @@ export function createChainReader(deps: ChainReaderDeps): ChainReader {
     if (latest?.hash === head?.hash) {
       return;
     }
-    const blocks = latest && (await readUpTo(latest));
-    // No `await` between here and `onMoved`: a client that sees the new head must get no older data.
+    const blocks = latest && (await readNewBlocks(latest));
+    // No `await` between here and `onHeadChanged`: a client that sees the new head must get no older data.
     if (blocks === undefined) {
-      onLeap(latest !== undefined);
+      onReset(latest !== undefined);
     } else {
       blocks.forEach(onApplied);
     }
     head = latest;
-    onMoved(blocks === undefined);
+    onHeadChanged(blocks === undefined);
   }
 
   const polls = startPeriodicTask(poll, pollIntervalMs, onError);
-  const refuse = (): Promise<never> =>
+  const reject = (): Promise<never> =>
     Promise.reject(new RpcError("STATE_NOT_READY", "This node is read-only; submit the transaction to the writer."));
   return {
     head: () => head,
-    announce: () => undefined,
-    submit: refuse,
-    apply: refuse,
-    dryRun: refuse,
-    produceBlock: refuse,
-    signHead: refuse,
+    precheck: () => undefined,
+    submit: reject,
+    apply: reject,
+    dryRun: reject,
+    produceBlock: reject,
+    signHead: reject,
     now: () => polls.now(),
     stop: () => polls.stop(),
   };

@@ -20,7 +20,7 @@ export function createChainStore<State>(
   fence: Fence = noFence,
 ): ChainStore<State> {
   const { read } = database;
-  const transaction = <T>(work: (db: DatabaseTransaction) => Promise<T>): Promise<T> =>
+  const fencedTransaction = <T>(work: (db: DatabaseTransaction) => Promise<T>): Promise<T> =>
     database.transaction((db) => fence.blocks(db, () => work(db)));
   const blocks = createBlockStore(read);
   const mempool = createMempoolStore(fencePart(database.mempool, fence.mempool));
@@ -28,23 +28,24 @@ export function createChainStore<State>(
     ...blocks,
     ...createListings(read),
     mempool,
-    insertGenesis: (genesis) => transaction((db) => createBlockChanges(db).insertGenesis(genesis)),
+    insertGenesis: (genesis) => fencedTransaction((db) => createBlockChanges(db).insertGenesis(genesis)),
     lastNonce: (sender) => createSenderStore(read).lastNonce(sender),
     transactionStatus: (hash) =>
-      findTransactionStatus(hash, {
-        isPending: (hash) => mempool.isPending(hash),
-        blockOf: (hash) => blocks.blockOf(hash),
-        rejectionOf: (hash) => mempool.rejectionOf(hash),
+      findTransactionStatus({
+        isPending: () => mempool.isPending(hash),
+        blockNumber: () => blocks.blockOf(hash),
+        rejectionReason: () => mempool.rejectionOf(hash),
       }),
     oldestPending: (limit) => mempool.oldestPending(limit),
     pending: async (hash) => (await mempool.readPending([hash])).get(hash),
     async pendingCount() {
+      // The second query checks that the other part of the database responds, too.
       const [count] = await Promise.all([mempool.pendingCount(), read.first((sql) => sql("senders").select("nonce"))]);
       return count;
     },
     tryWrite: () => tryBlockWrite(database),
     write: (latest, work) =>
-      transaction(async (db) => {
+      fencedTransaction(async (db) => {
         if (latest !== undefined) {
           await createBlockChanges(db).checkLatest(latest);
         }
@@ -53,11 +54,12 @@ export function createChainStore<State>(
   };
 }
 
+/** Creates the access to the chain inside one database transaction. */
 function changesIn(db: DatabaseTransaction): ChainChanges {
   const blocks = createBlockChanges(db);
   const senders = createSenderStore(db);
   return {
-    canGoOn: () =>
+    isUsable: () =>
       db
         .rows((sql) => sql.raw("SELECT 1"))
         .then(() => true)

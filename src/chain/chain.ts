@@ -17,15 +17,15 @@ import {
   type CheckOffThread,
   createKnownTransactions,
   verifyOffThread,
-  type Reading,
+  type VerificationRules,
 } from "./transactions/off-thread-checks.js";
 import { copyHeader, type SignedHeader } from "./blocks/signed-headers.js";
 import type { ChainHead } from "./blocks/store.js";
 import {
-  startBlock,
+  startBlockVerification,
   type VerifiedBlock,
   verifyBlock,
-  readTransaction,
+  verifyTransaction,
   type UnsignedHeader,
 } from "./transactions/transaction.js";
 
@@ -33,10 +33,10 @@ export interface ChainDeps<State> extends BlockDeps<State> {
   readonly mempool: Mempool;
   /** Latest block at start; undefined if the node has no state yet. */
   readonly head: ChainHead | undefined;
-  /** Verifies large transactions on another thread. If omitted, they are verified on the calling thread. */
+  /** Verifies large transactions on another thread. If omitted, the calling thread verifies them. */
   readonly checkOffThread?: CheckOffThread;
-  /** Called when a block with a valid proposer signature cannot be applied. */
-  readonly onRefused?: (signed: SignedHeader) => void;
+  /** Called when a received block is signed by its proposer, but cannot be applied. */
+  readonly onNotApplied?: (signed: SignedHeader) => void;
   /** Called once a block is in the database, before any caller or subscriber learns of the block. */
   readonly onApplied: (block: VerifiedBlock) => void;
   /** Called after each block; the next block waits until the promise resolves. Must not throw. */
@@ -51,7 +51,7 @@ export interface Chain {
    *
    * @throws RpcError RATE_LIMITED or OVERLOADED, if `submit` would throw the same for any transaction of this size.
    */
-  announce(bytes: number, from: SubmissionSource): void;
+  precheck(bytes: number, from: SubmissionSource): void;
   /**
    * Adds a transaction to the mempool. Returns its hash once it is stored.
    *
@@ -86,62 +86,63 @@ export interface Chain {
 }
 
 /** Chain of a node that writes. */
-export interface WrittenChain extends Chain {
+export interface WritableChain extends Chain {
   /**
    * Confirms that this node may still write and that its head is the latest block in the database. Each block write
    * makes the same check. Rejects with a FencedError.
    */
   confirm(): Promise<void>;
   /** Replaces the head with the latest block in the database; undefined while a snapshot sync fills the database. */
-  goOnFrom(head: ChainHead | undefined): Promise<void>;
+  replaceHead(head: ChainHead | undefined): Promise<void>;
   /** Sets the number of the oldest block whose transactions are retained. */
   setLowest(number: bigint): void;
 }
 
 /** Creates the chain of a node that writes. */
-export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
+export function createChain<State>(deps: ChainDeps<State>): WritableChain {
   const { store, mempool, nowMs } = deps;
   const head = createLatestBlock(deps);
-  const reading: Reading = {
+  const rules: VerificationRules = {
     network: deps.genesis?.hash ?? "",
     checkOperation: (operation) => deps.executor.checkOperation(operation),
     known: createKnownTransactions(),
     checkOffThread: deps.checkOffThread,
   };
-  const buildBlock = createBlockBuilder(deps, reading);
+  const buildBlock = createBlockBuilder(deps, rules);
 
   /**
-   * Advances the head to a stored block, if given, and removes its transactions and the rejected ones from the mempool.
+   * Advances the head to a stored block, if there is one, and removes its transactions and the rejected ones from the
+   * mempool.
    */
-  async function follow(
+  async function advance(
     block: VerifiedBlock | undefined,
     rejected: BuildResult["rejected"] = new Map(),
   ): Promise<void> {
     if (block !== undefined) {
-      head.follow(block);
+      head.advance(block);
       await deps.beforeNext?.(block.header.number);
     }
     await mempool.remove(block?.transactions.map(({ hash }) => hash) ?? [], rejected);
   }
 
   /**
-   * Adopts the block after the head, if the database has one. Only this node writes, so the block is its own, stored by
-   * a commit whose outcome was lost.
+   * Advances the head to the next block, if the database already has it. Only this node writes, so the block is its
+   * own, stored by a commit whose outcome was lost.
    */
-  async function followStored(): Promise<void> {
-    const before = head.known();
-    const stored = before && (await store.block(before.number + 1n));
-    const block = stored && (await verifyBlock(stored.block, reading));
-    if (block !== undefined && block.header.previousHash === before?.hash) {
-      await follow(block);
+  async function advanceToStored(): Promise<void> {
+    const previous = head.current();
+    const stored = previous && (await store.block(previous.number + 1n));
+    const block = stored && (await verifyBlock(stored.block, rules));
+    if (block !== undefined && block.header.previousHash === previous?.hash) {
+      await advance(block);
     }
   }
-  const enqueue = createBlockQueue(followStored);
+  const enqueue = createBlockQueue(advanceToStored);
 
-  const confirm = (): Promise<void> => store.write(head.known(), () => Promise.resolve());
+  const confirm = (): Promise<void> => store.write(head.current(), () => Promise.resolve());
 
   return {
-    head: () => head.known(),
+    head: () => head.current(),
 
     confirm: () => enqueue(confirm),
 
@@ -152,68 +153,71 @@ export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
         return signHead(latest, key, timeMs);
       }),
 
-    goOnFrom: (next) =>
+    replaceHead: (next) =>
       enqueue(() => {
         head.set(next);
         return Promise.resolve();
       }),
     setLowest: (number) => head.setLowest(number),
 
-    announce: (bytes, { source }) => mempool.announce(bytes, source),
+    precheck: (bytes, { source }) => mempool.precheck(bytes, source),
 
-    submit: createSubmit(deps, head, reading, () => enqueue(() => Promise.resolve())),
+    submit: createSubmit(deps, head, rules, () => enqueue(() => Promise.resolve())),
 
     async apply(signed) {
       head.requireHead();
-      const started = startBlock(signed, reading);
-      // Each block takes its position in the queue on arrival. Otherwise, a successor that is verified faster would
-      // overtake.
+      const started = startBlockVerification(signed, rules);
+      // The block is queued before it is verified. Otherwise, a successor that is verified faster would overtake it.
       started.catch(() => undefined);
       return await enqueue(async () => {
-        const inReading = await started;
-        const { block } = inReading;
-        const before = head.requireHead();
-        if (block.header.number <= before.number && (await store.header(block.header.number))?.hash === block.hash) {
-          await inReading.signatures;
+        const verification = await started;
+        const { block } = verification;
+        const latest = head.requireHead();
+        if (block.header.number <= latest.number && (await store.header(block.header.number))?.hash === block.hash) {
+          await verification.signatures;
           return block.hash;
         }
         try {
-          await applyNext(inReading, before, deps);
+          await applyNext(verification, latest, deps);
         } catch (error) {
-          deps.onRefused?.(headerOf(block));
+          deps.onNotApplied?.(headerOf(block));
           throw error;
         }
-        await follow(block);
+        await advance(block);
         return block.hash;
       });
     },
 
     async dryRun(signed, timestampMs) {
       head.requireHead();
-      const transactions = await mapYielding(signed, (one) => readTransaction(one, reading));
+      const transactions = await mapYielding(signed, (transaction) => verifyTransaction(transaction, rules));
       return await enqueue(() => dryRunNext(transactions, timestampMs, head.requireHead(), deps));
     },
 
     produceBlock: (key, timeMs = nowMs()) =>
       enqueue(async () => {
         const built = await buildBlock(key, head.requireHead(), timeMs);
-        await follow(built.block, built.rejected);
+        await advance(built.block, built.rejected);
         return built;
       }),
   };
 }
 
-/** Creates the function that verifies transactions and adds them to the mempool. */
+/**
+ * Creates the function that verifies transactions and adds them to the mempool.
+ *
+ * @param untilBlock waits until the block that is being built or applied is complete.
+ */
 function createSubmit<State>(
   { store, mempool, executor, nowMs }: ChainDeps<State>,
   head: ReturnType<typeof createLatestBlock>,
-  reading: Reading,
+  rules: VerificationRules,
   untilBlock: () => Promise<void>,
 ): Chain["submit"] {
   return async (signed, from = {}) => {
     head.requireHead();
-    mempool.arrive(signed.body.length, from.source);
-    const transaction = await verifyOffThread(signed, reading);
+    mempool.countBytes(signed.body.length, from.source);
+    const transaction = await verifyOffThread(signed, rules);
     const { hash, body } = transaction;
     const check = async (): Promise<bigint | undefined> => {
       checkLifetime(body, nowMs());
@@ -229,7 +233,7 @@ function createSubmit<State>(
   };
 }
 
-/** Creates the holder of the latest block. */
+/** Creates the variable that holds the latest block, and the checked access to it. */
 function createLatestBlock(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onApplied">) {
   const { onApplied } = deps;
   let latest = deps.head;
@@ -247,7 +251,7 @@ function createLatestBlock(deps: Pick<ChainDeps<never>, "head" | "genesis" | "on
   }
 
   return {
-    known: () => latest,
+    current: () => latest,
     requireHead,
     set(head: ChainHead | undefined): void {
       latest = head;
@@ -256,7 +260,7 @@ function createLatestBlock(deps: Pick<ChainDeps<never>, "head" | "genesis" | "on
       latest = latest && { ...latest, lowestBlock };
     },
     /** Makes a stored block the head and reports it. */
-    follow(block: VerifiedBlock): void {
+    advance(block: VerifiedBlock): void {
       const { genesisHash, lowestBlock } = requireHead();
       const { number, hash, header, signature } = copyHeader(headerOf(block));
       latest = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature, lowestBlock };
@@ -269,19 +273,19 @@ function createLatestBlock(deps: Pick<ChainDeps<never>, "head" | "genesis" | "on
  * Creates the queue that builds and applies blocks one at a time. A block whose write failed with a database error may
  * still be stored, for example if the response to the commit was lost. The next task checks for such a block first.
  */
-function createBlockQueue(followStored: () => Promise<void>) {
+function createBlockQueue(advanceToStored: () => Promise<void>) {
   let last: Promise<unknown> = Promise.resolve();
   let mayHaveStored = false;
 
-  async function prepare(): Promise<void> {
+  async function checkStored(): Promise<void> {
     if (mayHaveStored) {
-      await followStored();
+      await advanceToStored();
       mayHaveStored = false;
     }
   }
 
   return <T>(work: () => Promise<T>): Promise<T> => {
-    const result = last.then(prepare).then(work);
+    const result = last.then(checkStored).then(work);
     last = result.catch((error: unknown) => {
       const isFenced = error instanceof FencedError && error.reason !== "newest";
       mayHaveStored ||= isDatabaseError(error) && !isFenced;
@@ -290,7 +294,7 @@ function createBlockQueue(followStored: () => Promise<void>) {
   };
 }
 
-/** Returns the part of a block that its proposer signed. */
+/** Returns the signed header of a block. */
 export function headerOf({ hash, header: { number, proposer }, signed }: VerifiedBlock): SignedHeader {
   return { number, proposer, hash, header: signed.header, signature: signed.signature };
 }

@@ -13,7 +13,7 @@ import type { Chain } from "./chain.js";
 import type { BlockRedactor } from "./blocks/block-redactor.js";
 import { noLatestBlock } from "./blocks/no-latest-block.js";
 import type { HeadStatements } from "./writer/head-statements.js";
-import { blockZero, checkRetained, createRetainedBlocks, noBlockYet } from "./blocks/retained-blocks.js";
+import { blockZero, checkRetained, createRetainedBlockReader, noBlockYet } from "./blocks/retained-blocks.js";
 import type { Listings } from "./blocks/listings.js";
 import { createListReads } from "./blocks/lists.js";
 import type { BlockId, BlockSize, ChainStore, TransactionStatusInfo } from "./blocks/store.js";
@@ -27,33 +27,34 @@ export const statuses = {
 } as const;
 
 /** Size above which blocks are read one at a time, in bytes of the encoded block. */
-const largeBytes = 64 * 1024;
+const largeBlockBytes = 64 * 1024;
 
-/** Generous estimate of a response's fixed part for one block: decoded header, hash and signature. */
-const aboutBlockBytes = 2_048;
+/** Upper estimate in bytes of a response's fixed part for one block: decoded header, hash and signature. */
+const blockOverheadBytes = 2_048;
 /**
  * Additional bytes in a response for each transaction, besides body and signature: its hash, and three length prefixes.
  */
-const aboutTransactionBytes = 68 + 14;
+const transactionOverheadBytes = 68 + 14;
 
-/** Generous estimate of bytes in a request body besides the base64 text of the transaction. */
-const aroundTransactionBytes = 1_024;
+/** Upper estimate of the bytes in a request body besides the base64 text of the transaction. */
+const requestOverheadBytes = 1_024;
 
 /**
  * Creates checks that run before a request body is received. A flood consists mostly of transactions near the size
  * limit of about 1 MiB, so an early rejection saves bandwidth and memory.
  *
- * @param announce throws if a transaction of at least this size from this address would be rejected anyway.
+ * @param precheck throws if every transaction of at least this size from this address would be rejected.
  */
 export function createChainBodyChecks(
-  announce: (bytes: number, address: string) => void,
+  precheck: (bytes: number, address: string) => void,
 ): BodyChecks<typeof ChainService> {
   return {
     submitTransaction(contentLength, { address }) {
-      const minBytes = Math.max(0, Math.floor((contentLength - aroundTransactionBytes) * 0.75));
+      // Base64 encodes three bytes as four characters.
+      const minBytes = Math.max(0, Math.floor((contentLength - requestOverheadBytes) * 0.75));
       // Above the limit, the size check reports a more precise error than admission does.
       if (minBytes <= maxTransactionBytes) {
-        announce(minBytes, address);
+        precheck(minBytes, address);
       }
     },
   };
@@ -62,8 +63,8 @@ export function createChainBodyChecks(
 /**
  * Creates the chain service.
  *
- * @param heads source of the signed heads of authorities.
- * @param disclose redacts blocks and transactions for each caller.
+ * @param heads source of the latest signed head.
+ * @param redactor withholds the transactions that a caller may not read.
  */
 export function createChainService(
   chain: Pick<Chain, "head"> & {
@@ -86,19 +87,19 @@ export function createChainService(
       )
     | keyof Listings
   >,
-  disclose: BlockRedactor,
+  redactor: BlockRedactor,
 ): Implementation<typeof ChainService> {
-  const reads = createBlockReads(store, disclose);
-  const lists = createListReads(() => chain.head(), store, disclose);
+  const reads = createBlockReads(store, redactor);
+  const lists = createListReads(() => chain.head(), store, redactor);
 
   /** Returns the body of a transaction, if it is still stored and the caller may read it. */
   async function readBody(hash: string, { status }: TransactionStatusInfo, { identity }: Caller) {
     // A transaction that was pending may have moved into a block since its status was read.
     const signed = (status === "pending" ? await store.pending(hash) : undefined) ?? (await store.transaction(hash));
-    const redacted = signed && (await disclose.body(signed.body, identity));
+    const redacted = signed && (await redactor.body(signed.body, identity));
     return {
-      body: redacted?.disclosed && fromBinary(TransactionBodySchema, redacted.disclosed),
-      isEverybodys: redacted?.isEverybodys === true,
+      body: redacted?.content && fromBinary(TransactionBodySchema, redacted.content),
+      isPublic: redacted?.isPublic === true,
     };
   }
 
@@ -120,8 +121,8 @@ export function createChainService(
     },
 
     async getBlockByHash({ hash }, { caller }) {
-      const { block, isEverybodys } = await reads.readBlock({ hash }, caller, "No block from 1 on has this hash.");
-      return withCacheLifetime({ block }, isEverybodys ? "immutable" : "state");
+      const { block, isPublic } = await reads.readBlock({ hash }, caller, "No block from 1 on has this hash.");
+      return withCacheLifetime({ block }, isPublic ? "immutable" : "state");
     },
 
     async listPendingTransactions({ limit = defaultPageSize }) {
@@ -138,10 +139,10 @@ export function createChainService(
     async *listBlocks({ fromNumber: requested }, { caller, signal }) {
       const last = chain.head()?.number ?? 0n;
       const fromNumber = requested === latestBlock ? last : requested;
-      // Checked before the response starts. If a block is removed later, the read of that block reports it.
+      // Checked before the response starts. If a block is pruned later, the read of that block throws the same error.
       checkRetained(fromNumber < 1n ? 1n : fromNumber, chain.head()?.lowestBlock ?? 1n);
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
-        yield { block: await reads.readListed(number, caller) };
+        yield { block: await reads.readStreamed(number, caller) };
       }
     },
 
@@ -163,10 +164,8 @@ export function createChainService(
             : "The node does not know this transaction.",
         );
       }
-      const { body, isEverybodys } = withBody
-        ? await readBody(hash, info, caller)
-        : { body: undefined, isEverybodys: true };
-      const lifetime = info.status !== "included" ? "no-store" : isEverybodys ? "immutable" : "state";
+      const { body, isPublic } = withBody ? await readBody(hash, info, caller) : { body: undefined, isPublic: true };
+      const lifetime = info.status !== "included" ? "no-store" : isPublic ? "immutable" : "state";
       return withCacheLifetime(
         { hash, ...info, status: statuses[info.status], ...(body !== undefined && { body }) },
         lifetime,
@@ -183,46 +182,45 @@ export function createChainService(
  * Creates reads that redact blocks for the caller. Large blocks are read one at a time, which limits memory use under
  * concurrent requests.
  */
-function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "blockSize">, disclose: BlockRedactor) {
+function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "blockSize">, redactor: BlockRedactor) {
   const enqueue = createSerialQueue();
-  const readRetained = createRetainedBlocks(store);
+  const readRetained = createRetainedBlockReader(store);
 
   return {
-    /** Reads one block. Checks that it fits a response before reading it. */
-    async readBlock(by: BlockId, { identity }: Caller, whyNotFound: string) {
-      const size = await store.blockSize(by);
+    /** Reads one block, after a check that it fits a response. */
+    async readBlock(id: BlockId, { identity }: Caller, whyNotFound: string) {
+      const size = await store.blockSize(id);
       if (size === undefined) {
         throw new RpcError("NOT_FOUND", whyNotFound);
       }
-      const { number } = checkSize(size);
+      const { number } = size;
+      checkSize(size);
       const read = async () => {
         const stored = await readRetained(number);
-        if ("hash" in by && stored.hash !== by.hash) {
-          throw new CorruptionError(`The database returned block ${number} for the hash ${by.hash}.`);
+        if ("hash" in id && stored.hash !== id.hash) {
+          throw new CorruptionError(`The database returned block ${number} for the hash ${id.hash}.`);
         }
         const { hash, header, transactionHashes } = stored;
-        const { disclosed, isEverybodys } = await disclose.block(stored, identity);
-        return { block: { hash, header, transactionHashes, block: disclosed }, isEverybodys };
+        const { content, isPublic } = await redactor.block(stored, identity);
+        return { block: { hash, header, transactionHashes, block: content }, isPublic };
       };
-      return await (size.bytes > largeBytes ? enqueue(read) : read());
+      return await (size.bytes > largeBlockBytes ? enqueue(read) : read());
     },
 
     /** Reads one block of a stream, of any size. */
-    readListed: (number: bigint, { identity }: Caller): Promise<Block> =>
-      enqueue(async () => (await disclose.block(await readRetained(number), identity)).disclosed),
+    readStreamed: (number: bigint, { identity }: Caller): Promise<Block> =>
+      enqueue(async () => (await redactor.block(await readRetained(number), identity)).content),
   };
 }
 
 /** Checks that a block fits a response. Throws RpcError ANSWER_TOO_LARGE. */
-function checkSize(size: BlockSize): BlockSize {
-  const { number, transactionCount, bytes } = size;
-  if (aboutBlockBytes + bytes + transactionCount * aboutTransactionBytes > maxResponseBytes) {
+function checkSize({ number, transactionCount, bytes }: BlockSize): void {
+  if (blockOverheadBytes + bytes + transactionCount * transactionOverheadBytes > maxResponseBytes) {
     throw new RpcError(
       "ANSWER_TOO_LARGE",
       `Block ${number} is larger than one response can be; use gatehouse.chain.v1.ChainService/ListBlocks.`,
     );
   }
-  return size;
 }
 
 /** Creates the consensus service, which applies blocks of an external block producer. */

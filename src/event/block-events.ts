@@ -12,11 +12,11 @@ import { makeImmutable } from "../base/caches/immutable.js";
 import { mapYielding } from "../base/async/yielding.js";
 import type { Literal } from "../rpc/service.js";
 
-/** Message of the stream; subscribers share the same immutable object. */
+/** Message of an event stream; subscribers share the same immutable object. */
 export type EventMessage = Literal<MessageInitShape<typeof WatchResponseSchema>>;
 
-/** Stored block. */
-export interface EventfulBlock {
+/** Stored block from which events are created. */
+export interface SourceBlock {
   /** Block hash: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: BlockHeader;
@@ -25,15 +25,15 @@ export interface EventfulBlock {
   readonly block: Pick<Block, "transactions">;
 }
 
-/** Decoder of transactions. */
-export interface TransactionReading {
+/** Decoder of transaction bodies. */
+export interface TransactionDecoder {
   /** Decodes the encoded body of a transaction. */
   decode(body: Uint8Array): TransactionBody;
   /** Returns the address of the program that a transaction changes; undefined if it changes none. */
   addressOf(body: TransactionBody): string | undefined;
 }
 
-/** Subject of an event, for filters and access rules. */
+/** Properties of an event that filters and access rules use. */
 export interface EventSubject {
   readonly kind: EventKind;
   /** Hash of the transaction; undefined if the event belongs to none. */
@@ -48,7 +48,7 @@ export interface LoggedEvent extends EventSubject {
   readonly position: number;
   readonly message: EventMessage;
   /** Redacted message for callers without read access to the program; undefined to send them nothing. */
-  readonly withheld: EventMessage | undefined;
+  readonly redacted: EventMessage | undefined;
 }
 
 /** Events of one block. */
@@ -57,7 +57,7 @@ export interface BlockEvents {
   readonly events: readonly LoggedEvent[];
   /** Distinct addresses of the programs that the transactions change. */
   readonly addresses: readonly string[];
-  /** Approximate memory size. */
+  /** Approximate memory size in bytes. */
   readonly bytes: number;
 }
 
@@ -77,15 +77,15 @@ const blockBytes = 1_500;
 const eventBytes = 1_200;
 const addressBytes = 100;
 
-type Happening = NonNullable<EventMessage["event"]>;
+type EventContent = NonNullable<EventMessage["event"]>;
 
 /**
- * Returns the events of a block. Each transaction takes two positions: its own event, then that of its effect. The last
- * transaction that adds a commitment carries the one commitments event of the block.
+ * Returns the events of a block. Each transaction has two positions: one for its own event, one for that of its change.
+ * A block has one event for all its commitments, at the position of the last transaction that adds a commitment.
  */
 export async function listEvents(
-  { hash, header, transactionHashes, block }: EventfulBlock,
-  reading: TransactionReading,
+  { hash, header, transactionHashes, block }: SourceBlock,
+  decoder: TransactionDecoder,
 ): Promise<BlockEvents> {
   const { number } = header;
   const events: LoggedEvent[] = [];
@@ -93,20 +93,20 @@ export async function listEvents(
   const commitments: string[] = [];
   let fieldBytes = 0;
 
-  const write = (position: number, event: Happening): EventMessage =>
+  const createMessage = (position: number, event: EventContent): EventMessage =>
     makeImmutable({ cursor: cursorText(number, position), blockNumber: number, event });
 
-  const bodies = await mapYielding(block.transactions, ({ body }) => reading.decode(body));
+  const bodies = await mapYielding(block.transactions, ({ body }) => decoder.decode(body));
   const lastCommitment = bodies.findLastIndex(({ operation }) => commitmentOf(operation) !== undefined);
   bodies.forEach((body, index) => {
     const transaction = transactionHashes[index]!;
-    const address = reading.addressOf(body);
+    const address = decoder.addressOf(body);
     const position = 2 * index;
     const subject = { transaction, address };
     events.push({
       ...{ ...subject, kind: EventKind.TRANSACTION, position },
-      message: write(position, included(transaction, index, body, address)),
-      withheld: address === undefined ? undefined : write(position, included(transaction, index)),
+      message: createMessage(position, included(transaction, index, body, address)),
+      redacted: address === undefined ? undefined : createMessage(position, included(transaction, index)),
     });
     if (address !== undefined) {
       addresses.add(address);
@@ -115,21 +115,21 @@ export async function listEvents(
     if (commitment !== undefined) {
       commitments.push(commitment);
     }
-    const effect =
+    const change =
       index === lastCommitment
         ? ({ case: "commitments", value: { commitments, root: header.commitmentRoot ?? "" } } as const)
-        : effectOf(body.operation, { transaction, address });
-    if (effect !== undefined) {
-      const message = write(position + 1, effect);
-      events.push({ ...subject, kind: kindOf(effect), position: position + 1, message, withheld: undefined });
-      fieldBytes += effect.case === "program" ? 2 * (effect.value.fields?.join().length ?? 0) : 0;
+        : changeOf(body.operation, { transaction, address });
+    if (change !== undefined) {
+      const message = createMessage(position + 1, change);
+      events.push({ ...subject, kind: kindOf(change), position: position + 1, message, redacted: undefined });
+      fieldBytes += change.case === "program" ? 2 * (change.value.fields?.join().length ?? 0) : 0;
     }
   });
-  const own = { hash, header, transactionCount: bodies.length };
+  const value = { hash, header, transactionCount: bodies.length };
   events.push({
     ...{ kind: EventKind.BLOCK, transaction: undefined, address: undefined, position: positionOfBlock },
-    message: write(positionOfBlock, { case: "block", value: own }),
-    withheld: undefined,
+    message: createMessage(positionOfBlock, { case: "block", value }),
+    redacted: undefined,
   });
   const bytes =
     blockBytes +
@@ -141,7 +141,7 @@ export async function listEvents(
 }
 
 /** Returns the event of an included transaction; redacted if the body is omitted. */
-function included(hash: string, index: number, body?: TransactionBody, storageAddress?: string): Happening {
+function included(hash: string, index: number, body?: TransactionBody, storageAddress?: string): EventContent {
   return {
     case: "transaction",
     value: {
@@ -152,22 +152,20 @@ function included(hash: string, index: number, body?: TransactionBody, storageAd
   };
 }
 
+/** Returns the commitment that a transaction adds; undefined if it adds none. */
 function commitmentOf(operation: TransactionBody["operation"]): string | undefined {
   return operation.case === "zk" && operation.value.operation.case === "addCommitment"
     ? operation.value.operation.value.commitment
     : undefined;
 }
 
-/**
- * Returns the effect of a single transaction. Commitments are excluded, because one event reports all commitments of
- * the block.
- */
-function effectOf(
+/** Returns the event of a change to a program or of a spent nullifier; undefined for other operations. */
+function changeOf(
   operation: TransactionBody["operation"],
   { transaction, address }: Pick<EventSubject, "transaction" | "address">,
-): Happening | undefined {
+): EventContent | undefined {
   if (operation.case === "storage" && address !== undefined) {
-    const value = { storageAddress: address, transactionHash: transaction!, ...changeOf(operation.value) };
+    const value = { storageAddress: address, transactionHash: transaction!, ...programChangeOf(operation.value) };
     return { case: "program", value };
   }
   if (operation.case === "zk" && operation.value.operation.case === "spendNullifier") {
@@ -177,7 +175,11 @@ function effectOf(
   return undefined;
 }
 
-function changeOf({ operation }: StorageOperation): { readonly change: ProgramChange; readonly fields?: string[] } {
+/** Returns the kind of a program's change, and the changed fields. */
+function programChangeOf({ operation }: StorageOperation): {
+  readonly change: ProgramChange;
+  readonly fields?: string[];
+} {
   switch (operation.case) {
     case "createProgram":
       return { change: ProgramChange.CREATED };
@@ -209,6 +211,6 @@ const kinds = {
 } as const;
 
 /** Returns the kind of an event, as used by filters. */
-function kindOf({ case: name }: Happening): EventKind {
+function kindOf({ case: name }: EventContent): EventKind {
   return name === undefined ? EventKind.UNSPECIFIED : kinds[name];
 }

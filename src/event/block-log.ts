@@ -6,17 +6,17 @@ import { LRUCache } from "lru-cache";
 import { createSerialQueue } from "../base/async/serial-queue.js";
 import {
   type BlockEvents,
-  type EventfulBlock,
+  type SourceBlock,
   type EventMessage,
   listEvents,
   type LoggedEvent,
   positionOfBlock,
-  type TransactionReading,
+  type TransactionDecoder,
 } from "./block-events.js";
-import type { CursorPosition, Watching } from "./watch-request.js";
+import type { CursorPosition, DecodedWatchRequest } from "./watch-request.js";
 
 /** Access rules of programs. */
-export interface EventReadership {
+export interface EventReadAccess {
   /** Returns the addresses whose programs the caller may read now. An identity is 0x and 64 lower-case hex digits. */
   readableOf(addresses: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
   /** Returns the owners of programs by address. Owners never change. */
@@ -25,9 +25,9 @@ export interface EventReadership {
 
 export interface BlockLogDeps {
   /** Reads an existing block. Rejects with RpcError PRUNED if its transactions are not retained. */
-  readonly readBlock: (number: bigint) => Promise<EventfulBlock>;
-  readonly reading: TransactionReading;
-  readonly readership: EventReadership;
+  readonly readBlock: (number: bigint) => Promise<SourceBlock>;
+  readonly decoder: TransactionDecoder;
+  readonly access: EventReadAccess;
   /** Returns hash and number of the latest block. */
   readonly head: () => { readonly hash: string; readonly number: bigint } | undefined;
   /** Limit on the memory of all caches together. */
@@ -35,9 +35,9 @@ export interface BlockLogDeps {
 }
 
 /** Result of a search for the next event. */
-export interface Found {
+export interface NextEvent {
   /** Position of the event; the end of the block if no event was found. */
-  readonly at: CursorPosition;
+  readonly position: CursorPosition;
   readonly message: EventMessage | undefined;
 }
 
@@ -46,16 +46,17 @@ export interface BlockLog {
    * Searches one block for the next event that the subscriber requested and may read under the current access rules.
    *
    * @param after position in the block, or the end of the previous block; the block must exist.
+   * @param identity public key of the subscriber; undefined if it is anonymous.
    * @throws RpcError PRUNED
    */
-  next(after: CursorPosition, watching: Watching, identity: string | undefined): Promise<Found>;
+  next(after: CursorPosition, request: DecodedWatchRequest, identity: string | undefined): Promise<NextEvent>;
   /** Clears all caches, for example after the chain was replaced. */
-  forget(): void;
+  clear(): void;
 }
 
-/** Limit on the latest blocks that are cached. */
+/** Number of the latest blocks that count as recent, and limit on the blocks in each cache. */
 const maxRecentBlocks = 256n;
-/** Approximate cache size of the readable programs of a block: fixed part, and part for each address. */
+/** Approximate cache size of the readable programs of a block, in bytes: fixed part, and part for each address. */
 const readableBytes = 300;
 const readableAddressBytes = 60;
 
@@ -65,40 +66,42 @@ export function blockAfter({ block, position }: CursorPosition): bigint {
 }
 
 /** Creates a log with empty caches. */
-export function createBlockLog({ readBlock, reading, readership, head, maxBytes }: BlockLogDeps): BlockLog {
-  const queue = createSerialQueue();
+export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: BlockLogDeps): BlockLog {
+  const enqueue = createSerialQueue();
   // Separate caches, so that slow subscribers do not evict the blocks that all others read. Either cache can store the
   // largest block, of 2.5 MiB.
   const recent = createCache(maxBytes / 2);
   const older = createCache((3 * maxBytes) / 8);
-  const underWay = new Map<bigint, Promise<BlockEvents>>();
+  const inFlight = new Map<bigint, Promise<BlockEvents>>();
   const owners = new WeakMap<BlockEvents, Promise<ReadonlyMap<string, string>>>();
   const readable = new LRUCache<string, ReadonlySet<string>>({
     maxSize: Math.ceil(maxBytes / 8),
     sizeCalculation: ({ size }) => readableBytes + readableAddressBytes * size,
   });
 
+  /** Returns the events of a block: from a cache, from a read in flight, or from a new read. */
   function read(number: bigint): BlockEvents | Promise<BlockEvents> {
     const isRecent = number + maxRecentBlocks > (head()?.number ?? 0n);
-    const known = (isRecent ? recent : older).get(number) ?? underWay.get(number);
+    const cache = isRecent ? recent : older;
+    const known = cache.get(number) ?? inFlight.get(number);
     if (known !== undefined) {
       return known;
     }
-    const load = async (): Promise<BlockEvents> => await listEvents(await readBlock(number), reading);
-    const loading = (isRecent ? load() : queue(load)).then((events) => {
-      // Not cached if `forget` ran in the meantime.
-      if (underWay.get(number) === loading) {
-        (isRecent ? recent : older).set(number, events);
+    const load = async (): Promise<BlockEvents> => await listEvents(await readBlock(number), decoder);
+    const loading = (isRecent ? load() : enqueue(load)).then((events) => {
+      // Not cached if `clear` ran in the meantime.
+      if (inFlight.get(number) === loading) {
+        cache.set(number, events);
       }
       return events;
     });
-    underWay.set(number, loading);
-    const done = (): void => {
-      if (underWay.get(number) === loading) {
-        underWay.delete(number);
+    inFlight.set(number, loading);
+    const finish = (): void => {
+      if (inFlight.get(number) === loading) {
+        inFlight.delete(number);
       }
     };
-    loading.then(done, done);
+    loading.then(finish, finish);
     return loading;
   }
 
@@ -112,61 +115,59 @@ export function createBlockLog({ readBlock, reading, readership, head, maxBytes 
     if (known !== undefined) {
       return known;
     }
-    const found = await readership.readableOf(block.addresses, identity);
-    readable.set(key, found);
-    return found;
+    const addresses = await access.readableOf(block.addresses, identity);
+    readable.set(key, addresses);
+    return addresses;
   }
 
+  /** Returns the owners of the programs in a block, by address. */
   function ownersIn(block: BlockEvents): Promise<ReadonlyMap<string, string>> {
-    let found = owners.get(block);
-    if (found === undefined) {
-      found = readership.ownersOf(block.addresses);
-      owners.set(block, found);
-      found.catch(() => owners.delete(block));
+    let ownersOfBlock = owners.get(block);
+    if (ownersOfBlock === undefined) {
+      ownersOfBlock = access.ownersOf(block.addresses);
+      owners.set(block, ownersOfBlock);
+      ownersOfBlock.catch(() => owners.delete(block));
     }
-    return found;
+    return ownersOfBlock;
   }
 
   /** Returns the message to send for a requested event, redacted if necessary; undefined to send nothing. */
-  async function receive(
+  async function messageFor(
     event: LoggedEvent,
     block: BlockEvents,
-    watching: Watching,
+    request: DecodedWatchRequest,
     identity: string | undefined,
     ownerOf: ReadonlyMap<string, string> | undefined,
   ): Promise<EventMessage | undefined> {
     if (event.address === undefined || (await readableIn(block, identity)).has(event.address)) {
       return event.message;
     }
-    return watching.matches(event, false, ownerOf) ? event.withheld : undefined;
+    return request.matches(event, false, ownerOf) ? event.redacted : undefined;
   }
 
   return {
-    async next(after, watching, identity) {
+    async next(after, request, identity) {
       const number = blockAfter(after);
       const block = await read(number);
-      const ownerOf = watching.requestsOwners && block.addresses.length > 0 ? await ownersIn(block) : undefined;
+      const ownerOf = request.requestsOwners && block.addresses.length > 0 ? await ownersIn(block) : undefined;
       const { events } = block;
-      for (
-        let i = after.position === positionOfBlock ? 0 : firstAfter(events, after.position);
-        i < events.length;
-        i++
-      ) {
+      const start = after.position === positionOfBlock ? 0 : firstAfter(events, after.position);
+      for (let i = start; i < events.length; i++) {
         const event = events[i]!;
-        // Checks the filter first: most events match no filter, and this avoids the access check.
-        const message = watching.matches(event, true, ownerOf)
-          ? await receive(event, block, watching, identity, ownerOf)
+        // The filter is checked first: most events do not match it, and then need no access check.
+        const message = request.matches(event, true, ownerOf)
+          ? await messageFor(event, block, request, identity, ownerOf)
           : undefined;
         if (message !== undefined) {
-          return { at: { block: number, position: event.position }, message };
+          return { position: { block: number, position: event.position }, message };
         }
       }
-      return { at: { block: number, position: positionOfBlock }, message: undefined };
+      return { position: { block: number, position: positionOfBlock }, message: undefined };
     },
-    forget() {
+    clear() {
       recent.clear();
       older.clear();
-      underWay.clear();
+      inFlight.clear();
       readable.clear();
     },
   };

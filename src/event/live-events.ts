@@ -4,7 +4,7 @@
  */
 import type { EventMessage, EventSubject } from "./block-events.js";
 
-/** Live event. Its cursor depends on the position of each subscriber. */
+/** Live event. It has no cursor of its own: its message carries the position of each subscriber. */
 export interface LiveEvent extends EventSubject {
   /** Sequence number, 1 higher than that of the previous event. */
   readonly sequence: number;
@@ -21,8 +21,7 @@ export interface LiveEvents {
 }
 
 /**
- * Capacity of the buffer: about the number of rejections in a burst. A subscriber that falls further behind misses
- * events.
+ * Capacity of the buffer, for a burst of rejections. A subscriber that falls further behind misses the oldest events.
  */
 const maxBuffered = 1_024;
 

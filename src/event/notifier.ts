@@ -1,21 +1,20 @@
 /** Notifier that wakes subscribers when there may be new events. */
 import { yieldToEventLoop } from "../base/async/yielding.js";
 
-/** Subscription of one watcher. */
+/** Subscription of one subscriber. */
 export interface Subscription {
-  /** Resolves when there may be new events, when the watcher's signal is aborted, or when the notifier is closed. */
-  sleep(): Promise<void>;
-  /** Ends the subscription. */
-  leave(): void;
+  /** Resolves when there may be new events, when the subscriber's signal is aborted, or when the notifier is closed. */
+  wait(): Promise<void>;
+  unsubscribe(): void;
 }
 
 /** Notifier of all subscriptions. */
 export interface Notifier {
-  readonly isOver: boolean;
-  enter(signal: AbortSignal): Subscription;
-  /** Wakes all subscribers. */
-  wake(): void;
-  /** Wakes all subscribers and ends all waits from now on. */
+  readonly isClosed: boolean;
+  subscribe(signal: AbortSignal): Subscription;
+  /** Wakes all subscribers that wait. */
+  notify(): void;
+  /** Wakes all subscribers that wait. Later waits resolve immediately. */
   close(): void;
 }
 
@@ -24,9 +23,12 @@ const wokenAtOnce = 50;
 
 /** Creates a notifier without subscribers. */
 export function createNotifier(): Notifier {
-  let isOver = false;
+  let isClosed = false;
   let isWaking = false;
-  const sleepers = new Map<object, () => void>();
+  /** True if `notify` was called while subscribers were being woken. */
+  let isNotified = false;
+  /** Functions that end the current wait, by subscriber. */
+  const waits = new Map<object, () => void>();
 
   /**
    * Wakes all waiting subscribers. Skips those that woke and waited again meanwhile, because they have seen the change.
@@ -34,8 +36,8 @@ export function createNotifier(): Notifier {
   async function wakeAll(): Promise<void> {
     isWaking = true;
     let woken = 0;
-    for (const [watcher, wake] of [...sleepers]) {
-      if (sleepers.get(watcher) === wake) {
+    for (const [subscriber, wake] of [...waits]) {
+      if (waits.get(subscriber) === wake) {
         wake();
         if (++woken % wokenAtOnce === 0) {
           await yieldToEventLoop();
@@ -45,43 +47,42 @@ export function createNotifier(): Notifier {
     isWaking = false;
   }
 
-  let isAgain = false;
-  function wake(): void {
+  function notify(): void {
     if (isWaking) {
-      isAgain = true;
+      isNotified = true;
       return;
     }
     void wakeAll().then(() => {
-      if (isAgain) {
-        isAgain = false;
-        wake();
+      if (isNotified) {
+        isNotified = false;
+        notify();
       }
     });
   }
 
   return {
-    get isOver() {
-      return isOver;
+    get isClosed() {
+      return isClosed;
     },
-    enter(signal) {
-      const watcher = {};
-      const wakeThis = (): void => sleepers.get(watcher)?.();
+    subscribe(signal) {
+      const subscriber = {};
+      const wake = (): void => waits.get(subscriber)?.();
       // One listener for the entire subscription: an AbortSignal retains every listener that is added.
-      signal.addEventListener("abort", wakeThis);
+      signal.addEventListener("abort", wake);
       return {
-        async sleep() {
-          if (!isOver && !signal.aborted) {
-            await new Promise<void>((resolve) => sleepers.set(watcher, resolve));
-            sleepers.delete(watcher);
+        async wait() {
+          if (!isClosed && !signal.aborted) {
+            await new Promise<void>((resolve) => waits.set(subscriber, resolve));
+            waits.delete(subscriber);
           }
         },
-        leave: () => signal.removeEventListener("abort", wakeThis),
+        unsubscribe: () => signal.removeEventListener("abort", wake),
       };
     },
-    wake,
+    notify,
     close() {
-      isOver = true;
-      wake();
+      isClosed = true;
+      notify();
     },
   };
 }

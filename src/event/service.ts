@@ -19,11 +19,11 @@ export interface EventServiceDeps {
   readonly progressEveryMs?: number;
 }
 
-/** Event service, and its event sources. */
+/** Event service, and the functions that report events to it. */
 export interface Events {
   readonly service: Implementation<typeof EventService>;
-  /** Reports that there may be a new block. */
-  wake(): void;
+  /** Reports that there may be new blocks. */
+  notify(): void;
   /** Reports a transaction that can never be included in a block. */
   rejected(transaction: { readonly hash: string; readonly reason: string }): void;
   /** Reports a signed head of an authority. */
@@ -37,10 +37,11 @@ const defaultProgressEveryMs = 10_000;
 /** Creates the event service without subscribers. */
 export function createEvents(deps: EventServiceDeps): Events {
   const { log, checkRetained, progressEveryMs = defaultProgressEveryMs } = deps;
-  const wakes = createNotifier();
+  const notifier = createNotifier();
   const live = createLiveEvents();
 
-  function needHead() {
+  /** Returns the latest block. Throws RpcError STATE_NOT_READY if there is none. */
+  function requireHead() {
     const head = deps.head();
     if (head === undefined) {
       throw new RpcError("STATE_NOT_READY", "The node has no blocks yet; use another node, or try again later.");
@@ -51,34 +52,34 @@ export function createEvents(deps: EventServiceDeps): Events {
   async function* watch(
     ...[request, { caller, signal }]: Parameters<Events["service"]["watch"]>
   ): AsyncGenerator<EventMessage, void> {
-    const watching = readWatchRequest(request);
-    const { number, lowestBlock } = needHead();
-    let at = watching.after ?? { block: number, position: positionOfBlock };
-    checkRetained(blockAfter(at), lowestBlock);
-    let received = live.latest;
+    const decoded = readWatchRequest(request);
+    const { number, lowestBlock } = requireHead();
+    let position = decoded.after ?? { block: number, position: positionOfBlock };
+    checkRetained(blockAfter(position), lowestBlock);
+    let liveSequence = live.latest;
     let last: { readonly cursor?: string; readonly sentAtMs: number } = { sentAtMs: -Infinity };
-    let hasArrived = false;
-    const sleeper = wakes.enter(signal);
+    let hasCaughtUp = false;
+    const subscription = notifier.subscribe(signal);
     try {
-      while (!signal.aborted && !wakes.isOver) {
-        const happened = live.after(received);
-        const isBehind = blockAfter(at) <= needHead().number;
+      while (!signal.aborted && !notifier.isClosed) {
+        const liveEvent = live.after(liveSequence);
+        const isBehind = blockAfter(position) <= requireHead().number;
         let message: EventMessage | undefined;
-        if (happened !== undefined) {
-          received = happened.sequence;
-          message = watching.matches(happened, true) ? toMessage(at, happened.event) : undefined;
+        if (liveEvent !== undefined) {
+          liveSequence = liveEvent.sequence;
+          message = decoded.matches(liveEvent, true) ? toMessage(position, liveEvent.event) : undefined;
         } else if (isBehind) {
-          // References no data of the block while the subscriber reads, which may take arbitrarily long.
-          ({ at, message } = await log.next(at, watching, caller.identity));
-          message ??= performance.now() - last.sentAtMs >= progressEveryMs ? toMessage(at, progress) : undefined;
-        } else if (hasArrived) {
-          await sleeper.sleep();
+          // The stream retains only the position, not the block: the subscriber may read arbitrarily slowly.
+          ({ position, message } = await log.next(position, decoded, caller.identity));
+          message ??= performance.now() - last.sentAtMs >= progressEveryMs ? toMessage(position, progress) : undefined;
+        } else if (hasCaughtUp) {
+          await subscription.wait();
         } else {
-          // Notifies the subscriber that it has caught up. The cursor is the position to resume from if the stream ends
-          // before the next event.
-          hasArrived = true;
-          const here = toMessage(at, progress);
-          message = here.cursor === last.cursor ? undefined : here;
+          // Reports to the subscriber that it has caught up. The cursor is the position to resume from if the stream
+          // ends before the next event.
+          hasCaughtUp = true;
+          const report = toMessage(position, progress);
+          message = report.cursor === last.cursor ? undefined : report;
         }
         if (message !== undefined) {
           yield message;
@@ -86,32 +87,35 @@ export function createEvents(deps: EventServiceDeps): Events {
         }
       }
     } finally {
-      sleeper.leave();
+      subscription.unsubscribe();
     }
   }
 
   return {
     service: { watch },
-    wake: () => wakes.wake(),
+    notify: () => notifier.notify(),
     rejected({ hash, reason }) {
       const value = { hash, outcome: TransactionOutcome.REJECTED, reason };
       const subject = { kind: EventKind.TRANSACTION, transaction: hash, address: undefined };
       live.add({ ...subject, event: { case: "transaction", value } });
-      wakes.wake();
+      notifier.notify();
     },
     headSigned(statement, signed) {
       const subject = { kind: EventKind.HEAD, transaction: undefined, address: undefined };
       live.add({ ...subject, event: { case: "head", value: { statement, signed } } });
-      wakes.wake();
+      notifier.notify();
     },
-    close: () => wakes.close(),
+    close: () => notifier.close(),
   };
 }
 
 const progress = { case: "progress", value: {} } as const;
 
-/** Returns a message that is not an event of a block, with the current cursor of the stream. */
-function toMessage(at: CursorPosition, event: NonNullable<EventMessage["event"]>): EventMessage {
-  const blockNumber = at.position === positionOfBlock ? at.block : at.block - 1n;
-  return { cursor: cursorText(at.block, at.position), blockNumber, event };
+/**
+ * Returns a message that is not an event of a block, with the current cursor of the stream. Its block is the last one
+ * whose events are all sent.
+ */
+function toMessage({ block, position }: CursorPosition, event: NonNullable<EventMessage["event"]>): EventMessage {
+  const blockNumber = position === positionOfBlock ? block : block - 1n;
+  return { cursor: cursorText(block, position), blockNumber, event };
 }

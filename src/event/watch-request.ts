@@ -12,7 +12,7 @@ export interface CursorPosition {
 }
 
 /** Decoded request. */
-export interface Watching {
+export interface DecodedWatchRequest {
   /** Position after which the stream starts; undefined to start after the latest block. */
   readonly after: CursorPosition | undefined;
   /** True if the filter requires the owners of programs. */
@@ -32,12 +32,12 @@ export interface Watching {
  *
  * @throws RpcError INVALID_REQUEST
  */
-export function readWatchRequest(request: WatchRequest): Watching {
+export function readWatchRequest(request: WatchRequest): DecodedWatchRequest {
   const addresses = new Set(request.addresses);
   const owners = new Set(request.owners);
   const transactions = new Set(request.transactions);
   const kinds = new Set(request.kinds);
-  const isOfAll = addresses.size + owners.size + transactions.size === 0;
+  const isUnfiltered = addresses.size + owners.size + transactions.size === 0;
   return {
     after: readStart(request),
     requestsOwners: owners.size > 0,
@@ -45,7 +45,7 @@ export function readWatchRequest(request: WatchRequest): Watching {
       if (kinds.size > 0 && !kinds.has(kind)) {
         return false;
       }
-      if (isOfAll || (transaction === undefined && kinds.size > 0)) {
+      if (isUnfiltered || (transaction === undefined && kinds.size > 0)) {
         return true;
       }
       return (
@@ -58,6 +58,7 @@ export function readWatchRequest(request: WatchRequest): Watching {
   };
 }
 
+/** Returns the position after which the stream starts. */
 function readStart({ from, fromBlock }: WatchRequest): CursorPosition | undefined {
   if (from !== "") {
     return readCursor(from);
@@ -69,10 +70,10 @@ function readStart({ from, fromBlock }: WatchRequest): CursorPosition | undefine
 }
 
 /** Block number of up to 16 digits, then an optional position of up to 9 digits, enough for a block of 4 MiB. */
-const cursorForm = /^(0|[1-9][0-9]{0,15})(?:\.(0|[1-9][0-9]{0,8}))?$/;
+const cursorPattern = /^(0|[1-9][0-9]{0,15})(?:\.(0|[1-9][0-9]{0,8}))?$/;
 
 function readCursor(text: string): CursorPosition {
-  const [, block, position] = cursorForm.exec(text) ?? [];
+  const [, block, position] = cursorPattern.exec(text) ?? [];
   if (block === undefined || Number(block) > Number.MAX_SAFE_INTEGER || (block === "0" && position !== undefined)) {
     throw invalidValue("from", "an unchanged cursor of a message of this stream", text);
   }

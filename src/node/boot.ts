@@ -307,7 +307,7 @@ export const bootTable = BootTable.of<BootInput>()
         mayFollow: network.mayFollow,
         readershipBytes: core.memory.readershipBytes,
       });
-      provide({ chain: chainServices.anyCaller, chainBodyChecks: createChainBodyChecks(network.announce) });
+      provide({ chain: chainServices.anyCaller, chainBodyChecks: createChainBodyChecks(network.precheck) });
       return { chainServices };
     },
   })

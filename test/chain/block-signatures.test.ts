@@ -1,7 +1,7 @@
 /** The signatures of a block's transactions, which are verified several at a time. */
 import test from "ava";
 import { setTimeout as pause } from "node:timers/promises";
-import { readTransaction, signBlock, verifyBlock } from "../../src/chain/transactions/transaction.js";
+import { verifyTransaction, signBlock, verifyBlock } from "../../src/chain/transactions/transaction.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { anyRoots } from "../helpers/chain/seed.js";
 import { createPublic, rulesOf, signTransaction, testNetwork } from "../helpers/chain/transactions.js";
@@ -16,7 +16,7 @@ test("after one that does not hold no further ones are verified, though others s
   };
   const { signed } = signBlock(
     header,
-    transactions.map((one) => readTransaction(one, rulesOf())),
+    transactions.map((one) => verifyTransaction(one, rulesOf())),
     (bytes) => authority.sign(bytes),
   );
   const rules = rulesOf();

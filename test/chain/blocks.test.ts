@@ -6,7 +6,7 @@ import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import { stateIn } from "../../src/node/chain/transaction-executor.js";
 import type { ChainStore } from "../../src/chain/blocks/store.js";
-import { describeBlock } from "../../src/chain/transactions/transaction.js";
+import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import type { Database } from "../../src/db/queries/database.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
@@ -107,7 +107,7 @@ for (const engine of engines.names) {
     const bad = await chain.submit(sign(alice, 2, { case: "deleteProgram", value: { storageAddress: nowhere } }));
     const last = await chain.submit(sign(alice, 3, createPublic("c", "{}")));
     const { block } = await chain.produceBlock(authority);
-    t.deepEqual(describeBlock(block!.signed).transactionHashes, [good, last]);
+    t.deepEqual(decodeBlock(block!.signed).transactionHashes, [good, last]);
     t.deepEqual(await store.transactionStatus(bad), {
       status: "rejected",
       reason: "There is no storage program at this address.",
@@ -243,7 +243,7 @@ for (const engine of engines.names) {
 function resign(block: Block, change: object, key: TestKey): Block {
   const header = toBinary(
     BlockHeaderSchema,
-    create(BlockHeaderSchema, { ...describeBlock(block).header, proposer: key.publicKey, ...change }),
+    create(BlockHeaderSchema, { ...decodeBlock(block).header, proposer: key.publicKey, ...change }),
   );
   return create(BlockSchema, { header, signature: key.sign(blockMessage(header)), transactions: block.transactions });
 }

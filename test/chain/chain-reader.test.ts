@@ -31,8 +31,8 @@ test("it hears of each block before that is the head, and of a leap where many c
     pollIntervalMs: 1,
     onApplied: ({ header, transactions }) =>
       heard.push(`${header.number} with ${transactions.length}, after ${numberNow()}`),
-    onLeap: () => heard.push(`leap, after ${numberNow()}`),
-    onMoved: (isLeap) => heard.push(`${isLeap ? "leapt" : "moved"} to ${numberNow()}`),
+    onReset: () => heard.push(`leap, after ${numberNow()}`),
+    onHeadChanged: (isLeap) => heard.push(`${isLeap ? "leapt" : "moved"} to ${numberNow()}`),
     onError: (error) => t.fail(String(error)),
   });
   const reads = async (number: bigint): Promise<void> => await until(() => reader?.head()?.number === number);
@@ -48,8 +48,8 @@ test("it hears of each block before that is the head, and of a leap where many c
     createChainReader({
       ...{ ...behind, store, head },
       onApplied: ({ header }) => heard.push(String(header.number)),
-      onLeap: () => heard.push("leap"),
-      onMoved: () => undefined,
+      onReset: () => heard.push("leap"),
+      onHeadChanged: () => undefined,
     });
   reader = follow(first);
   await reads(3n);

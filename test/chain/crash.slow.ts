@@ -6,7 +6,7 @@ import knex from "knex";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { describeBlock } from "../../src/chain/transactions/transaction.js";
+import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { mempoolSuffix, openDatabase } from "../../src/db/open.js";
 import { authorityDirectory } from "../helpers/nodes/start-member.js";
@@ -73,7 +73,7 @@ test("killed in the middle again and again, it has whole blocks only, and everyt
   let previous = (await client.getHead({})).genesisHash;
   let transactions = 0;
   for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
-    const { header, transactionHashes } = describeBlock(block!);
+    const { header, transactionHashes } = decodeBlock(block!);
     t.is(header.previousHash, previous);
     previous = sha256(block!.header);
     transactions += transactionHashes.length;

@@ -1,5 +1,5 @@
 import test from "ava";
-import { createEvidenceBook, type Evidence } from "../../src/chain/blocks/evidence.js";
+import { createEvidenceTracker, type Evidence } from "../../src/chain/blocks/evidence.js";
 import { createSignedHeaders, type SignedHeader } from "../../src/chain/blocks/signed-headers.js";
 
 const headerOf = (number: bigint, hash: string, proposer = "0xa"): SignedHeader => ({
@@ -9,7 +9,7 @@ const headerOf = (number: bigint, hash: string, proposer = "0xa"): SignedHeader 
 
 function openBook(stored: readonly Evidence[] = []) {
   const found: Evidence[] = [];
-  const book = createEvidenceBook({ stored, nowMs: () => 1, onFound: (evidence) => found.push(evidence) });
+  const book = createEvidenceTracker({ stored, nowMs: () => 1, onFound: (evidence) => found.push(evidence) });
   const fork = (number: bigint, proposer = "0xa"): void =>
     book.add(headerOf(number, "one", proposer), headerOf(number, "other", proposer));
   return { book, found, fork };
@@ -26,19 +26,19 @@ test("evidence is kept once for a key and number, and no more of one key than sa
   }
   fork(7n, "0xb");
   t.is(found.length, 11);
-  t.deepEqual(numbersOf(book.open()), [...Array.from({ length: 10 }, (_, i) => `0xa ${i + 1}`), "0xb 7"]);
+  t.deepEqual(numbersOf(book.unresolved()), [...Array.from({ length: 10 }, (_, i) => `0xa ${i + 1}`), "0xb 7"]);
 });
 
 test("what was dealt with stays so, in every number of it; what comes later is another fork", async (t) => {
   const { book, found, fork } = openBook();
   fork(5n);
   book.resolve();
-  t.deepEqual(book.open(), []);
+  t.deepEqual(book.unresolved(), []);
   fork(5n);
   fork(4n);
   fork(4n, "0xb");
   fork(6n);
-  t.deepEqual(numbersOf(book.open()), ["0xa 6", "0xb 4"]);
+  t.deepEqual(numbersOf(book.unresolved()), ["0xa 6", "0xb 4"]);
   t.deepEqual(numbersOf(found), ["0xa 5", "0xb 4", "0xa 6"]);
   const stored: Evidence[] = [];
   await book.store((evidence) => {
@@ -49,7 +49,7 @@ test("what was dealt with stays so, in every number of it; what comes later is a
     stored.filter(({ isResolved }) => isResolved).map(({ number }) => number),
     [5n, 4n],
   );
-  t.deepEqual(numbersOf(openBook(stored).book.open()), ["0xa 6", "0xb 4"]);
+  t.deepEqual(numbersOf(openBook(stored).book.unresolved()), ["0xa 6", "0xb 4"]);
 });
 
 test("two headers of one number and key are a fork, whichever way they come and in whichever order", async (t) => {
@@ -74,15 +74,15 @@ test("two headers of one number and key are a fork, whichever way they come and 
     [headerOf(3n, "heard"), [["stored", "heard"]]],
     [headerOf(99n, "one"), []],
   ] as const) {
-    headers.receive(signed);
+    headers.addReceived(signed);
     await settle();
     t.deepEqual(forks.splice(0), expected as unknown as string[][], signed.hash);
   }
   t.is(errors.length, 1);
   // A block that is applied, after another one was heard of.
-  headers.receive(headerOf(6n, "heard"));
+  headers.addReceived(headerOf(6n, "heard"));
   await settle();
-  headers.applied(headerOf(6n, "applied"));
+  headers.addApplied(headerOf(6n, "applied"));
   t.deepEqual(forks, [["heard", "applied"]]);
   t.is(headers.latestNumber(), 99n);
 });
@@ -95,10 +95,10 @@ test("the newest header is one that an authority has signed", (t) => {
     onError: () => t.fail(),
   });
   t.is(headers.latestNumber(), 0n);
-  headers.receive(headerOf(9n, "x", "0xstranger"));
+  headers.addReceived(headerOf(9n, "x", "0xstranger"));
   t.is(headers.latestNumber(), 0n);
-  headers.receive(headerOf(5n, "x"));
-  headers.applied(headerOf(4n, "x"));
+  headers.addReceived(headerOf(5n, "x"));
+  headers.addApplied(headerOf(4n, "x"));
   t.is(headers.latestNumber(), 5n);
 });
 
@@ -114,8 +114,8 @@ test("a header that is remembered keeps nothing of the block that it came in", (
     const block = Buffer.alloc(3 * 1024 * 1024, hash);
     return { ...headerOf(1n, hash), header: block.subarray(5, 105), signature: block.subarray(200, 264) };
   };
-  headers.applied(inBlock("one"));
-  headers.receive(inBlock("other"));
+  headers.addApplied(inBlock("one"));
+  headers.addReceived(inBlock("other"));
   t.deepEqual(
     kept.map(({ header, signature }) => [header.buffer.byteLength, signature.buffer.byteLength]),
     [

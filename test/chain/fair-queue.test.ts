@@ -5,10 +5,10 @@ import {
   inPortions,
   slotsOf,
   selectFair,
-  type Waiting,
+  type QueuedTransaction,
 } from "../../src/chain/mempool/fair-queue.js";
 
-interface Entry extends Waiting {
+interface Entry extends QueuedTransaction {
   readonly name: string;
   readonly origin: string | undefined;
 }
@@ -21,7 +21,7 @@ function createPool() {
     waiting,
     add(origin: string | undefined, sender: string, nonce: number, sizeBytes = 200): Entry {
       const name = `${origin ?? "own"} ${sender} ${nonce}`;
-      const entry = { name, origin, sender, nonce: BigInt(nonce), sizeBytes, startTag: line.arrive(origin, sender) };
+      const entry = { name, origin, sender, nonce: BigInt(nonce), sizeBytes, startTag: line.add(origin, sender) };
       waiting.add(entry);
       return entry;
     },

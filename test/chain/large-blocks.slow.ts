@@ -11,7 +11,7 @@ import {
   encodedBlockBytes,
   maxBlockBytes,
   verifyBlock,
-  readTransaction,
+  verifyTransaction,
   signBlock,
 } from "../../src/chain/transactions/transaction.js";
 import { genesisOf } from "../helpers/chain/genesis.js";
@@ -175,7 +175,7 @@ test("a block that is larger than a message may be is none", async (t) => {
   const blockOf = (transactions: readonly Transaction[]): Block =>
     signBlock(
       header,
-      transactions.map((one) => readTransaction(one, rulesOf())),
+      transactions.map((one) => verifyTransaction(one, rulesOf())),
       (bytes) => authority.sign(bytes),
     ).signed;
   for (const transactions of [

@@ -29,7 +29,7 @@ function pageOf(count: number, readable: ReadonlySet<number>) {
       },
       of: { sender: "somebody" },
       ...{ before, pageSize, maxBytes: 1_000_000 },
-      filter: (entries) => Promise.resolve(entries.filter(({ blockNumber }) => readable.has(Number(blockNumber)))),
+      readableOf: (entries) => Promise.resolve(entries.filter(({ blockNumber }) => readable.has(Number(blockNumber)))),
       signal: new AbortController().signal,
     });
   return { read, asked: () => asked };

@@ -6,7 +6,7 @@ import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Mempool } from "../../src/chain/mempool/mempool.js";
 import type { SubmissionSource } from "../../src/chain/mempool/mempool-intake.js";
-import { waitsForEarlierMs } from "../../src/chain/mempool/sender-order.js";
+import { maxPredecessorWaitMs } from "../../src/chain/mempool/sender-order.js";
 import type { ChainStore } from "../../src/chain/blocks/store.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
@@ -403,7 +403,7 @@ for (const engine of engines.names) {
     t.deepEqual(await inBlock(), [6n]);
     // Nobody waits for ever.
     await chain.submit(program(alice, 9), { afterNonce: 8n });
-    nowMs += waitsForEarlierMs - 1;
+    nowMs += maxPredecessorWaitMs - 1;
     t.deepEqual(await inBlock(), []);
     // No two transactions come in the same millisecond.
     nowMs += 100;
@@ -415,11 +415,11 @@ test("who says that there is less to wait for is believed", async (t) => {
   const { chain, mempool } = await start(await engines.open(t, "sqlite"));
   const late = program(alice, 9);
   const hash = await chain.submit(late, { afterNonce: 8n });
-  mempool.loosen(hash, 8n);
+  mempool.lowerAfterNonce(hash, 8n);
   t.is((await chain.produceBlock(authority)).block, undefined);
   await chain.submit(program(alice, 7));
   t.is((await chain.produceBlock(authority)).block?.transactions.length, 1);
-  mempool.loosen(hash, 7n);
+  mempool.lowerAfterNonce(hash, 7n);
   t.is((await chain.produceBlock(authority)).block?.transactions.length, 1);
   const twice = program(alice, 20);
   await chain.submit(twice, { afterNonce: 15n });
@@ -505,14 +505,14 @@ test("a clock that jumps neither holds up what waits nor lets it go early, also 
     monotonicMs += 1_000;
     t.is(await toRelay(), 1);
 
-    monotonicMs += waitsForEarlierMs;
+    monotonicMs += maxPredecessorWaitMs;
     t.is(await sealed(), 1, "for its time, and no longer");
 
     await chain.submit(lasting(5), { afterNonce: 4n });
     wallMs -= 5 * minuteMs;
     ({ chain, mempool } = await start(database, settings));
     t.is(await sealed(), 0);
-    monotonicMs += waitsForEarlierMs;
+    monotonicMs += maxPredecessorWaitMs;
     t.is(await sealed(), 1, "and after a restart for no longer than that");
   }
 });

@@ -1,6 +1,6 @@
 import test from "ava";
 import { costsOf, createSenderRates } from "../../src/chain/mempool/sender-rates.js";
-import { readTransaction } from "../../src/chain/transactions/transaction.js";
+import { verifyTransaction } from "../../src/chain/transactions/transaction.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { commit, createPublic, rulesOf, signTransaction, signZk } from "../helpers/chain/transactions.js";
@@ -51,15 +51,15 @@ test("a check counts nothing, 0 is no limit, and the largest transaction passes 
 });
 
 test("what a transaction counts as", (t) => {
-  const create = readTransaction(signTransaction(testKey(1), 1, createPublic("a", "{}")), rulesOf());
+  const create = verifyTransaction(signTransaction(testKey(1), 1, createPublic("a", "{}")), rulesOf());
   t.deepEqual(costsOf(create.body, 100), { bytes: 100, programs: 1, leaves: 0 });
-  const leaf = readTransaction(signZk(testKey(1), 1, commit(`0x${"1".padStart(64, "0")}`)), rulesOf());
+  const leaf = verifyTransaction(signZk(testKey(1), 1, commit(`0x${"1".padStart(64, "0")}`)), rulesOf());
   t.deepEqual(costsOf(leaf.body, 50), { bytes: 50, programs: 0, leaves: 1 });
   const change = {
     case: "setField" as const,
     value: { storageAddress: `stor-${"a".repeat(40)}`, field: "n", value: "1" },
   };
-  t.deepEqual(costsOf(readTransaction(signTransaction(testKey(1), 1, change), rulesOf()).body, 9), {
+  t.deepEqual(costsOf(verifyTransaction(signTransaction(testKey(1), 1, change), rulesOf()).body, 9), {
     ...none,
     bytes: 9,
   });

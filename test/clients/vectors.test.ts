@@ -15,7 +15,7 @@ import { ZkOperationSchema } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { isStrongKey } from "../../src/base/crypto/key-validation.js";
 import { loadNodeKey } from "../../src/base/crypto/node-key.js";
 import { transactionMessage } from "../../src/chain/transactions/signing.js";
-import { readTransaction } from "../../src/chain/transactions/transaction.js";
+import { verifyTransaction } from "../../src/chain/transactions/transaction.js";
 import { createIdentify } from "../../src/edge/identity.js";
 import { adoptGenesis } from "../../src/chain/blocks/genesis.js";
 import type { ChainStore } from "../../src/chain/blocks/store.js";
@@ -132,7 +132,7 @@ test("transactions are taken as they are, and are what their fields say", async 
     t.is(made.signature, hex(ed25519.sign(bytes(made.message), bytes(seed))), name);
     t.is(made.hash, `0x${hash(bytes(made.body))}`, name);
     const signed = create(TransactionSchema, { body: bytes(made.body), signature: bytes(made.signature) });
-    t.is(readTransaction(signed, rulesOf(body.network)).hash, made.hash, name);
+    t.is(verifyTransaction(signed, rulesOf(body.network)).hash, made.hash, name);
   }
 });
 
@@ -156,7 +156,7 @@ test("a transaction that is to be refused is, for the reason given", async (t) =
   for (const { name, reason, body, signature } of refused) {
     const signed = create(TransactionSchema, { body: bytes(body), signature: bytes(signature) });
     t.like(
-      t.throws(() => readTransaction(signed, rulesOf(network)), undefined, name),
+      t.throws(() => verifyTransaction(signed, rulesOf(network)), undefined, name),
       { reason },
       name,
     );

@@ -7,7 +7,7 @@ import {
   TransactionBodySchema,
 } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { EventKind, WatchRequestSchema } from "../../gen/gatehouse/event/v1/event_pb.js";
-import { type EventfulBlock, type EventMessage, positionOfBlock } from "../../src/event/block-events.js";
+import { type SourceBlock, type EventMessage, positionOfBlock } from "../../src/event/block-events.js";
 import { createBlockLog } from "../../src/event/block-log.js";
 import { createEvents } from "../../src/event/service.js";
 import { readWatchRequest, type CursorPosition } from "../../src/event/watch-request.js";
@@ -27,7 +27,7 @@ function chainOf(head: number, count = 2, maxBytes = 16 * mib) {
       },
     });
   const log = createBlockLog({
-    async readBlock(number): Promise<EventfulBlock> {
+    async readBlock(number): Promise<SourceBlock> {
       state.reads.push(Number(number));
       state.mostAtOnce = Math.max(state.mostAtOnce, ++state.atOnce);
       await new Promise((resolve) => setTimeout(resolve, 1));
@@ -39,8 +39,8 @@ function chainOf(head: number, count = 2, maxBytes = 16 * mib) {
         block: { transactions: Array.from({ length: count }, () => ({ body: new Uint8Array() })) as never },
       };
     },
-    reading: { decode: body, addressOf: () => "stor-a" },
-    readership: {
+    decoder: { decode: body, addressOf: () => "stor-a" },
+    access: {
       readableOf(addresses, identity) {
         state.asked.push(identity);
         return Promise.resolve(new Set(identity === "owner" ? addresses : []));
@@ -65,7 +65,7 @@ async function readTo(
   const cursors: string[] = [];
   let at: CursorPosition = { block: BigInt(from - 1), position: positionOfBlock };
   while (at.block < to || at.position !== positionOfBlock) {
-    const { at: next, message } = await log.next(at, watching, identity);
+    const { position: next, message } = await log.next(at, watching, identity);
     cursors.push(...(message === undefined ? [] : [message.cursor!]));
     at = next;
   }
@@ -99,7 +99,7 @@ test("old blocks are read one after the other, whoever asks, and push out none o
   chain.state.reads.length = 0;
   await readTo(chain, [9_990, 10_000]);
   t.deepEqual(chain.state.reads, []);
-  chain.log.forget();
+  chain.log.clear();
   await readTo(chain, [10_000, 10_000]);
   t.deepEqual(chain.state.reads, [10_000]);
 });
@@ -125,8 +125,8 @@ test("a block that cannot be read fails whoever asks for it, and is tried again"
   const { log: whole } = chainOf(1);
   const log = createBlockLog({
     readBlock: () => Promise.reject(new Error("broken")),
-    reading: { decode: () => create(TransactionBodySchema), addressOf: () => undefined },
-    readership: { readableOf: () => Promise.resolve(new Set()), ownersOf: () => Promise.resolve(new Map()) },
+    decoder: { decode: () => create(TransactionBodySchema), addressOf: () => undefined },
+    access: { readableOf: () => Promise.resolve(new Set()), ownersOf: () => Promise.resolve(new Map()) },
     head: () => ({ hash: "1", number: 1n }),
     maxBytes: mib,
   });
@@ -156,7 +156,7 @@ test("a reader who takes his time holds nothing, and goes on where he was", asyn
   const slow = watch({ fromBlock: 1n });
   t.is((await slow.next()).value?.cursor, "1.0");
   chain.state.head = 2_000;
-  events.wake();
+  events.notify();
   const cursors: string[] = [];
   while (cursors.at(-1) !== "2000") {
     cursors.push((await slow.next()).value!.cursor!);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
-import { describeBlock } from "../../src/chain/transactions/transaction.js";
+import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { StartError } from "../../src/base/errors/start-error.js";
 import { openDatabase } from "../../src/db/open.js";
@@ -275,7 +275,7 @@ testPostgres.serial(
     await checkBlocks(url);
     const seen = new Set<string>();
     for await (const { block } of writer.client.listBlocks({ fromNumber: 1n })) {
-      for (const hash of describeBlock(block!).transactionHashes) {
+      for (const hash of decodeBlock(block!).transactionHashes) {
         t.false(seen.has(hash), "once");
         seen.add(hash);
       }

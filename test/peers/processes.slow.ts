@@ -5,7 +5,7 @@ import test from "ava";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
-import { describeBlock } from "../../src/chain/transactions/transaction.js";
+import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
@@ -83,7 +83,7 @@ async function checkChain(t: { is(a: unknown, b: unknown, message?: string): voi
   let previous = genesisHash;
   let number = 0;
   for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
-    const { header } = describeBlock(block!);
+    const { header } = decodeBlock(block!);
     number++;
     t.is(Number(header.number), number);
     t.is(header.previousHash, previous);

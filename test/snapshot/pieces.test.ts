@@ -9,7 +9,7 @@ import { toHex32 } from "../../src/base/crypto/hash.js";
 import { createBlockChanges, createBlockStore } from "../../src/chain/blocks/block-store.js";
 import { parseGenesis } from "../../src/chain/blocks/genesis.js";
 import { listHeaders } from "../../src/chain/blocks/header-store.js";
-import { describeHeader } from "../../src/chain/transactions/transaction.js";
+import { decodeHeader } from "../../src/chain/transactions/transaction.js";
 import type { Database } from "../../src/db/queries/database.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
@@ -57,7 +57,7 @@ test.before(async () => {
   const options = { folder, signal: never, chunkBytes: 8 * 1024 };
   description = Buffer.from(await readOnly.withSnapshot((db) => writeSnapshot(db, head, options)));
   await readOnly.close();
-  stateRoot = describeHeader(head.header).stateRoot;
+  stateRoot = decodeHeader(head.header).stateRoot;
   nonEmpty = describe().chunks.flatMap(({ node }, i) => (node.case === undefined ? [] : [i]));
 });
 

@@ -6,7 +6,7 @@ import { BlockHeaderSchema, type Transaction } from "../../gen/gatehouse/chain/v
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { fromHex32 } from "../../src/base/crypto/hash.js";
 import type { VerifiedBlock } from "../../src/chain/transactions/transaction.js";
-import { readTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
+import { verifyTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { createStateTreeChanges, createStateTreeStore } from "../../src/state/state-tree-store.js";
 import { provenBlocks } from "../../src/state/state-tree.js";
@@ -150,7 +150,7 @@ for (const engine of engines.names) {
     const header = await chain.dryRun(transactions!, timeMs);
     t.deepEqual(await chain.dryRun(transactions!, timeMs), header);
     t.deepEqual(await database.read.rows((sql) => sql("tree_pages")), []);
-    const read = transactions!.map((signed) => readTransaction(signed, rulesOf()));
+    const read = transactions!.map((signed) => verifyTransaction(signed, rulesOf()));
     const sign = (roots: Partial<typeof header>) =>
       signBlock({ ...header, ...roots, proposer: authority.publicKey }, read, (bytes) => authority.sign(bytes)).signed;
     await t.throwsAsync(chain.apply(sign({ stateRoot: `0x${"0".repeat(64)}` })), {

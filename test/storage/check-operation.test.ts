@@ -2,7 +2,7 @@ import test from "ava";
 import { fromBinary } from "@bufbuild/protobuf";
 import { AccessControlSchema, AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { RpcError } from "../../src/rpc/errors.js";
-import { readTransaction } from "../../src/chain/transactions/transaction.js";
+import { verifyTransaction } from "../../src/chain/transactions/transaction.js";
 import { checkAccessControl } from "../../src/storage/programs/access-control.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { createPublic, type Operation, rulesOf, signTransaction } from "../helpers/chain/transactions.js";
@@ -14,7 +14,7 @@ const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(le
 /** Returns the error message for an operation when its transaction is decoded; undefined if it is valid. */
 function errorOf(operation: Operation): string | undefined {
   try {
-    readTransaction(signTransaction(testKey(2), 1, operation), rulesOf());
+    verifyTransaction(signTransaction(testKey(2), 1, operation), rulesOf());
     return undefined;
   } catch (error) {
     if (error instanceof RpcError && error.reason === "INVALID_REQUEST") {

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { describeBlock } from "../../src/chain/transactions/transaction.js";
+import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { authorityDirectory } from "../helpers/nodes/start-member.js";
 import { commit, signZk } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
@@ -83,7 +83,7 @@ test("reads are consistent while blocks are applied, and after kill -9", async (
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   const leaves: bigint[] = [];
   for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
-    const { header } = describeBlock(block!);
+    const { header } = decodeBlock(block!);
     for (const { body } of block!.transactions) {
       const { operation } = fromBinary(TransactionBodySchema, body);
       if (operation.case === "zk" && operation.value.operation.case === "addCommitment") {

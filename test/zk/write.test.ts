@@ -5,7 +5,7 @@ import { poseidon2 } from "poseidon-lite/poseidon2";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import { stateIn } from "../../src/node/chain/transaction-executor.js";
-import { readTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
+import { verifyTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 import type { RpcError } from "../../src/rpc/errors.js";
 import { parseVerificationKey, type VerificationKey } from "../../src/zk/groth16.js";
@@ -99,7 +99,7 @@ for (const engine of engines.names) {
           proposer: authority.publicKey,
           commitmentRoot,
         },
-        transactions.map((transaction) => readTransaction(transaction, rulesOf())),
+        transactions.map((transaction) => verifyTransaction(transaction, rulesOf())),
         (bytes) => authority.sign(bytes),
       ).signed;
     const transaction = sign(commit(toHex(5n)));

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBlockStore } from "../../src/chain/blocks/block-store.js";
-import { describeHeader } from "../../src/chain/transactions/transaction.js";
+import { decodeHeader } from "../../src/chain/transactions/transaction.js";
 import { openForReading } from "../../src/db/open.js";
 import { writeSnapshot } from "../../src/node/chain/snapshots.js";
 import { startProgress } from "../../src/cli/terminal/progress.js";
@@ -60,7 +60,7 @@ export async function benchSnapshot({ directory, transactions, say }: SnapshotBe
       const joined = await openForReading(`sqlite:${join(home, how, "gatehouse.sqlite")}`);
       const there = await createBlockStore(joined.read).head();
       await joined.close();
-      if (describeHeader(there!.header).stateRoot !== describeHeader(head.header).stateRoot) {
+      if (decodeHeader(there!.header).stateRoot !== decodeHeader(head.header).stateRoot) {
         throw new Error("The state that was joined is another one.");
       }
     }

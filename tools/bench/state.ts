@@ -5,7 +5,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { GetProofRequestSchema, GetProofResponseSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
 import type { Chain } from "../../src/chain/chain.js";
-import { describeHeader } from "../../src/chain/transactions/transaction.js";
+import { decodeHeader } from "../../src/chain/transactions/transaction.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Database, Queries } from "../../src/db/queries/database.js";
 import { openDatabase } from "../../src/db/open.js";
@@ -156,7 +156,7 @@ async function benchProofs(database: Database, chain: Chain, programs: number): 
         other: undefined,
       }) &&
       leadsTo(
-        fromHex32(describeHeader(answer.header).stateRoot),
+        fromHex32(decodeHeader(answer.header).stateRoot),
         treeHashes,
         stateHashes.programKey(storageAddress),
         stateHashes.program({ ...program, documentHash: stateHashes.objectDocument(object) }),

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import { TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { readTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
+import { verifyTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
 import { startProgress } from "../../src/cli/terminal/progress.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { openDatabase } from "../../src/db/open.js";
@@ -246,7 +246,7 @@ async function applyFullBlock(
       proposer: key.publicKey,
       commitmentRoot: toHex(frontierOf(after, peaksAfter(after, peaks, runs))[treeDepth]!),
     },
-    signed.map((one) => readTransaction(one, { network: head.genesisHash, checkOperation })),
+    signed.map((one) => verifyTransaction(one, { network: head.genesisHash, checkOperation })),
     (bytes) => key.sign(bytes),
   );
   await sleep(500);

@@ -10,7 +10,7 @@ import { mapYielding } from "../../base/async/yielding.js";
 import type { StoredBlock } from "./store.js";
 
 /** Rules on read access to transactions. */
-export interface Readership {
+export interface ReadAccess {
   /**
    * Returns the name of the subject that controls read access to a transaction, from its body; undefined if it is
    * public.
@@ -24,19 +24,19 @@ export interface Readership {
   readable(subjects: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
 }
 
-/** Redacted content for one caller. */
-export interface RedactedBlock<T> {
-  readonly disclosed: T;
+/** Content for one caller, without what the caller may not read. */
+export interface Redacted<T> {
+  readonly content: T;
   /** True if every caller always gets the same content, because no access rule applies to it. */
-  readonly isEverybodys: boolean;
+  readonly isPublic: boolean;
 }
 
 /** Redacts blocks and transaction bodies for a caller. */
 export interface BlockRedactor {
   /** Redacts a stored block. */
-  block(stored: StoredBlock, identity: string | undefined): Promise<RedactedBlock<Block>>;
-  /** Returns the body of a transaction; `disclosed` is undefined if the caller may not read it. */
-  body(body: Uint8Array, identity: string | undefined): Promise<RedactedBlock<Uint8Array | undefined>>;
+  block(stored: StoredBlock, identity: string | undefined): Promise<Redacted<Block>>;
+  /** Redacts the body of a transaction: `content` is undefined if the caller may not read it. */
+  body(body: Uint8Array, identity: string | undefined): Promise<Redacted<Uint8Array | undefined>>;
   /** Returns each body, or undefined if the caller may not read it. */
   bodies(bodies: readonly Uint8Array[], identity: string | undefined): Promise<(Uint8Array | undefined)[]>;
   /** Returns true for each subject that the caller may read, and for each undefined subject, which is public. */
@@ -45,8 +45,8 @@ export interface BlockRedactor {
 
 /** Redactor that withholds nothing, for callers with access to everything. */
 export const revealAll: BlockRedactor = {
-  block: ({ block }) => Promise.resolve({ disclosed: block, isEverybodys: false }),
-  body: (body) => Promise.resolve({ disclosed: body, isEverybodys: false }),
+  block: ({ block }) => Promise.resolve({ content: block, isPublic: false }),
+  body: (body) => Promise.resolve({ content: body, isPublic: false }),
   bodies: (bodies) => Promise.resolve([...bodies]),
   areReadable: (subjects) => Promise.resolve(subjects.map(() => true)),
 };
@@ -57,36 +57,35 @@ export const revealAll: BlockRedactor = {
  * @param maxCacheBytes approximate limit on the cache of block subjects. Cached subjects stay valid, because they never
  * change.
  */
-export function createBlockRedactor(readership: Readership, maxCacheBytes: number): BlockRedactor {
-  const subjectsOf = createSubjects(readership, maxCacheBytes);
+export function createBlockRedactor(access: ReadAccess, maxCacheBytes: number): BlockRedactor {
+  const subjectsOf = cacheSubjects(access, maxCacheBytes);
 
   async function areReadable(subjects: readonly (string | undefined)[], identity: string | undefined) {
     const named = new Set(subjects.filter((subject) => subject !== undefined));
-    const readable = await readership.readable([...named], identity);
+    const readable = await access.readable([...named], identity);
     return subjects.map((subject) => subject === undefined || readable.has(subject));
-  }
-
-  async function bodies(given: readonly Uint8Array[], identity: string | undefined) {
-    const areThey = await areReadable(await mapYielding(given, (body) => readership.subjectOf(body)), identity);
-    return given.map((body, i) => (areThey[i]! ? body : undefined));
   }
 
   return {
     async block(stored, identity) {
       const { block } = stored;
       const { each, all } = await subjectsOf(stored);
-      const readable = await readership.readable(all, identity);
+      const readable = await access.readable(all, identity);
       const isReadable = (subject: string | undefined): boolean => subject === undefined || readable.has(subject);
       const transactions = block.transactions.map((one, i) => (isReadable(each[i]) ? one : withhold(one)));
-      return { disclosed: { ...block, transactions }, isEverybodys: all.length === 0 };
+      return { content: { ...block, transactions }, isPublic: all.length === 0 };
     },
 
     async body(body, identity) {
-      const subject = readership.subjectOf(body);
+      const subject = access.subjectOf(body);
       const [isReadable] = await areReadable([subject], identity);
-      return { disclosed: isReadable! ? body : undefined, isEverybodys: subject === undefined };
+      return { content: isReadable! ? body : undefined, isPublic: subject === undefined };
     },
-    bodies,
+    async bodies(bodies, identity) {
+      const subjects = await mapYielding(bodies, (body) => access.subjectOf(body));
+      const isReadable = await areReadable(subjects, identity);
+      return bodies.map((body, i) => (isReadable[i]! ? body : undefined));
+    },
     areReadable,
   };
 }
@@ -97,16 +96,18 @@ function withhold({ body }: Transaction): Transaction {
 
 /** Subjects of a block's transactions. */
 interface Subjects {
+  /** Subject of each transaction; undefined if it is public. */
   readonly each: readonly (string | undefined)[];
   /** Distinct subjects. */
   readonly all: readonly string[];
 }
 
-/** Approximate cache size of a block, and of each of its transactions. */
+/** Approximate cache size of a block, and of each of its transactions, in bytes. */
 const blockBytes = 500;
 const subjectBytes = 80;
 
-function createSubjects(readership: Readership, maxCacheBytes: number): (stored: StoredBlock) => Promise<Subjects> {
+/** Creates the function that determines the subjects of a block, with a cache. */
+function cacheSubjects(access: ReadAccess, maxCacheBytes: number): (stored: StoredBlock) => Promise<Subjects> {
   const cache = new LRUCache<string, Subjects>({
     maxSize: maxCacheBytes,
     sizeCalculation: ({ each }) => blockBytes + subjectBytes * each.length,
@@ -116,7 +117,7 @@ function createSubjects(readership: Readership, maxCacheBytes: number): (stored:
     if (known !== undefined) {
       return known;
     }
-    const each = await mapYielding(block.transactions, ({ body }) => readership.subjectOf(body));
+    const each = await mapYielding(block.transactions, ({ body }) => access.subjectOf(body));
     const subjects = { each, all: [...new Set(each.filter((subject) => subject !== undefined))] };
     cache.set(hash, subjects);
     return subjects;

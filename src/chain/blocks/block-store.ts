@@ -5,22 +5,25 @@ import type { DatabasePart, Queries } from "../../db/queries/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../../db/rows/row-hashes.js";
 import { tryWrite } from "../../db/rows/write-probe.js";
 import { FencedError } from "./fenced-error.js";
+import { blockKinds, blockValues, toHex } from "./header-store.js";
 import { listingColumns } from "./listing-store.js";
 import type { BlockId, Blocks, BlockSize, ChainHead } from "./store.js";
 import {
+  blockColumns,
   type BlockRow,
   checkBlockRow,
   checkStoredBlock,
   checkTransactionRow,
   notSigned,
+  transactionColumns,
   type TransactionRow,
 } from "./stored-block.js";
-import type { VerifiedBlock, ReadTransaction } from "../transactions/transaction.js";
+import type { VerifiedBlock, VerifiedTransaction } from "../transactions/transaction.js";
 
 /** Reads of stored blocks. */
 export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
-  /** Checks that each transaction belongs to a stored block. Throws CorruptionError. */
-  checkEnds(): Promise<void>;
+  /** Checks that no transaction has a block number outside of the stored blocks. Throws CorruptionError. */
+  checkTransactionBlocks(): Promise<void>;
   /**
    * Returns the highest block number, without verifying the row. Limited to the number of rows, so a corrupt number
    * cannot make a scan endless.
@@ -30,13 +33,13 @@ export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
   genesisHash(): Promise<string | undefined>;
 }
 
-/** Changes to stored blocks, inside one transaction or each on its own. */
+/** Changes to stored blocks, inside one database transaction. */
 export interface BlockChanges extends Pick<Blocks, "insertGenesis" | "included"> {
   insertBlock(block: VerifiedBlock): Promise<void>;
   /** Throws a FencedError unless this is the latest block in the database. */
   checkLatest(block: Pick<ChainHead, "number" | "hash">): Promise<void>;
   /** Inserts the transactions of a block, in order. */
-  insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
+  insertTransactions(transactions: readonly VerifiedTransaction[], blockNumber: bigint): Promise<void>;
 }
 
 /** Row of any block, including block 0, which has no header. */
@@ -45,16 +48,11 @@ type AnyBlockRow = Omit<BlockRow, "header" | "signature"> & {
   readonly signature: Buffer | null;
 };
 
-const blockColumns = ["number", "hash", "previous_hash", "timestamp_ms", "header", "signature", "row_hash"] as const;
-const insertedBlockColumns = {
-  ...({ number: "integer", hash: "text", previous_hash: "text", timestamp_ms: "integer" } as const),
-  ...({ header: "bytes", signature: "bytes", row_hash: "text" } as const),
-};
-const insertedColumns = {
+/** Columns of an inserted transaction, with their types. */
+const transactionKinds = {
   ...({ hash: "text", block_number: "integer", position: "integer", body: "bytes", signature: "bytes" } as const),
   ...({ row_hash: "text", sender: "bytes", program: "bytes" } as const),
 };
-const transactionColumns = ["hash", "block_number", "position", "body", "signature", "row_hash"] as const;
 
 interface SizeRow {
   readonly number: number;
@@ -64,7 +62,7 @@ interface SizeRow {
 
 const noBytes = new Uint8Array();
 
-/** Creates the reads. */
+/** Creates the reads of blocks. */
 export function createBlockStore(db: Queries): BlockStore {
   return {
     head: () => findHead(db),
@@ -102,7 +100,7 @@ export function createBlockStore(db: Queries): BlockStore {
       return { hash, header, signature };
     },
 
-    blockSize: (by) => findSize(db, by),
+    blockSize: (id) => findSize(db, id),
 
     async blockOf(hash) {
       const row = await db.first<Omit<TransactionRow, "body">>((sql) =>
@@ -137,7 +135,7 @@ export function createBlockStore(db: Queries): BlockStore {
       return row?.hash;
     },
 
-    async checkEnds() {
+    async checkTransactionBlocks() {
       const [row] = await db.rows<{ first: number | null; last: number | null; head: number | null }>((sql) =>
         sql.raw(`SELECT (SELECT min(block_number) FROM transactions) AS first,
           (SELECT max(block_number) FROM transactions) AS last, (SELECT max(number) FROM blocks) AS head`),
@@ -194,11 +192,11 @@ async function findHead(db: Queries): Promise<ChainHead | undefined> {
   };
 }
 
-async function findSize(db: Queries, by: BlockId): Promise<BlockSize | undefined> {
+async function findSize(db: Queries, id: BlockId): Promise<BlockSize | undefined> {
   const row = await db.first<SizeRow>((sql) =>
     sql("blocks as b")
       .leftJoin("transactions as t", "t.block_number", "b.number")
-      .where("hash" in by ? { "b.hash": by.hash } : { "b.number": Number(by.number) })
+      .where("hash" in id ? { "b.hash": id.hash } : { "b.number": Number(id.number) })
       .whereNotNull("b.header")
       .groupBy("b.number")
       .select("b.number as number")
@@ -226,7 +224,7 @@ export async function tryBlockWrite({ transaction }: Pick<DatabasePart, "transac
   await tryWrite(transaction, "transactions", (body) => ({ ...row, body }));
 }
 
-/** Creates the changes. */
+/** Creates the changes to blocks. */
 export function createBlockChanges(db: Queries): BlockChanges {
   const findLatest = db.prepare<{ number: number; hash: string }>(
     "SELECT number, hash FROM blocks ORDER BY number DESC LIMIT 1",
@@ -239,21 +237,7 @@ export function createBlockChanges(db: Queries): BlockChanges {
 
     included: (hashes) => findIncluded(db, hashes),
 
-    async insertBlock({ hash, header, signed }) {
-      const row = {
-        number: Number(header.number),
-        hash,
-        previous_hash: header.previousHash,
-        timestamp_ms: Number(header.timestampMs),
-        signature: signed.signature,
-      };
-      await insertRows(db, "blocks", insertedBlockColumns, [
-        [
-          ...[row.number, hash, row.previous_hash, row.timestamp_ms],
-          ...[toHex(signed.header), toHex(signed.signature), hashBlockRow(row)],
-        ],
-      ]);
-    },
+    insertBlock: (block) => insertRows(db, "blocks", blockKinds, [blockValues(block)]),
 
     async checkLatest({ number, hash }) {
       const latest = (await findLatest())[0];
@@ -276,13 +260,9 @@ export function createBlockChanges(db: Queries): BlockChanges {
           ...[toHex(sender), program && toHex(program)],
         ];
       });
-      await insertRows(db, "transactions", insertedColumns, rows);
+      await insertRows(db, "transactions", transactionKinds, rows);
     },
   };
-}
-
-function toHex(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 }
 
 function describeLatest(

@@ -1,6 +1,6 @@
 /**
  * Evidence of forks (equivocation): two headers with the same block number, signed by one authority. Evidence is
- * retained until the operator resolves it, whatever the cause and whichever block the chain contains.
+ * reported until the operator resolves it, whatever the cause and whichever block the chain contains.
  */
 import type { SignedHeader } from "./signed-headers.js";
 
@@ -26,19 +26,19 @@ export interface EvidenceStore {
   save(evidence: readonly Evidence[]): Promise<void>;
 }
 
-export interface EvidenceBookDeps {
+export interface EvidenceTrackerDeps {
   readonly stored: readonly Evidence[];
   readonly nowMs: () => number;
   /** Called for new evidence that is unresolved. */
   readonly onFound: (evidence: Evidence) => void;
 }
 
-/** Evidence of forks on this node, resolved or not. */
-export interface EvidenceBook {
-  /** Adds two different headers with the same number and key. */
+/** Tracker of fork evidence on this node, resolved or not. */
+export interface EvidenceTracker {
+  /** Adds two different headers with the same number and signer. */
   add(one: SignedHeader, other: SignedHeader): void;
-  /** Returns unresolved evidence, sorted by key and number. Returns the same array until the evidence changes. */
-  open(): readonly Evidence[];
+  /** Returns unresolved evidence, sorted by signer and number. Returns the same array until the evidence changes. */
+  unresolved(): readonly Evidence[];
   /** Marks all evidence as resolved. */
   resolve(): void;
   /** Saves unsaved evidence. On failure, the evidence stays unsaved and the next call saves it again. */
@@ -50,32 +50,30 @@ export interface EvidenceBook {
  */
 const maxPerKey = 10;
 
-export function createEvidenceBook({ stored, nowMs, onFound }: EvidenceBookDeps): EvidenceBook {
-  const all = new Map(stored.map((evidence) => [nameOf(evidence), evidence]));
+export function createEvidenceTracker({ stored, nowMs, onFound }: EvidenceTrackerDeps): EvidenceTracker {
+  const all = new Map(stored.map((evidence) => [keyOf(evidence), evidence]));
   const unsaved = new Set<string>();
-  let open = listOpen();
+  let unresolved = listUnresolved();
 
-  function listOpen(): readonly Evidence[] {
-    return [...all.values()].filter(({ isResolved }) => !isResolved).sort(byKeyAndNumber);
+  function listUnresolved(): readonly Evidence[] {
+    return [...all.values()].filter(({ isResolved }) => !isResolved).sort(bySignerAndNumber);
   }
 
   function put(evidence: Evidence): void {
-    all.set(nameOf(evidence), evidence);
-    unsaved.add(nameOf(evidence));
-    open = listOpen();
+    all.set(keyOf(evidence), evidence);
+    unsaved.add(keyOf(evidence));
+    unresolved = listUnresolved();
   }
-
-  const ofKey = (identity: string): Evidence[] => [...all.values()].filter((one) => one.identity === identity);
 
   return {
     add(one, other) {
       const { proposer: identity, number } = one;
-      const known = ofKey(identity);
-      const openCount = known.filter((evidence) => !evidence.isResolved).length;
-      if (openCount >= maxPerKey || known.some((evidence) => evidence.number === number)) {
+      const known = [...all.values()].filter((evidence) => evidence.identity === identity);
+      const unresolvedCount = known.filter((evidence) => !evidence.isResolved).length;
+      if (unresolvedCount >= maxPerKey || known.some((evidence) => evidence.number === number)) {
         return;
       }
-      // A number up to one that was resolved belongs to the same fork: peers report different numbers of a fork.
+      // Peers report different block numbers of a fork. Up to a resolved number, they belong to the resolved fork.
       const isResolved = known.some((evidence) => evidence.isResolved && evidence.number >= number);
       const evidence: Evidence = {
         identity,
@@ -89,27 +87,27 @@ export function createEvidenceBook({ stored, nowMs, onFound }: EvidenceBookDeps)
         onFound(evidence);
       }
     },
-    open: () => open,
+    unresolved: () => unresolved,
     resolve() {
-      open.forEach((evidence) => put({ ...evidence, isResolved: true }));
+      unresolved.forEach((evidence) => put({ ...evidence, isResolved: true }));
     },
     async store(save) {
-      const names = [...unsaved];
-      if (names.length === 0) {
+      const keys = [...unsaved];
+      if (keys.length === 0) {
         return;
       }
       unsaved.clear();
       try {
-        await save(names.map((name) => all.get(name)!));
+        await save(keys.map((key) => all.get(key)!));
       } catch (error) {
-        names.forEach((name) => unsaved.add(name));
+        keys.forEach((key) => unsaved.add(key));
         throw error;
       }
     },
   };
 }
 
-const nameOf = ({ identity, number }: Evidence): string => `${identity}:${number}`;
+const keyOf = ({ identity, number }: Evidence): string => `${identity}:${number}`;
 const bytesOf = ({ header, signature }: SignedBytes): SignedBytes => ({ header, signature });
-const byKeyAndNumber = (a: Evidence, b: Evidence): number =>
+const bySignerAndNumber = (a: Evidence, b: Evidence): number =>
   a.identity === b.identity ? Number(a.number - b.number) : a.identity < b.identity ? -1 : 1;

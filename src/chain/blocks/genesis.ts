@@ -49,22 +49,22 @@ export async function adoptGenesis(
   store: ChainStore,
   file: { readonly path: string; readonly text: string } | undefined,
 ): Promise<Genesis | undefined> {
-  const known = await readStoredGenesis(store);
+  const stored = await readStoredGenesis(store);
   if (file === undefined) {
-    return known;
+    return stored;
   }
-  const given = parseGenesis(file.path, file.text);
-  if (known !== undefined) {
-    if (known.hash !== given.hash) {
+  const genesis = parseGenesis(file.path, file.text);
+  if (stored !== undefined) {
+    if (stored.hash !== genesis.hash) {
       throw new Error(
-        `The genesis file ${file.path} (${given.hash}) is not the one that this database was started with (${known.hash}); ` +
+        `The genesis file ${file.path} (${genesis.hash}) is not the one that this database was started with (${stored.hash}); ` +
           "name that file again, or another --data-dir for another network.",
       );
     }
-    return known;
+    return stored;
   }
-  await store.insertGenesis(given);
-  return given;
+  await store.insertGenesis(genesis);
+  return genesis;
 }
 
 /**
@@ -73,11 +73,8 @@ export async function adoptGenesis(
  * @throws Error with a message for the operator if the stored genesis is invalid.
  */
 export async function readStoredGenesis(store: Pick<Blocks, "genesisText">): Promise<Genesis | undefined> {
-  const stored = await store.genesisText();
-  if (stored === undefined) {
-    return undefined;
-  }
-  return parseGenesis("stored in block 0", stored);
+  const text = await store.genesisText();
+  return text === undefined ? undefined : parseGenesis("stored in block 0", text);
 }
 
 /**
@@ -109,9 +106,9 @@ export function parseGenesis(path: string, text: string): Genesis {
   const parsed = genesisFile.safeParse(json);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    const place = issue?.path.join(".") ?? "";
+    const member = issue?.path.join(".") ?? "";
     throw new InputError(
-      `The genesis file ${path} is not usable${place === "" ? "" : ` at ${place}`}: ${issue?.message ?? "wrong shape"}.`,
+      `The genesis file ${path} is not usable${member === "" ? "" : ` at ${member}`}: ${issue?.message ?? "wrong shape"}.`,
     );
   }
   const { authorities = [], followers, writers = [], timestamp = 0 } = parsed.data;

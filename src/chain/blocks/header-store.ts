@@ -1,4 +1,4 @@
-/** Headers of blocks whose transactions are not retained: blocks before a snapshot, and pruned blocks. */
+/** Rows of block headers, also of blocks whose transactions are not retained: before a snapshot, or pruned. */
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { SignedHeader } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { Queries } from "../../db/queries/database.js";
@@ -13,25 +13,32 @@ export interface CheckedHeader {
   readonly signed: Pick<SignedHeader, "header" | "signature">;
 }
 
+/** Columns of an inserted block, with their types. */
+export const blockKinds = {
+  ...({ number: "integer", hash: "text", previous_hash: "text", timestamp_ms: "integer" } as const),
+  ...({ header: "bytes", signature: "bytes", row_hash: "text" } as const),
+};
+
+/** Returns the values of an inserted block, in the order of {@link blockKinds}. */
+export function blockValues({ hash, header, signed }: CheckedHeader): (string | number)[] {
+  const row = {
+    ...{ number: Number(header.number), hash, previous_hash: header.previousHash },
+    ...{ timestamp_ms: Number(header.timestampMs), signature: signed.signature },
+  };
+  return [
+    ...[row.number, hash, row.previous_hash, row.timestamp_ms],
+    ...[toHex(signed.header), toHex(signed.signature), hashBlockRow(row)],
+  ];
+}
+
+/** Encodes bytes as hex digits, without copying the bytes. */
+export function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
+}
+
 /** Inserts headers of blocks without their transactions. */
 export async function importHeaders(db: Queries, headers: readonly CheckedHeader[]): Promise<void> {
-  const kinds = {
-    ...({ number: "integer", hash: "text", previous_hash: "text", timestamp_ms: "integer" } as const),
-    ...({ header: "bytes", signature: "bytes", row_hash: "text" } as const),
-  };
-  const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
-  const rows = headers.map(({ hash, header, signed }) => {
-    const row = {
-      number: Number(header.number),
-      hash,
-      previous_hash: header.previousHash,
-      timestamp_ms: Number(header.timestampMs),
-      signature: signed.signature,
-    };
-    const { number, previous_hash, timestamp_ms } = row;
-    return [number, hash, previous_hash, timestamp_ms, hex(signed.header), hex(signed.signature), hashBlockRow(row)];
-  });
-  await bulkInsert(db, "blocks", kinds, rows);
+  await bulkInsert(db, "blocks", blockKinds, headers.map(blockValues));
 }
 
 /** Deletes all headers except that of block 0. */

@@ -3,9 +3,16 @@ import { CorruptionError } from "../../base/errors/corruption.js";
 import { addressBytes, addressFrom, targetProgram } from "../../base/program-address.js";
 import { fromHex32 } from "../../base/crypto/hash.js";
 import type { PreparedQuery, Queries } from "../../db/queries/database.js";
-import type { ListedTransaction, Listings, TransactionEntry, TransactionsOf } from "./listings.js";
-import { type BlockRow, checkBlockRow, checkTransactionRow, type TransactionRow } from "./stored-block.js";
-import type { ReadTransaction } from "../transactions/transaction.js";
+import type { ListedTransaction, Listings, TransactionEntry, TransactionFilter } from "./listings.js";
+import {
+  blockColumns,
+  type BlockRow,
+  checkBlockRow,
+  checkTransactionRow,
+  transactionColumns,
+  type TransactionRow,
+} from "./stored-block.js";
+import type { VerifiedTransaction } from "../transactions/transaction.js";
 
 /**
  * Indexed prefix of a sender's key, in bytes. Collisions of 16 bytes are infeasible, and the caller compares the full
@@ -14,10 +21,11 @@ import type { ReadTransaction } from "../transactions/transaction.js";
 const senderBytes = 16;
 
 /** Returns the index columns of a transaction: sender prefix and target program. */
-export function listingColumns({ body }: Pick<ReadTransaction, "body">) {
+export function listingColumns({ body }: Pick<VerifiedTransaction, "body">) {
   return { sender: fromHex32(body.sender).subarray(0, senderBytes), program: targetProgram(body) ?? null };
 }
 
+/** Row of a block, and the position of its last transaction; null if no transactions are stored. */
 type SummaryRow = BlockRow & { readonly last_position: number | null };
 
 interface EntryRow {
@@ -27,6 +35,7 @@ interface EntryRow {
   readonly program: Uint8Array | null;
 }
 
+/** Row of a transaction, and the columns of its block with the prefix `of_`. */
 type ListedRow = TransactionRow & {
   readonly of_number: number;
   readonly of_hash: string;
@@ -37,10 +46,7 @@ type ListedRow = TransactionRow & {
   readonly of_row_hash: string;
 };
 
-const blockColumns = ["number", "hash", "previous_hash", "timestamp_ms", "header", "signature", "row_hash"] as const;
-const transactionColumns = ["hash", "block_number", "position", "body", "signature", "row_hash"] as const;
-
-/** Creates the reads. */
+/** Creates the lists. */
 export function createListings(db: Queries): Listings {
   const summaries = db.prepare<SummaryRow>(
     `SELECT ${blockColumns.map((name) => `b.${name}`).join(", ")},
@@ -67,8 +73,8 @@ export function createListings(db: Queries): Listings {
       }));
     },
 
-    async transactionEntries(of, before, limit) {
-      const rows = await entries(of, Number(before.blockNumber), before.position, limit);
+    async transactionEntries(filter, before, limit) {
+      const rows = await entries(filter, Number(before.blockNumber), before.position, limit);
       return rows.map(toEntry);
     },
 
@@ -81,11 +87,11 @@ export function createListings(db: Queries): Listings {
       const rows = await db.rows<{ sender: Uint8Array | null; program: Uint8Array | null }>((sql) =>
         sql("transactions").where("block_number", Number(number)).orderBy("position").select("sender", "program"),
       );
-      const fit = transactions.every((one, i) => {
+      const areIndexed = transactions.every((one, i) => {
         const { sender, program } = listingColumns(one);
         return isSame(rows[i]?.sender, sender) && isSame(rows[i]?.program, program);
       });
-      if (!fit && number >= (await findIndexedFrom(db))) {
+      if (!areIndexed && number >= (await findIndexedFrom(db))) {
         throw new CorruptionError(
           `The transactions of block ${number} in the database are not found by sender and by program.`,
         );
@@ -102,36 +108,35 @@ async function findIndexedFrom(db: Queries): Promise<bigint> {
 }
 
 /** Returns true if the bytes are equal, or if both are null: a transaction may have no program. */
-function isSame(found: Uint8Array | null | undefined, bytes: Uint8Array | null): boolean {
+function isSame(stored: Uint8Array | null | undefined, bytes: Uint8Array | null): boolean {
   return bytes === null
-    ? found === null
-    : found?.length === bytes.length && bytes.every((byte, i) => byte === found[i]);
+    ? stored === null
+    : stored?.length === bytes.length && bytes.every((byte, i) => byte === stored[i]);
 }
 
-/** Prepares one query for each combination of filters. */
+/** Prepares one query for each combination of filters. Returns the function that runs the query of a filter. */
 function prepareEntries(db: Queries) {
   const prepared = new Map<string, PreparedQuery<EntryRow>>();
-  const prepare = (found: readonly string[]): PreparedQuery<EntryRow> => {
+  const prepare = (columns: readonly string[]): PreparedQuery<EntryRow> => {
     const value = (column: string): string => (column === "block_number" ? "?" : db.dialect.bytesOf("?"));
-    const where = [...found.map((column) => `${column} = ${value(column)}`), "(block_number, position) < (?, ?)"].join(
-      " AND ",
-    );
+    const conditions = columns.map((column) => `${column} = ${value(column)}`);
+    const where = [...conditions, "(block_number, position) < (?, ?)"].join(" AND ");
     return db.prepare<EntryRow>(
       `SELECT block_number, position, length(body) AS bytes, program FROM transactions
         WHERE ${where} ORDER BY block_number DESC, position DESC LIMIT ?`,
       "list",
     );
   };
-  for (const found of [[], ["block_number"], ["sender"], ["block_number", "sender"], ["program"]]) {
-    prepared.set(found.join(), prepare(found));
+  for (const columns of [[], ["block_number"], ["sender"], ["block_number", "sender"], ["program"]]) {
+    prepared.set(columns.join(), prepare(columns));
   }
-  return async ({ block, sender, program }: TransactionsOf, ...page: readonly [number, number, number]) => {
-    const by = {
+  return async ({ block, sender, program }: TransactionFilter, ...page: readonly [number, number, number]) => {
+    const values = {
       ...(block !== undefined && { block_number: Number(block) }),
       ...(sender !== undefined && { sender: sender.slice(2, 2 + 2 * senderBytes) }),
       ...(program !== undefined && { program: addressBytes(program).toString("hex") }),
     };
-    return await prepared.get(Object.keys(by).join())!(...Object.values(by), ...page);
+    return await prepared.get(Object.keys(values).join())!(...Object.values(values), ...page);
   };
 }
 

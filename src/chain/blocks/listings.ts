@@ -1,6 +1,6 @@
 /** Pages of blocks and transactions, latest first, as used by the services. */
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import type { ReadTransaction } from "../transactions/transaction.js";
+import type { VerifiedTransaction } from "../transactions/transaction.js";
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { RpcError } from "../../rpc/errors.js";
 
@@ -38,7 +38,7 @@ export interface ListedTransaction extends TransactionPosition {
 }
 
 /** Filter of transactions. Supports no filter, a block, a sender, both of them, or a program. */
-export interface TransactionsOf {
+export interface TransactionFilter {
   readonly block?: bigint | undefined;
   /** Public key: 0x and 64 lower-case hex digits. */
   readonly sender?: string | undefined;
@@ -50,12 +50,16 @@ export interface TransactionsOf {
 export interface Listings {
   /** Returns blocks with numbers below the given one, without block 0. */
   recentBlocks(below: bigint, limit: number): Promise<ListedBlock[]>;
-  /** Returns entries before a position, latest first. */
-  transactionEntries(of: TransactionsOf, before: TransactionPosition, limit: number): Promise<TransactionEntry[]>;
+  /** Returns index entries that match the filter and precede a position, latest first. */
+  transactionEntries(
+    filter: TransactionFilter,
+    before: TransactionPosition,
+    limit: number,
+  ): Promise<TransactionEntry[]>;
   /** Returns the transactions at these positions, latest first. Omits those that were pruned meanwhile. */
   listedTransactions(positions: readonly TransactionPosition[]): Promise<ListedTransaction[]>;
   /** Checks that the index columns of a block's transactions match their bodies. Throws CorruptionError. */
-  checkListed(number: bigint, transactions: readonly Pick<ReadTransaction, "body">[]): Promise<void>;
+  checkListed(number: bigint, transactions: readonly Pick<VerifiedTransaction, "body">[]): Promise<void>;
   /** Returns the first block whose transactions are indexed by sender and program. */
   indexedFrom(): Promise<bigint>;
 }
@@ -73,55 +77,58 @@ export interface TransactionPage {
 /** Parameters of a page. */
 export interface PageParams {
   readonly store: Pick<Listings, "transactionEntries" | "listedTransactions">;
-  readonly of: TransactionsOf;
+  readonly of: TransactionFilter;
   readonly before: TransactionPosition;
   readonly pageSize: number;
   /** Limit on the total bytes of bodies on a page; a single larger body still forms a page. */
   readonly maxBytes: number;
-  /** Returns the entries to list; if omitted, all are listed. */
-  readonly filter?: ((entries: readonly TransactionEntry[]) => Promise<readonly TransactionEntry[]>) | undefined;
+  /** Returns those of the entries that the caller may read. Default: all of them. */
+  readonly readableOf?: ((entries: readonly TransactionEntry[]) => Promise<readonly TransactionEntry[]>) | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Filtered pages: entries read at once, and limit on entries scanned for one page. */
-const portion = 500;
+/** Number of entries read at once for a filtered page, and limit on the entries scanned for it. */
+const portionEntries = 500;
 const maxScanned = 10_000;
 
 /** Reads a page. Its `next` is always a listed transaction, so it reveals no positions of unreadable transactions. */
-export async function readTransactionPage(deps: PageParams): Promise<TransactionPage> {
-  const { store, pageSize, maxBytes } = deps;
-  const { entries, areMore } = await findEntries(deps, pageSize + 1);
+export async function readTransactionPage(params: PageParams): Promise<TransactionPage> {
+  const { store, pageSize, maxBytes } = params;
+  const { entries, hasMore } = await findEntries(params, pageSize + 1);
   let bytes = 0;
   const fitting = entries.slice(0, pageSize).filter((entry, i) => {
     bytes += entry.bytes;
     return i === 0 || bytes <= maxBytes;
   });
   const transactions = await store.listedTransactions(fitting);
-  return { transactions, next: areMore || entries.length > fitting.length ? fitting.at(-1) : undefined };
+  return { transactions, next: hasMore || entries.length > fitting.length ? fitting.at(-1) : undefined };
 }
 
 interface FoundEntries {
   readonly entries: readonly TransactionEntry[];
   /** True if the scan stopped before the end of the list. */
-  readonly areMore: boolean;
+  readonly hasMore: boolean;
 }
 
 /**
- * Collects up to `wanted` entries that pass the filter.
+ * Returns up to `limit` entries that the caller may read.
  *
  * @throws RpcError ANSWER_TOO_LARGE if the scan limit is reached before the first listed entry.
  */
-async function findEntries({ store, of, before, filter, signal }: PageParams, limit: number): Promise<FoundEntries> {
-  if (filter === undefined) {
-    return { entries: await store.transactionEntries(of, before, limit), areMore: false };
+async function findEntries(
+  { store, of, before, readableOf, signal }: PageParams,
+  limit: number,
+): Promise<FoundEntries> {
+  if (readableOf === undefined) {
+    return { entries: await store.transactionEntries(of, before, limit), hasMore: false };
   }
   const found: TransactionEntry[] = [];
   let next: TransactionPosition | undefined = before;
-  for (let scanned = 0; next !== undefined && found.length < limit && scanned < maxScanned; scanned += portion) {
+  for (let scanned = 0; next !== undefined && found.length < limit && scanned < maxScanned; scanned += portionEntries) {
     signal.throwIfAborted();
-    const entries: TransactionEntry[] = await store.transactionEntries(of, next, portion);
-    found.push(...(await filter(entries)));
-    next = entries.length < portion ? undefined : entries.at(-1);
+    const entries: TransactionEntry[] = await store.transactionEntries(of, next, portionEntries);
+    found.push(...(await readableOf(entries)));
+    next = entries.length < portionEntries ? undefined : entries.at(-1);
   }
   if (next !== undefined && found.length === 0) {
     throw new RpcError(
@@ -129,12 +136,12 @@ async function findEntries({ store, of, before, filter, signal }: PageParams, li
       `More than ${maxScanned} transactions that you may not read precede the next one that you may; add a block_number.`,
     );
   }
-  return { entries: found.slice(0, limit), areMore: next !== undefined };
+  return { entries: found.slice(0, limit), hasMore: next !== undefined };
 }
 
 /** Throws CorruptionError if a query returned a transaction that does not match its filter. */
-export function checkFound(isRight: boolean, { hash }: Pick<ListedTransaction, "hash">): void {
-  if (!isRight) {
+export function checkMatchesFilter(isMatch: boolean, { hash }: Pick<ListedTransaction, "hash">): void {
+  if (!isMatch) {
     throw new CorruptionError(`The index entry of transaction ${hash} in the database does not match the transaction.`);
   }
 }

@@ -8,14 +8,14 @@ import { defaultPageSize, createPageToken, pageNumber, pagePosition, readPageTok
 import type { Call } from "../../rpc/service.js";
 import type { BlockRedactor } from "./block-redactor.js";
 import {
-  checkFound,
+  checkMatchesFilter,
   type ListedBlock,
   type ListedTransaction,
   type Listings,
   latestPosition,
   readTransactionPage,
   type TransactionPosition,
-  type TransactionsOf,
+  type TransactionFilter,
 } from "./listings.js";
 import { blockZero, checkRetained, noBlockYet } from "./retained-blocks.js";
 import type { ChainHead } from "./store.js";
@@ -32,12 +32,12 @@ export function toBlockSummary({ hash, header: { number, timestampMs, proposer }
 }
 
 /** Creates the list methods. */
-export function createListReads(head: () => ChainHead | undefined, store: Listings, disclose: BlockRedactor) {
+export function createListReads(head: () => ChainHead | undefined, store: Listings, redactor: BlockRedactor) {
   const latestNumber = (): bigint => head()?.number ?? 0n;
   const lowest = (): bigint => head()?.lowestBlock ?? 1n;
 
-  /** Returns the requested filter. Throws RpcError INVALID_REQUEST, NOT_FOUND, PRUNED. */
-  function readFilter({ blockNumber: requested, sender }: ListTransactionsRequest): TransactionsOf {
+  /** Returns the filter of a request. Throws RpcError NOT_FOUND, PRUNED. */
+  function filterOf({ blockNumber: requested, sender }: ListTransactionsRequest): TransactionFilter {
     const ofSender = sender === undefined ? {} : { sender };
     if (requested === undefined) {
       return ofSender;
@@ -51,8 +51,8 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
   }
 
   /** Returns list items, with a body for each transaction that the caller may read. */
-  async function disclosed(transactions: readonly ListedTransaction[], identity: string | undefined) {
-    const bodies = await disclose.bodies(
+  async function toItems(transactions: readonly ListedTransaction[], identity: string | undefined) {
+    const bodies = await redactor.bodies(
       transactions.map(({ body }) => body),
       identity,
     );
@@ -77,25 +77,26 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
     async transactions(request: ListTransactionsRequest, { caller: { identity }, signal }: Call) {
       const { pageSize = defaultPageSize } = request;
       const before = readPosition("transactions", request.pageToken) ?? latestPosition;
-      const of = readFilter(request);
+      const of = filterOf(request);
       const { sender } = of;
       const page = await readTransactionPage({
         ...{ store, of, before, pageSize, maxBytes: maxBodyBytes, signal },
-        filter:
+        // A list of one sender omits the transactions that the caller may not read.
+        readableOf:
           sender === undefined
             ? undefined
             : async (entries) => {
-                const areReadable = await disclose.areReadable(
+                const areReadable = await redactor.areReadable(
                   entries.map(({ program }) => program),
                   identity,
                 );
                 return entries.filter((_, i) => areReadable[i]);
               },
       });
-      const listed = await disclosed(page.transactions, identity);
-      const transactions = sender === undefined ? listed : listed.filter(({ body }) => body !== undefined);
+      const items = await toItems(page.transactions, identity);
+      const transactions = sender === undefined ? items : items.filter(({ body }) => body !== undefined);
       if (sender !== undefined) {
-        transactions.forEach((one) => checkFound(one.body?.sender === sender, one));
+        transactions.forEach((one) => checkMatchesFilter(one.body?.sender === sender, one));
       }
       const indexedFrom = sender === undefined ? 1n : await store.indexedFrom();
       return {

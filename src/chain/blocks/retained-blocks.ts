@@ -3,6 +3,7 @@ import { CorruptionError } from "../../base/errors/corruption.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { ChainStore, StoredBlock } from "./store.js";
 
+/** Messages for blocks without transactions to read. */
 export const noBlockYet = "There is no such block yet.";
 export const blockZero = "Block 0 is the genesis: GET /genesis.";
 
@@ -12,7 +13,7 @@ export const blockZero = "Block 0 is the genesis: GET /genesis.";
  * @returns a function that rejects with RpcError PRUNED if the transactions were removed, and with CorruptionError if
  * the block is missing.
  */
-export function createRetainedBlocks(
+export function createRetainedBlockReader(
   store: Pick<ChainStore, "block" | "lowestBlock">,
 ): (number: bigint) => Promise<StoredBlock> {
   return async (number) => {

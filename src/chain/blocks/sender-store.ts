@@ -4,7 +4,7 @@ import type { Queries } from "../../db/queries/database.js";
 import { hashSenderRow, type SenderColumns } from "../../db/rows/row-hashes.js";
 import type { Senders } from "./store.js";
 
-/** Stored nonces, inside the transaction of a block or as currently committed. */
+/** Store of nonces, inside the transaction of a block or as currently committed. */
 export interface SenderStore extends Senders {
   /** Returns the highest nonce of each given sender that has one. */
   lastNonces(senders: readonly string[]): Promise<Map<string, bigint>>;
@@ -50,8 +50,8 @@ export function createSenderStore(db: Queries): SenderStore {
     },
 
     async saveNonces(nonces) {
-      const rows = [...nonces].map(([identity, last]) => {
-        const row = { identity, nonce: Number(last) };
+      const rows = [...nonces].map(([identity, nonce]) => {
+        const row = { identity, nonce: Number(nonce) };
         return [identity, row.nonce, hashSenderRow(row)];
       });
       await save(JSON.stringify(rows));

@@ -39,9 +39,9 @@ export interface SignedHeaders {
   /**
    * Adds a header from another node, and compares it with the stored chain. Ignores signers that are no authorities.
    */
-  receive(signed: SignedHeader): void;
+  addReceived(signed: SignedHeader): void;
   /** Adds the header of a block that was stored. */
-  applied(signed: SignedHeader): void;
+  addApplied(signed: SignedHeader): void;
   /**
    * Returns the highest number of any signed header, 0 if there is none. Its source need not be trusted: an authority
    * signed it.
@@ -50,23 +50,26 @@ export interface SignedHeaders {
 }
 
 /** Limit on headers cached in memory. */
-const maxRemembered = 1_024;
+const maxCached = 1_024;
 
 export function createSignedHeaders(deps: SignedHeadersDeps): SignedHeaders {
   const { authorities, storedHeader, onFork, onError } = deps;
-  const remembered = createLruCache<SignedHeader>(maxRemembered);
+  const cache = createLruCache<SignedHeader>(maxCached);
   let latestNumber = 0n;
 
-  /** Caches a header of an authority. Returns true if no header with its number and signer was cached. */
-  function remember(signed: SignedHeader): boolean {
+  /**
+   * Caches a header of an authority, and reports a fork if a different one with its number and signer is cached.
+   * Returns true if none was cached.
+   */
+  function add(signed: SignedHeader): boolean {
     if (!authorities.includes(signed.proposer)) {
       return false;
     }
     latestNumber = signed.number > latestNumber ? signed.number : latestNumber;
-    const name = `${signed.number}:${signed.proposer}`;
-    const known = remembered.get(name);
+    const key = `${signed.number}:${signed.proposer}`;
+    const known = cache.get(key);
     if (known === undefined) {
-      remembered.set(name, copyHeader(signed));
+      cache.set(key, copyHeader(signed));
       return true;
     }
     if (known.hash !== signed.hash) {
@@ -83,13 +86,13 @@ export function createSignedHeaders(deps: SignedHeadersDeps): SignedHeaders {
   }
 
   return {
-    receive(signed) {
-      if (remember(signed)) {
+    addReceived(signed) {
+      if (add(signed)) {
         compareWithStored(signed).catch(onError);
       }
     },
-    applied(signed) {
-      remember(signed);
+    addApplied(signed) {
+      add(signed);
     },
     latestNumber: () => latestNumber,
   };

@@ -1,7 +1,7 @@
 /** Interfaces of the stored chain, independent of the database. */
 import type { Block, BlockHeader, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Listings } from "./listings.js";
-import type { VerifiedBlock, ReadTransaction } from "../transactions/transaction.js";
+import type { VerifiedBlock, VerifiedTransaction } from "../transactions/transaction.js";
 
 /** Latest block. */
 export interface ChainHead {
@@ -14,11 +14,11 @@ export interface ChainHead {
   /** Encoded header and signature; both empty for block 0. */
   readonly header: Uint8Array;
   readonly signature: Uint8Array;
-  /** Oldest block whose transactions are retained; above `number` if none are. */
+  /** Number of the oldest block whose transactions are retained; above `number` if none are. */
   readonly lowestBlock: bigint;
 }
 
-/** Signed block; never block 0. */
+/** Signed block with its transactions; never block 0. */
 export interface StoredBlock {
   /** Block hash: 0x and 64 lower-case hex digits. */
   readonly hash: string;
@@ -36,7 +36,7 @@ export interface StoredHeader {
   readonly signature: Uint8Array;
 }
 
-/** Identifier of a block. */
+/** Identifier of a block: its number, or its hash of 0x and 64 lower-case hex digits. */
 export type BlockId = { readonly number: bigint } | { readonly hash: string };
 
 /** Size of a block, known before its transactions are read. */
@@ -59,12 +59,13 @@ export interface Blocks {
   block(number: bigint): Promise<StoredBlock | undefined>;
   /** Returns the number of the oldest block whose transactions are retained. */
   lowestBlock(): Promise<bigint>;
+  /** Returns a header; undefined for block 0, and if the block does not exist. */
   header(number: bigint): Promise<StoredHeader | undefined>;
-  /** Returns the size of a block, by number or by hash. Excludes block 0. A hash is 0x and 64 lower-case hex digits. */
-  blockSize(by: BlockId): Promise<BlockSize | undefined>;
-  /** Returns the number of the block that includes a transaction. */
+  /** Returns the size of a block; undefined if it does not exist, and for block 0. */
+  blockSize(id: BlockId): Promise<BlockSize | undefined>;
+  /** Returns the number of the block that includes a transaction; undefined if there is none. */
   blockOf(transactionHash: string): Promise<bigint | undefined>;
-  /** Returns a transaction that is in a block. */
+  /** Returns a transaction that is in a block; undefined if there is none. */
   transaction(hash: string): Promise<Transaction | undefined>;
   /** Returns the hashes of those transactions that are in a block. */
   included(hashes: readonly string[]): Promise<Set<string>>;
@@ -92,6 +93,7 @@ export interface PendingEntry extends PendingSummary {
   readonly sizeBytes: number;
   /** IPv4 address or IPv6 /64 prefix of the source; undefined for transactions of this node. */
   readonly source: string | undefined;
+  /** Time of arrival, in milliseconds since the epoch. */
   readonly receivedMs: number;
   readonly expiresMs: number;
   /** Nonce of the preceding transaction of the same sender, as stated by the relaying peer; undefined if not stated. */
@@ -119,7 +121,7 @@ export interface MempoolSize {
   readonly bytes: number;
 }
 
-/** Reason why a transaction can never be included. */
+/** Record of a transaction that can never be included. */
 export interface Rejection {
   readonly hash: string;
   readonly reason: string;
@@ -141,7 +143,7 @@ export interface MempoolView {
   transactionStatus(hash: string): Promise<TransactionStatusInfo | undefined>;
   /** Returns the oldest pending transactions. */
   oldestPending(limit: number): Promise<readonly PendingSummary[]>;
-  /** Returns a pending transaction. */
+  /** Returns a pending transaction; undefined if there is none with this hash. */
   pending(hash: string): Promise<Transaction | undefined>;
 }
 
@@ -202,12 +204,12 @@ export interface ChainStore<State = unknown> extends Blocks, Listings, MempoolVi
 /** Changes that are stored atomically. */
 export interface ChainChanges {
   /** Returns true if the transaction is still usable. Some engines abort a transaction after a failed query. */
-  canGoOn(): Promise<boolean>;
+  isUsable(): Promise<boolean>;
   /** Returns the hashes of those transactions that are in a block. */
   included(hashes: readonly string[]): Promise<Set<string>>;
   /** Returns the highest nonce in a block of each given sender that has one. */
   lastNonces(senders: readonly string[]): Promise<Map<string, bigint>>;
   /** Inserts the transactions of a block, in order. */
-  insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
+  insertTransactions(transactions: readonly VerifiedTransaction[], blockNumber: bigint): Promise<void>;
   insertBlock(block: VerifiedBlock): Promise<void>;
 }

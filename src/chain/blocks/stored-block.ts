@@ -19,7 +19,19 @@ import {
   type TransactionColumns,
 } from "../../db/rows/row-hashes.js";
 import type { StoredBlock } from "./store.js";
-import { describeHeader, hashOfHashes } from "../transactions/transaction.js";
+import { decodeHeader, hashOfHashes } from "../transactions/transaction.js";
+
+/** Columns of {@link BlockRow} and of {@link TransactionRow}. */
+export const blockColumns = [
+  "number",
+  "hash",
+  "previous_hash",
+  "timestamp_ms",
+  "header",
+  "signature",
+  "row_hash",
+] as const;
+export const transactionColumns = ["hash", "block_number", "position", "body", "signature", "row_hash"] as const;
 
 /** Row of a block; never block 0. */
 export interface BlockRow extends BlockColumns {
@@ -41,8 +53,8 @@ export interface TransactionRow extends TransactionColumns {
  * @throws CorruptionError
  */
 export function checkBlockRow(expected: number, row: BlockRow): BlockHeader {
-  const header = readHeader(row.header);
-  const isSigned =
+  const header = tryDecodeHeader(row.header);
+  const isIntact =
     header !== undefined &&
     row.row_hash === hashBlockRow(row) &&
     row.hash === sha256(row.header) &&
@@ -50,7 +62,7 @@ export function checkBlockRow(expected: number, row: BlockRow): BlockHeader {
     header.number === BigInt(expected) &&
     header.previousHash === (row.previous_hash ?? "") &&
     header.timestampMs === BigInt(row.timestamp_ms);
-  if (!isSigned) {
+  if (!isIntact) {
     throw notSigned(expected);
   }
   return header;
@@ -60,20 +72,20 @@ export function checkBlockRow(expected: number, row: BlockRow): BlockHeader {
  * Checks all rows of a block and returns the block.
  *
  * @param expected expected block number.
- * @param rows the transactions, in order.
+ * @param rows rows of the transactions, in order.
  * @throws CorruptionError
  */
 export function checkStoredBlock(expected: number, row: BlockRow, rows: readonly TransactionRow[]): StoredBlock {
   const header = checkBlockRow(expected, row);
   const transactionHashes = rows.map(({ body }) => sha256(body));
-  const fit = rows.every(
+  const areIntact = rows.every(
     (one, i) =>
       one.hash === transactionHashes[i] &&
       one.block_number === expected &&
       one.position === i &&
       one.row_hash === hashTransactionRow(one),
   );
-  if (!fit || header.transactionsHash !== hashOfHashes(transactionHashes)) {
+  if (!areIntact || header.transactionsHash !== hashOfHashes(transactionHashes)) {
     throw new CorruptionError(
       `Block ${expected} in the database does not hold the transactions that its header names; restore the database from a backup, or sync the node again.`,
     );
@@ -84,7 +96,7 @@ export function checkStoredBlock(expected: number, row: BlockRow, rows: readonly
 }
 
 /**
- * Checks the row of a transaction.
+ * Checks the row of a transaction and returns the transaction.
  *
  * @throws CorruptionError
  */
@@ -104,9 +116,9 @@ export function notSigned(number: number | bigint): CorruptionError {
   );
 }
 
-function readHeader(bytes: Uint8Array): BlockHeader | undefined {
+function tryDecodeHeader(bytes: Uint8Array): BlockHeader | undefined {
   try {
-    return describeHeader(bytes);
+    return decodeHeader(bytes);
   } catch {
     return undefined;
   }

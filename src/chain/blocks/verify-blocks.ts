@@ -1,4 +1,4 @@
-/** Scan that verifies all stored blocks: signatures, chain of hashes, indexes and effects on the state. */
+/** Scan that verifies all stored blocks: signatures, chain of hashes, indexes and changes of the state. */
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { type Finding, runCheck, type Verification } from "../../base/errors/verification.js";
@@ -6,7 +6,7 @@ import { RpcError } from "../../rpc/errors.js";
 import type { Genesis } from "./genesis.js";
 import { notSigned } from "./stored-block.js";
 import type { ChainStore } from "./store.js";
-import { type VerifiedBlock, verifyBlock, readHeader } from "../transactions/transaction.js";
+import { type VerifiedBlock, verifyBlock, verifyHeader } from "../transactions/transaction.js";
 
 export interface VerifyBlocksDeps {
   readonly store: Pick<
@@ -18,7 +18,7 @@ export interface VerifyBlocksDeps {
     genesisHash(): Promise<string | undefined>;
   };
   readonly genesis: Genesis;
-  /** Checks the effects of a block on the state. Throws CorruptionError. */
+  /** Checks that the state contains the changes of a block. Throws CorruptionError. */
   readonly checkExecution: (block: VerifiedBlock) => Promise<void>;
 }
 
@@ -29,47 +29,46 @@ export interface VerifyBlocksDeps {
  */
 export async function* verifyBlocks(deps: VerifyBlocksDeps, from = 1n): Verification {
   const { genesis } = deps;
-  let before: string | undefined = from === 1n ? genesis.hash : undefined;
-  const { found, head } = await findHead(deps);
-  yield { kind: "blocks", done: 0, total: Number(head), findings: found };
+  let previousHash: string | undefined = from === 1n ? genesis.hash : undefined;
+  const head = await deps.store.latestNumber();
+  yield { kind: "blocks", done: 0, total: Number(head), findings: await checkHead(deps) };
   for (let number = from; number <= head; number++) {
-    let { findings, hash } = await inspectBlock(deps, number, before);
+    let { findings, hash } = await checkBlock(deps, number, previousHash);
     if (findings.length > 0 && number < (await deps.store.lowestBlock())) {
       // The block was pruned during the check; check its header instead.
-      ({ findings, hash } = await inspectBlock(deps, number, before));
+      ({ findings, hash } = await checkBlock(deps, number, previousHash));
     }
-    before = hash;
+    previousHash = hash;
     yield { kind: "blocks", done: Number(number - from) + 1, total: Number(head - from) + 1, findings };
   }
 }
 
 /** Checks one block, or only its header if its transactions are not retained. Returns the hash of an intact block. */
-async function inspectBlock(deps: VerifyBlocksDeps, number: bigint, previous: string | undefined) {
+async function checkBlock(deps: VerifyBlocksDeps, number: bigint, previousHash: string | undefined) {
   let block: VerifiedBlock | undefined;
   let hash: string | undefined;
   const findings = await runCheck(`block ${number}`, async () => {
     if (number < (await deps.store.lowestBlock())) {
-      hash = await verifyHeader(deps, number, previous);
+      hash = await verifyStoredHeader(deps, number, previousHash);
       return;
     }
-    block = await verifyStored(deps, number, previous);
+    block = await verifyStoredBlock(deps, number, previousHash);
     hash = block.hash;
   });
-  // Reported under a separate name, because a successful read of the block by number does not cover these checks.
+  // Reported under a name of their own, because a later successful read of the block does not refute these findings.
   const related =
     block === undefined ? [] : await runCheck(`what block ${number} leads to`, () => verifyRelated(deps, block!));
   return { findings: [...findings, ...related], hash };
 }
 
-async function findHead({ store, genesis }: VerifyBlocksDeps): Promise<{ found: Finding[]; head: bigint }> {
-  const head = await store.latestNumber();
-  const found = await runCheck("the newest block", async () => {
+/** Checks that the latest block and block 0 can be read. */
+function checkHead({ store, genesis }: VerifyBlocksDeps): Promise<Finding[]> {
+  return runCheck("the newest block", async () => {
     await store.head();
     if ((await store.genesisHash()) !== genesis.hash) {
       throw new CorruptionError("Block 0 in the database does not have the hash of the genesis that it holds.");
     }
   });
-  return { found, head };
 }
 
 /**
@@ -77,13 +76,13 @@ async function findHead({ store, genesis }: VerifyBlocksDeps): Promise<{ found: 
  *
  * @param previousHash hash of the previous block; undefined if unknown.
  */
-async function verifyStored(
+async function verifyStoredBlock(
   { store, genesis }: VerifyBlocksDeps,
   number: bigint,
   previousHash: string | undefined,
 ): Promise<VerifiedBlock> {
-  const stored = foundBlock(number, await store.block(number));
-  const block = await readSigned(number, () =>
+  const stored = requireBlock(number, await store.block(number));
+  const block = await reportInvalid(number, () =>
     verifyBlock(stored.block, { network: genesis.hash, checkOperation: () => undefined }),
   );
   checkSuccession(genesis, block.header, previousHash);
@@ -91,40 +90,36 @@ async function verifyStored(
 }
 
 /** Verifies the header of a block whose transactions are not retained; returns its hash. */
-async function verifyHeader(
+async function verifyStoredHeader(
   { store, genesis }: VerifyBlocksDeps,
   number: bigint,
   previousHash: string | undefined,
 ): Promise<string> {
-  const stored = foundBlock(number, await store.header(number));
-  const header = await readSigned(number, () =>
-    Promise.resolve().then(() => readHeader(stored, { network: genesis.hash })),
-  );
+  const stored = requireBlock(number, await store.header(number));
+  const header = await reportInvalid(number, () => verifyHeader(stored, { network: genesis.hash }));
   checkSuccession(genesis, header, previousHash);
   return stored.hash;
 }
 
-function foundBlock<T>(number: bigint, stored: T | undefined): T {
+function requireBlock<T>(number: bigint, stored: T | undefined): T {
   if (stored === undefined) {
     throw new CorruptionError(`Block ${number} is missing in the database.`);
   }
   return stored;
 }
 
-function checkSuccession(
-  genesis: Genesis,
-  { number, proposer, previousHash: named }: BlockHeader,
-  previousHash?: string,
-) {
+/** Checks that an authority proposed the block, and that its header names the previous block. */
+function checkSuccession(genesis: Genesis, header: BlockHeader, previousHash: string | undefined): void {
+  const { number, proposer } = header;
   if (!genesis.authorities.includes(proposer)) {
     throw notSigned(number);
   }
-  if (previousHash !== undefined && named !== previousHash) {
+  if (previousHash !== undefined && header.previousHash !== previousHash) {
     throw new CorruptionError(`Block ${number} in the database does not come after block ${number - 1n} there.`);
   }
 }
 
-/** Checks that the block and its transactions can be found by each index, and that their effects are stored. */
+/** Checks that each index contains the block and its transactions, and that the state contains their changes. */
 async function verifyRelated({ store, checkExecution }: VerifyBlocksDeps, block: VerifiedBlock): Promise<void> {
   const { transactions } = block;
   const { number } = block.header;
@@ -145,9 +140,10 @@ async function verifyRelated({ store, checkExecution }: VerifyBlocksDeps, block:
   await checkExecution(block);
 }
 
-async function readSigned<T>(number: bigint, read: () => Promise<T>): Promise<T> {
+/** Runs the verification of a block, and throws a CorruptionError if the block is invalid. */
+async function reportInvalid<T>(number: bigint, verify: () => T | Promise<T>): Promise<T> {
   try {
-    return await read();
+    return await verify();
   } catch (error) {
     throw error instanceof RpcError ? notSigned(number) : error;
   }

@@ -1,38 +1,38 @@
 /**
  * Start-time fair queueing of pending transactions. The sources of transactions share the capacity of a block, and the
  * senders of a source share the capacity of that source. Each source and each sender is a flow that advances in virtual
- * time, in units of block slots. A transaction therefore waits for no more of another source's transactions than its
- * own cost, however large or old the backlog of that source is.
+ * time, in units of block slots. A transaction that costs n slots therefore waits for at most n slots of each other
+ * source, however large or old the backlog of that source is.
  *
- * A flow that was idle starts at the current virtual time and gains no credit. A large transaction cannot starve,
+ * A flow that was idle starts at the current virtual time, so it gains no advantage. A large transaction cannot starve,
  * because virtual time eventually reaches it.
  */
 import { createPriorityQueue, type PriorityQueue } from "./priority-queue.js";
 
-/**
- * Flow of a transaction, and the virtual times on its arrival: those of all sources and of the senders within its
- * source.
- */
+/** Virtual times on the arrival of a transaction, before which it cannot start. */
 export interface StartTag {
   /**
-   * Source of the sender's flow. A sender with pending transactions stays with its first source, so that all its
-   * transactions form one queue.
+   * Source whose flow includes the sender. A sender with pending transactions stays with its first source, so that all
+   * its transactions form one queue.
    */
   readonly sourceKey: string | undefined;
+  /** Virtual time among all sources. */
   readonly sourceTime: number;
-  readonly sender: number;
+  /** Virtual time among the senders of the source. */
+  readonly senderTime: number;
 }
 
 /** Scheduling data of a pending transaction. */
-export interface Waiting {
+export interface QueuedTransaction {
   readonly sender: string;
   readonly nonce: bigint;
   readonly sizeBytes: number;
   readonly startTag: StartTag;
 }
 
-/** Virtual time up to which a source, or a sender of that source, was served; 0 for unknown flows. */
-export interface Dequeued {
+/** Virtual times up to which flows were served. */
+export interface ServedTimes {
+  /** Returns the time of a source, or of a sender of that source; 0 for an unknown flow. */
   of(source: string | undefined, sender?: string): number;
 }
 
@@ -46,18 +46,22 @@ export interface SelectionLimits {
 const slotBytes = 3 * 1024;
 
 /** Returns the cost of a transaction in block slots, at least 1. */
-export function slotsOf({ sizeBytes }: Pick<Waiting, "sizeBytes">): number {
+export function slotsOf({ sizeBytes }: Pick<QueuedTransaction, "sizeBytes">): number {
   return Math.max(1, Math.ceil(sizeBytes / slotBytes));
 }
 
 /** Pending transactions of one sender, sorted by nonce. */
 interface SenderQueue<E> {
+  /** Virtual time among the senders of the source. */
   served: number;
   readonly entries: E[];
+  /** Index of the next transaction to select. */
   next: number;
 }
 
+/** Senders of one source that have pending transactions. */
 interface SourceQueue<E> {
+  /** Virtual time among all sources. */
   served: number;
   readonly senders: PriorityQueue<SenderQueue<E>>;
 }
@@ -73,11 +77,16 @@ interface QueuedSource<E> {
 /**
  * Selects the transactions to process next, in fair order; those of one sender stay in nonce order.
  *
- * @param waiting pending transactions in order of arrival, which breaks ties.
+ * @param pending transactions in order of arrival, which breaks ties.
+ * @param served virtual times at the start of the selection.
  */
-export function selectFair<E extends Waiting>(waiting: Iterable<E>, served: Dequeued, limits: SelectionLimits): E[] {
+export function selectFair<E extends QueuedTransaction>(
+  pending: Iterable<E>,
+  served: ServedTimes,
+  limits: SelectionLimits,
+): E[] {
   const queue = createPriorityQueue<QueuedSource<E>>();
-  for (const source of groupBySource(waiting, served)) {
+  for (const source of groupBySource(pending, served)) {
     pushSource(queue, source);
   }
   const selected: E[] = [];
@@ -99,9 +108,9 @@ export function selectFair<E extends Waiting>(waiting: Iterable<E>, served: Dequ
   return selected;
 }
 
-function groupBySource<E extends Waiting>(waiting: Iterable<E>, served: Dequeued): Iterable<SourceQueue<E>> {
+function groupBySource<E extends QueuedTransaction>(pending: Iterable<E>, served: ServedTimes): SourceQueue<E>[] {
   const sources = new Map<string | undefined, Map<string, SenderQueue<E>>>();
-  for (const entry of waiting) {
+  for (const entry of pending) {
     const { startTag, sender } = entry;
     const senders = getOrCreate(sources, startTag.sourceKey, () => new Map<string, SenderQueue<E>>());
     const createQueue = (): SenderQueue<E> => ({ served: served.of(startTag.sourceKey, sender), entries: [], next: 0 });
@@ -117,7 +126,8 @@ function groupBySource<E extends Waiting>(waiting: Iterable<E>, served: Dequeued
   });
 }
 
-function getOrCreate<K, V>(map: Map<K, V>, key: K, create: () => V): V {
+/** Returns the value of a key; adds a new value if there is none. */
+export function getOrCreate<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   let value = map.get(key);
   if (value === undefined) {
     value = create();
@@ -127,20 +137,20 @@ function getOrCreate<K, V>(map: Map<K, V>, key: K, create: () => V): V {
 }
 
 /** Compares transactions of one sender by nonce. */
-export function byNonce(a: Pick<Waiting, "nonce">, b: Pick<Waiting, "nonce">): number {
+export function byNonce(a: Pick<QueuedTransaction, "nonce">, b: Pick<QueuedTransaction, "nonce">): number {
   return a.nonce < b.nonce ? -1 : Number(a.nonce > b.nonce);
 }
 
 /** Queues a sender at its source, keyed by the virtual time after its next transaction. */
-function pushSender<E extends Waiting>(senders: PriorityQueue<SenderQueue<E>>, sender: SenderQueue<E>): void {
+function pushSender<E extends QueuedTransaction>(senders: PriorityQueue<SenderQueue<E>>, sender: SenderQueue<E>): void {
   const next = sender.entries[sender.next];
   if (next !== undefined) {
-    senders.push(Math.max(sender.served, next.startTag.sender) + slotsOf(next), sender);
+    senders.push(Math.max(sender.served, next.startTag.senderTime) + slotsOf(next), sender);
   }
 }
 
 /** Queues a source, keyed by the virtual time after the next transaction of its first sender. */
-function pushSource<E extends Waiting>(queue: PriorityQueue<QueuedSource<E>>, source: SourceQueue<E>): void {
+function pushSource<E extends QueuedTransaction>(queue: PriorityQueue<QueuedSource<E>>, source: SourceQueue<E>): void {
   const first = source.senders.pop();
   if (first !== undefined) {
     const { key: senderTime, item: sender } = first;
@@ -150,18 +160,17 @@ function pushSource<E extends Waiting>(queue: PriorityQueue<QueuedSource<E>>, so
 }
 
 /** Tracker of the virtual time of all flows. */
-export interface VirtualTime extends Dequeued {
-  /** Records the arrival of a transaction and returns its start tag. */
-  arrive(source: string | undefined, sender: string): StartTag;
-  /**
-   * Records the removal of a transaction. `isServed` is true if it entered a block or was rejected, false if it
-   * expired.
-   */
-  remove(removed: Waiting, isServed: boolean): void;
+export interface VirtualTime extends ServedTimes {
+  /** Adds a transaction and returns its start tag. */
+  add(source: string | undefined, sender: string): StartTag;
+  /** Removes a transaction. `isServed` is true if it entered a block or was rejected, false if it expired. */
+  remove(removed: QueuedTransaction, isServed: boolean): void;
 }
 
 interface Flow {
-  waiting: number;
+  /** Number of pending transactions. */
+  pending: number;
+  /** Virtual time up to which the flow was served. */
   served: number;
 }
 
@@ -172,8 +181,8 @@ interface SourceFlow extends Flow {
 }
 
 /**
- * Creates a tracker without flows. A flow is deleted once nothing of it is pending: virtual time has passed all that it
- * was served.
+ * Creates a tracker without flows. A flow is deleted once it has no pending transactions, because the virtual time is
+ * then at least as late as the time up to which the flow was served.
  */
 export function createVirtualTime(): VirtualTime {
   const sources = new Map<string | undefined, SourceFlow>();
@@ -185,14 +194,14 @@ export function createVirtualTime(): VirtualTime {
       const flow = sources.get(source);
       return (sender === undefined ? flow : flow?.senders.get(sender))?.served ?? 0;
     },
-    arrive(source, sender) {
+    add(source, sender) {
       const sourceKey = sourceKeys.has(sender) ? sourceKeys.get(sender) : source;
       sourceKeys.set(sender, sourceKey);
-      const createFlow = (): SourceFlow => ({ waiting: 0, served: 0, time: 0, senders: new Map<string, Flow>() });
+      const createFlow = (): SourceFlow => ({ pending: 0, served: 0, time: 0, senders: new Map<string, Flow>() });
       const flow = getOrCreate(sources, sourceKey, createFlow);
-      flow.waiting++;
-      getOrCreate(flow.senders, sender, () => ({ waiting: 0, served: 0 })).waiting++;
-      return { sourceKey, sourceTime: time, sender: flow.time };
+      flow.pending++;
+      getOrCreate(flow.senders, sender, () => ({ pending: 0, served: 0 })).pending++;
+      return { sourceKey, sourceTime: time, senderTime: flow.time };
     },
     remove(removed, isServed) {
       const { startTag } = removed;
@@ -200,7 +209,7 @@ export function createVirtualTime(): VirtualTime {
       const sender = flow.senders.get(removed.sender)!;
       if (isServed) {
         const slots = slotsOf(removed);
-        sender.served = Math.max(sender.served, startTag.sender) + slots;
+        sender.served = Math.max(sender.served, startTag.senderTime) + slots;
         flow.time = Math.max(flow.time, sender.served);
         flow.served = Math.max(flow.served, startTag.sourceTime) + slots;
         time = Math.max(time, flow.served);
@@ -209,11 +218,11 @@ export function createVirtualTime(): VirtualTime {
         sender.served = Math.max(sender.served, flow.time);
         flow.served = Math.max(flow.served, time);
       }
-      if (--sender.waiting === 0) {
+      if (--sender.pending === 0) {
         flow.senders.delete(removed.sender);
         sourceKeys.delete(removed.sender);
       }
-      if (--flow.waiting === 0) {
+      if (--flow.pending === 0) {
         sources.delete(startTag.sourceKey);
       }
     },

@@ -6,7 +6,7 @@ import { RpcError } from "../../rpc/errors.js";
 import type { MempoolIndex } from "./mempool-index.js";
 import { costsOf, type SenderRates } from "./sender-rates.js";
 import type { MempoolSize, PendingEntry } from "../blocks/store.js";
-import type { ReadTransaction } from "../transactions/transaction.js";
+import type { VerifiedTransaction } from "../transactions/transaction.js";
 
 /** Source of a transaction. */
 export interface TransactionSource {
@@ -16,7 +16,7 @@ export interface TransactionSource {
   readonly isExempt: boolean;
 }
 
-/** Reason of a rejection: quota exceeded, rate exceeded, or sender not in the list of writers. */
+/** Reason to refuse a transaction: quota exceeded (`share`), rate exceeded, or sender not in the list of writers. */
 export type Refusal = "share" | "rate" | "writers";
 
 export interface AdmissionDeps {
@@ -27,28 +27,28 @@ export interface AdmissionDeps {
 }
 
 export interface Admission {
-  /** Number of rejected transactions by reason. */
+  /** Number of refused transactions by reason. */
   readonly refused: Readonly<Record<Refusal, number>>;
   /**
-   * Checks whether an announced transaction could be admitted, judging by its source and size only.
+   * Checks by source and size alone whether a transaction could be admitted, before it is received.
    *
    * @throws RpcError OVERLOADED if the quota of the source is used up, RATE_LIMITED
    */
-  announce(bytes: number, source: TransactionSource | undefined): void;
+  precheck(bytes: number, source: TransactionSource | undefined): void;
   /**
-   * Counts the bytes of a transaction against the rate of its source, before the transaction is decoded.
+   * Makes the same check, and counts the bytes of a transaction in the rate of its source, before it is decoded.
    *
    * @throws RpcError OVERLOADED if the quota of the source is used up, RATE_LIMITED
    */
-  arrive(bytes: number, source: TransactionSource | undefined): void;
+  countBytes(bytes: number, source: TransactionSource | undefined): void;
   /**
    * Checks whether a transaction may be admitted now.
    *
    * @throws RpcError PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
    */
-  check(transaction: ReadTransaction, entry: PendingEntry, source: TransactionSource | undefined): void;
-  /** Repeats the check, counts the transaction against its rates and reserves capacity. */
-  accept(transaction: ReadTransaction, entry: PendingEntry, source: TransactionSource | undefined): void;
+  check(transaction: VerifiedTransaction, entry: PendingEntry, source: TransactionSource | undefined): void;
+  /** Repeats the check, counts the transaction in its rates and reserves capacity. */
+  accept(transaction: VerifiedTransaction, entry: PendingEntry, source: TransactionSource | undefined): void;
 }
 
 const maxPool: MempoolSize = { count: 10_000, bytes: 64 * 1024 * 1024 };
@@ -57,7 +57,7 @@ const maxOfSource: MempoolSize = { count: 500, bytes: 3 * 1024 * 1024 };
 const maxOfSender: MempoolSize = { count: maxPool.count / 10, bytes: maxPool.bytes / 10 };
 
 /** Returns the fraction of the mempool that this size takes, from 0 to 1: the larger one of count and bytes. */
-export function partOfPool({ count, bytes }: MempoolSize): number {
+export function fractionOfPool({ count, bytes }: MempoolSize): number {
   return Math.max(count / maxPool.count, bytes / maxPool.bytes);
 }
 
@@ -65,7 +65,8 @@ export function partOfPool({ count, bytes }: MempoolSize): number {
 export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admission {
   const refused: Record<Refusal, number> = { share: 0, rate: 0, writers: 0 };
 
-  function counted(reason: Refusal, check: () => void): void {
+  /** Runs a check, and counts the transaction as refused if the check throws. */
+  function countRefusal(reason: Refusal, check: () => void): void {
     try {
       check();
     } catch (error) {
@@ -105,14 +106,14 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
     }
   }
 
-  function apply(
-    { body }: ReadTransaction,
+  function applyRules(
+    { body }: VerifiedTransaction,
     entry: PendingEntry,
     source: TransactionSource | undefined,
-    rate: SenderRates["check"],
+    applyRates: SenderRates["check"],
   ): void {
     const isExempt = source === undefined || source.isExempt;
-    counted("writers", () => {
+    countRefusal("writers", () => {
       if (!mayWrite(entry.sender)) {
         throw new RpcError(
           "PERMISSION_DENIED",
@@ -120,28 +121,30 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
         );
       }
     });
-    counted("share", () => checkQuotas(entry, isExempt));
+    countRefusal("share", () => checkQuotas(entry, isExempt));
     if (!isExempt) {
-      counted("rate", () => rate(entry, costsOf(body, entry.sizeBytes)));
+      countRefusal("rate", () => applyRates(entry, costsOf(body, entry.sizeBytes)));
     }
   }
 
-  function checkSource(bytes: number, source: TransactionSource | undefined, how: "announce" | "arrive"): void {
+  function applySourceRules(
+    bytes: number,
+    source: TransactionSource | undefined,
+    applyRate: SenderRates["precheck"],
+  ): void {
     if (source !== undefined && !source.isExempt) {
-      counted("share", () => checkSourceQuota(source.address, bytes));
-      counted("rate", () => rates[how](source.address, bytes));
+      countRefusal("share", () => checkSourceQuota(source.address, bytes));
+      countRefusal("rate", () => applyRate(source.address, bytes));
     }
   }
 
   return {
     refused,
-    announce: (bytes, source) => checkSource(bytes, source, "announce"),
-    arrive: (bytes, source) => checkSource(bytes, source, "arrive"),
-    check(transaction, entry, source) {
-      apply(transaction, entry, source, (...given) => rates.check(...given));
-    },
+    precheck: (bytes, source) => applySourceRules(bytes, source, rates.precheck),
+    countBytes: (bytes, source) => applySourceRules(bytes, source, rates.countBytes),
+    check: (transaction, entry, source) => applyRules(transaction, entry, source, rates.check),
     accept(transaction, entry, source) {
-      apply(transaction, entry, source, (...given) => rates.count(...given));
+      applyRules(transaction, entry, source, rates.count);
       index.reserve(entry);
     },
   };

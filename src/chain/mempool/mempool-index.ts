@@ -1,10 +1,10 @@
-/** Index in memory of pending transactions without their bytes: usage by source and sender, and the fair order. */
-import { createVirtualTime, selectFair, type SelectionLimits, type Waiting } from "./fair-queue.js";
+/** In-memory index of pending transactions without their bytes: usage by source and sender, and the fair order. */
+import { createVirtualTime, selectFair, type SelectionLimits, type QueuedTransaction } from "./fair-queue.js";
 import { createSenderOrder, type Ordered } from "./sender-order.js";
 import type { MempoolSize, PendingEntry, RelayTarget } from "../blocks/store.js";
 
 /** Pending transaction in the index. */
-export interface IndexEntry extends Omit<PendingEntry, "afterNonce">, Ordered, Waiting {
+export interface IndexEntry extends Omit<PendingEntry, "afterNonce">, Ordered, QueuedTransaction {
   /** Monotonic times of the last relay, to an authority and to another peer. */
   readonly relayedMs: Record<RelayTarget, number>;
   /** Monotonic times before which the transaction is not relayed again. */
@@ -28,26 +28,26 @@ export interface MempoolIndex {
   /** Adds a stored transaction, for which capacity was reserved. `arrivedMs` is a monotonic time. */
   add(entry: PendingEntry, arrivedMs: number): void;
   get(hash: string): IndexEntry | undefined;
-  /** Removes a transaction and releases its capacity; undefined if the index does not contain it. */
-  remove(hash: string, end: End): IndexEntry | undefined;
+  /** Removes a transaction, releases its capacity and returns it; undefined if the index does not contain it. */
+  remove(hash: string, cause: RemovalCause): IndexEntry | undefined;
   /** Lowers the nonce that a transaction waits for; `undefined` ends the wait. */
-  loosen(hash: string, afterNonce: bigint | undefined): void;
+  lowerAfterNonce(hash: string, afterNonce: bigint | undefined): void;
   /** Returns all transactions in order of arrival. */
   entries(): Iterable<IndexEntry>;
-  /** Selects the next wanted transactions in fair order. */
+  /** Selects the next eligible transactions in fair order. */
   select(limits: SelectionLimits, isEligible: (entry: IndexEntry) => boolean): IndexEntry[];
   /**
    * Selects the next transactions in fair order. Skips those that wait for an earlier transaction of their sender.
    *
-   * @param deferredFrom nonce by sender, from which on its transactions are skipped.
+   * @param deferredFrom nonces by sender; transactions of that sender with this nonce or a higher one are skipped.
    */
   selectInOrder(limits: SelectionLimits, monotonicMs: number, deferredFrom: ReadonlyMap<string, bigint>): IndexEntry[];
-  /** Returns true if the sender may have a pending transaction with a higher nonce. False is always exact. */
+  /** Returns false if the sender has no pending transaction with a higher nonce, true if it may have one. */
   hasLater(transaction: Pick<PendingEntry, "sender" | "nonce">): boolean;
 }
 
-/** Way in which a transaction leaves the mempool. An expired transaction was not served. */
-export type End = "included" | "rejected" | "expired";
+/** Reason for which a transaction leaves the mempool. */
+export type RemovalCause = "included" | "rejected" | "expired";
 
 interface Usage {
   count: number;
@@ -55,7 +55,7 @@ interface Usage {
 }
 
 const nothing: MempoolSize = { count: 0, bytes: 0 };
-const never: Readonly<Record<RelayTarget, number>> = { authority: -Infinity, peer: -Infinity };
+const neverRelayed: Readonly<Record<RelayTarget, number>> = { authority: -Infinity, peer: -Infinity };
 
 /** Creates an empty index. */
 export function createMempoolIndex(): MempoolIndex {
@@ -63,8 +63,8 @@ export function createMempoolIndex(): MempoolIndex {
   const total: Usage = { count: 0, bytes: 0 };
   const sources = new Map<string | undefined, Usage>();
   const senders = new Map<string, Usage>();
-  /** Highest nonce of each sender, retained as long as any of its transactions is pending. */
-  const latest = new Map<string, bigint>();
+  /** Highest nonce that each sender has had in the mempool, until none of its transactions is pending. */
+  const highestNonces = new Map<string, bigint>();
   const virtualTime = createVirtualTime();
   const order = createSenderOrder<IndexEntry>();
 
@@ -74,7 +74,7 @@ export function createMempoolIndex(): MempoolIndex {
     change(sources, source, sign, sizeBytes);
     change(senders, sender, sign, sizeBytes);
     if (!senders.has(sender)) {
-      latest.delete(sender);
+      highestNonces.delete(sender);
     }
   }
 
@@ -92,43 +92,43 @@ export function createMempoolIndex(): MempoolIndex {
     reserve: (entry) => count(entry, 1),
     release: (entry) => count(entry, -1),
     add(entry, arrivedMs) {
-      const startTag = virtualTime.arrive(entry.source, entry.sender);
-      const [relayedMs, deferredUntilMs] = [{ ...never }, { ...never }];
+      const startTag = virtualTime.add(entry.source, entry.sender);
+      const [relayedMs, deferredUntilMs] = [{ ...neverRelayed }, { ...neverRelayed }];
       const added: IndexEntry = { ...entry, arrivedMs, startTag, relayedMs, deferredUntilMs, refusals: 0 };
       entries.set(entry.hash, added);
-      latest.set(entry.sender, maxOf(entry.nonce, latest.get(entry.sender)));
+      highestNonces.set(entry.sender, maxOf(entry.nonce, highestNonces.get(entry.sender)));
       order.add(added);
     },
     get: (hash) => entries.get(hash),
-    remove(hash, end) {
+    remove(hash, cause) {
       const entry = entries.get(hash);
       if (entry !== undefined) {
         entries.delete(hash);
         count(entry, -1);
-        virtualTime.remove(entry, end !== "expired");
-        order.remove(entry, end === "included");
+        virtualTime.remove(entry, cause !== "expired");
+        order.remove(entry, cause === "included");
       }
       return entry;
     },
-    loosen(hash, afterNonce) {
+    lowerAfterNonce(hash, afterNonce) {
       const entry = entries.get(hash);
       if (entry !== undefined) {
-        order.loosen(entry, afterNonce);
+        order.lowerAfterNonce(entry, afterNonce);
       }
     },
     entries: () => entries.values(),
     select: (limits, isEligible) => selectFair([...entries.values()].filter(isEligible), virtualTime, limits),
     selectInOrder(limits, monotonicMs, deferredFrom) {
-      const early = order.findEarly(entries.values(), monotonicMs);
-      const isDeferred = ({ hash, sender, nonce }: IndexEntry): boolean => {
+      const waiting = order.findWaiting(entries.values(), monotonicMs);
+      const isEligible = ({ hash, sender, nonce }: IndexEntry): boolean => {
         const from = deferredFrom.get(sender);
-        return early.has(hash) || (from !== undefined && nonce >= from);
+        return !waiting.has(hash) && (from === undefined || nonce < from);
       };
-      const waiting = entries.values();
-      const isFree = early.size === 0 && deferredFrom.size === 0;
-      return selectFair(isFree ? waiting : [...waiting].filter((entry) => !isDeferred(entry)), virtualTime, limits);
+      const areAllEligible = waiting.size === 0 && deferredFrom.size === 0;
+      const eligible = areAllEligible ? entries.values() : [...entries.values()].filter(isEligible);
+      return selectFair(eligible, virtualTime, limits);
     },
-    hasLater: ({ sender, nonce }) => (latest.get(sender) ?? nonce) > nonce,
+    hasLater: ({ sender, nonce }) => (highestNonces.get(sender) ?? nonce) > nonce,
   };
 }
 
@@ -136,6 +136,7 @@ function maxOf(nonce: bigint, other: bigint | undefined): bigint {
   return other !== undefined && other > nonce ? other : nonce;
 }
 
+/** Adds a transaction to the usage of a source or sender, or subtracts it. */
 function change<K>(all: Map<K, Usage>, key: K, sign: 1 | -1, bytes: number): void {
   const usage = all.get(key) ?? { count: 0, bytes: 0 };
   usage.count += sign;

@@ -1,16 +1,17 @@
 /**
- * Intake of the mempool: stores each transaction before acknowledging it, and only once under concurrent submissions.
+ * Intake of the mempool: checks and stores submitted transactions. A submission resolves once the transaction is
+ * stored. Concurrent submissions of the same transaction store it once.
  */
 import { RpcError } from "../../rpc/errors.js";
 import type { Admission, TransactionSource } from "./mempool-admission.js";
 import type { MempoolIndex } from "./mempool-index.js";
 import { unlessIncluded } from "./sender-order.js";
-import type { Arriving, SenderArrivals } from "./sender-arrivals.js";
+import type { Arrival, SenderArrivals } from "./sender-arrivals.js";
 import type { MempoolStore, MempoolView, PendingEntry } from "../blocks/store.js";
-import { encodeTransaction, type ReadTransaction } from "../transactions/transaction.js";
+import { encodeTransaction, type VerifiedTransaction } from "../transactions/transaction.js";
 
 export interface IntakeDeps {
-  readonly index: Pick<MempoolIndex, "get" | "add" | "release" | "loosen" | "hasLater">;
+  readonly index: Pick<MempoolIndex, "get" | "add" | "release" | "lowerAfterNonce" | "hasLater">;
   readonly arrivals: Pick<SenderArrivals, "start">;
   readonly admission: Pick<Admission, "check" | "accept">;
   readonly store: Pick<MempoolStore, "insertPending">;
@@ -31,9 +32,9 @@ export interface SubmissionSource {
   readonly afterNonce?: bigint | undefined;
 }
 
-/** Checks of a transaction against the chain. */
-export interface Fit {
-  /** Checks that the chain accepts the transaction; returns the last nonce of its sender in a block. */
+/** Checks of one transaction against the chain. */
+export interface ChainChecks {
+  /** Checks that the next block could include the transaction; returns the last nonce of its sender in a block. */
   check(): Promise<bigint | undefined>;
   /** Waits until the block that is being built or applied is complete. */
   untilBlock(): Promise<void>;
@@ -41,13 +42,13 @@ export interface Fit {
 
 export interface Intake {
   /** Same as `Mempool.admit`. */
-  admit(transaction: ReadTransaction, from: SubmissionSource, fit: Fit): Promise<void>;
-  /** Reports that a block includes this transaction, which may be in the process of being stored. */
+  admit(transaction: VerifiedTransaction, from: SubmissionSource, checks: ChainChecks): Promise<void>;
+  /** Records that a block includes this transaction, which may be in the process of being stored. */
   include(hash: string): void;
 }
 
-/** Transaction that is being checked and stored. */
-interface Arrival {
+/** Submission that is being checked and stored. */
+interface Submission {
   readonly finished: Promise<void>;
   /** True once a block includes the transaction. */
   isIncluded: boolean;
@@ -55,10 +56,13 @@ interface Arrival {
 
 export function createIntake(deps: IntakeDeps): Intake {
   const { index, arrivals, admission, store, statusOf, nowMs, monotonicMs, onIncluded } = deps;
-  const byHash = new Map<string, Arrival>();
+  const submissions = new Map<string, Submission>();
   let lastReceivedMs = deps.latestMs;
 
-  function entryFor({ hash, body, signed }: ReadTransaction, { source, afterNonce }: SubmissionSource): PendingEntry {
+  function entryFor(
+    { hash, body, signed }: VerifiedTransaction,
+    { source, afterNonce }: SubmissionSource,
+  ): PendingEntry {
     const { sender, nonce, timestampMs } = body;
     const sizeBytes = encodeTransaction(signed).length;
     const [receivedMs, expiresMs] = [nowMs(), Number(body.expiresMs)];
@@ -66,39 +70,39 @@ export function createIntake(deps: IntakeDeps): Intake {
   }
 
   async function admitNew(
-    transaction: ReadTransaction,
+    transaction: VerifiedTransaction,
     from: SubmissionSource,
-    fit: Fit,
-    arriving: Arriving,
+    checks: ChainChecks,
+    arrival: Arrival,
     isIncluded: () => boolean,
   ): Promise<void> {
     const { hash, signed, body } = transaction;
     const { source, afterNonce } = from;
     if (index.hasLater(body)) {
       // A block in production may include the later transaction; then the nonce of this one is too low.
-      await fit.untilBlock();
+      await checks.untilBlock();
     }
-    const known = await statusOf(hash);
-    if (known?.status === "rejected") {
-      throw new RpcError("INVALID_REQUEST", `The transaction was rejected: ${known.reason}`);
+    const info = await statusOf(hash);
+    if (info?.status === "rejected") {
+      throw new RpcError("INVALID_REQUEST", `The transaction was rejected: ${info.reason}`);
     }
-    if (known !== undefined) {
+    if (info !== undefined) {
       return;
     }
-    const checked = entryFor(transaction, from);
-    admission.check(transaction, checked, source);
-    const lastNonce = await fit.check();
-    await arriving.untilEarlier();
+    const candidate = entryFor(transaction, from);
+    admission.check(transaction, candidate, source);
+    const lastNonce = await checks.check();
+    await arrival.untilEarlier();
     if (isIncluded()) {
       return;
     }
     // Receive times strictly increase, so that loading by time restores the order of arrival.
     lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
-    const entry = { ...checked, receivedMs: lastReceivedMs, afterNonce: unlessIncluded(afterNonce, lastNonce) };
+    const entry = { ...candidate, receivedMs: lastReceivedMs, afterNonce: unlessIncluded(afterNonce, lastNonce) };
     admission.accept(transaction, entry, source);
     try {
       const stored = store.insertPending(entry, encodeTransaction(signed));
-      arriving.handOver();
+      arrival.handOver();
       await stored;
     } catch (error) {
       index.release(entry);
@@ -111,32 +115,32 @@ export function createIntake(deps: IntakeDeps): Intake {
   }
 
   return {
-    async admit(transaction, from, fit) {
+    async admit(transaction, from, checks) {
       const { hash, body } = transaction;
       // Wait for a concurrent submission of the same transaction to finish, then try again.
-      for (let other = byHash.get(hash); other !== undefined; other = byHash.get(hash)) {
+      for (let other = submissions.get(hash); other !== undefined; other = submissions.get(hash)) {
         await other.finished.catch(() => undefined);
       }
       if (index.get(hash) !== undefined) {
-        index.loosen(hash, from.afterNonce);
+        index.lowerAfterNonce(hash, from.afterNonce);
         return;
       }
-      const arriving = arrivals.start(body);
+      const arrival = arrivals.start(body);
       const finished = Promise.resolve()
-        .then(() => admitNew(transaction, from, fit, arriving, () => arrival.isIncluded))
+        .then(() => admitNew(transaction, from, checks, arrival, () => submission.isIncluded))
         .finally(() => {
-          byHash.delete(hash);
-          arriving.end();
+          submissions.delete(hash);
+          arrival.end();
         });
-      const arrival: Arrival = { finished, isIncluded: false };
-      byHash.set(hash, arrival);
+      const submission: Submission = { finished, isIncluded: false };
+      submissions.set(hash, submission);
       await finished;
     },
 
     include(hash) {
-      const arrival = byHash.get(hash);
-      if (arrival !== undefined) {
-        arrival.isIncluded = true;
+      const submission = submissions.get(hash);
+      if (submission !== undefined) {
+        submission.isIncluded = true;
       }
     },
   };

@@ -1,4 +1,4 @@
-/** Transactions that left the mempool and are not yet removed from its database. */
+/** Removals from the mempool that are not stored in its database yet. */
 import type { ChainStore, Rejection } from "../blocks/store.js";
 
 export interface RemovalsDeps {
@@ -6,7 +6,7 @@ export interface RemovalsDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** Removals that still have to be stored. */
+/** List of removals to store. */
 export interface MempoolRemovals {
   /** Records that a block includes the transaction. */
   include(hash: string): void;
@@ -27,18 +27,18 @@ export function createMempoolRemovals({ store: { mempool }, onError }: RemovalsD
     reject: (rejection) => void rejected.set(rejection.hash, rejection),
     rejectionOf: (hash) => rejected.get(hash)?.reason,
     async store() {
-      const removed = { included: [...included], rejected: [...rejected.values()] };
-      if (removed.included.length + removed.rejected.length === 0) {
+      const removals = { included: [...included], rejected: [...rejected.values()] };
+      if (removals.included.length + removals.rejected.length === 0) {
         return;
       }
       try {
-        await mempool.remove(removed);
+        await mempool.remove(removals);
       } catch (error) {
         onError(error);
         return;
       }
-      removed.included.forEach((hash) => included.delete(hash));
-      removed.rejected.forEach(({ hash }) => rejected.delete(hash));
+      removals.included.forEach((hash) => included.delete(hash));
+      removals.rejected.forEach(({ hash }) => rejected.delete(hash));
     },
   };
 }

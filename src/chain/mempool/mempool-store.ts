@@ -17,7 +17,7 @@ const maxRejected = 200_000;
 /** Limit on transactions inserted in one database transaction. */
 const maxInserted = 1_000;
 /** Limit on rows of one INSERT statement: each row may exceed 1 MB. */
-const rowsOfStatement = 8;
+const maxRowsOfStatement = 8;
 
 /** Row without the transaction bytes. */
 interface Row {
@@ -43,8 +43,8 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
     await enqueue(() =>
       transaction((db) =>
         db.runAll((sql) =>
-          inChunks(rows, rowsOfStatement).map((some) =>
-            sql("pending_transactions").insert(some).onConflict("hash").ignore(),
+          inChunks(rows, maxRowsOfStatement).map((chunk) =>
+            sql("pending_transactions").insert(chunk).onConflict("hash").ignore(),
           ),
         ),
       ),
@@ -82,25 +82,25 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
 
     async readPending(hashes) {
       const found = new Map<string, Transaction | undefined>();
-      for (const some of inChunks(hashes)) {
+      for (const chunk of inChunks(hashes)) {
         const rows = await read.rows<{ hash: string; bytes: Buffer }>((sql) =>
-          sql("pending_transactions").whereIn("hash", some).select("hash", "bytes"),
+          sql("pending_transactions").whereIn("hash", chunk).select("hash", "bytes"),
         );
-        rows.forEach(({ hash, bytes }) => found.set(hash, readStored(hash, bytes)));
+        rows.forEach(({ hash, bytes }) => found.set(hash, decodeStored(hash, bytes)));
       }
       return found;
     },
 
     async remove({ included, rejected }) {
-      const gone = [...included, ...rejected.map(({ hash }) => hash)];
+      const hashes = [...included, ...rejected.map(({ hash }) => hash)];
       const rows = rejected.map(({ hash, reason, rejectedMs, expiresMs }) => ({
         ...{ hash, reason, rejected_ms: rejectedMs, expires_ms: expiresMs },
       }));
       await enqueue(() =>
         transaction((db) =>
           db.runAll((sql) => [
-            ...inChunks(gone).map((some) => sql("pending_transactions").whereIn("hash", some).delete()),
-            ...inChunks(rows).map((some) => sql("rejected_transactions").insert(some).onConflict("hash").merge()),
+            ...inChunks(hashes).map((chunk) => sql("pending_transactions").whereIn("hash", chunk).delete()),
+            ...inChunks(rows).map((chunk) => sql("rejected_transactions").insert(chunk).onConflict("hash").merge()),
           ]),
         ),
       );
@@ -153,10 +153,10 @@ function entryOf(row: Row): PendingEntry {
 }
 
 /**
- * Decodes stored bytes. Returns undefined if another process changed them, that is, they do not decode or match their
- * hash.
+ * Decodes stored bytes. Returns undefined if another process changed them: they cannot be decoded, or do not match
+ * their hash.
  */
-function readStored(hash: string, bytes: Uint8Array): Transaction | undefined {
+function decodeStored(hash: string, bytes: Uint8Array): Transaction | undefined {
   try {
     const transaction = fromBinary(TransactionSchema, bytes);
     return sha256(transaction.body) === hash ? transaction : undefined;

@@ -4,20 +4,21 @@
  */
 import { findTransactionStatus } from "./transaction-status.js";
 import { type SelectionLimits, inPortions } from "./fair-queue.js";
-import { type Admission, createAdmission, partOfPool, type Refusal } from "./mempool-admission.js";
-import { createIntake, type Fit, type SubmissionSource } from "./mempool-intake.js";
+import { type Admission, createAdmission, fractionOfPool, type Refusal } from "./mempool-admission.js";
+import { createIntake, type ChainChecks, type SubmissionSource } from "./mempool-intake.js";
 import { createMempoolRemovals, type MempoolRemovals } from "./mempool-removals.js";
 import { createMempoolIndex, type IndexEntry, type MempoolIndex } from "./mempool-index.js";
 import { createRelayQueue, type RelayQueue } from "./mempool-relay.js";
 import { createSenderArrivals } from "./sender-arrivals.js";
 import { createSenderRates, type RatesPerMinute } from "./sender-rates.js";
-import { unlessIncluded, waitsForEarlierMs } from "./sender-order.js";
+import { unlessIncluded, maxPredecessorWaitMs } from "./sender-order.js";
 import type { ChainStore, MempoolView, PendingTransaction, Rejection } from "../blocks/store.js";
-import type { ReadTransaction } from "../transactions/transaction.js";
+import type { VerifiedTransaction } from "../transactions/transaction.js";
 
 export interface MempoolDeps {
   readonly store: Pick<ChainStore, "mempool" | "blockOf" | "included" | "lastNonce">;
   readonly rates: RatesPerMinute;
+  /** Returns true if the sender's key may write to this node. */
   readonly mayWrite: (sender: string) => boolean;
   readonly nowMs: () => number;
   /** Monotonic clock, for delays and waiting times. */
@@ -28,7 +29,7 @@ export interface MempoolDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** Usage and rejection counts. */
+/** Usage of the mempool, and numbers of refused transactions. */
 export interface MempoolStats {
   readonly count: number;
   readonly bytes: number;
@@ -37,18 +38,21 @@ export interface MempoolStats {
   readonly refused: Readonly<Record<Refusal, number>>;
 }
 
-export interface Mempool extends MempoolView, RelayQueue, Pick<Admission, "announce" | "arrive"> {
+export interface Mempool extends MempoolView, RelayQueue, Pick<Admission, "precheck" | "countBytes"> {
   /**
    * Admits a transaction, unless it is pending or in a block already. Resolves once the transaction is stored.
    *
    * @throws RpcError INVALID_REQUEST if it was rejected before; PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
    */
-  admit(transaction: ReadTransaction, from: SubmissionSource, fit: Fit): Promise<void>;
-  /** Lowers the nonce that a pending transaction waits for, after another submission states a lower one. */
-  loosen(hash: string, afterNonce: bigint | undefined): void;
+  admit(transaction: VerifiedTransaction, from: SubmissionSource, checks: ChainChecks): Promise<void>;
+  /**
+   * Lowers the nonce that a pending transaction waits for, because another submission states this lower one.
+   * `undefined` ends the wait.
+   */
+  lowerAfterNonce(hash: string, afterNonce: bigint | undefined): void;
   /** Returns true if nothing is pending. */
   isEmpty(): boolean;
-  /** Yields the next transactions in fair order, in small groups. Skips those that left meanwhile. */
+  /** Yields the next transactions for a block in fair order, in small groups. Skips those that left meanwhile. */
   candidates(limits: SelectionLimits): AsyncIterable<readonly PendingTransaction[]>;
   /**
    * Removes included transactions, and rejected ones with their reasons. Never rejects: failed removals are retried.
@@ -84,7 +88,7 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
   async function remove(
     included: readonly string[],
     rejected: ReadonlyMap<string, string>,
-    end: "rejected" | "expired" = "rejected",
+    cause: "rejected" | "expired" = "rejected",
   ): Promise<void> {
     for (const hash of included) {
       intake.include(hash);
@@ -93,7 +97,7 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
       }
     }
     for (const [hash, reason] of rejected) {
-      const entry = index.remove(hash, end);
+      const entry = index.remove(hash, cause);
       if (entry !== undefined) {
         removals.reject({ hash, reason, rejectedMs: nowMs(), expiresMs: entry.expiresMs });
         deps.onRejected?.({ hash, reason });
@@ -102,29 +106,29 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
     await removals.store();
   }
 
-  /** Reads the bytes of transactions. Rejects those whose stored bytes were changed by another process. */
+  /** Reads transactions that are still pending. Rejects those whose stored bytes were changed by another process. */
   async function read(entries: readonly IndexEntry[]): Promise<PendingTransaction[]> {
-    const found = await store.readPending(entries.map(({ hash }) => hash));
-    const read: PendingTransaction[] = [];
+    const stored = await store.readPending(entries.map(({ hash }) => hash));
+    const transactions: PendingTransaction[] = [];
     const unreadable = new Map<string, string>();
     for (const { hash } of entries.filter((entry) => isPending(entry.hash))) {
-      const transaction = found.get(hash);
+      const transaction = stored.get(hash);
       if (transaction !== undefined) {
-        read.push({ hash, transaction });
+        transactions.push({ hash, transaction });
       } else {
         unreadable.set(hash, "The transaction could not be read again from the database.");
       }
     }
     await remove([], unreadable);
-    return read;
+    return transactions;
   }
 
   const view: MempoolView = {
     transactionStatus: (hash) =>
-      findTransactionStatus(hash, {
-        isPending,
-        blockOf: (asked) => blocks.blockOf(asked),
-        rejectionOf: (asked) => removals.rejectionOf(asked) ?? store.rejectionOf(asked),
+      findTransactionStatus({
+        isPending: () => isPending(hash),
+        blockNumber: () => blocks.blockOf(hash),
+        rejectionReason: () => removals.rejectionOf(hash) ?? store.rejectionOf(hash),
       }),
     oldestPending: (limit) => Promise.resolve([...index.entries()].slice(0, limit)),
     pending: async (hash) => (isPending(hash) ? (await store.readPending([hash])).get(hash) : undefined),
@@ -140,10 +144,10 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
   return {
     ...view,
     ...createRelayQueue({ index, arrivals, read, monotonicMs }),
-    announce: (bytes, source) => admission.announce(bytes, source),
-    arrive: (bytes, source) => admission.arrive(bytes, source),
-    admit: (transaction, from, fit) => intake.admit(transaction, from, fit),
-    loosen: (hash, afterNonce) => index.loosen(hash, afterNonce),
+    precheck: (bytes, source) => admission.precheck(bytes, source),
+    countBytes: (bytes, source) => admission.countBytes(bytes, source),
+    admit: (transaction, from, checks) => intake.admit(transaction, from, checks),
+    lowerAfterNonce: (hash, afterNonce) => index.lowerAfterNonce(hash, afterNonce),
     isEmpty: () => index.size().count === 0,
 
     async *candidates(limits) {
@@ -168,7 +172,7 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
 
     stats() {
       const { count, bytes } = index.size();
-      return { count, bytes, largestSource: partOfPool(index.largestSource()), refused: admission.refused };
+      return { count, bytes, largestSource: fractionOfPool(index.largestSource()), refused: admission.refused };
     },
   };
 }
@@ -179,7 +183,7 @@ async function load(
   index: MempoolIndex,
   removals: MempoolRemovals,
 ): Promise<number> {
-  const [now, monotonic] = [clocks.nowMs(), clocks.monotonicMs()];
+  const [nowMs, monotonicMs] = [clocks.nowMs(), clocks.monotonicMs()];
   let latestMs = 0;
   const stored = await store.mempool.oldestPending(Number.MAX_SAFE_INTEGER);
   const inBlocks = await store.included(stored.map(({ hash }) => hash));
@@ -191,8 +195,9 @@ async function load(
       const lastNonce = row.afterNonce === undefined ? undefined : await store.lastNonce(row.sender);
       const entry = { ...row, afterNonce: unlessIncluded(row.afterNonce, lastNonce) };
       index.reserve(entry);
-      // Converts the stored time to the monotonic clock. Implausible waiting times are clamped to 0 to 30 s.
-      index.add(entry, monotonic - Math.min(waitsForEarlierMs, Math.max(0, now - entry.receivedMs)));
+      // Converts the stored time to the monotonic clock. A clock that was set may yield any value, so it is clamped.
+      const waitedMs = Math.min(maxPredecessorWaitMs, Math.max(0, nowMs - entry.receivedMs));
+      index.add(entry, monotonicMs - waitedMs);
       latestMs = Math.max(latestMs, entry.receivedMs);
     }
   }

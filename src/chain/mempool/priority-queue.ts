@@ -5,52 +5,56 @@ export interface PriorityQueue<T> {
   pop(): { readonly key: number; readonly item: T } | undefined;
 }
 
-interface Slot<T> {
+interface HeapEntry<T> {
   readonly key: number;
+  /** Number of entries that were pushed before. */
   readonly order: number;
   readonly item: T;
 }
 
 /** Creates an empty queue, implemented as a binary heap. */
 export function createPriorityQueue<T>(): PriorityQueue<T> {
-  const heap: Slot<T>[] = [];
+  const heap: HeapEntry<T>[] = [];
   let pushed = 0;
-  const isBefore = (a: Slot<T>, b: Slot<T>): boolean => a.key < b.key || (a.key === b.key && a.order < b.order);
+  const isBefore = (a: HeapEntry<T>, b: HeapEntry<T>): boolean =>
+    a.key < b.key || (a.key === b.key && a.order < b.order);
 
-  function rise(slot: Slot<T>): void {
-    let place = heap.length - 1;
-    while (place > 0) {
-      const above = (place - 1) >> 1;
-      if (!isBefore(slot, heap[above]!)) {
+  /** Places an entry in the last slot of the heap, or above while it precedes its parent. */
+  function rise(entry: HeapEntry<T>): void {
+    let index = heap.length - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (!isBefore(entry, heap[parent]!)) {
         break;
       }
-      heap[place] = heap[above]!;
-      place = above;
+      heap[index] = heap[parent]!;
+      index = parent;
     }
-    heap[place] = slot;
+    heap[index] = entry;
   }
 
-  function sink(slot: Slot<T>): void {
-    let place = 0;
+  /** Places an entry in the first slot of the heap, or below while a child precedes it. */
+  function sink(entry: HeapEntry<T>): void {
+    let index = 0;
     for (;;) {
-      let below = 2 * place + 1;
-      if (below + 1 < heap.length && isBefore(heap[below + 1]!, heap[below]!)) {
-        below++;
+      let child = 2 * index + 1;
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) {
+        child++;
       }
-      if (below >= heap.length || !isBefore(heap[below]!, slot)) {
+      if (child >= heap.length || !isBefore(heap[child]!, entry)) {
         break;
       }
-      heap[place] = heap[below]!;
-      place = below;
+      heap[index] = heap[child]!;
+      index = child;
     }
-    heap[place] = slot;
+    heap[index] = entry;
   }
 
   return {
     push(key, item) {
-      const slot = { key, order: pushed++, item };
-      heap.push(slot);
-      rise(slot);
+      const entry = { key, order: pushed++, item };
+      heap.push(entry);
+      rise(entry);
     },
     pop() {
       const first = heap[0];

@@ -1,14 +1,14 @@
 /**
- * Transactions of each sender that are being admitted to the mempool. They are stored in nonce order, so a killed
- * process leaves no gap. A later nonce is neither selected for a block nor relayed before the earlier ones are in the
- * mempool.
+ * Transactions that are being admitted to the mempool, by sender. Those of a sender are stored in nonce order, so a
+ * killed process leaves no gap. A transaction is neither selected for a block nor relayed before the earlier ones of
+ * its sender are in the mempool.
  */
 import type { PendingEntry } from "../blocks/store.js";
 
 type OfSender = Pick<PendingEntry, "sender" | "nonce">;
 
 /** Transaction that is being admitted. */
-export interface Arriving {
+export interface Arrival {
   /** Resolves once each earlier transaction of the sender was passed to the database or left admission. */
   untilEarlier(): Promise<void>;
   /** Marks the transaction as passed to the database, which stores transactions in that order. */
@@ -19,12 +19,13 @@ export interface Arriving {
 
 /** Tracker of the transactions that are being admitted. */
 export interface SenderArrivals {
-  start(transaction: OfSender): Arriving;
-  /** Returns the lowest nonce being admitted for each sender; higher pending nonces of that sender must wait. */
+  /** Adds a transaction whose admission starts. */
+  start(transaction: OfSender): Arrival;
+  /** Returns the lowest nonce being admitted for each sender; pending transactions with higher nonces must wait. */
   earliest(): Map<string, bigint>;
 }
 
-interface OnItsWay {
+interface Admission {
   readonly nonce: bigint;
   /** Resolves once the transaction is passed to the database or its admission ends. */
   readonly handedOver: Promise<void>;
@@ -33,15 +34,15 @@ interface OnItsWay {
 
 /** Creates an empty tracker. */
 export function createSenderArrivals(): SenderArrivals {
-  const bySender = new Map<string, Set<OnItsWay>>();
+  const bySender = new Map<string, Set<Admission>>();
   return {
     start({ sender, nonce }) {
       let resolve = (): void => undefined;
       const handedOver = new Promise<void>((done) => (resolve = done));
-      const own: OnItsWay = { nonce, handedOver, isHandedOver: false };
+      const own: Admission = { nonce, handedOver, isHandedOver: false };
       const ofSender = bySender.get(sender) ?? new Set();
       bySender.set(sender, ofSender.add(own));
-      const findEarlier = (): OnItsWay | undefined =>
+      const findEarlier = (): Admission | undefined =>
         [...ofSender].find((other) => other.nonce < nonce && !other.isHandedOver);
 
       function handOver(): void {
@@ -69,9 +70,10 @@ export function createSenderArrivals(): SenderArrivals {
     earliest() {
       const earliest = new Map<string, bigint>();
       for (const [sender, ofSender] of bySender) {
+        const nonces = [...ofSender].map(({ nonce }) => nonce);
         earliest.set(
           sender,
-          [...ofSender].map(({ nonce }) => nonce).reduce((lowest, nonce) => (nonce < lowest ? nonce : lowest)),
+          nonces.reduce((lowest, nonce) => (nonce < lowest ? nonce : lowest)),
         );
       }
       return earliest;

@@ -8,13 +8,13 @@ import { createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { RpcError } from "../../rpc/errors.js";
 import { maxTransactionBytes } from "../transactions/transaction.js";
 
-/** Quantity with a rate limit. */
-export type Counted = "bytes" | "programs" | "leaves";
+/** Quantity with a rate limit; `leaves` are new leaves of the commitment tree. */
+export type Quantity = "bytes" | "programs" | "leaves";
 
 /** Limit per minute on each quantity; 0 disables the limit. */
-export type RatesPerMinute = Readonly<Record<Counted, number>>;
+export type RatesPerMinute = Readonly<Record<Quantity, number>>;
 
-/** Sender and source that a transaction is counted for. */
+/** Sender and source of a transaction; each has its own rates. */
 export interface Writer {
   readonly sender: string;
   /** Undefined for transactions without a source. */
@@ -23,33 +23,33 @@ export interface Writer {
 
 export interface SenderRates {
   /**
-   * Checks the byte rate of a source without counting.
+   * Checks the byte rate of a source without counting the bytes.
    *
    * @throws RpcError RATE_LIMITED with the seconds to wait.
    */
-  announce(source: string, bytes: number): void;
+  readonly precheck: (source: string, bytes: number) => void;
   /**
-   * Counts bytes of a source before they are decoded, so invalid transactions cost as much as valid ones.
+   * Counts bytes of a source before they are decoded, so invalid transactions count as much as valid ones.
    *
    * @throws RpcError RATE_LIMITED with the seconds to wait.
    */
-  arrive(source: string, bytes: number): void;
+  readonly countBytes: (source: string, bytes: number) => void;
   /**
    * Checks that a transaction is within all rates.
    *
    * @throws RpcError RATE_LIMITED with the seconds to wait.
    */
-  check(writer: Writer, costs: RatesPerMinute): void;
+  readonly check: (writer: Writer, costs: RatesPerMinute) => void;
   /** Checks the rates and counts the transaction. */
-  count(writer: Writer, costs: RatesPerMinute): void;
+  readonly count: (writer: Writer, costs: RatesPerMinute) => void;
 }
 
 const minuteMs = 60_000;
 const maxBuckets = 100_000;
-const kinds = ["bytes", "programs", "leaves"] as const;
+const quantities = ["bytes", "programs", "leaves"] as const;
 const labels = { bytes: "bytes", programs: "new programs", leaves: "new commitments" } as const;
 /** Minimum burst of each bucket: a full bucket admits the largest possible transaction, even at a lower rate. */
-const largest: RatesPerMinute = { bytes: maxTransactionBytes + 1_024, programs: 1, leaves: 1 };
+const minBurst: RatesPerMinute = { bytes: maxTransactionBytes + 1_024, programs: 1, leaves: 1 };
 
 /** Returns the quantities that a transaction counts as. */
 export function costsOf({ operation }: TransactionBody, sizeBytes: number): RatesPerMinute {
@@ -61,8 +61,9 @@ export function costsOf({ operation }: TransactionBody, sizeBytes: number): Rate
   };
 }
 
+/** Amount to count in a token bucket. */
 interface Count {
-  readonly kind: Counted;
+  readonly quantity: Quantity;
   readonly whose: "sender" | "address";
   readonly cost: number;
   readonly bucket: TokenBucket;
@@ -72,49 +73,51 @@ interface Count {
 export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
   const buckets = createTokenBuckets(maxBuckets);
 
-  function bucketOf(kind: Counted, key: string): TokenBucket {
-    const tokens = perMinute[kind];
-    return buckets.of(`${kind} ${key}`, { burst: Math.max(tokens, largest[kind]), tokens, everyMs: minuteMs });
+  function bucketOf(quantity: Quantity, key: string): TokenBucket {
+    const tokens = perMinute[quantity];
+    const burst = Math.max(tokens, minBurst[quantity]);
+    return buckets.of(`${quantity} ${key}`, { burst, tokens, everyMs: minuteMs });
   }
 
-  /** Yields the token buckets that a transaction is counted in. */
-  function* counted({ sender, source }: Writer, costs: RatesPerMinute): Generator<Count> {
-    for (const kind of kinds) {
-      if (perMinute[kind] > 0 && costs[kind] > 0) {
-        yield { kind, whose: "sender", cost: costs[kind], bucket: bucketOf(kind, sender) };
+  /** Yields the amounts of a transaction with their token buckets. */
+  function* countsOf({ sender, source }: Writer, costs: RatesPerMinute): Generator<Count> {
+    for (const quantity of quantities) {
+      const cost = costs[quantity];
+      if (perMinute[quantity] > 0 && cost > 0) {
+        yield { quantity, whose: "sender", cost, bucket: bucketOf(quantity, sender) };
         // Bytes of a source are already counted on arrival.
-        if (source !== undefined && kind !== "bytes") {
-          yield { kind, whose: "address", cost: costs[kind], bucket: bucketOf(kind, source) };
+        if (source !== undefined && quantity !== "bytes") {
+          yield { quantity, whose: "address", cost, bucket: bucketOf(quantity, source) };
         }
       }
     }
   }
 
-  function checkOne({ kind, whose, cost, bucket }: Count): void {
+  function checkBucket({ quantity, whose, cost, bucket }: Count): void {
     const waitMs = bucket.getWaitTime(cost);
     if (waitMs > 0) {
       const retryAfterS = Math.ceil(waitMs / 1000);
-      const message = `Too many ${labels[kind]} of this ${whose} in a minute; try again in ${retryAfterS} s.`;
+      const message = `Too many ${labels[quantity]} of this ${whose} in a minute; try again in ${retryAfterS} s.`;
       throw new RpcError("RATE_LIMITED", message, retryAfterS);
     }
   }
 
   function check(writer: Writer, costs: RatesPerMinute): void {
-    for (const one of counted(writer, costs)) {
-      checkOne(one);
+    for (const count of countsOf(writer, costs)) {
+      checkBucket(count);
     }
   }
 
-  function announce(source: string, bytes: number): void {
+  function precheck(source: string, bytes: number): void {
     if (perMinute.bytes > 0) {
-      checkOne({ kind: "bytes", whose: "address", cost: bytes, bucket: bucketOf("bytes", source) });
+      checkBucket({ quantity: "bytes", whose: "address", cost: bytes, bucket: bucketOf("bytes", source) });
     }
   }
 
   return {
-    announce,
-    arrive(source, bytes) {
-      announce(source, bytes);
+    precheck,
+    countBytes(source, bytes) {
+      precheck(source, bytes);
       if (perMinute.bytes > 0) {
         bucketOf("bytes", source).tryRemoveTokens(bytes);
       }
@@ -122,7 +125,7 @@ export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
     check,
     count(writer, costs) {
       check(writer, costs);
-      for (const { cost, bucket } of counted(writer, costs)) {
+      for (const { cost, bucket } of countsOf(writer, costs)) {
         bucket.tryRemoveTokens(cost);
       }
     },

@@ -6,14 +6,15 @@
 import { type DescEnum, type DescField, type DescMessage, getOption, type MessageShape } from "@bufbuild/protobuf";
 import { type Bounds, bounds as boundsOption } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 
-/** Violation of a limit, with the path of field names that leads to it. */
-interface Finding {
+/** Violation of a limit. */
+interface Violation {
+  /** Field names from the message to the invalid field; empty for the message itself. */
   readonly path: readonly string[];
   /** Predicate of an error message that starts with the field. */
   readonly problem: string;
 }
 
-type Check<T = unknown> = (value: T) => Finding | undefined;
+type Check<T = unknown> = (value: T) => Violation | undefined;
 type AnyMessage = Readonly<Record<string, unknown>> & { readonly $unknown?: readonly unknown[] };
 
 /**
@@ -31,40 +32,46 @@ export function compileBounds<M extends DescMessage>(
   let check: Check | undefined;
   return (message) => {
     check ??= checkMessage(desc, new Map());
-    const found = check(message);
-    if (found === undefined) {
+    const violation = check(message);
+    if (violation === undefined) {
       return undefined;
     }
-    const { path, problem } = found;
+    const { path, problem } = violation;
     return `The ${what}${path.length === 0 ? "" : `'s ${path.join(".")}`} ${problem}.`;
   };
 }
 
-function checkMessage(desc: DescMessage, known: Map<string, Check>): Check {
-  const made = known.get(desc.typeName);
-  if (made !== undefined) {
-    return made;
+/**
+ * Compiles the check of a message type.
+ *
+ * @param compiled checks of the types that were compiled before, by name.
+ */
+function checkMessage(desc: DescMessage, compiled: Map<string, Check>): Check {
+  const existing = compiled.get(desc.typeName);
+  if (existing !== undefined) {
+    return existing;
   }
   let checks: readonly Check<AnyMessage>[] = [];
   const check: Check = (value) => {
     const message = value as AnyMessage;
     return (message.$unknown?.length ?? 0) > 0
-      ? wrong("holds a field that this node does not know")
-      : firstOf(checks, (one) => one(message));
+      ? createViolation("holds a field that this node does not know")
+      : firstViolation(checks, (checkField) => checkField(message));
   };
   // Registered before its fields are compiled, because message types may be recursive.
-  known.set(desc.typeName, check);
+  compiled.set(desc.typeName, check);
   checks = desc.fields.map((field) => {
-    const checkField = checkValues(field, getOption(field, boundsOption), known);
+    const checkField = checkValues(field, getOption(field, boundsOption), compiled);
     return (message) => {
-      const found = whenSet(field, message, checkField);
-      return found && { ...found, path: [field.name, ...found.path] };
+      const violation = checkIfSet(field, message, checkField);
+      return violation && { ...violation, path: [field.name, ...violation.path] };
     };
   });
   return check;
 }
 
-function whenSet(field: DescField, message: AnyMessage, check: Check): Finding | undefined {
+/** Runs the check if the message has the field. */
+function checkIfSet(field: DescField, message: AnyMessage, check: Check): Violation | undefined {
   if (field.oneof !== undefined) {
     const group = message[field.oneof.localName] as { readonly case?: string; readonly value?: unknown };
     return group.case === field.localName ? check(group.value) : undefined;
@@ -73,28 +80,30 @@ function whenSet(field: DescField, message: AnyMessage, check: Check): Finding |
   return value === undefined ? undefined : check(value);
 }
 
-function checkValues(field: DescField, bounds: Bounds, known: Map<string, Check>): Check {
+/** Compiles the check of a field: of all items of a list or map, or of the single value. */
+function checkValues(field: DescField, bounds: Bounds, compiled: Map<string, Check>): Check {
   switch (field.fieldKind) {
     case "list": {
-      const item = field.message === undefined ? checkScalar(field, bounds) : checkMessage(field.message, known);
-      return (list) => checkCount((list as unknown[]).length, bounds) ?? firstOf(list as unknown[], item);
+      const item = field.message === undefined ? checkScalar(field, bounds) : checkMessage(field.message, compiled);
+      return (list) => checkCount((list as unknown[]).length, bounds) ?? firstViolation(list as unknown[], item);
     }
     case "map": {
       const key = checkText(bounds);
-      const item = field.message === undefined ? () => undefined : checkMessage(field.message, known);
+      const item = field.message === undefined ? () => undefined : checkMessage(field.message, compiled);
       return (map) => {
         const entries = Object.entries(map as object);
-        return checkCount(entries.length, bounds) ?? firstOf(entries, ([name, value]) => key(name) ?? item(value));
+        const checkEntry = ([name, value]: [string, unknown]) => key(name) ?? item(value);
+        return checkCount(entries.length, bounds) ?? firstViolation(entries, checkEntry);
       };
     }
     case "message":
-      return checkMessage(field.message, known);
+      return checkMessage(field.message, compiled);
     default:
       return checkScalar(field, bounds);
   }
 }
 
-/** Returns the check of a scalar or enum; for a list, the check of each item. */
+/** Compiles the check of a scalar or enum value. */
 function checkScalar({ enum: values }: DescField, bounds: Bounds): Check {
   if (values !== undefined) {
     return checkEnum(values);
@@ -119,37 +128,38 @@ function checkText(bounds: Bounds): Check<string> {
   const expected = pattern === undefined ? undefined : new RegExp(`^(?:${pattern})$`, "u");
   const size = checkSize(bounds);
   return (text) =>
-    size(Buffer.byteLength(text)) ?? (expected?.test(text) === false ? wrong(`must be ${form}`) : undefined);
+    size(Buffer.byteLength(text)) ?? (expected?.test(text) === false ? createViolation(`must be ${form}`) : undefined);
 }
 
 function checkSize({ minBytes = 0, maxBytes = Infinity }: Bounds): Check<number> {
   const range = minBytes > 0 ? `${minBytes} to ${maxBytes}` : `at most ${maxBytes}`;
-  return (bytes) => (bytes < minBytes || bytes > maxBytes ? wrong(`must have ${range} bytes`) : undefined);
+  return (bytes) => (bytes < minBytes || bytes > maxBytes ? createViolation(`must have ${range} bytes`) : undefined);
 }
 
-function checkNumber(value: bigint | number, { max }: Bounds): Finding | undefined {
-  return max !== undefined && (value < 0 || value > max) ? wrong(`must be a whole number from 0 to ${max}`) : undefined;
+function checkNumber(value: bigint | number, { max }: Bounds): Violation | undefined {
+  const isOutside = max !== undefined && (value < 0 || value > max);
+  return isOutside ? createViolation(`must be a whole number from 0 to ${max}`) : undefined;
 }
 
 function checkEnum({ value, values }: DescEnum): Check {
-  const words = values.map(({ name }) => name).join(", ");
-  return (number) => (value[number as number] === undefined ? wrong(`must be one of ${words}`) : undefined);
+  const names = values.map(({ name }) => name).join(", ");
+  return (number) => (value[number as number] === undefined ? createViolation(`must be one of ${names}`) : undefined);
 }
 
-function checkCount(count: number, { maxItems = Infinity }: Bounds): Finding | undefined {
-  return count > maxItems ? wrong(`must have at most ${maxItems} items`) : undefined;
+function checkCount(count: number, { maxItems = Infinity }: Bounds): Violation | undefined {
+  return count > maxItems ? createViolation(`must have at most ${maxItems} items`) : undefined;
 }
 
-function firstOf<T>(values: readonly T[], check: Check<T>): Finding | undefined {
+function firstViolation<T>(values: readonly T[], check: Check<T>): Violation | undefined {
   for (const value of values) {
-    const found = check(value);
-    if (found !== undefined) {
-      return found;
+    const violation = check(value);
+    if (violation !== undefined) {
+      return violation;
     }
   }
   return undefined;
 }
 
-function wrong(problem: string): Finding {
+function createViolation(problem: string): Violation {
   return { path: [], problem };
 }

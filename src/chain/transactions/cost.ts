@@ -8,8 +8,8 @@
 const transactionCost = 16 * 1024;
 
 /**
- * Limit on the cost of a block before its last transaction, in bytes. Including the last one, a block takes about 1 s
- * of one core. The node neither builds nor applies a block above this limit.
+ * Limit in bytes on the cost of a block, without its last transaction. Including that one, a block takes about 1 s of
+ * one core. The node neither builds nor applies a block above this limit.
  */
 export const maxBlockCost = 16 * 1024 * 1024;
 

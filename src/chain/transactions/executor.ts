@@ -1,8 +1,8 @@
 /**
- * Interface between the chain and the features: features execute transactions, the chain decides in which order and in
- * which block.
+ * Interface between the chain and the features, such as storage programs. The chain decides which block includes a
+ * transaction, and in which order. The features execute it.
  */
-import type { BlockRoots, ChainRules, ReadTransaction } from "./transaction.js";
+import type { BlockRoots, ChainRules, VerifiedTransaction } from "./transaction.js";
 
 /** Position of a block in the chain, known before its hash. */
 export interface BlockPosition {
@@ -24,7 +24,7 @@ export interface Executor<State> extends Pick<ChainRules, "checkOperation"> {
    * @param block earliest block that can include the transaction.
    * @throws RpcError if the transaction would be rejected now.
    */
-  check(transaction: ReadTransaction, block: BlockPosition): Promise<void>;
+  check(transaction: VerifiedTransaction, block: BlockPosition): Promise<void>;
   /** Starts the execution of a block. Its changes are stored atomically with the block. */
   start(block: BlockPosition, state: State): BlockExecutor;
 }
@@ -32,16 +32,16 @@ export interface Executor<State> extends Pick<ChainRules, "checkOperation"> {
 /** Execution of one block, inside its database transaction. */
 export interface BlockExecutor {
   /** Prefetches the state that upcoming transactions read. Affects speed only, never results. */
-  prefetch(transactions: readonly ReadTransaction[]): Promise<void>;
+  prefetch(transactions: readonly VerifiedTransaction[]): Promise<void>;
   /**
    * Executes a transaction. Returns its cost in bytes touched, which is equal on every engine. If execution fails,
    * rolls back the changes of the transaction and throws an RpcError.
    */
-  apply(transaction: ReadTransaction): Promise<number>;
+  apply(transaction: VerifiedTransaction): Promise<number>;
   /**
    * Completes the block and returns its roots.
    *
    * @param transactions included transactions, all of them executed.
    */
-  finish(transactions: readonly ReadTransaction[]): Promise<BlockRoots>;
+  finish(transactions: readonly VerifiedTransaction[]): Promise<BlockRoots>;
 }

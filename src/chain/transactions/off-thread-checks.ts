@@ -9,16 +9,17 @@ import {
   type ChainRules,
   type KnownTransactions,
   maxTransactionBytes,
-  readTransaction,
-  type ReadTransaction,
+  verifyTransaction,
+  type VerifiedTransaction,
 } from "./transaction.js";
 
-/** Chain rules, and the means to verify transactions off-thread. */
-export interface Reading extends ChainRules {
-  /** Verifies a large transaction on another thread; throws the same errors as {@link readTransaction}. */
+/** Chain rules, and the function that verifies large transactions off-thread. */
+export interface VerificationRules extends ChainRules {
+  /** Verifies a large transaction on another thread; throws the same errors as {@link verifyTransaction}. */
   readonly checkOffThread?: CheckOffThread | undefined;
 }
 
+/** Verifies a transaction on another thread. Rejects with an RpcError if it is invalid. */
 export type CheckOffThread = (signed: Transaction, network: string) => Promise<void>;
 
 /** Number of cached transactions; above the mempool limit of 10,000. */
@@ -42,10 +43,10 @@ export function createKnownTransactions(): KnownTransactions {
 /**
  * Decodes and verifies a submitted transaction.
  *
- * @throws RpcError as {@link readTransaction}; OVERLOADED if too many transactions are being verified.
+ * @throws RpcError as {@link verifyTransaction}; OVERLOADED if too many transactions are being verified.
  */
-export async function verifyOffThread(signed: Transaction, reading: Reading): Promise<ReadTransaction> {
-  const { network, known, checkOffThread } = reading;
+export async function verifyOffThread(signed: Transaction, rules: VerificationRules): Promise<VerifiedTransaction> {
+  const { network, known, checkOffThread } = rules;
   const { body } = signed;
   if (checkOffThread !== undefined && body.length > offThreadBytes && body.length <= maxTransactionBytes) {
     const hash = sha256(body);
@@ -54,5 +55,5 @@ export async function verifyOffThread(signed: Transaction, reading: Reading): Pr
       known?.add(signed, hash);
     }
   }
-  return readTransaction(signed, reading);
+  return verifyTransaction(signed, rules);
 }

@@ -23,27 +23,30 @@ export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
 /** Limit on an encoded block, in bytes. A response that embeds the block adds up to 5 bytes for tag and length. */
 export const maxBlockBytes = maxResponseBytes - 5;
 
-/** Decoded transaction with a verified signature. */
-export interface ReadTransaction {
+/** Decoded transaction with a valid signature. */
+export interface VerifiedTransaction {
   /** SHA-256 hash of the encoded body: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly body: TransactionBody;
   readonly signed: Transaction;
 }
 
-/** Decoded block with verified signatures, whose transactions match the hash in its header. */
+/** Transaction with the same content, whose signature is not verified yet. */
+type DecodedTransaction = VerifiedTransaction;
+
+/** Decoded block with valid signatures, whose transactions match the hash in its header. */
 export interface VerifiedBlock {
   /** SHA-256 hash of the encoded header: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: BlockHeader;
-  readonly transactions: readonly ReadTransaction[];
+  readonly transactions: readonly VerifiedTransaction[];
   readonly signed: Block;
 }
 
 /** Content of a block without hashes and signatures. */
 export interface BlockContent {
   readonly header: BlockHeader;
-  readonly transactions: readonly Pick<ReadTransaction, "body">[];
+  readonly transactions: readonly Pick<VerifiedTransaction, "body">[];
 }
 
 /**
@@ -64,8 +67,8 @@ export interface KnownTransactions {
   add(signed: Transaction, hash: string): void;
 }
 
-const findInBody = compileBounds(TransactionBodySchema, "transaction");
-const findInHeader = compileBounds(BlockHeaderSchema, "block header");
+const checkBody = compileBounds(TransactionBodySchema, "transaction");
+const checkHeader = compileBounds(BlockHeaderSchema, "block header");
 
 /**
  * Decodes and verifies a transaction without access to the state. All nodes reach the same result.
@@ -73,8 +76,8 @@ const findInHeader = compileBounds(BlockHeaderSchema, "block header");
  * @throws RpcError INVALID_REQUEST if the transaction is malformed, exceeds a limit or is for another network;
  * INVALID_SIGNATURE if it is not signed by its sender.
  */
-export function readTransaction(signed: Transaction, rules: ChainRules): ReadTransaction {
-  const transaction = readUnverified(signed, rules);
+export function verifyTransaction(signed: Transaction, rules: ChainRules): VerifiedTransaction {
+  const transaction = decodeTransaction(signed, rules);
   if (rules.known?.has(signed, transaction.hash) !== true) {
     if (!verifyEd25519(...signatureOf(transaction))) {
       throw notSignedBySender();
@@ -86,7 +89,7 @@ export function readTransaction(signed: Transaction, rules: ChainRules): ReadTra
 }
 
 /** Decodes a transaction and checks the limits on its fields, but neither its signature nor its operation. */
-function readUnverified(signed: Transaction, { network }: ChainRules): ReadTransaction {
+function decodeTransaction(signed: Transaction, { network }: ChainRules): DecodedTransaction {
   if (signed.withheldHash !== undefined) {
     throw new RpcError("INVALID_REQUEST", "The transaction is withheld: it is a hash without its body.");
   }
@@ -94,7 +97,7 @@ function readUnverified(signed: Transaction, { network }: ChainRules): ReadTrans
     throw new RpcError("INVALID_REQUEST", `A transaction must not be larger than ${maxTransactionBytes} bytes.`);
   }
   const body = parse("transaction", () => fromBinary(TransactionBodySchema, signed.body));
-  refuse(findInBody(body));
+  rejectIf(checkBody(body));
   if (body.network !== network) {
     throw new RpcError("INVALID_REQUEST", `The transaction is for another network; this one is ${network}.`);
   }
@@ -104,7 +107,11 @@ function readUnverified(signed: Transaction, { network }: ChainRules): ReadTrans
   return { hash: sha256(signed.body), body, signed };
 }
 
-function signatureOf({ body, signed }: ReadTransaction): [publicKey: string, bytes: Uint8Array, signature: Uint8Array] {
+/** Returns the arguments of a verification of the sender's signature. */
+function signatureOf({
+  body,
+  signed,
+}: DecodedTransaction): [publicKey: string, bytes: Uint8Array, signature: Uint8Array] {
   return [body.sender, transactionMessage(signed.body), signed.signature];
 }
 
@@ -117,12 +124,12 @@ function notSignedBySender(): RpcError {
  *
  * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE
  */
-export function readHeader(
+export function verifyHeader(
   signed: Pick<Block, "header" | "signature">,
   { network }: Pick<ChainRules, "network">,
 ): BlockHeader {
   const header = parse("block header", () => fromBinary(BlockHeaderSchema, signed.header));
-  refuse(findInHeader(header));
+  rejectIf(checkHeader(header));
   if (!hex32.test(header.proposer) || !verifyEd25519(header.proposer, blockMessage(signed.header), signed.signature)) {
     throw new RpcError("INVALID_SIGNATURE", "The block is not signed by its proposer.");
   }
@@ -133,7 +140,7 @@ export function readHeader(
 }
 
 /** Decoded block whose transaction signatures are still being verified. */
-export interface BlockInReading {
+export interface BlockInVerification {
   /** Block, to be used only once {@link signatures} resolves. */
   readonly block: VerifiedBlock;
   /** Resolves once worker threads have verified the signatures. Rejects with RpcError INVALID_SIGNATURE. */
@@ -146,7 +153,7 @@ export interface BlockInReading {
  * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE
  */
 export async function verifyBlock(signed: Block, rules: ChainRules): Promise<VerifiedBlock> {
-  const { block, signatures } = await startBlock(signed, rules);
+  const { block, signatures } = await startBlockVerification(signed, rules);
   await signatures;
   return block;
 }
@@ -156,21 +163,21 @@ export async function verifyBlock(signed: Block, rules: ChainRules): Promise<Ver
  *
  * @throws RpcError INVALID_REQUEST; INVALID_SIGNATURE if the block is not signed by its proposer.
  */
-export async function startBlock(signed: Block, rules: ChainRules): Promise<BlockInReading> {
+export async function startBlockVerification(signed: Block, rules: ChainRules): Promise<BlockInVerification> {
   if (encodedBlockBytes(signed) > maxBlockBytes) {
     throw new RpcError("INVALID_REQUEST", `A block must not be larger than ${maxBlockBytes} bytes.`);
   }
-  const header = readHeader(signed, rules);
-  const transactions = await mapYielding(signed.transactions, (one) => readUnverified(one, rules));
+  const header = verifyHeader(signed, rules);
+  const transactions = await mapYielding(signed.transactions, (one) => decodeTransaction(one, rules));
   if (header.transactionsHash !== hashOfHashes(transactions.map(({ hash }) => hash))) {
     throw new RpcError("INVALID_REQUEST", "The block does not hold the transactions that its header names.");
   }
-  const unknown = transactions.filter(({ signed: one, hash }) => rules.known?.has(one, hash) !== true);
-  const verified = verifySenders(unknown);
+  const uncached = transactions.filter(({ signed: one, hash }) => rules.known?.has(one, hash) !== true);
+  const verified = verifySenders(uncached);
   // Prevents an unhandled rejection if an operation is invalid first; `signatures` reports this error otherwise.
   verified.catch(() => undefined);
-  await mapYielding(unknown, ({ body }) => rules.checkOperation(body.operation));
-  const signatures = verified.then(() => unknown.forEach(({ signed: one, hash }) => rules.known?.add(one, hash)));
+  await mapYielding(uncached, ({ body }) => rules.checkOperation(body.operation));
+  const signatures = verified.then(() => uncached.forEach(({ signed: one, hash }) => rules.known?.add(one, hash)));
   signatures.catch(() => undefined);
   return { block: { hash: sha256(signed.header), header, transactions, signed }, signatures };
 }
@@ -179,63 +186,63 @@ export async function startBlock(signed: Block, rules: ChainRules): Promise<Bloc
  * Number of signatures verified concurrently: twice the default number of threads in the Node.js thread pool. Threads
  * thus never idle between signatures, and a database query waits behind two signatures at most.
  */
-const verifiedAtOnce = 8;
+const maxConcurrentVerifications = 8;
 
-/** Verifies the signatures of transactions on the thread pool. Throws RpcError INVALID_SIGNATURE. */
-async function verifySenders(transactions: readonly ReadTransaction[]): Promise<void> {
-  const left = transactions.values();
-  let areRight = true;
-  const verifySome = async (): Promise<void> => {
-    for (const transaction of left) {
-      const isRight = await verifyEd25519OffThread(...signatureOf(transaction));
-      areRight &&= isRight;
-      if (!areRight) {
+/** Verifies signatures on the thread pool. Stops at the first invalid one and throws RpcError INVALID_SIGNATURE. */
+async function verifySenders(transactions: readonly DecodedTransaction[]): Promise<void> {
+  const queue = transactions.values();
+  let areValid = true;
+  const verifyQueued = async (): Promise<void> => {
+    for (const transaction of queue) {
+      const isValid = await verifyEd25519OffThread(...signatureOf(transaction));
+      areValid &&= isValid;
+      if (!areValid) {
         throw notSignedBySender();
       }
     }
   };
-  await Promise.all(Array.from({ length: verifiedAtOnce }, verifySome));
+  await Promise.all(Array.from({ length: maxConcurrentVerifications }, verifyQueued));
 }
 
 /** Returns the encoded size of a block in bytes without encoding it. */
 export function encodedBlockBytes({ header, signature, transactions }: Block): number {
-  const ofTransactions = transactions.map((each) =>
-    field(optional(each.body.length) + optional(each.signature.length)),
+  const sizes = transactions.map(({ body, signature: ofSender }) =>
+    fieldBytes(optionalBytes(body.length) + optionalBytes(ofSender.length)),
   );
-  return ofTransactions.reduce((sum, bytes) => sum + bytes, optional(header.length) + optional(signature.length));
+  return sizes.reduce((sum, bytes) => sum + bytes, optionalBytes(header.length) + optionalBytes(signature.length));
 }
 
 /** Returns the encoded size of a length-delimited field: tag, length as a varint, and content. */
-function field(bytes: number): number {
+function fieldBytes(bytes: number): number {
   return 1 + Math.max(1, Math.ceil((32 - Math.clz32(bytes)) / 7)) + bytes;
 }
 
 /** Returns the encoded size of a field that is omitted if empty. */
-function optional(bytes: number): number {
-  return bytes === 0 ? 0 : field(bytes);
+function optionalBytes(bytes: number): number {
+  return bytes === 0 ? 0 : fieldBytes(bytes);
 }
 
 /**
  * Decodes the header of a stored block and hashes its transactions. Verifies no signatures: the block was verified when
  * it was applied.
  */
-export function describeBlock(signed: Block): { readonly header: BlockHeader; readonly transactionHashes: string[] } {
+export function decodeBlock(signed: Block): { readonly header: BlockHeader; readonly transactionHashes: string[] } {
   return {
-    header: describeHeader(signed.header),
+    header: decodeHeader(signed.header),
     transactionHashes: signed.transactions.map(({ body }) => sha256(body)),
   };
 }
 
 /** Decodes a stored block without verifying it again. */
-export function readStoredBlock({ header, transactions }: Block): BlockContent {
+export function decodeBlockContent({ header, transactions }: Block): BlockContent {
   return {
-    header: describeHeader(header),
+    header: decodeHeader(header),
     transactions: transactions.map(({ body }) => ({ body: fromBinary(TransactionBodySchema, body) })),
   };
 }
 
 /** Decodes a stored block header without verifying it again. */
-export function describeHeader(header: Uint8Array): BlockHeader {
+export function decodeHeader(header: Uint8Array): BlockHeader {
   return fromBinary(BlockHeaderSchema, header);
 }
 
@@ -250,7 +257,7 @@ export type BlockRoots = Pick<BlockHeader, "stateRoot"> & {
   readonly commitmentRoot: string | undefined;
 };
 
-/** Fields of a header that the proposer signs. */
+/** Fields of a header before it is signed. */
 export type UnsignedHeader = Pick<
   BlockHeader,
   "number" | "previousHash" | "timestampMs" | "proposer" | "genesisHash" | "transactionsHash"
@@ -260,7 +267,7 @@ export type UnsignedHeader = Pick<
 /** Creates and signs a block. */
 export function signBlock(
   header: Omit<UnsignedHeader, "transactionsHash">,
-  transactions: readonly ReadTransaction[],
+  transactions: readonly VerifiedTransaction[],
   sign: (bytes: Uint8Array) => Uint8Array,
 ): VerifiedBlock {
   const complete = create(BlockHeaderSchema, {
@@ -281,9 +288,10 @@ export function hashOfHashes(hashes: readonly string[]): string {
   return sha256(Buffer.from(hashes.map((hash) => hash.slice(2)).join(""), "hex"));
 }
 
-function refuse(found: string | undefined): void {
-  if (found !== undefined) {
-    throw new RpcError("INVALID_REQUEST", found);
+/** Throws RpcError INVALID_REQUEST if there is a problem, with its description as the message. */
+function rejectIf(problem: string | undefined): void {
+  if (problem !== undefined) {
+    throw new RpcError("INVALID_REQUEST", problem);
   }
 }
 

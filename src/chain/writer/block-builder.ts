@@ -1,4 +1,4 @@
-/** Builds the next block from the mempool, and isolates the transaction that makes a block fail. */
+/** Builds the next block from the mempool, and finds the transaction that makes a block fail. */
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { isDatabaseError } from "../../base/errors/database-error-kind.js";
 import { sha256 } from "../../base/crypto/hash.js";
@@ -15,7 +15,7 @@ import type { Mempool } from "../mempool/mempool.js";
 import type { ChainHead } from "../blocks/store.js";
 import type { ChainRules } from "../transactions/transaction.js";
 
-export interface BlockMakerDeps<State> extends BlockDeps<State> {
+export interface BlockBuilderDeps<State> extends BlockDeps<State> {
   readonly mempool: Pick<Mempool, "candidates">;
 }
 
@@ -26,7 +26,7 @@ export interface BlockMakerDeps<State> extends BlockDeps<State> {
  * fails alone, it is rejected. Errors of an unavailable database reject no transaction.
  */
 export function createBlockBuilder<State>(
-  deps: BlockMakerDeps<State>,
+  deps: BlockBuilderDeps<State>,
   rules: ChainRules,
 ): (key: AuthorityKey, head: ChainHead, timeMs: number) => Promise<BuildResult> {
   const { mempool, onUnexpected } = deps;

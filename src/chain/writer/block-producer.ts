@@ -5,6 +5,7 @@ import type { BuildResult } from "./blocks.js";
 export interface BlockProducerDeps {
   /** Builds the next block. Returns undefined if there is no reason to build one, or if the node may not. */
   readonly produceBlock: () => Promise<BuildResult | undefined>;
+  /** Pause between two attempts. */
   readonly pauseMs: number;
   /** Time without progress after which block production counts as stuck. */
   readonly stuckAfterMs: number;
@@ -16,8 +17,8 @@ export interface BlockProducerDeps {
 }
 
 /**
- * Starts block production. Progress is a block, a rejection, or an empty mempool. Block production counts as stuck if
- * transactions wait longer than the limit, whatever the cause.
+ * Starts block production. A block, a rejection or an empty mempool counts as progress. Block production counts as
+ * stuck if transactions wait longer than the limit, whatever the cause.
  */
 export function createBlockProducer({
   produceBlock,
@@ -34,10 +35,10 @@ export function createBlockProducer({
     if (hasProgress) {
       lastProgressMs = nowMs();
     }
-    const hasNone = nowMs() - lastProgressMs > stuckAfterMs;
-    if (hasNone !== isStuck) {
-      isStuck = hasNone;
-      onStuck(hasNone ? `No block could be produced for ${Math.round(stuckAfterMs / 1_000)} s: ${why}` : undefined);
+    const wasStuck = isStuck;
+    isStuck = nowMs() - lastProgressMs > stuckAfterMs;
+    if (isStuck !== wasStuck) {
+      onStuck(isStuck ? `No block could be produced for ${Math.round(stuckAfterMs / 1_000)} s: ${why}` : undefined);
     }
   }
 

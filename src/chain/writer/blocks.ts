@@ -1,6 +1,6 @@
 /**
- * Next block of the chain: applied as received, or built from pending transactions. A block is stored atomically with
- * its effects on the state.
+ * Next block of the chain: received from another node and applied, or built from pending transactions. A block is
+ * stored atomically with its changes of the state.
  */
 import { settleAll } from "../../base/async/settle-all.js";
 import { isDatabaseError } from "../../base/errors/database-error-kind.js";
@@ -13,19 +13,19 @@ import type { Genesis } from "../blocks/genesis.js";
 import { startInclusion, type Inclusion } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "../blocks/store.js";
 import {
-  type BlockInReading,
+  type BlockInVerification,
   type BlockRoots,
   type ChainRules,
   hashOfHashes,
   type VerifiedBlock,
-  type ReadTransaction,
-  readTransaction,
+  type VerifiedTransaction,
+  verifyTransaction,
   signBlock,
   type UnsignedHeader,
 } from "../transactions/transaction.js";
 import { maxBlockCost } from "../transactions/cost.js";
 
-/** Dependencies that verify, execute and store blocks. */
+/** Dependencies to execute and store blocks. */
 export interface BlockDeps<State> {
   readonly store: ChainStore<State>;
   readonly genesis: Genesis | undefined;
@@ -35,7 +35,7 @@ export interface BlockDeps<State> {
   readonly onUnexpected: (error: unknown, hash: string) => void;
 }
 
-/** Key of an authority. */
+/** Key pair of an authority, which signs blocks. */
 export interface AuthorityKey {
   readonly publicKey: string;
   sign(bytes: Uint8Array): Uint8Array;
@@ -44,36 +44,36 @@ export interface AuthorityKey {
 /** Limits on a block that this node builds: number of transactions, and bytes of their bodies. */
 export const maxBlockTransactions = 1_000;
 export const targetBlockBytes = 3 * 1024 * 1024;
-/** Limit on the time by which a block's timestamp may be ahead of the local clock. */
+/** Limit in milliseconds by which the timestamp of a block may be ahead of the local clock. */
 export const maxAheadMs = 60_000;
 
 /**
- * Applies a block. The signatures of its transactions are verified meanwhile, and the block is not stored until they
- * are.
+ * Applies a block while the signatures of its transactions are being verified. Stores the block only if all of them are
+ * valid.
  *
- * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE if the block is not a valid successor of `before`.
+ * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE if the block is not a valid successor of the previous one.
  */
 export async function applyNext<State>(
-  { block, signatures }: BlockInReading,
-  before: ChainHead,
+  { block, signatures }: BlockInVerification,
+  previous: ChainHead,
   { store, genesis, executor, nowMs }: BlockDeps<State>,
 ): Promise<void> {
   const { header } = block;
-  if (header.number !== before.number + 1n || header.previousHash !== before.hash) {
+  if (header.number !== previous.number + 1n || header.previousHash !== previous.hash) {
     throw new RpcError(
       "INVALID_REQUEST",
-      `The block is not the next block: expected block ${before.number + 1n} after ${before.hash}.`,
+      `The block is not the next block: expected block ${previous.number + 1n} after ${previous.hash}.`,
     );
   }
   if (!genesis!.authorities.includes(header.proposer)) {
     throw new RpcError("INVALID_SIGNATURE", "The block's proposer is not an authority of this network.");
   }
-  checkTime(header.timestampMs, before, nowMs);
+  checkTime(header.timestampMs, previous, nowMs);
   await store
-    .write(before, async (changes, state) => {
+    .write(previous, async (changes, state) => {
       checkRoots(
         header,
-        await includeAll(header, block.transactions, startExecution(executor, header, state), changes),
+        await executeAll(header, block.transactions, startExecution(executor, header, state), changes),
       );
       await changes.insertBlock(block);
       await signatures;
@@ -85,10 +85,10 @@ export async function applyNext<State>(
     });
 }
 
-/** Executes all transactions of a received block. */
-async function includeAll(
+/** Executes all transactions of a block and inserts them. Returns the roots of the state after them. */
+async function executeAll(
   { number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">,
-  transactions: readonly ReadTransaction[],
+  transactions: readonly VerifiedTransaction[],
   executor: BlockExecutor,
   changes: ChainChanges,
 ): Promise<BlockRoots> {
@@ -101,41 +101,45 @@ async function includeAll(
 }
 
 /**
- * Returns the header of the next block with these transactions, without its proposer. Stores nothing.
+ * Executes the next block with these transactions and rolls back. Returns its header, without the proposer.
  *
- * @throws RpcError INVALID_REQUEST if the transactions do not form a valid successor of `before`.
+ * @throws RpcError INVALID_REQUEST if the transactions do not form a valid successor of the previous block.
  */
 export async function dryRunNext<State>(
-  transactions: readonly ReadTransaction[],
+  transactions: readonly VerifiedTransaction[],
   timestampMs: bigint,
-  before: ChainHead,
+  previous: ChainHead,
   deps: BlockDeps<State>,
 ): Promise<Omit<UnsignedHeader, "proposer">> {
   const { store, executor, nowMs } = deps;
-  checkTime(timestampMs, before, nowMs);
-  const header = { ...after(before), timestampMs };
+  checkTime(timestampMs, previous, nowMs);
+  const header = { ...positionAfter(previous), timestampMs };
   let roots: BlockRoots | undefined;
-  const worked = new Error("The block can be applied.");
+  const rollback = new Error("The block can be applied.");
   await store
-    .write(before, async (changes, state) => {
-      roots = await includeAll(header, transactions, startExecution(executor, header, state), changes);
-      throw worked;
+    .write(previous, async (changes, state) => {
+      roots = await executeAll(header, transactions, startExecution(executor, header, state), changes);
+      throw rollback;
     })
     .catch((error: unknown) => {
-      if (error !== worked) {
+      if (error !== rollback) {
         throw error;
       }
     });
   return { ...header, ...roots!, transactionsHash: hashOfHashes(transactions.map(({ hash }) => hash)) };
 }
 
-/** Returns the header fields that place a block after another one. */
-function after({ number, hash, genesisHash }: ChainHead): Pick<BlockHeader, "number" | "previousHash" | "genesisHash"> {
+/** Returns the header fields that make a block the successor of another one. */
+function positionAfter({
+  number,
+  hash,
+  genesisHash,
+}: ChainHead): Pick<BlockHeader, "number" | "previousHash" | "genesisHash"> {
   return { number: number + 1n, previousHash: hash, genesisHash };
 }
 
-function checkTime(timestampMs: bigint, before: ChainHead, nowMs: () => number): void {
-  if (timestampMs < before.timestampMs || Number(timestampMs) > nowMs() + maxAheadMs) {
+function checkTime(timestampMs: bigint, previous: ChainHead, nowMs: () => number): void {
+  if (timestampMs < previous.timestampMs || Number(timestampMs) > nowMs() + maxAheadMs) {
     throw new RpcError("INVALID_REQUEST", "The block's time is before that of the previous block, or in the future.");
   }
 }
@@ -182,22 +186,22 @@ export interface BuildInput {
 /** Builds a block and applies it. A transaction that throws is rejected, unless the database is unavailable. */
 export async function buildNext<State>(
   key: AuthorityKey,
-  before: ChainHead,
+  previous: ChainHead,
   { candidates, rules, timeMs }: BuildInput,
   deps: BlockDeps<State>,
 ): Promise<BuildResult> {
   const { store, executor } = deps;
   const header = {
-    ...after(before),
-    timestampMs: BigInt(Math.max(timeMs, Number(before.timestampMs))),
+    ...positionAfter(previous),
+    timestampMs: BigInt(Math.max(timeMs, Number(previous.timestampMs))),
     proposer: key.publicKey,
   };
   const rejected = new Map<string, string>();
-  const readable = await readWhatIsValid(candidates, rules, rejected);
-  return await store.write(before, async (changes, state) => {
+  const valid = await verifyCandidates(candidates, rules, rejected);
+  return await store.write(previous, async (changes, state) => {
     const execution = startExecution(executor, header, state);
-    const { included, deferredCount } = await includeWhatFits({
-      inclusion: await startInclusion(changes, readable, execution, Number(header.timestampMs)),
+    const { included, deferredCount } = await fillBlock({
+      inclusion: await startInclusion(changes, valid, execution, Number(header.timestampMs)),
       changes,
       rejected,
       onUnexpected: deps.onUnexpected,
@@ -218,38 +222,42 @@ export async function buildNext<State>(
 /** Reason of rejection for a transaction that failed with an unexpected error. */
 export const cannotBeApplied = "The transaction cannot be applied.";
 
-/** Decodes and verifies the candidates; rejects those that are invalid on this network. */
-async function readWhatIsValid(
+/** Returns the valid candidates, and adds the others to `rejected`. */
+async function verifyCandidates(
   candidates: readonly Transaction[],
   rules: ChainRules,
   rejected: Map<string, string>,
-): Promise<ReadTransaction[]> {
-  const read = await mapYielding(candidates, (signed) => {
+): Promise<VerifiedTransaction[]> {
+  const verified = await mapYielding(candidates, (signed) => {
     try {
-      return readTransaction(signed, rules);
+      return verifyTransaction(signed, rules);
     } catch (error) {
       rejected.set(sha256(signed.body), (error as Error).message);
       return undefined;
     }
   });
-  return read.filter((one) => one !== undefined);
+  return verified.filter((transaction) => transaction !== undefined);
 }
 
-interface Filling {
+interface FillDeps {
   readonly inclusion: Inclusion;
   readonly changes: ChainChanges;
+  /** Receives the reason of each permanent rejection, by transaction hash. */
   readonly rejected: Map<string, string>;
   readonly onUnexpected: (error: unknown, hash: string) => void;
 }
 
-/** Includes transactions up to the limits of a block. Later transactions of a deferred sender wait too. */
-async function includeWhatFits({
+/**
+ * Includes transactions up to the limits of a block. After a temporary rejection, defers the transaction and all later
+ * ones of the same sender.
+ */
+async function fillBlock({
   inclusion,
   changes,
   rejected,
   onUnexpected,
-}: Filling): Promise<{ included: ReadTransaction[]; deferredCount: number }> {
-  const included: ReadTransaction[] = [];
+}: FillDeps): Promise<{ included: VerifiedTransaction[]; deferredCount: number }> {
+  const included: VerifiedTransaction[] = [];
   const deferred = new Set<string>();
   let sizeBytes = 0;
   for await (const transaction of inclusion.inOrder()) {
@@ -268,7 +276,7 @@ async function includeWhatFits({
       sizeBytes += signed.body.length;
       included.push(transaction);
     } catch (error) {
-      if (isDatabaseError(error) || !(error instanceof RpcError || (await changes.canGoOn()))) {
+      if (isDatabaseError(error) || !(error instanceof RpcError || (await changes.isUsable()))) {
         throw error;
       }
       if (error instanceof RpcError && error.kind.transient) {

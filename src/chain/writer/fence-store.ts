@@ -6,9 +6,9 @@ import type { Database, DatabasePart, DatabaseTransaction, Queries } from "../..
 import { FencedError } from "../blocks/fenced-error.js";
 import { limitIdleTime, type HeldLease, renewLease, leaseMs, readEpoch, lockLease } from "./writer-lease-store.js";
 
-/** Wraps the work of database transactions and decides whether their changes may be stored. */
+/** Runs the work of a database transaction, and throws a FencedError if its changes must not be stored. */
 export interface Fence {
-  /** Fences transactions of blocks. While one runs, no other node can start one or take the lease. */
+  /** Fences transactions of blocks. While one runs, no other node can start one or acquire the lease. */
   readonly blocks: <T>(db: DatabaseTransaction, work: () => Promise<T>) => Promise<T>;
   /** Fences transactions of the mempool, which do not wait for blocks. */
   readonly mempool: <T>(db: Queries, work: () => Promise<T>) => Promise<T>;
@@ -18,7 +18,7 @@ export interface Fence {
 export interface LeaseFence extends Fence {
   /**
    * Returns true while a running transaction protects the lease. The transaction has renewed the lease, so no node can
-   * take it before the transaction ends. Returns false once its query has stalled for the duration of the lease.
+   * acquire it before the transaction ends. Returns false once a query has stalled for the duration of the lease.
    */
   isHolding(): boolean;
 }
@@ -27,19 +27,24 @@ export interface LeaseFence extends Fence {
 export const noFence: Fence = { blocks: (_, work) => work(), mempool: (_, work) => work() };
 
 export interface FenceDeps {
+  /** Lease of this node. */
   readonly held: HeldLease;
   readonly files: Database["files"];
   /** Called with the error of each rejected write, and with undefined when a write of a block is permitted. */
   readonly onOutcome: (error: FencedError | undefined) => void;
 }
 
-/** Age at which a renewal from the start of a transaction is repeated at its end. */
+/**
+ * Duration after which a transaction renews the lease again at its end. Also the interval of statements that keep an
+ * idle transaction open.
+ */
 const renewAfterMs = leaseMs / 3;
 
 export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
-  /** Transaction of blocks that renewed the lease; at most one runs at a time. */
-  let holder: DatabaseTransaction | undefined;
+  /** Running transaction of a block, which has renewed the lease; at most one runs at a time. */
+  let running: DatabaseTransaction | undefined;
 
+  /** Throws a FencedError unless this node holds the lease. */
   async function checkLease(db: Queries, isHeld: Promise<boolean>): Promise<void> {
     if (await isHeld) {
       return;
@@ -57,7 +62,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
         );
   }
 
-  /** Checked as late as possible, because commits to deleted files are lost. */
+  /** Throws a FencedError if a database file was moved. Runs right before the commit, which would be lost. */
   async function checkFiles(): Promise<void> {
     const lost = await files?.findLostFile();
     if (lost !== undefined) {
@@ -85,7 +90,7 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
       reportRejection(async () => {
         const startedMs = performance.now();
         await checkLease(db, renewLease(db, held));
-        holder = db;
+        running = db;
         const heartbeat = preventIdleEnd(db);
         try {
           const result = await work();
@@ -97,12 +102,12 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
           return result;
         } finally {
           clearInterval(heartbeat);
-          holder = undefined;
+          running = undefined;
         }
       }),
     mempool: (db, work) =>
       reportRejection(async () => {
-        // Embedded engines have no lease for the mempool file: the lock on both files protects it.
+        // The mempool file of an embedded engine has no lease; the lock on both files protects it.
         if (files === undefined) {
           await checkLease(db, lockLease(db, held));
         }
@@ -110,14 +115,14 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
         await checkFiles();
         return result;
       }),
-    isHolding: () => holder !== undefined && holder.stalledMs() < leaseMs,
+    isHolding: () => running !== undefined && running.stalledMs() < leaseMs,
   };
 }
 
 /**
- * Sends a statement now and then while no query of the transaction is in flight. The server ends a transaction that is
- * idle for 10 s, because its process may hang; a block whose documents take longer to compute needs more time. Returns
- * undefined for an embedded engine, which ends none.
+ * Periodically sends a statement while no query of the transaction is in flight. The server ends a transaction that is
+ * idle for 10 s, because its process may hang. Computing the documents of a block may take longer. Returns undefined
+ * for an embedded engine, which has no such limit.
  */
 function preventIdleEnd(db: DatabaseTransaction): NodeJS.Timeout | undefined {
   if (db.dialect.limitIdleTime === undefined) {

@@ -26,17 +26,17 @@ export interface HeadStatementsDeps {
   readonly head: () => ChainHead | undefined;
   readonly nowMs: () => number;
   /**
-   * Minimum age difference at which a signed head from a peer replaces another one of the same block. Limits the
-   * notifications.
+   * Minimum difference in milliseconds by which a signed head from a peer must be newer than the stored one of the same
+   * block. Limits the rate of `onNewer`.
    */
   readonly minGapMs: number;
   /** Called when a newer signed head is stored. */
   readonly onNewer: () => void;
-  /** Called for a signed head that has the number of the latest block but another hash; once for each number. */
+  /** Called for a signed head with the number of the latest block, but another hash. Called once for each number. */
   readonly onContradiction: (statement: HeadStatement) => void;
 }
 
-/** Latest signed head since the process started. */
+/** Holder of the latest signed head that this process has received or signed. */
 export interface HeadStatements {
   /** Returns the latest signed head if it is about the block with this hash; undefined otherwise. */
   latestSignedHead(hash: string): SignedHead | undefined;
@@ -59,24 +59,25 @@ export interface HeadStatements {
   accept(signed: SignedHead): void;
 }
 
-/** Generous limit on the encoded size of a statement: three texts of 66 bytes and two numbers. */
+/** Limit on the encoded size of a statement, above the size of its three texts of 66 bytes and two numbers. */
 const maxStatementBytes = 512;
-/** Rate of verified signatures for unsolicited signed heads of one sender. */
-const unaskedChecks: BucketRate = { burst: 4, tokens: 1, everyMs: 1_000 };
-/** Limit on senders whose rates are stored; above the size of the address book. */
+/** Limit on the rate of signature verifications for the unsolicited signed heads of one sender. */
+const unsolicitedRate: BucketRate = { burst: 4, tokens: 1, everyMs: 1_000 };
+/** Limit on senders whose rates are tracked; above the size of the address book. */
 const maxSenders = 4_096;
 
-const findInStatement = compileBounds(HeadStatementSchema, "head statement");
+const checkBounds = compileBounds(HeadStatementSchema, "head statement");
 
 export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
   const { head, network, minGapMs, onNewer, onContradiction } = deps;
-  const checks = createTokenBuckets(maxSenders);
+  const verifications = createTokenBuckets(maxSenders);
   let latest: { readonly signed: SignedHead; readonly hash: string; readonly ms: number } | undefined;
-  let contradicted = -1n;
+  /** Number of the last block for which `onContradiction` was called. */
+  let contradictedNumber = -1n;
 
   const latestMs = (hash: string): number => (latest?.hash === hash ? latest.ms : 0);
-  const mayCheck = (from: string | undefined): boolean =>
-    from === undefined || checks.of(from, unaskedChecks).tryRemoveTokens(1);
+  const mayVerify = (from: string | undefined): boolean =>
+    from === undefined || verifications.of(from, unsolicitedRate).tryRemoveTokens(1);
   const isNewer = ({ hash, timestampMs }: HeadStatement, byMs: number): boolean =>
     Number(timestampMs) >= latestMs(hash) + byMs;
 
@@ -91,37 +92,37 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
     latestSignedHead: (hash) => (latest?.hash === hash ? latest.signed : undefined),
     latestMs,
     receive(signed, from) {
-      const statement = readStatement(signed, deps);
-      const at = head();
-      if (at === undefined || statement.number !== at.number) {
+      const statement = decodeStatement(signed, deps);
+      const block = head();
+      if (block === undefined || statement.number !== block.number) {
         // A node that is behind receives the signed head again once it has caught up.
         return statement;
       }
-      if (statement.hash !== at.hash) {
-        if (contradicted !== at.number && mayCheck(from)) {
-          verify(signed, statement);
-          contradicted = at.number;
+      if (statement.hash !== block.hash) {
+        if (contradictedNumber !== block.number && mayVerify(from)) {
+          verifySignature(signed, statement);
+          contradictedNumber = block.number;
           onContradiction(statement);
         }
-      } else if (isInTime(statement, at, deps) && isNewer(statement, minGapMs) && mayCheck(from)) {
-        verify(signed, statement);
+      } else if (isInTime(statement, block, deps) && isNewer(statement, minGapMs) && mayVerify(from)) {
+        verifySignature(signed, statement);
         store(signed, statement);
       }
       return statement;
     },
     accept(signed) {
-      const statement = readStatement(signed, deps);
-      const at = head();
-      if (at === undefined) {
+      const statement = decodeStatement(signed, deps);
+      const block = head();
+      if (block === undefined) {
         throw noLatestBlock(network !== "");
       }
-      if (statement.number !== at.number || statement.hash !== at.hash) {
-        throw new RpcError("INVALID_REQUEST", `The latest block is another one: block ${at.number}, ${at.hash}.`);
+      if (statement.number !== block.number || statement.hash !== block.hash) {
+        throw new RpcError("INVALID_REQUEST", `The latest block is another one: block ${block.number}, ${block.hash}.`);
       }
-      if (!isInTime(statement, at, deps)) {
+      if (!isInTime(statement, block, deps)) {
         throw new RpcError("INVALID_REQUEST", "The statement's time is before that of its block, or in the future.");
       }
-      verify(signed, statement);
+      verifySignature(signed, statement);
       if (isNewer(statement, 1)) {
         store(signed, statement);
       }
@@ -129,18 +130,18 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
   };
 }
 
-/** Decodes and checks a statement. Does not check the signature, which is slower; see {@link verify}. */
-function readStatement(
+/** Decodes and checks a statement, but not its signature, which takes longer; see {@link verifySignature}. */
+function decodeStatement(
   { statement: bytes }: SignedHead,
   { authorities, network }: Pick<HeadStatementsDeps, "authorities" | "network">,
 ): HeadStatement {
-  const statement = bytes.length > maxStatementBytes ? undefined : parse(bytes);
+  const statement = bytes.length > maxStatementBytes ? undefined : tryDecode(bytes);
   if (statement === undefined) {
     throw new RpcError("INVALID_REQUEST", "The head statement cannot be decoded.");
   }
-  const found = findInStatement(statement);
-  if (found !== undefined) {
-    throw new RpcError("INVALID_REQUEST", found);
+  const problem = checkBounds(statement);
+  if (problem !== undefined) {
+    throw new RpcError("INVALID_REQUEST", problem);
   }
   if (statement.genesisHash !== network) {
     throw new RpcError(
@@ -154,7 +155,7 @@ function readStatement(
   return statement;
 }
 
-function parse(bytes: Uint8Array): HeadStatement | undefined {
+function tryDecode(bytes: Uint8Array): HeadStatement | undefined {
   try {
     return fromBinary(HeadStatementSchema, bytes);
   } catch {
@@ -162,15 +163,16 @@ function parse(bytes: Uint8Array): HeadStatement | undefined {
   }
 }
 
+/** Returns true if the time of a statement is neither before that of its block nor in the future. */
 function isInTime(
   { timestampMs }: HeadStatement,
-  at: Pick<ChainHead, "timestampMs">,
+  block: Pick<ChainHead, "timestampMs">,
   { nowMs }: Pick<HeadStatementsDeps, "nowMs">,
 ): boolean {
-  return timestampMs >= at.timestampMs && Number(timestampMs) <= nowMs() + maxAheadMs;
+  return timestampMs >= block.timestampMs && Number(timestampMs) <= nowMs() + maxAheadMs;
 }
 
-function verify({ statement: bytes, signature }: SignedHead, { proposer }: HeadStatement): void {
+function verifySignature({ statement: bytes, signature }: SignedHead, { proposer }: HeadStatement): void {
   if (!verifyEd25519(proposer, headMessage(bytes), signature)) {
     throw new RpcError("INVALID_SIGNATURE", "The head statement is not signed by its proposer.");
   }

@@ -4,35 +4,33 @@ import { eachYielding, yieldToEventLoop } from "../../base/async/yielding.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { BlockExecutor } from "../transactions/executor.js";
 import type { ChainChanges } from "../blocks/store.js";
-import type { ReadTransaction } from "../transactions/transaction.js";
+import type { VerifiedTransaction } from "../transactions/transaction.js";
 import { maxBlockCost, costOf } from "../transactions/cost.js";
 
-/**
- * Number of transactions whose state is prefetched at once. For each of them, memory holds up to one document of 16
- * KiB.
- */
-const aheadTransactions = 32;
+/** Number of transactions whose state is prefetched at once: up to one document of 16 KiB for each of them. */
+const prefetchCount = 32;
 
-/** Block that transactions are added to, one at a time. */
+/** Block in progress, to which transactions are added one at a time. */
 export interface Inclusion {
   /**
    * Yields the transactions in order. Prefetches their state in batches and yields to the event loop between batches.
    */
-  inOrder(): AsyncIterable<ReadTransaction>;
+  inOrder(): AsyncIterable<VerifiedTransaction>;
   /** Executes the next transaction. Throws RpcError if it cannot be included; the state is then unchanged. */
-  include(transaction: ReadTransaction): Promise<void>;
-  /** Returns the cost of the block so far, in bytes touched. */
+  include(transaction: VerifiedTransaction): Promise<void>;
+  /** Returns the execution cost of the block so far, in bytes. */
   cost(): number;
 }
 
 /**
- * Starts a block: reads which transactions are already in blocks, and the last nonces of their senders.
+ * Starts a block of these transactions. Reads which of them are in earlier blocks, and the last nonces of their
+ * senders.
  *
  * @param timeMs timestamp of the block.
  */
 export async function startInclusion(
   changes: ChainChanges,
-  transactions: readonly ReadTransaction[],
+  transactions: readonly VerifiedTransaction[],
   executor: BlockExecutor,
   timeMs: number,
 ): Promise<Inclusion> {
@@ -41,10 +39,10 @@ export async function startInclusion(
   let cost = 0;
   return {
     async *inOrder() {
-      for (let i = 0; i < transactions.length; i += aheadTransactions) {
-        const some = transactions.slice(i, i + aheadTransactions);
-        await executor.prefetch(some);
-        yield* eachYielding(some);
+      for (let i = 0; i < transactions.length; i += prefetchCount) {
+        const next = transactions.slice(i, i + prefetchCount);
+        await executor.prefetch(next);
+        yield* eachYielding(next);
         await yieldToEventLoop();
       }
     },
@@ -94,9 +92,9 @@ export function checkExpiry({ expiresMs }: Pick<TransactionBody, "expiresMs">, t
   }
 }
 
-/** Limit on the time until a transaction expires; rejections are retained for the same time. */
+/** Limit on the time until a transaction expires. */
 const maxLifetimeMs = 3_600_000;
-/** Tolerance for the clocks of clients. */
+/** Time by which the clock of a client may be ahead. */
 const clockSkewMs = 60_000;
 
 /**

@@ -10,7 +10,7 @@ import { databaseErrorKindOf, markDatabaseError } from "../../base/errors/databa
 import { FencedError } from "../blocks/fenced-error.js";
 import type { ChainStore } from "../blocks/store.js";
 
-export interface WriteWatchDeps<State> {
+export interface WriteMonitorDeps<State> {
   readonly store: ChainStore<State>;
   /** Delay between write attempts after a failure. */
   readonly retryEveryMs: number;
@@ -36,38 +36,37 @@ interface Part {
 }
 
 /** Wraps the writes of a store in a monitor. */
-export function monitorWrites<State>(deps: WriteWatchDeps<State>): MonitoredStore<State> {
+export function monitorWrites<State>(deps: WriteMonitorDeps<State>): MonitoredStore<State> {
   const { store } = deps;
-  const { watchPart, stop } = createWatch(deps);
-  const watchBlocks = watchPart(store);
-  const watchMempool = watchPart(store.mempool);
+  const { monitorPart, stop } = createPartMonitor(deps);
+  const monitorBlocks = monitorPart(store);
+  const monitorMempool = monitorPart(store.mempool);
   return {
     store: {
       ...store,
       mempool: {
         ...store.mempool,
-        insertPending: (...given) => watchMempool(() => store.mempool.insertPending(...given)),
-        remove: (settled) => watchMempool(() => store.mempool.remove(settled)),
+        insertPending: (entry, bytes) => monitorMempool(() => store.mempool.insertPending(entry, bytes)),
+        remove: (removals) => monitorMempool(() => store.mempool.remove(removals)),
       },
-      write: (latest, work) => watchBlocks(() => store.write(latest, work)),
+      write: (latest, work) => monitorBlocks(() => store.write(latest, work)),
     },
     stop,
   };
 }
 
 /** Creates the monitor for parts of the database. */
-function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteWatchDeps<never>, "store">) {
-  const troubled = new Set<Part>();
-  const tries = createTries(retryEveryMs, (part) => void retry(part));
+function createPartMonitor({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteMonitorDeps<never>, "store">) {
+  const failing = new Set<Part>();
+  const attempts = createAttempts(retryEveryMs, (part) => void retry(part));
 
-  function watchPart(partStore: Part["store"]) {
+  function monitorPart(partStore: Part["store"]) {
     const part: Part = { store: partStore, lockedSinceMs: undefined };
     return async <T>(write: () => Promise<T>): Promise<T> => {
       try {
         const result = await write();
-        // A small write may succeed where a large one fails. While writes fail, only the write attempts detect
-        // recovery.
-        if (!troubled.has(part)) {
+        // A small write may succeed while large ones fail. Recovery is therefore detected by a write attempt only.
+        if (!failing.has(part)) {
           update(part, undefined);
         }
         return result;
@@ -85,72 +84,73 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
       update(part, undefined);
       return;
     }
-    const trouble = databaseErrorKindOf(error);
-    if (trouble === "locked") {
+    const kind = databaseErrorKindOf(error);
+    if (kind === "locked") {
       part.lockedSinceMs ??= nowMs();
-      if (troubled.size === 0 && nowMs() - part.lockedSinceMs < lockedForMs) {
-        tries.plan(part);
+      if (failing.size === 0 && nowMs() - part.lockedSinceMs < lockedForMs) {
+        attempts.schedule(part);
         return;
       }
       markDatabaseError(error as object);
     }
-    if (trouble === "locked" || trouble === "unavailable") {
+    if (kind === "locked" || kind === "unavailable") {
       update(part, error);
     }
   }
 
+  /** Sets the state of a part: failing with an error, or working if the error is undefined. */
   function update(part: Part, error: unknown): void {
-    const wasTroubled = troubled.size > 0;
-    tries.end(part);
+    const wasFailing = failing.size > 0;
+    attempts.cancel(part);
     if (error === undefined) {
       part.lockedSinceMs = undefined;
-      troubled.delete(part);
+      failing.delete(part);
     } else {
-      troubled.add(part);
-      tries.plan(part);
+      failing.add(part);
+      attempts.schedule(part);
     }
-    if (troubled.size > 0 !== wasTroubled) {
+    if (failing.size > 0 !== wasFailing) {
       onChange(error);
     }
   }
 
-  /** Attempts a write. After a failure, plans another attempt, whatever the error. */
+  /** Attempts a write. After a failure, schedules another attempt, whatever the error. */
   async function retry(part: Part): Promise<void> {
     try {
       await part.store.tryWrite();
       update(part, undefined);
     } catch (error) {
       record(part, error);
-      if (tries.areOn(part)) {
-        tries.plan(part);
+      if (attempts.isActive(part)) {
+        attempts.schedule(part);
       }
     }
   }
 
-  return { watchPart, stop: () => tries.stop() };
+  return { monitorPart, stop: () => attempts.stop() };
 }
 
 /** Creates the timers of the next write attempt for each part with failed writes. */
-function createTries(everyMs: number, work: (part: Part) => void) {
+function createAttempts(everyMs: number, attempt: (part: Part) => void) {
   const timers = new Map<Part, NodeJS.Timeout>();
   let isStopped = false;
   return {
-    /** Returns true if an attempt is planned or in progress. */
-    areOn: (part: Part): boolean => timers.has(part),
-    plan(part: Part): void {
+    /** Returns true if an attempt is scheduled or in progress. */
+    isActive: (part: Part): boolean => timers.has(part),
+    schedule(part: Part): void {
       if (!isStopped) {
         clearTimeout(timers.get(part));
         timers.set(
           part,
-          setTimeout(() => work(part), everyMs),
+          setTimeout(() => attempt(part), everyMs),
         );
       }
     },
-    end(part: Part): void {
+    cancel(part: Part): void {
       clearTimeout(timers.get(part));
       timers.delete(part);
     },
-    /** Cancels all attempts and plans no more. */
+    /** Cancels all attempts and schedules no more. */
     stop(): void {
       isStopped = true;
       timers.forEach((timer) => clearTimeout(timer));

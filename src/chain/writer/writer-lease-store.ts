@@ -1,7 +1,7 @@
 /** Writer lease: a database row that names the one node that may write. */
 import type { DatabasePart, Queries } from "../../db/queries/database.js";
 
-/** Duration of the lease without renewal. */
+/** Milliseconds until a lease expires that is not renewed. */
 export const leaseMs = 10_000;
 
 /** Lease as held by this node. */
@@ -12,10 +12,11 @@ export interface HeldLease {
   readonly epoch: number;
 }
 
-/** Process of the holder. */
+/** Process that holds the lease. */
 export interface HolderProcess {
   /** Host name, for messages. */
   readonly host: string;
+  /** Name of the PID namespace in which `pid` is valid. */
   readonly machine: string;
   readonly pid: number;
 }
@@ -25,8 +26,9 @@ export interface StoredLease {
   /** Undefined if no node has ever held the lease. */
   readonly holder: (HolderProcess & { readonly holder: string; readonly sinceMs: number }) | undefined;
   readonly epoch: number;
+  /** Time of expiry by the database clock, in milliseconds since the epoch. */
   readonly untilMs: number;
-  /** Remaining duration by the database clock; 0 or less if the lease has expired. */
+  /** Remaining milliseconds by the database clock; 0 or less if the lease has expired. */
   readonly leftMs: number;
   /** Public key of the node that owns the database; undefined if no node owns it. */
   readonly identity: string | undefined;
@@ -81,13 +83,13 @@ export function createWriterLeaseStore({
       transaction(async (db) => {
         const { skipLocked, nowMs } = db.dialect;
         await limitIdleTime(db);
-        const free = await db.rows((sql) =>
+        const unchanged = await db.rows((sql) =>
           sql.raw(`SELECT epoch FROM ${table} WHERE epoch = ? AND until_ms = ?${skipLocked}`, [
             expected.epoch,
             expected.untilMs,
           ]),
         );
-        if (free.length === 0) {
+        if (unchanged.length === 0) {
           return undefined;
         }
         const epoch = expected.epoch + 1;
@@ -111,10 +113,10 @@ export async function readLease(read: Queries): Promise<StoredLease> {
   const row = await read.first<Row>((sql) =>
     sql(table).select("*", sql.raw(`until_ms - ${read.dialect.nowMs} AS left_ms`)),
   );
-  return describe(row!);
+  return toLease(row!);
 }
 
-function describe(row: Row): StoredLease {
+function toLease(row: Row): StoredLease {
   const { holder, host, machine, pid, since_ms, epoch, until_ms, left_ms, identity } = row;
   return {
     holder: holder === null ? undefined : { holder, host, machine, pid, sinceMs: since_ms },
@@ -127,7 +129,10 @@ export async function readEpoch(db: Queries): Promise<number> {
   return (await db.first<{ epoch: number }>((sql) => sql(table).select("epoch")))!.epoch;
 }
 
-/** Makes the server end this transaction if the process hangs in the middle of it. Repeating it restarts the wait. */
+/**
+ * Makes the database server end this transaction if the process hangs in the middle of it. Each call restarts the time
+ * limit.
+ */
 export async function limitIdleTime(db: Queries): Promise<void> {
   const { limitIdleTime: statement } = db.dialect;
   if (statement !== undefined) {
@@ -143,12 +148,12 @@ export async function limitIdleTime(db: Queries): Promise<void> {
 export async function renewLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
   await limitIdleTime(db);
   const untilMs = `${db.dialect.nowMs} + ${leaseMs}`;
-  const found = await db.run((sql) =>
+  const renewedRows = await db.run((sql) =>
     sql(table)
       .where({ holder, epoch })
       .update({ until_ms: sql.raw(untilMs) }),
   );
-  return found === 1;
+  return renewedRows === 1;
 }
 
 /**

@@ -16,7 +16,7 @@ export interface AcquireLeaseDeps {
   readonly store: Pick<WriterLeaseStore, "read" | "acquire">;
   /** Public key of this node. */
   readonly identity: string;
-  /** True if no other process can write, so any other holder is gone whatever the lease says. */
+  /** True if no other process can write. Any other holder of the lease has then exited, even if it has not expired. */
   readonly isAlone: boolean;
   /** Called at each poll with the lease of the other holder, including its remaining duration. */
   readonly onWaiting: (lease: StoredLease) => void;
@@ -24,7 +24,7 @@ export interface AcquireLeaseDeps {
 }
 
 /**
- * Acquires the lease. If the holder may be gone, waits for the lease to expire.
+ * Acquires the lease. If another node holds it, waits until the lease expires or is released.
  *
  * @throws StartError if the holder is alive, that is, if it renews the lease.
  */

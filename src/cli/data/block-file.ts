@@ -8,7 +8,7 @@ import { resolve } from "node:path";
 import { type Block, BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { privateFileMode } from "../../base/files/private-files.js";
-import { describeBlock } from "../../chain/transactions/transaction.js";
+import { decodeBlock } from "../../chain/transactions/transaction.js";
 import { withControl } from "../calls/control.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { ControlFlags, NodeFlags } from "../usage/flags.js";
@@ -117,7 +117,7 @@ async function importFrom(
 }
 
 function numberOf(block: Block): number {
-  return Number(describeBlock(block).header.number);
+  return Number(decodeBlock(block).header.number);
 }
 
 function readBlocks(path: string): AsyncIterable<Block> {

@@ -2,7 +2,7 @@
  * Chain of a node over its database, and the state that its blocks change. A writer applies blocks itself, a reader
  * follows the blocks of another node. Both therefore know when cached data is stale.
  */
-import { type Chain, createChain, headerOf, type WrittenChain } from "../../chain/chain.js";
+import { type Chain, createChain, headerOf, type WritableChain } from "../../chain/chain.js";
 import { createChainReader } from "../../chain/chain-reader.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { SignedHeaders } from "../../chain/blocks/signed-headers.js";
@@ -75,7 +75,7 @@ export interface NodePool {
 export interface NodeChain {
   readonly chain: Chain;
   /** Same chain, on a node that writes; undefined on other nodes. */
-  readonly written: WrittenChain | undefined;
+  readonly written: WritableChain | undefined;
   readonly pool: NodePool;
   readonly data: ChainData;
 }
@@ -170,9 +170,9 @@ async function createWriterChain(
     genesis,
     head,
     executor: createTransactionExecutor(zk, memory.documentHeapMib === 0 ? undefined : documents.build),
-    onRefused: (signed) => headers.receive(signed),
+    onNotApplied: (signed) => headers.addReceived(signed),
     onApplied: (block) => {
-      headers.applied(headerOf(block));
+      headers.addApplied(headerOf(block));
       cached.invalidateChanged(block);
       bus.emit("blockApplied", { number: block.header.number });
     },
@@ -267,11 +267,11 @@ function createReaderChain(
   const reader = createChainReader({
     ...{ store: { ...store, head: readHead }, head, pollIntervalMs: followEveryMs },
     onApplied: (block) => cached.invalidateChanged(block),
-    onLeap(hasState) {
+    onReset(hasState) {
       syncStatus.set(!hasState);
       cached.invalidateAll();
     },
-    onMoved: (isLeap) => bus.emit("headFound", { isLeap }),
+    onHeadChanged: (isReset) => bus.emit("headFound", { isReset }),
     onError: (error) => throttle.failed(error),
   });
   bus.on("blockReported", () => reader.now());

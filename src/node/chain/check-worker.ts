@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { lowerThreadPriority } from "../../base/async/lower-thread-priority.js";
-import { readTransaction } from "../../chain/transactions/transaction.js";
+import { verifyTransaction } from "../../chain/transactions/transaction.js";
 import { RpcError, type Reason } from "../../rpc/errors.js";
 import { checkOperation } from "./transaction-executor.js";
 
@@ -24,7 +24,7 @@ export interface Finding {
 /** Checks a transaction. Returns undefined if no error was found. */
 export function check({ body, signature, network }: CheckTask): Finding | undefined {
   try {
-    readTransaction(create(TransactionSchema, { body, signature }), { network, checkOperation });
+    verifyTransaction(create(TransactionSchema, { body, signature }), { network, checkOperation });
     return undefined;
   } catch (error) {
     if (error instanceof RpcError) {

@@ -1,6 +1,6 @@
 /** Removes the transactions of old blocks, 16 blocks at a time. The headers stay. */
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
-import type { WrittenChain } from "../../chain/chain.js";
+import type { WritableChain } from "../../chain/chain.js";
 import type { Fence } from "../../chain/writer/fence-store.js";
 import { pruneBlocks } from "../../chain/blocks/header-store.js";
 import type { Database } from "../../db/queries/database.js";
@@ -12,7 +12,7 @@ const portionBlocks = 16n;
 export interface PruningDeps {
   readonly database: Database;
   readonly fence: Fence;
-  readonly chain: WrittenChain;
+  readonly chain: WritableChain;
 }
 
 /**

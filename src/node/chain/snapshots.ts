@@ -12,7 +12,7 @@ import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { listHeaders } from "../../chain/blocks/header-store.js";
 import { exportSenders } from "../../chain/blocks/sender-snapshot-store.js";
 import type { ChainHead, ChainStore } from "../../chain/blocks/store.js";
-import { describeHeader } from "../../chain/transactions/transaction.js";
+import { decodeHeader } from "../../chain/transactions/transaction.js";
 import type { Queries, ReadableDatabase } from "../../db/queries/database.js";
 import { openForReading } from "../../db/open.js";
 import type { Implementation } from "../../rpc/service.js";
@@ -59,7 +59,7 @@ export async function openSnapshots(
   const snapshotStore = await openSnapshotStore({
     folder: join(config.dataDir, "snapshots"),
     async numberOf(header) {
-      const { number } = describeHeader(header);
+      const { number } = decodeHeader(header);
       return (await store.header(number))?.hash === sha256(header) ? number : undefined;
     },
     nowMs: () => performance.now(),
@@ -156,7 +156,7 @@ export async function writeSnapshot(
   return await buildSnapshot({
     ...{ folder, signal, entries: entries(), stateBytes: await estimateProgramBytes(db) },
     ...(chunkBytes !== undefined && { chunkBytes }),
-    stateRoot: fromHex32(describeHeader(header).stateRoot),
+    stateRoot: fromHex32(decodeHeader(header).stateRoot),
     rest: () => ({ header, signature, programCount, commitmentTree }),
   });
 }

@@ -3,7 +3,7 @@ import type { Chain } from "../../chain/chain.js";
 import { createSenderStore } from "../../chain/blocks/sender-store.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
-import { describeHeader } from "../../chain/transactions/transaction.js";
+import { decodeHeader } from "../../chain/transactions/transaction.js";
 import { fromHex32 } from "../../base/crypto/hash.js";
 import type { Database, Queries } from "../../db/queries/database.js";
 import { createStateService, type ProvenBlock, type StateReads } from "../../state/service.js";
@@ -67,6 +67,6 @@ export function toProvenBlock(
   number: bigint,
   { header, signature }: { readonly header: Uint8Array; readonly signature: Uint8Array },
 ): ProvenBlock {
-  const stateRoot = header.length === 0 ? emptyHash : fromHex32(describeHeader(header).stateRoot);
+  const stateRoot = header.length === 0 ? emptyHash : fromHex32(decodeHeader(header).stateRoot);
   return { number, header, signature, stateRoot };
 }

@@ -3,7 +3,7 @@ import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.j
 import { settleAll } from "../../base/async/settle-all.js";
 import { fromHex32, toHex32 } from "../../base/crypto/hash.js";
 import type { BlockExecutor, Executor } from "../../chain/transactions/executor.js";
-import type { ReadTransaction } from "../../chain/transactions/transaction.js";
+import type { VerifiedTransaction } from "../../chain/transactions/transaction.js";
 import type { Queries } from "../../db/queries/database.js";
 import { createWriteBuffer, type WriteBuffer } from "../../db/rows/write-buffer.js";
 import type { StateTreeChanges } from "../../state/state-tree.js";
@@ -45,7 +45,7 @@ export function stateIn(db: Queries): State {
 }
 
 /** Returns the leaves that transactions change besides those of programs and of the commitment tree. */
-function leavesOf(transactions: readonly ReadTransaction[], blockNumber: bigint): Leaf[] {
+function leavesOf(transactions: readonly VerifiedTransaction[], blockNumber: bigint): Leaf[] {
   // The last transaction of each sender has its largest nonce.
   const nonces = new Map(transactions.map(({ body }) => [body.sender, body.nonce]));
   const senders = [...nonces].map(([sender, nonce]) => senderLeaf({ publicKey: fromHex32(sender), nonce }));
@@ -88,7 +88,7 @@ export function createTransactionExecutor(zk: ZkChanges, buildOffThread?: BuildD
     start(block, state): BlockExecutor {
       const zkBlock = zk.start(block, state.zk);
       const fieldTreeBuilder = createFieldTreeBuilder(buildOffThread);
-      const applyOne = async ({ body, hash, signed }: ReadTransaction): Promise<number> => {
+      const applyOne = async ({ body, hash, signed }: VerifiedTransaction): Promise<number> => {
         const { operation, sender, nonce } = body;
         switch (operation.case) {
           case "storage": {

@@ -5,7 +5,7 @@ import { createListings } from "../../chain/blocks/listing-store.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import { createSenderStore } from "../../chain/blocks/sender-store.js";
-import { describeHeader, type VerifiedBlock } from "../../chain/transactions/transaction.js";
+import { decodeHeader, type VerifiedBlock } from "../../chain/transactions/transaction.js";
 import { verifyBlocks, type VerifyBlocksDeps } from "../../chain/blocks/verify-blocks.js";
 import { verifySenders } from "../../chain/blocks/verify-senders-store.js";
 import type { DatabasePart, Queries } from "../../db/queries/database.js";
@@ -35,13 +35,13 @@ export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verific
   yield { kind: "blocks", done: 0, total: 0, findings: await checkIntegrity(database) };
   const blockDeps = createBlockDeps(read, genesis);
   const checkState = createStateCheck(read);
-  const findings = await runCheck("the transactions", () => blockDeps.store.checkEnds());
+  const findings = await runCheck("the transactions", () => blockDeps.store.checkTransactionBlocks());
   yield { kind: "blocks", done: 0, total: 0, findings };
   yield* reportCorruptStep("blocks", verifyBlocks(blockDeps));
   const zk = verifyZk(read, {
     async rootOf(number) {
       const stored = await blockDeps.store.header(number);
-      return stored && describeHeader(stored.header).commitmentRoot;
+      return stored && decodeHeader(stored.header).commitmentRoot;
     },
     blockOf: (hash) => blockDeps.store.blockOf(hash),
     lowestBlock: () => blockDeps.store.lowestBlock(),

@@ -7,10 +7,10 @@ export interface NodeEvents {
   /** New block that was applied and is in the database. Published by the chain. */
   readonly blockApplied: { readonly number: bigint };
   /**
-   * New latest block that a read-only node has found in the database. `isLeap` is true if the node skipped the blocks
+   * New latest block that a read-only node has found in the database. `isReset` is true if the node skipped the blocks
    * in between. Published by the chain.
    */
-  readonly headFound: { readonly isLeap: boolean };
+  readonly headFound: { readonly isReset: boolean };
   /** Change of the latest block in the parent process. Published by the link to that process. */
   readonly blockReported: undefined;
   /** Permanent rejection of a transaction, with its reason. Published by the mempool. */

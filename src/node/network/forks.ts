@@ -3,12 +3,12 @@
  * and one signer.
  */
 import { sha256 } from "../../base/crypto/hash.js";
-import { createEvidenceBook, type Evidence } from "../../chain/blocks/evidence.js";
+import { createEvidenceTracker, type Evidence } from "../../chain/blocks/evidence.js";
 import { createEvidenceStore } from "../../chain/blocks/evidence-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import { createSignedHeaders, type SignedHeader, type SignedHeaders } from "../../chain/blocks/signed-headers.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
-import { describeHeader } from "../../chain/transactions/transaction.js";
+import { decodeHeader } from "../../chain/transactions/transaction.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
@@ -45,7 +45,7 @@ export async function watchForks(
   const { config, log } = core;
   const { database, store, genesis, key, chainHealth } = deps;
   const evidenceStore = createEvidenceStore(database);
-  const book = createEvidenceBook({
+  const book = createEvidenceTracker({
     stored: await untilDatabaseResponds(core, () => evidenceStore.load()),
     nowMs: Date.now,
     onFound(evidence) {
@@ -59,7 +59,7 @@ export async function watchForks(
 
   const save = (): Promise<void> =>
     config.role === "writer" ? book.store((evidence) => evidenceStore.save(evidence)) : Promise.resolve();
-  const ownFork = (): Evidence | undefined => book.open().find(({ identity }) => identity === key.publicKey);
+  const ownFork = (): Evidence | undefined => book.unresolved().find(({ identity }) => identity === key.publicKey);
   const whyStopped = (): string | undefined => {
     const fork = ownFork();
     return (
@@ -68,11 +68,11 @@ export async function watchForks(
   };
 
   function report(): void {
-    const [first] = book.open();
+    const [first] = book.unresolved();
     chainHealth.report("evidence", whyStopped() ?? (first && describeFork(first)));
   }
 
-  if (config.recover && book.open().length > 0) {
+  if (config.recover && book.unresolved().length > 0) {
     log.warn({ subsystem: "chain" }, "Evidence of forks is marked as resolved, because of --recover");
     book.resolve();
     await untilDatabaseResponds(core, save);
@@ -86,7 +86,7 @@ export async function watchForks(
       onFork: (one, other) => book.add(one, other),
       onError: (error) => log.warn({ subsystem: "chain", err: error }, "A header could not be compared"),
     }),
-    evidence: () => book.open(),
+    evidence: () => book.unresolved(),
     whyStopped,
     save,
   };
@@ -96,7 +96,7 @@ function toSigned(stored: Awaited<ReturnType<ChainStore["header"]>>): SignedHead
   if (stored === undefined) {
     return undefined;
   }
-  const { number, proposer } = describeHeader(stored.header);
+  const { number, proposer } = decodeHeader(stored.header);
   return { ...stored, number, proposer };
 }
 

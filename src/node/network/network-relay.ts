@@ -51,7 +51,7 @@ export interface NodeRelay {
    *
    * @throws RpcError
    */
-  readonly announce: (bytes: number, address: string) => void;
+  readonly precheck: (bytes: number, address: string) => void;
   /**
    * Adds a transaction from this address to the mempool. Relays the transaction if other nodes produce the blocks.
    * Returns the hash.
@@ -121,7 +121,7 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
   }
 
   return {
-    announce: (bytes, address) => chain.announce(bytes, { source: sourceOf(address) }),
+    precheck: (bytes, address) => chain.precheck(bytes, { source: sourceOf(address) }),
     submit: (transaction, address) => submit(transaction, address),
     async acceptTransaction(transaction, address, afterNonce) {
       const hash = sha256(transaction.body);
@@ -130,7 +130,7 @@ export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, de
         await submit(transaction, address, afterNonce);
         return { status: "pending" };
       }
-      mempool?.loosen(hash, afterNonce);
+      mempool?.lowerAfterNonce(hash, afterNonce);
       return info.status === "included" ? { status: "included" } : info;
     },
     tasks: isRelaying ? [{ name: "relay", run: relayPending }] : [],

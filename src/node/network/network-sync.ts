@@ -9,7 +9,7 @@ import type { Chain } from "../../chain/chain.js";
 import type { Evidence, SignedBytes } from "../../chain/blocks/evidence.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
-import { readHeader } from "../../chain/transactions/transaction.js";
+import { verifyHeader } from "../../chain/transactions/transaction.js";
 import { createAnnounce } from "../../peers/handshake/announce.js";
 import { createPeerClient, type PeerClient } from "../../peers/handshake/client.js";
 import { createDialer, type Dialer } from "../../peers/handshake/dialer.js";
@@ -212,8 +212,8 @@ export function createNodeSync(
  */
 function createReceiver({ genesis, forks }: NodeSyncDeps) {
   return ({ header, signature }: SignedBytes) => {
-    const { number, proposer } = readHeader({ header, signature }, { network: genesis?.hash ?? "" });
-    forks.headers.receive({ number, proposer, hash: sha256(header), header, signature });
+    const { number, proposer } = verifyHeader({ header, signature }, { network: genesis?.hash ?? "" });
+    forks.headers.addReceived({ number, proposer, hash: sha256(header), header, signature });
     return { number, proposer };
   };
 }

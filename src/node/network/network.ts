@@ -57,7 +57,7 @@ export interface NodeNetworkDeps {
 }
 
 /** Network of a node. */
-export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "announce" | "submit"> {
+export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "precheck" | "submit"> {
   readonly book: PeerBook;
   readonly mayFollow: MayFollow;
   readonly mainLoop: MainLoop;
@@ -161,7 +161,7 @@ export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): 
     ...readiness,
     whyUnknown,
     checkClock,
-    announce: relay.announce,
+    precheck: relay.precheck,
     submit: relay.submit,
     start: () => startNetwork(core, { mainLoop, relay, sync, snapshotSync, save, onTaskError }),
     nameEndpoint: (url) => nameEndpoint(core, nodeBook, url),

@@ -1,6 +1,6 @@
 /** Snapshot sync of a new node, which downloads the state instead of applying each block if there are many blocks. */
 import { SnapshotService } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import type { WrittenChain } from "../../chain/chain.js";
+import type { WritableChain } from "../../chain/chain.js";
 import type { Fence } from "../../chain/writer/fence-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
@@ -25,7 +25,7 @@ export interface NodeSnapshotSyncDeps {
   readonly store: Pick<ChainStore, "head">;
   readonly genesis: Genesis;
   readonly fence: Fence;
-  readonly chain: WrittenChain;
+  readonly chain: WritableChain;
   readonly syncStatus: SnapshotSyncStatus;
   /** Clears all cached state. */
   readonly invalidateAll: () => void;
@@ -71,7 +71,7 @@ export function createNodeSnapshotSync(
   async function setStateAvailable(isAvailable: boolean): Promise<void> {
     syncStatus.set(!isAvailable);
     invalidateAll();
-    await chain.goOnFrom(isAvailable ? await store.head() : undefined);
+    await chain.replaceHead(isAvailable ? await store.head() : undefined);
   }
 
   const snapshotSync = createSnapshotSync({

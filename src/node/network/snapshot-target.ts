@@ -11,7 +11,7 @@ import {
   setLowestBlock,
 } from "../../chain/blocks/header-store.js";
 import { clearSenders, importSenders } from "../../chain/blocks/sender-snapshot-store.js";
-import { describeHeader, readHeader } from "../../chain/transactions/transaction.js";
+import { decodeHeader, verifyHeader } from "../../chain/transactions/transaction.js";
 import type { Database, DatabaseTransaction, Queries } from "../../db/queries/database.js";
 import { RpcError } from "../../rpc/errors.js";
 import {
@@ -185,7 +185,7 @@ async function storeHeaders(db: Queries, from: number, headers: readonly Checked
  */
 function decodeSignedHeader(signed: { readonly header: Uint8Array; readonly signature: Uint8Array }, genesis: Genesis) {
   try {
-    const header = readHeader(signed, { network: genesis.hash });
+    const header = verifyHeader(signed, { network: genesis.hash });
     if (!genesis.authorities.includes(header.proposer)) {
       throw new WrongSnapshot("A header was not signed by an authority of this network.");
     }
@@ -206,7 +206,7 @@ function treeOf({ snapshot }: Pick<SnapshotDescription, "snapshot">): Commitment
 async function hashBefore(db: Queries, number: number): Promise<string> {
   const [above] = await listHeaders(db, number, 1);
   if (above !== undefined) {
-    return describeHeader(above.header).previousHash;
+    return decodeHeader(above.header).previousHash;
   }
   const { snapshot } = (await readSync(db))!;
   return sha256(decodeDescription(snapshot).snapshot.header);
@@ -218,7 +218,7 @@ async function positionOf(db: Queries, blockNumber: bigint) {
   if (stored === undefined) {
     throw new WrongSnapshot("It has a root of a block that does not exist.");
   }
-  const { number, timestampMs, commitmentRoot: root } = describeHeader(stored.header);
+  const { number, timestampMs, commitmentRoot: root } = decodeHeader(stored.header);
   return { block: { number, timeMs: Number(timestampMs) }, root };
 }
 
@@ -305,7 +305,7 @@ async function rootsSince(db: Queries, since: bigint): Promise<bigint[]> {
   for (let from = Math.max(1, Number(since)); ; from += portionHeaders) {
     const headers = await listHeaders(db, from, portionHeaders);
     for (const { header } of headers) {
-      const { number, commitmentRoot } = describeHeader(header);
+      const { number, commitmentRoot } = decodeHeader(header);
       if (commitmentRoot !== undefined) {
         found.push(number);
       }

@@ -6,7 +6,7 @@ import {
   createBlockRedactor,
   revealAll,
   type BlockRedactor,
-  type Readership,
+  type ReadAccess,
 } from "../../chain/blocks/block-redactor.js";
 import { createChainService } from "../../chain/service.js";
 import { RpcError } from "../../rpc/errors.js";
@@ -79,7 +79,7 @@ const notListed =
  * Creates the access rule for transactions: the access of a program also applies to transactions on it. All other
  * transactions are public.
  */
-function createReadership(programs: ReadablePrograms): Readership {
+function createReadership(programs: ReadablePrograms): ReadAccess {
   return {
     subjectOf(bytes) {
       const body = fromBinary(TransactionBodySchema, bytes, { readUnknownFields: false });

@@ -4,7 +4,7 @@ import { HeadStatementSchema, TransactionBodySchema } from "../../../gen/gatehou
 import { targetAddress } from "../../base/program-address.js";
 import type { Chain } from "../../chain/chain.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
-import { checkRetained, createRetainedBlocks } from "../../chain/blocks/retained-blocks.js";
+import { checkRetained, createRetainedBlockReader } from "../../chain/blocks/retained-blocks.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import { createBlockLog } from "../../event/block-log.js";
 import { createEvents, type Events } from "../../event/service.js";
@@ -26,24 +26,24 @@ export function createNodeEvents(
 ): Pick<Events, "service" | "close"> {
   const head = () => chain.head();
   const log = createBlockLog({
-    readBlock: createRetainedBlocks(store),
-    reading: {
+    readBlock: createRetainedBlockReader(store),
+    decoder: {
       decode: (body) => fromBinary(TransactionBodySchema, body, { readUnknownFields: false }),
       addressOf: (body) =>
         // The empty address is no program, so no client may read the operation.
         body.operation.case === "storage" ? (targetAddress(body.operation.value, body) ?? "") : undefined,
     },
-    readership: readable,
+    access: readable,
     head,
     maxBytes: memory.eventBytes,
   });
   const events = createEvents({ head, log, checkRetained });
-  bus.on("blockApplied", () => events.wake());
-  bus.on("headFound", ({ isLeap }) => {
-    if (isLeap) {
-      log.forget();
+  bus.on("blockApplied", () => events.notify());
+  bus.on("headFound", ({ isReset }) => {
+    if (isReset) {
+      log.clear();
     }
-    events.wake();
+    events.notify();
   });
   bus.on("transactionRejected", (rejection) => events.rejected(rejection));
   bus.on("headStated", () => {

@@ -3,7 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { targetAddress } from "../../base/program-address.js";
 import {
-  checkFound,
+  checkMatchesFilter,
   type ListedTransaction,
   latestPosition,
   readTransactionPage,
@@ -40,7 +40,7 @@ export function createProgramHistory(
 function toChange(address: string, listed: ListedTransaction): ProgramChange {
   const body = fromBinary(TransactionBodySchema, listed.body);
   const operation = body.operation.case === "storage" ? body.operation.value : undefined;
-  checkFound(operation !== undefined && targetAddress(operation, body) === address, listed);
+  checkMatchesFilter(operation !== undefined && targetAddress(operation, body) === address, listed);
   const { blockNumber, blockHash, timestampMs, hash: transactionHash } = listed;
   return { blockNumber, blockHash, timestampMs, transactionHash, sender: body.sender, operation: operation! };
 }

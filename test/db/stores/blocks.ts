@@ -2,7 +2,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { createBlockChanges, createBlockStore, tryBlockWrite } from "../../../src/chain/blocks/block-store.js";
-import { readTransaction, signBlock } from "../../../src/chain/transactions/transaction.js";
+import { verifyTransaction, signBlock } from "../../../src/chain/transactions/transaction.js";
 import { sha256 } from "../../../src/base/crypto/hash.js";
 import { createPublic, signTransaction, rulesOf } from "../../helpers/chain/transactions.js";
 import { anyRoots } from "../../helpers/chain/seed.js";
@@ -12,7 +12,7 @@ import type { StoreSuite } from "./suite.js";
 const [authority, alice] = [testKey(1), testKey(2)];
 const genesis = { text: '{"name":"a net", "n": 1.0}', hash: sha256("genesis"), timestampMs: 1_800_000_000_000 };
 const transactions = Array.from({ length: 900 }, (_, i) =>
-  readTransaction(signTransaction(alice, i + 1, createPublic(`p${i}`, "{}")), rulesOf()),
+  verifyTransaction(signTransaction(alice, i + 1, createPublic(`p${i}`, "{}")), rulesOf()),
 );
 const block = signBlock(
   {

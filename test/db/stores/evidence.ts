@@ -1,5 +1,5 @@
 import test from "ava";
-import { createEvidenceBook, type Evidence } from "../../../src/chain/blocks/evidence.js";
+import { createEvidenceTracker, type Evidence } from "../../../src/chain/blocks/evidence.js";
 import { createEvidenceStore } from "../../../src/chain/blocks/evidence-store.js";
 import type { StoreSuite } from "./suite.js";
 
@@ -34,7 +34,7 @@ export const testEvidence: StoreSuite = (engine, open) => {
 
   test(`${engine}: evidence that could not be stored is stored with the next call`, async (t) => {
     const store = createEvidenceStore(await open(t));
-    const book = createEvidenceBook({ stored: [], nowMs: () => 5, onFound: () => undefined });
+    const book = createEvidenceTracker({ stored: [], nowMs: () => 5, onFound: () => undefined });
     const signed = (hash: string) => ({
       ...{ number: 4n, proposer: "0xa", hash },
       ...{ header: Buffer.from(hash), signature: Uint8Array.of(1) },

@@ -3,7 +3,7 @@ import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { programAddress } from "../../../src/base/program-address.js";
 import { createChainStore } from "../../../src/chain/chain-store.js";
 import { pruneBlocks } from "../../../src/chain/blocks/header-store.js";
-import { latestPosition, readTransactionPage, type TransactionsOf } from "../../../src/chain/blocks/listings.js";
+import { latestPosition, readTransactionPage, type TransactionFilter } from "../../../src/chain/blocks/listings.js";
 import { verifyBlock } from "../../../src/chain/transactions/transaction.js";
 import { stateIn } from "../../../src/node/chain/transaction-executor.js";
 import { createProgramHistory } from "../../../src/node/serving/program-history.js";
@@ -58,7 +58,7 @@ export const testListings: StoreSuite = (engine, open) => {
 
   test(`${engine}: listings: transactions are listed latest first, by block, sender and program, each once over all pages`, async (t) => {
     const store = await fill(await open(t));
-    const readPages = async (of: TransactionsOf, pageSize: number, maxBytes = 1e6): Promise<string[]> => {
+    const readPages = async (of: TransactionFilter, pageSize: number, maxBytes = 1e6): Promise<string[]> => {
       const listed: string[] = [];
       for (let before: typeof latestPosition | undefined = latestPosition; before !== undefined;) {
         const page = await readTransactionPage({ store, of, before, pageSize, maxBytes, signal });

@@ -3,14 +3,14 @@ import { toBinary } from "@bufbuild/protobuf";
 import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { createMempoolStore } from "../../../src/chain/mempool/mempool-store.js";
 import type { MempoolStore, PendingEntry, Rejection } from "../../../src/chain/blocks/store.js";
-import { encodeTransaction, readTransaction } from "../../../src/chain/transactions/transaction.js";
+import { encodeTransaction, verifyTransaction } from "../../../src/chain/transactions/transaction.js";
 import type { Database } from "../../../src/db/queries/database.js";
 import { createPublic, signTransaction, rulesOf } from "../../helpers/chain/transactions.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import type { StoreSuite } from "./suite.js";
 
 const transactions = Array.from({ length: 5 }, (_, i) =>
-  readTransaction(signTransaction(testKey(2), i + 1, createPublic(`p${i}`, "{}")), rulesOf()),
+  verifyTransaction(signTransaction(testKey(2), i + 1, createPublic(`p${i}`, "{}")), rulesOf()),
 );
 const hashes = transactions.map(({ hash }) => hash);
 const bytesOf = (i: number): Uint8Array => encodeTransaction(transactions[i]!.signed);

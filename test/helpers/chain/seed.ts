@@ -5,7 +5,7 @@ import type { Transaction, TransactionBody } from "../../../gen/gatehouse/chain/
 import { fromHex32, sha256, toHex32 } from "../../../src/base/crypto/hash.js";
 import { createBlockChanges } from "../../../src/chain/blocks/block-store.js";
 import { createSenderStore } from "../../../src/chain/blocks/sender-store.js";
-import { readTransaction, signBlock } from "../../../src/chain/transactions/transaction.js";
+import { verifyTransaction, signBlock } from "../../../src/chain/transactions/transaction.js";
 import type { Database, Queries } from "../../../src/db/queries/database.js";
 import { openDatabase } from "../../../src/db/open.js";
 import { hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../../../src/db/rows/row-hashes.js";
@@ -58,7 +58,7 @@ export async function insertBlocks(
   let before = { number: 0n, hash: sha256(text) };
   for (const signed of blocks) {
     const number = before.number + 1n;
-    const transactions = signed.map((one) => readTransaction(one, rulesOf(sha256(text))));
+    const transactions = signed.map((one) => verifyTransaction(one, rulesOf(sha256(text))));
     const made: string[] = [];
     for (const { body } of transactions) {
       made.push(...(await insertMadeProgram(database, body)));

@@ -4,7 +4,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../../src/base/crypto/hash.js";
-import { readHeader } from "../../../src/chain/transactions/transaction.js";
+import { verifyHeader } from "../../../src/chain/transactions/transaction.js";
 import { type TestKey, testKey } from "../chain/keys.js";
 import type { End, PostgresPair } from "./postgres-pair.js";
 import { createPublic, signTransaction } from "../chain/transactions.js";
@@ -158,7 +158,7 @@ async function readChain(client: ChainClient) {
   const blocks = new Map([[0n, genesisHash]]);
   const transactions = new Set<string>();
   for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
-    const { number, previousHash } = readHeader(block!, { network: genesisHash });
+    const { number, previousHash } = verifyHeader(block!, { network: genesisHash });
     if (blocks.get(number - 1n) !== previousHash || blocks.has(number)) {
       throw new Error(`Block ${number} does not follow on the one before.`);
     }
