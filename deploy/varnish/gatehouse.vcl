@@ -1,4 +1,4 @@
-# Varnish in front of one node, as a cache of its plain HTTP interface: "-f gatehouse.vcl". TLS is somebody else's.
+# Caches the plain HTTP interface of one node: varnishd -f gatehouse.vcl. TLS ends before Varnish.
 vcl 4.1;
 
 backend node {
@@ -7,11 +7,11 @@ backend node {
 }
 
 sub vcl_recv {
-    # The node believes it before X-Forwarded-For, and Varnish hands on what a client wrote there.
+    # Remove Forwarded, which Varnish would pass on from the client. The node prefers it to X-Forwarded-For.
     unset req.http.Forwarded;
 
-    # Nothing that is given to an identity is kept, and while somebody waits for an answer that is to be kept, others wait
-    # with him: those who have an identity are not to be given what nobody in particular is given.
+    # Do not cache responses to identified callers. Nor may their requests wait for the response to an anonymous one:
+    # Varnish sends one request for concurrent callers of a path, and returns its response to all of them.
     if (req.http.identity || req.http.signature) {
         return (pass);
     }
@@ -19,17 +19,17 @@ sub vcl_recv {
 
 sub vcl_backend_response {
     if (beresp.http.Cache-Control ~ "(?i)\b(private|no-store)\b" || beresp.http.Cache-Control !~ "(?i)\bpublic\b") {
-        # It says nothing of the next request for the same path, which may be anybody's.
+        # Do not remember this decision: the next request for the path may have a cacheable response.
         set beresp.uncacheable = true;
         set beresp.ttl = 0s;
         set beresp.grace = 0s;
         return (deliver);
     }
-    # Never older than what the node says.
+    # Serve no response beyond the lifetime that the node sets.
     set beresp.grace = 0s;
     if (beresp.http.Cache-Control ~ "(?i)\bno-cache\b") {
-        # Varnish would not keep it at all: it is to keep it, and to ask each time whether it is still right. What lives for
-        # 0 s is never asked about; this is over before the answer is there.
+        # By default Varnish does not cache this response. Cache it, and revalidate it for each request: a TTL of 0 s
+        # would disable revalidation, and this TTL ends before the response is delivered.
         set beresp.ttl = 0.001ms;
         set beresp.keep = 1d;
         return (deliver);

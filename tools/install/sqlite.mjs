@@ -1,5 +1,5 @@
-// Runs at the end of `npm ci`, before anything is compiled: says what is missing where SQLite could not be compiled, which
-// npm itself passes over, since the package is an optional dependency.
+// Runs at the end of `npm ci`. Fails if SQLite could not be compiled, and names the missing build tools. npm ignores this
+// error, since the package is an optional dependency.
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -12,8 +12,8 @@ try {
     make: ["make", "gmake"],
     "a C++ compiler": ["c++", "g++", "clang++"],
   };
-  const runs = (program) => spawnSync(program, ["--version"]).status === 0;
-  const missing = Object.keys(tools).filter((name) => !tools[name].some(runs));
+  const isInstalled = (program) => spawnSync(program, ["--version"]).status === 0;
+  const missing = Object.keys(tools).filter((name) => !tools[name].some(isInstalled));
   console.error(
     missing.length === 0
       ? `SQLite cannot be loaded (${error.message.split("\n")[0]}); what npm printed above says why it was not compiled.`

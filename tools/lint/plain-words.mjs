@@ -1,5 +1,5 @@
-// Checks the language of comments and documents: `npm run lint` runs it. CONTRIBUTING.md has the rules.
-// `node tools/lint/plain-words.mjs --update` lowers the number of long sentences that each document may have.
+// Checks the language of comments and documents by the rules of CONTRIBUTING.md. `npm run lint` runs it.
+// `node tools/lint/plain-words.mjs --update` stores the present number of long sentences of each document as its limit.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 const opening =
   /^(what|who|whose|whom|whoever|how|whether|why|where|which|it|they|one|those|that|of|nobody|everybody|somebody|nothing|something|there)\b/i;
 
-/** Terms that must not return, with the term of the field. */
+/** Rejected terms, each with the term of the field. */
 const terms = new Map([
   ["taken back", "rolled back"],
   ["takes back", "rolls back"],
@@ -25,11 +25,13 @@ const terms = new Map([
 ]);
 const termPattern = new RegExp(`\\b(${[...terms.keys()].join("|")})`, "gi");
 
-const longestSentence = 25;
-const allowanceFile = "tools/lint/long-sentences.json";
-const allowed = JSON.parse(readFileSync(allowanceFile, "utf8"));
+/** Maximum number of words of a sentence. */
+const maxWords = 25;
+/** Number of longer sentences that each document may have. */
+const limitsFile = "tools/lint/long-sentences.json";
+const limits = JSON.parse(readFileSync(limitsFile, "utf8"));
 
-const list = (...patterns) =>
+const listFiles = (...patterns) =>
   execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "--", ...patterns], {
     encoding: "utf8",
   })
@@ -40,7 +42,8 @@ const lineOf = (text, index) => text.slice(0, index).split("\n").length;
 const findings = [];
 const report = (file, line, message) => findings.push(`${file}:${line} ${message}`);
 
-function checkTerms(file, text, firstLine, prose) {
+/** Reports the rejected terms of a text that starts at `firstLine` of a file. */
+function checkTerms(file, firstLine, prose) {
   for (const { 0: term, index } of prose.matchAll(termPattern)) {
     report(file, firstLine + lineOf(prose, index) - 1, `"${term}": use "${terms.get(term.toLowerCase())}"`);
   }
@@ -51,7 +54,7 @@ function checkSource(file) {
   const text = readFileSync(file, "utf8");
   for (const { 0: comment, 1: doc, index } of text.matchAll(/\/\*\*([\s\S]*?)\*\/|^\s*\/\/ .*$/gm)) {
     const line = lineOf(text, index);
-    checkTerms(file, text, line, comment);
+    checkTerms(file, line, comment);
     const word = opening.exec((doc ?? "").replace(/^[\s*]+/, ""))?.[1];
     if (word !== undefined) {
       report(file, line, `opens with "${word}": open with a verb or a noun`);
@@ -72,7 +75,7 @@ function sentencesOf(text) {
     .filter(Boolean);
 }
 
-/** Checks a document, and returns its number of long sentences. */
+/** Checks a document, and returns its long sentences. */
 function checkDocument(file) {
   // Generated tables have the texts of the source.
   const text = readFileSync(file, "utf8").replace(/<!-- generated: [\s\S]*?<!-- \/generated: .*?-->/g, (block) =>
@@ -81,7 +84,6 @@ function checkDocument(file) {
   const prose = text.replace(/^(`{3,})[\s\S]*?^\1/gm, (block) => block.replace(/[^\n]/g, " "));
   checkTerms(
     file,
-    text,
     1,
     prose.replace(/`[^`\n]*`/g, (code) => " ".repeat(code.length)),
   );
@@ -90,15 +92,15 @@ function checkDocument(file) {
       report(file, lineOf(prose, index), `"${heading.trim()}": name the thing, do not ask`);
     }
   }
-  return sentencesOf(text).filter((sentence) => sentence.split(/\s+/).length > longestSentence);
+  return sentencesOf(text).filter((sentence) => sentence.split(/\s+/).length > maxWords);
 }
 
-for (const file of list("src/*.ts", "client/src/*.ts")) {
+for (const file of listFiles("src/*.ts", "client/src/*.ts")) {
   checkSource(file);
 }
 const isUpdate = process.argv.includes("--update");
 const counts = {};
-for (const file of list(
+for (const file of listFiles(
   "README.md",
   "CONTRIBUTING.md",
   "SECURITY.md",
@@ -107,7 +109,7 @@ for (const file of list(
   "deploy/README.md",
 )) {
   const long = checkDocument(file);
-  const limit = allowed[file] ?? 0;
+  const limit = limits[file] ?? 0;
   if (long.length > 0) {
     counts[file] = long.length;
   }
@@ -115,12 +117,12 @@ for (const file of list(
     report(
       file,
       1,
-      `${long.length} sentences have more than ${longestSentence} words, ${limit} may: ${long.at(-1).slice(0, 90)}…`,
+      `${long.length} sentences have more than ${maxWords} words, ${limit} may: ${long.at(-1).slice(0, 90)}…`,
     );
   }
 }
 if (isUpdate) {
-  writeFileSync(allowanceFile, `${JSON.stringify(counts, null, 2)}\n`);
+  writeFileSync(limitsFile, `${JSON.stringify(counts, null, 2)}\n`);
 }
 for (const finding of findings) {
   console.error(finding);
