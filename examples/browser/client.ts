@@ -1,15 +1,15 @@
-/** Calls a node from a page: reads, a stream, a write that is signed here, and errors with their reason. */
+/** Calls a node from a page: reads, a stream, a write that the page signs, and errors with their reason. */
 import { createGatehouse, createProgram, type Gatehouse, GatehouseError, keyFromSeed } from "gatehouse-client";
 import { HealthStatus } from "gatehouse-client/contract/health/v1/health.js";
 
 const show = (id: string, text: string): void => {
   document.getElementById(id)!.textContent = text;
 };
-const say = (text: string): void => {
+const setStatus = (text: string): void => {
   document.querySelector('[role="status"]')!.textContent = text;
 };
 
-// A key of this page's visit; a wallet would be `{ publicKey, sign }`.
+// A new key for each visit. A wallet provides `{ publicKey, sign }` instead.
 const signer = keyFromSeed(crypto.getRandomValues(new Uint8Array(32)));
 let node: Gatehouse | undefined;
 
@@ -21,11 +21,11 @@ document.querySelector("form")!.addEventListener("submit", (event) => {
   void node?.close();
   node = createGatehouse(url, { signer });
   void watch(node);
-  say(isWriting ? "Writing …" : "Asking …");
-  (isWriting ? write(node) : ask(node, owner)).then(say, (error: unknown) => say(explain(error)));
+  setStatus(isWriting ? "Writing …" : "Querying …");
+  (isWriting ? write(node) : query(node, owner)).then(setStatus, (error: unknown) => setStatus(explain(error)));
 });
 
-async function ask({ info, chain, storage }: Gatehouse, owner: string): Promise<string> {
+async function query({ info, chain, storage }: Gatehouse, owner: string): Promise<string> {
   show("version", (await info.getVersion({})).version);
   const { number, hash } = await chain.getHead({});
   show("head", `${number}, ${hash}`);
@@ -33,20 +33,21 @@ async function ask({ info, chain, storage }: Gatehouse, owner: string): Promise<
     const { programs } = await storage.listProgramsByOwner({ owner });
     show("programs", programs.map(({ programName }) => programName).join(", ") || "none");
   }
-  return "Answered.";
+  return "Done.";
 }
 
-/** Makes a private program, and reads it as its owner. */
-async function write(to: Gatehouse): Promise<string> {
-  const { hash, storageAddress } = await to.submit(createProgram({ name: "from a page", data: { hello: "world" } }));
-  const { blockNumber } = await to.waitFor(hash);
-  const { data } = await to.storage.getProgramData({ storageAddress });
+/** Creates a private program, and reads it as its owner. */
+async function write(client: Gatehouse): Promise<string> {
+  const { hash, storageAddress } = await client.submit(createProgram({ name: "from a page", data: { hello: "world" } }));
+  const { blockNumber } = await client.waitFor(hash);
+  const { data } = await client.storage.getProgramData({ storageAddress });
   return `In block ${blockNumber}: ${data ?? "nothing"}`;
 }
 
-async function watch(of: Gatehouse): Promise<void> {
+/** Shows the health of the node as it changes. */
+async function watch(client: Gatehouse): Promise<void> {
   try {
-    for await (const { status } of of.watchHealth()) {
+    for await (const { status } of client.watchHealth()) {
       show("health", HealthStatus[status].toLowerCase());
     }
   } catch (error) {
@@ -54,7 +55,7 @@ async function watch(of: Gatehouse): Promise<void> {
   }
 }
 
-/** The node's own sentence, and its reason. */
+/** The message of an error, with its reason. */
 function explain(error: unknown): string {
   return error instanceof GatehouseError ? `${error.message} (${error.reason})` : String(error);
 }

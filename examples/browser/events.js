@@ -1,35 +1,35 @@
 // @ts-check
-/** Shows what happens on the chain, by the EventSource that every browser has; goes on where it was, after a reload, too. */
+/** Shows the events of the chain with the EventSource of the browser. Resumes after a reload. */
 
-/** What each kind of event is shown as. @type {Record<string, (event: any) => string>} */
+/** Formats each kind of event. @type {Record<string, (event: any) => string>} */
 const kinds = {
   block: ({ hash, transactionCount }) => `${hash}, transactions: ${transactionCount}`,
   transaction: ({ hash, outcome, withheld }) => `${hash} ${withheld ? "withheld" : outcome}`,
   program: ({ storageAddress, change, fields }) => `${storageAddress} ${change} ${fields.join(", ")}`,
 };
-const mostShown = 200;
-const pauseMs = 5_000;
+const maxShown = 200;
+const retryMs = 5_000;
 
 /** @param {string} selector @returns {HTMLElement} */
 const find = (selector) => /** @type {HTMLElement} */ (document.querySelector(selector));
 /** @param {string} text */
-const say = (text) => (find('[role="status"]').textContent = text);
+const setStatus = (text) => (find('[role="status"]').textContent = text);
 
 /** @type {EventSource | undefined} */
 let source;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
-let again;
+let retryTimer;
 
-/** Watches a node from where this page was the last time, or from now on. @param {string} url */
+/** Watches a node from the last event that this page has shown, or from now on. @param {string} url */
 function watch(url) {
   stop();
   const query = new URLSearchParams(Object.keys(kinds).map((kind) => ["kinds", kind]));
-  // What the page knows after a reload. While it is open, the browser itself remembers the last one.
+  // The cursor for a reload. While the page is open, the browser itself resumes after the last event.
   query.set("from", localStorage.getItem(`cursor of ${url}`) ?? "");
   const address = new URL(`/events?${query}`, url);
   const opened = (source = new EventSource(address));
-  say("Connecting …");
-  opened.onopen = () => say("Watching.");
+  setStatus("Connecting …");
+  opened.onopen = () => setStatus("Watching.");
   for (const kind of [...Object.keys(kinds), "progress"]) {
     opened.addEventListener(kind, ({ data, lastEventId }) => {
       if (kind !== "progress") {
@@ -40,7 +40,7 @@ function watch(url) {
   }
   opened.onerror = () => {
     if (opened.readyState === EventSource.CONNECTING) {
-      say("The connection is lost; the browser makes another one, and goes on.");
+      setStatus("The connection is lost; the browser reconnects and resumes.");
     } else {
       void explain(url, address);
     }
@@ -49,27 +49,27 @@ function watch(url) {
 
 function stop() {
   source?.close();
-  clearTimeout(again);
+  clearTimeout(retryTimer);
 }
 
-/** An EventSource does not tell why it was refused, and does not try again then. @param {string} url @param {URL} address */
+/** Shows the error of the node, and retries if possible; EventSource does neither. @param {string} url @param {URL} address */
 async function explain(url, address) {
-  const asking = new AbortController();
-  const refused = source;
+  const controller = new AbortController();
+  const failed = source;
   try {
-    const answer = await fetch(address, { signal: asking.signal });
-    const { error, errorCode, retryAfter } = answer.ok ? { retryAfter: 1 } : await answer.json();
-    if (refused === source) {
-      say(answer.ok ? "Connecting …" : `${error} (${errorCode})`);
-      again = retryAfter === undefined ? undefined : setTimeout(() => watch(url), retryAfter * 1000);
+    const response = await fetch(address, { signal: controller.signal });
+    const { error, errorCode, retryAfter } = response.ok ? { retryAfter: 1 } : await response.json();
+    if (failed === source) {
+      setStatus(response.ok ? "Connecting …" : `${error} (${errorCode})`);
+      retryTimer = retryAfter === undefined ? undefined : setTimeout(() => watch(url), retryAfter * 1000);
     }
   } catch {
-    if (refused === source) {
-      say("No node answers there.");
-      again = setTimeout(() => watch(url), pauseMs);
+    if (failed === source) {
+      setStatus("No node responds at this address.");
+      retryTimer = setTimeout(() => watch(url), retryMs);
     }
   }
-  asking.abort();
+  controller.abort();
 }
 
 /** @param {string} cursor @param {string} kind @param {any} event */
@@ -78,14 +78,14 @@ function show(cursor, kind, event) {
   item.textContent = `${cursor} ${kind} ${kinds[kind]?.(event)}`;
   const list = find("#events");
   list.prepend(item);
-  list.children[mostShown]?.remove();
+  list.children[maxShown]?.remove();
 }
 
 find("form").addEventListener("submit", (event) => {
   event.preventDefault();
   const form = /** @type {HTMLFormElement} */ (event.currentTarget);
   const url = new URL(String(new FormData(form).get("url"))).origin;
-  if (event.submitter?.getAttribute("value") === "anew") {
+  if (event.submitter?.getAttribute("value") === "restart") {
     localStorage.removeItem(`cursor of ${url}`);
   }
   watch(url);

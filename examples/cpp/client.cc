@@ -1,4 +1,4 @@
-// A client of a Gatehouse node over gRPC; the Makefile generates the stubs that it needs.
+// A gRPC client of a Gatehouse node. The Makefile generates the stubs.
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -29,11 +29,11 @@ namespace {
 
 constexpr char usage[] = R"(usage: client [options] HOST:PORT
 
-Asks a node who it is, how it is, and what its newest block is.
+Prints the version, health and latest block of a node.
 
-  HOST:PORT   the node's RPC port, 53550 unless it was configured
-  --block N   show block N as well; a block that does not exist shows how errors arrive
-  --watch N   stay until health has changed N times
+  HOST:PORT   the RPC port of the node, by default 53550
+  --block N   print block N as well; a missing block shows the format of errors
+  --watch N   print health until it has changed N times
   --ca FILE   use TLS, and trust the certificates in this file (PEM)
   --help      this text
 
@@ -94,12 +94,12 @@ Options Parse(int argc, char** argv) {
 }
 
 void Show(const std::string& label, const std::string& text) {
-  // A watcher's output is read while it runs.
+  // Flush, because --watch output is read while the program runs.
   std::cout << label << std::string(label.size() < 10 ? 10 - label.size() : 1, ' ') << text << std::endl;
 }
 
-// An enum value without the prefix that all values of its enum have: ok for HEALTH_STATUS_OK.
-std::string Word(const std::string& name, const std::string& unspecified) {
+// Returns the name of an enum value without the common prefix of its enum: ok for HEALTH_STATUS_OK.
+std::string EnumName(const std::string& name, const std::string& unspecified) {
   std::string word = name.substr(std::min(name.size(), unspecified.size() - std::strlen("UNSPECIFIED")));
   for (char& c : word) {
     c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -108,7 +108,7 @@ std::string Word(const std::string& name, const std::string& unspecified) {
 }
 
 std::string HealthLine(const health::HealthSnapshot& snapshot) {
-  return Word(health::HealthStatus_Name(snapshot.status()), "HEALTH_STATUS_UNSPECIFIED") +
+  return EnumName(health::HealthStatus_Name(snapshot.status()), "HEALTH_STATUS_UNSPECIFIED") +
          (snapshot.accepting() ? ", accepting" : ", not accepting");
 }
 
@@ -116,7 +116,7 @@ std::map<std::string, std::string> SubsystemLines(const health::HealthSnapshot& 
   std::map<std::string, std::string> lines;
   for (const auto& [name, subsystem] : snapshot.subsystems()) {
     std::string& line = lines[name];
-    line = name + " " + Word(health::SubsystemStatus_Name(subsystem.status()), "SUBSYSTEM_STATUS_UNSPECIFIED");
+    line = name + " " + EnumName(health::SubsystemStatus_Name(subsystem.status()), "SUBSYSTEM_STATUS_UNSPECIFIED");
     if (subsystem.has_port()) {
       line += ", port " + std::to_string(subsystem.port());
     }
@@ -127,12 +127,12 @@ std::map<std::string, std::string> SubsystemLines(const health::HealthSnapshot& 
   return lines;
 }
 
-// Prints a failed call: its sentence, gRPC's code, and the details that tell the reason.
+// Prints a failed call: its message, the gRPC code, and the reason from the error details.
 void ShowError(const std::string& what, const grpc::Status& status) {
   Show(what, "failed: " + status.error_message());
   Show("  code", std::to_string(status.error_code()));
   google::rpc::Status packed;
-  // Empty, and so without details, when it comes from below the rpcs: nobody listens, say.
+  // The details are empty if the error is not from an rpc, but from a failed connection, for example.
   packed.ParseFromString(status.error_details());
   for (const auto& detail : packed.details()) {
     google::rpc::ErrorInfo error;
@@ -202,9 +202,9 @@ grpc::Status ReadBlock(const std::shared_ptr<grpc::Channel>& channel, std::uint6
   return status;
 }
 
-// Prints the state now and the changes that follow, each with the subsystems that are not as before.
+// Prints the current health, and each change with its changed subsystems.
 grpc::Status WatchHealth(const std::shared_ptr<grpc::Channel>& channel, std::uint64_t changes) {
-  // No deadline: it would be one for the whole stream.
+  // No deadline, because it would limit the whole stream.
   grpc::ClientContext context;
   const auto reader = health::HealthService::NewStub(channel)->WatchHealth(&context, {});
   health::WatchHealthResponse response;
@@ -224,7 +224,7 @@ grpc::Status WatchHealth(const std::shared_ptr<grpc::Channel>& channel, std::uin
         }
       }
     }
-    // Else something changed that is not printed here, such as the number of pending transactions.
+    // Otherwise only values changed that are not printed, such as the number of pending transactions.
     line_before = line;
     subsystems_before = subsystems;
     if (number == changes) {

@@ -1,4 +1,4 @@
-// What an error of a node says beside its sentence.
+// The details of an error of a node.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -11,7 +11,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
-// Why a call failed, and the seconds after which the same call may succeed.
+// Returns the reason of an error, and the seconds until a retry may succeed.
 inline std::pair<std::string, std::optional<std::chrono::seconds>> Details(const grpc::Status& status) {
   std::string reason;
   std::optional<std::chrono::seconds> wait;
@@ -27,7 +27,7 @@ inline std::pair<std::string, std::optional<std::chrono::seconds>> Details(const
     }
   }
   if (reason.empty() && (status.error_code() == grpc::UNAVAILABLE || status.error_code() == grpc::DEADLINE_EXCEEDED)) {
-    wait = std::chrono::seconds(1);  // It comes from below the rpcs: the connection is lost, or the answer late.
+    wait = std::chrono::seconds(1);  // Not from an rpc: the connection is lost, or the response is late.
   }
   return {reason.empty() ? std::to_string(status.error_code()) : reason, wait};
 }

@@ -1,4 +1,4 @@
-// Checks that this client makes what the test vectors say: vectors FOLDER
+// Checks that this client reproduces the test vectors: vectors FOLDER
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/struct.pb.h>
@@ -22,10 +22,11 @@ namespace {
 
 int checks = 0;
 
-void Check(const std::string& name, const std::string& what, const std::string& got, const std::string& wanted) {
+void Check(const std::string& name, const std::string& what, const std::string& actual,
+           const std::string& expected) {
   checks++;
-  if (got != wanted) {
-    std::cerr << name << ": the " << what << " is\n  " << got << "\nand should be\n  " << wanted << '\n';
+  if (actual != expected) {
+    std::cerr << name << ": the " << what << " is\n  " << actual << "\nand should be\n  " << expected << '\n';
     std::exit(1);
   }
 }
@@ -41,7 +42,7 @@ Struct Read(const std::string& path) {
   return content;
 }
 
-// One entry of a list.
+// An entry of a list in a vector file.
 class Case {
  public:
   explicit Case(const Struct& content) : content_(content) {}
@@ -71,47 +72,47 @@ std::string Bytes(const std::string& hex) {
   return bytes;
 }
 
-signing::Key KeyOfSeed(const Case& one) {
-  const auto seed = Bytes(one["seed"]);
+signing::Key KeyOfSeed(const Case& entry) {
+  const auto seed = Bytes(entry["seed"]);
   return signing::Key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr,
                                                    reinterpret_cast<const unsigned char*>(seed.data()), seed.size()),
                       &EVP_PKEY_free);
 }
 
 void CheckKeys(const Struct& content) {
-  ForEach(content, "keys", [](const Case& one) {
-    Check(one["name"], "public key", signing::PublicKey(KeyOfSeed(one)), one["publicKey"]);
-    Check(one["name"], "key of the file", signing::PublicKey(signing::LoadKey(one["pem"])), one["publicKey"]);
+  ForEach(content, "keys", [](const Case& entry) {
+    Check(entry["name"], "public key", signing::PublicKey(KeyOfSeed(entry)), entry["publicKey"]);
+    Check(entry["name"], "key of the file", signing::PublicKey(signing::LoadKey(entry["pem"])), entry["publicKey"]);
   });
-  ForEach(content, "refused", [](const Case& one) {
-    std::string outcome = "taken";
+  ForEach(content, "refused", [](const Case& entry) {
+    std::string outcome = "accepted";
     try {
-      signing::LoadKey(one["pem"]);
+      signing::LoadKey(entry["pem"]);
     } catch (const std::runtime_error&) {
-      outcome = "refused";
+      outcome = "rejected";
     }
-    Check(one["name"], "outcome", outcome, "refused");
+    Check(entry["name"], "outcome", outcome, "rejected");
   });
 }
 
 void CheckAddresses(const Struct& content) {
-  ForEach(content, "addresses", [](const Case& one) {
-    const auto nonce = std::stoull(one["nonce"]);
-    Check(one["name"], "address", signing::ProgramAddress(one["owner"], one["programName"], nonce, one["salt"]),
-          one["address"]);
+  ForEach(content, "addresses", [](const Case& entry) {
+    const auto nonce = std::stoull(entry["nonce"]);
+    Check(entry["name"], "address", signing::ProgramAddress(entry["owner"], entry["programName"], nonce, entry["salt"]),
+          entry["address"]);
   });
 }
 
 void CheckIdentities(const Struct& content) {
-  ForEach(content, "identities", [](const Case& one) {
+  ForEach(content, "identities", [](const Case& entry) {
     for (const auto& [name, value] :
-         signing::IdentityHeaders(KeyOfSeed(one), one["network"], one["identity"], one["timestamp"])) {
-      Check(one["name"], name, value, one[name]);
+         signing::IdentityHeaders(KeyOfSeed(entry), entry["network"], entry["identity"], entry["timestamp"])) {
+      Check(entry["name"], name, value, entry[name]);
     }
   });
 }
 
-// Entries of maps in order, as the vectors have them.
+// Encodes with sorted map entries, as in the vectors.
 std::string Encode(const TransactionBody& fields) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -125,20 +126,20 @@ std::string Encode(const TransactionBody& fields) {
 void CheckTransactions(const Struct& content) {
   const Case all(content);
   Check("genesis", "network", "0x" + signing::Hex(signing::Sha256(all["genesis"])), all["network"]);
-  ForEach(content, "transactions", [](const Case& one) {
-    const auto body = Bytes(one["body"]);
+  ForEach(content, "transactions", [](const Case& entry) {
+    const auto body = Bytes(entry["body"]);
     TransactionBody fields;
     TransactionBody read;
-    const bool is_read = JsonStringToMessage(one.Json("fields"), &fields).ok() && read.ParseFromString(body);
+    const bool is_read = JsonStringToMessage(entry.Json("fields"), &fields).ok() && read.ParseFromString(body);
     const bool is_same = is_read && google::protobuf::util::MessageDifferencer::Equals(fields, read);
-    Check(one["name"], "content", is_same ? read.DebugString() : "another", fields.DebugString());
-    if (one["encoding"] == "canonical") {
-      Check(one["name"], "body", signing::Hex(Encode(fields)), one["body"]);
+    Check(entry["name"], "content", is_same ? read.DebugString() : "another", fields.DebugString());
+    if (entry["encoding"] == "canonical") {
+      Check(entry["name"], "body", signing::Hex(Encode(fields)), entry["body"]);
     }
     const auto message = signing::TransactionMessage(body);
-    Check(one["name"], "message", signing::Hex(message), one["message"]);
-    Check(one["name"], "signature", signing::Hex(signing::Sign(KeyOfSeed(one), message)), one["signature"]);
-    Check(one["name"], "hash", "0x" + signing::Hex(signing::Sha256(body)), one["hash"]);
+    Check(entry["name"], "message", signing::Hex(message), entry["message"]);
+    Check(entry["name"], "signature", signing::Hex(signing::Sign(KeyOfSeed(entry), message)), entry["signature"]);
+    Check(entry["name"], "hash", "0x" + signing::Hex(signing::Sha256(body)), entry["hash"]);
   });
 }
 

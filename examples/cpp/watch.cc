@@ -1,4 +1,4 @@
-// Prints what happens on the chain, and goes on where it was.
+// Prints the events of the chain, and resumes after the last one.
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr seconds longest_wait(10);
+constexpr seconds max_wait(10);
 
 [[noreturn]] void Fail(const std::string& message) {
   std::cerr << message << '\n';
@@ -40,14 +40,14 @@ std::string ReadFile(const std::string& path) {
   return content.str();
 }
 
-// Where to go on; nothing for what comes from now on.
+// Returns the cursor of the last event; empty to start with the next event.
 std::string ReadCursor(const std::string& path) {
   std::string cursor;
   std::ifstream(path) >> cursor;
   return cursor;
 }
 
-// Whole or not at all, whenever this is killed.
+// Writes the file atomically, so that a killed process leaves the old or the new cursor.
 void WriteCursor(const std::string& path, const std::string& cursor) {
   std::ofstream file(path + ".new");
   if (!(file << cursor << std::flush) || std::rename((path + ".new").c_str(), path.c_str()) != 0) {
@@ -55,8 +55,8 @@ void WriteCursor(const std::string& path, const std::string& cursor) {
   }
 }
 
-// created for PROGRAM_CHANGE_CREATED; nothing for what a newer node may know.
-std::string Word(const std::string& name) {
+// Returns created for PROGRAM_CHANGE_CREATED; empty for an unknown value of a newer node.
+std::string EnumName(const std::string& name) {
   std::string word = name.substr(name.rfind('_') + 1);
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
   return word;
@@ -69,22 +69,23 @@ void Print(const event::WatchResponse& message) {
   } else if (message.has_program()) {
     const auto& program = message.program();
     std::cout << "program" << ' ' << program.storage_address() << ' '
-              << Word(event::ProgramChange_Name(program.change()));
+              << EnumName(event::ProgramChange_Name(program.change()));
   } else {
     const auto& transaction = message.transaction();
     std::cout << "transaction" << ' ' << transaction.hash() << ' '
-              << (transaction.withheld() ? "withheld" : Word(event::TransactionOutcome_Name(transaction.outcome())));
+              << (transaction.withheld() ? "withheld"
+                                         : EnumName(event::TransactionOutcome_Name(transaction.outcome())));
   }
   std::cout << std::endl;
 }
 
-// Who calls, for the next five minutes. A stream that has begun goes on after them.
-grpc::Status Prove(const std::shared_ptr<grpc::Channel>& channel, const signing::Key& key,
+// Adds identity headers, valid for five minutes. A stream that has started continues after that.
+grpc::Status AddIdentity(const std::shared_ptr<grpc::Channel>& channel, const signing::Key& key,
                    grpc::ClientContext& context) {
-  grpc::ClientContext asking;
-  asking.set_deadline(Clock::now() + seconds(10));
-  chain::GetHeadResponse head;  // Better a constant: the network that this client is for.
-  const auto status = chain::ChainService::NewStub(channel)->GetHead(&asking, {}, &head);
+  grpc::ClientContext head_context;
+  head_context.set_deadline(Clock::now() + seconds(10));
+  chain::GetHeadResponse head;  // In a real client, use a constant for the network.
+  const auto status = chain::ChainService::NewStub(channel)->GetHead(&head_context, {}, &head);
   if (status.ok()) {
     const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
     for (const auto& [name, value] : signing::IdentityHeaders(
@@ -95,12 +96,12 @@ grpc::Status Prove(const std::shared_ptr<grpc::Channel>& channel, const signing:
   return status;
 }
 
-// Prints events until the stream ends, each once.
+// Prints each event once, until the stream ends.
 grpc::Status Watch(const std::shared_ptr<grpc::Channel>& channel, const std::string& cursor_file,
                    const std::optional<signing::Key>& key) {
-  grpc::ClientContext context;  // No deadline: it would be one for the whole stream.
+  grpc::ClientContext context;  // No deadline, because it would limit the whole stream.
   if (key) {
-    const auto status = Prove(channel, *key, context);
+    const auto status = AddIdentity(channel, *key, context);
     if (!status.ok()) {
       return status;
     }
@@ -116,19 +117,19 @@ grpc::Status Watch(const std::shared_ptr<grpc::Channel>& channel, const std::str
     if (!message.has_progress()) {
       Print(message);
     }
-    // Once it is dealt with: whoever is killed in between is told of it again, and misses nothing.
+    // Store the cursor after the event is printed: a process killed in between repeats it, but misses none.
     WriteCursor(cursor_file, message.cursor());
   }
   return reader->Finish();
 }
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
-  // An idle chain says nothing, and neither does a machine that is gone: pings tell them apart.
+  // Pings detect a lost connection, because an idle chain sends nothing either.
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // Each connection is begun anew: nothing waits for one that was lost.
+  // Open a new connection each time, without the backoff of a lost one.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
@@ -147,16 +148,16 @@ int main(int argc, char** argv) {
   for (seconds wait(1);;) {
     const auto before = ReadCursor(cursor_file);
     const auto status = Watch(Connect(argv[1]), cursor_file, key);
-    const auto [reason, least] = Details(status);
+    const auto [reason, min_wait] = Details(status);
     const bool is_lost = status.error_details().empty() && status.error_code() != grpc::UNIMPLEMENTED;
-    if (!least && !is_lost) {
+    if (!min_wait && !is_lost) {
       Fail(reason + ": " + status.error_message() +
            (reason == "PRUNED" ? "\nSomething was missed. Without " + cursor_file + " it begins with what comes next."
                                : ""));
     }
-    // The longer it lasts, the longer it waits; and at least as long as the node says.
-    wait = ReadCursor(cursor_file) != before ? seconds(1) : std::min(2 * wait, longest_wait);
+    // Exponential backoff, but at least the delay that the node demands.
+    wait = ReadCursor(cursor_file) != before ? seconds(1) : std::min(2 * wait, max_wait);
     std::cerr << "lost: " << (status.ok() ? "the node shuts down" : status.error_message()) << std::endl;
-    std::this_thread::sleep_for(std::max(wait, least.value_or(seconds(0))));
+    std::this_thread::sleep_for(std::max(wait, min_wait.value_or(seconds(0))));
   }
 }

@@ -1,4 +1,4 @@
-// Makes a storage program, waits for its block, and reads it back.
+// Creates a storage program, waits for its block, and reads it back.
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -30,7 +30,7 @@ constexpr seconds lifetime(120);
   std::exit(1);
 }
 
-// Calls until there is an answer. Reads may be repeated, and so may the submission of one transaction.
+// Retries a call until it succeeds. Reads and the submission of one transaction may be repeated.
 void Call(Clock::time_point until, const std::function<grpc::Status(grpc::ClientContext&)>& method) {
   for (;;) {
     grpc::ClientContext context;
@@ -47,7 +47,7 @@ void Call(Clock::time_point until, const std::function<grpc::Status(grpc::Client
   }
 }
 
-// The number of the transaction's block.
+// Waits until a block includes the transaction, and returns its number.
 std::uint64_t WaitFor(chain::ChainService::Stub& stub, const std::string& hash, Clock::time_point until) {
   chain::GetTransactionRequest request;
   request.set_hash(hash);
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
 
   chain::GetHeadResponse head;
   Call(until, [&](grpc::ClientContext& context) { return stub->GetHead(&context, {}, &head); });
-  const auto network = head.genesis_hash();  // Better a constant: the network that this client is for.
+  const auto network = head.genesis_hash();  // In a real client, use a constant for the network.
 
   chain::TransactionBody fields;
   fields.set_sender(sender);

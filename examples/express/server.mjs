@@ -1,4 +1,4 @@
-/** An application of Express with routes of its own, and a node below /node. */
+/** An Express application with its own routes, and a node mounted at /node. */
 import express from "express";
 import { startGatehouse } from "gatehouse/express";
 
@@ -10,7 +10,7 @@ const gatehouse = await startGatehouse({
 });
 
 const app = express();
-// Before body parsers: the node reads the bodies of its requests itself.
+// Mount the node before body parsers, because it reads request bodies itself.
 app.use("/node", gatehouse.router);
 app.use(express.json());
 app.get("/hello", (_request, response) => response.send("Hello from the application.\n"));
@@ -20,12 +20,12 @@ const server = app.listen(8000, "127.0.0.1", (error) => {
   if (error !== undefined) {
     throw error;
   }
-  console.log(`http://127.0.0.1:8000/node is the node, which is at ${gatehouse.rpcUrl}, too.`);
+  console.log(`The node is at http://127.0.0.1:8000/node and at ${gatehouse.rpcUrl}.`);
 });
 
 for (const signal of ["SIGINT", "SIGTERM"]) {
   process.once(signal, async () => {
-    // No new connections; what is open ends when the node has ended its streams.
+    // Accept no new connections. Open ones end when the node has ended its streams.
     server.close();
     await gatehouse.stop();
   });

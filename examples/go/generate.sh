@@ -1,6 +1,6 @@
 #!/bin/sh
-# Generates the Go stubs of all services: generate.sh [DIRECTORY], by default gen beside this file. They are a module of
-# their own, gatehouse.example/contract, as the go_package of each proto says.
+# Generates the Go stubs of all services: generate.sh [DIRECTORY], by default gen next to this file. They are a
+# separate module, gatehouse.example/contract, which the go_package of each proto names.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A client of a Gatehouse node over gRPC; generate.sh makes the stubs that it needs."""
+"""A gRPC client of a Gatehouse node. It needs the stubs that generate.sh generates."""
 
 import argparse
 import sys
@@ -13,10 +13,10 @@ except ImportError:
 
 EXAMPLES = """\
 examples:
-  client.py 127.0.0.1:53550                       version, health, newest block
+  client.py 127.0.0.1:53550                       version, health, latest block
   client.py 127.0.0.1:53550 --address stor-...    a storage program as well
-  client.py 127.0.0.1:53550 --key alice.key       the programs of that key's owner, private ones too
-  client.py 127.0.0.1:53550 --watch 3             health now, and its next three changes
+  client.py 127.0.0.1:53550 --key alice.key       the programs of the key's owner, including private ones
+  client.py 127.0.0.1:53550 --watch 3             current health, and its next three changes
   client.py node.example:443 --ca roots.pem       over TLS
 
 The exit code is 0 when every call succeeded.
@@ -25,11 +25,11 @@ The exit code is 0 when every call succeeded.
 
 def parse_arguments():
     parser = argparse.ArgumentParser(
-        description="Asks a node who it is, how it is, and what it stores.",
+        description="Prints the version, health, latest block and stored programs of a node.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("target", metavar="HOST:PORT", help="the node's RPC port, 53550 unless it was configured")
+    parser.add_argument("target", metavar="HOST:PORT", help="the RPC port of the node, by default 53550")
     parser.add_argument("--address", metavar="ADDRESS", help="read this storage program: stor- and 40 hex digits")
     parser.add_argument(
         "--key",
@@ -40,21 +40,21 @@ def parse_arguments():
     parser.add_argument(
         "--network",
         metavar="HASH",
-        help="the network to sign for, its genesis hash; by default the one that the node names",
+        help="genesis hash of the network to sign for; by default that of the node",
     )
-    parser.add_argument("--watch", metavar="N", type=int, default=0, help="stay until health has changed N times")
+    parser.add_argument("--watch", metavar="N", type=int, default=0, help="print health until it has changed N times")
     parser.add_argument(
         "--ca", metavar="FILE", type=Path, help="use TLS, and trust the certificates in this file (PEM)"
     )
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=10, help="for one answer; default %(default)s"
+        "--timeout", metavar="SECONDS", type=float, default=10, help="limit for one response; default %(default)s"
     )
     parser.add_argument(
         "--stubs",
         metavar="DIR",
         type=Path,
         default=Path(__file__).parent / "gen",
-        help="where generate.sh put the stubs; default: gen beside this file",
+        help="directory of the generated stubs; default: gen next to this file",
     )
     return parser.parse_args()
 
@@ -74,7 +74,7 @@ except ImportError as error:
 
 
 class Caller:
-    """Holds a private key, and proves with each call who is calling."""
+    """Holds a private key, and signs the identity headers of calls."""
 
     def __init__(self, path):
         try:
@@ -92,12 +92,12 @@ class Caller:
         return self._signing.identity_headers(self._key, network)
 
 
-def word(enum, value):
-    """An enum value without the prefix that all values of its enum have: ok for HEALTH_STATUS_OK."""
+def enum_name(enum, value):
+    """Returns the name of an enum value without the common prefix of its enum: ok for HEALTH_STATUS_OK."""
     try:
         name = enum.Name(value)
     except ValueError:
-        return str(value)  # A newer node may know more.
+        return str(value)  # A newer node may send a new value.
     prefix = len(enum.Name(0)) - len("UNSPECIFIED")
     return name[prefix:].lower()
 
@@ -107,17 +107,17 @@ def date(milliseconds):
 
 
 def show(label, text):
-    # A watcher's output is read while it runs.
+    # Flush, because --watch output is read while the program runs.
     print(f"{label:<10}{text}", flush=True)
 
 
 def show_error(what, error):
-    """Prints a failed call: its sentence, gRPC's code, and the details that tell the reason."""
+    """Prints a failed call: its message, the gRPC code, and the reason from the error details."""
     show(what, f"failed: {error.details()}")
     show("  code", error.code().name)
     packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin")
     if packed is None:
-        # It comes from below the rpcs: nobody listens, say, or the node does not have this one.
+        # The error is not from an rpc: the connection failed, for example, or the method is unknown.
         return
     for detail in status_pb2.Status.FromString(packed).details:
         info = error_details_pb2.ErrorInfo()
@@ -130,11 +130,11 @@ def show_error(what, error):
 
 def health_line(snapshot):
     accepting = "accepting" if snapshot.accepting else "not accepting"
-    return f"{word(health_pb2.HealthStatus, snapshot.status)}, {accepting}"
+    return f"{enum_name(health_pb2.HealthStatus, snapshot.status)}, {accepting}"
 
 
 def subsystem_line(name, subsystem):
-    line = f"{name} {word(health_pb2.SubsystemStatus, subsystem.status)}"
+    line = f"{name} {enum_name(health_pb2.SubsystemStatus, subsystem.status)}"
     if subsystem.HasField("port"):
         line += f", port {subsystem.port}"
     if subsystem.HasField("last_error"):
@@ -161,8 +161,8 @@ def read_head(channel):
     show("head", f"block {head.number}, {head.hash}, {date(head.timestamp_ms)}")
 
 
-def prove(channel, caller):
-    """Metadata for a call: who calls, on the network that was named, or else on the one that the node names."""
+def sign_call(channel, caller):
+    """Returns the identity headers of a call, for --network or for the network of the node; None without a key."""
     if caller is None:
         return None
     network = arguments.network
@@ -177,34 +177,34 @@ def read_program(channel, caller):
     program = storage.GetProgram(
         storage_pb2.GetProgramRequest(storage_address=arguments.address),
         timeout=arguments.timeout,
-        metadata=prove(channel, caller),
+        metadata=sign_call(channel, caller),
     )
     show("program", f"{program.program_name}, of {program.owner}")
-    show("  access", word(storage_pb2.AccessMode, program.acl.mode))
+    show("  access", enum_name(storage_pb2.AccessMode, program.acl.mode))
     show("  changed", date(program.updated_at.ToMilliseconds()))
     show("  data", program.data if program.HasField("data") else "none")
 
 
 def list_own_programs(channel, caller):
     storage = storage_pb2_grpc.StorageServiceStub(channel)
-    answer = storage.ListProgramsByOwner(
+    response = storage.ListProgramsByOwner(
         storage_pb2.ListProgramsByOwnerRequest(owner=caller.public_key),
         timeout=arguments.timeout,
-        metadata=prove(channel, caller),
+        metadata=sign_call(channel, caller),
     )
-    show("own", f"{answer.count} programs of {caller.public_key}")
-    for program in answer.programs:
+    show("own", f"{response.count} programs of {caller.public_key}")
+    for program in response.programs:
         show("", f"{program.storage_address} {program.program_name}, {program.size_bytes} bytes")
 
 
 def watch_health(channel):
-    """Prints the state now and the changes that follow, each with the subsystems that are not as before."""
+    """Prints the current health, and each change with its changed subsystems."""
     health = health_pb2_grpc.HealthServiceStub(channel)
     before = None
     number = 0
-    # No timeout: it would be one for the whole stream.
-    snapshots = health.WatchHealth(health_pb2.WatchHealthRequest())
-    for snapshot in (answer.snapshot for answer in snapshots):
+    # No timeout, because it would limit the whole stream.
+    responses = health.WatchHealth(health_pb2.WatchHealthRequest())
+    for snapshot in (response.snapshot for response in responses):
         subsystems = {name: subsystem_line(name, state) for name, state in snapshot.subsystems.items()}
         now = (health_line(snapshot), subsystems)
         if before is None:
@@ -215,10 +215,10 @@ def watch_health(channel):
             for name, line in sorted(subsystems.items()):
                 if line != before[1].get(name):
                     show("", line)
-        # Else something changed that is not printed here, such as the number of pending transactions.
+        # Otherwise only values changed that are not printed, such as the number of pending transactions.
         before = now
         if number == arguments.watch:
-            snapshots.cancel()
+            responses.cancel()
             return
     show("watch", "the node has ended the stream; it shuts down")
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Generates the Python stubs of all services: generate.sh [DIRECTORY], by default gen beside this file.
-# PYTHON names the interpreter whose grpc_tools is used where protoc and grpc_python_plugin are not installed.
+# Generates the Python stubs of all services: generate.sh [DIRECTORY], by default gen next to this file.
+# Without protoc and grpc_python_plugin it uses grpc_tools of the interpreter $PYTHON.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,7 +11,7 @@ mkdir -p "${1:-$here/gen}"
 out=$(cd "${1:-$here/gen}" && pwd)
 cd "$root/proto"
 
-# protoc comes first: the grpc_tools of some distributions is older than `optional` in proto3.
+# Prefer protoc: the grpc_tools of some distributions does not support `optional` in proto3.
 if command -v protoc >/dev/null && plugin=$(command -v grpc_python_plugin); then
   set -- protoc "--plugin=protoc-gen-grpc_python=$plugin"
 elif "$python" -c 'import grpc_tools' 2>/dev/null; then
@@ -21,7 +21,7 @@ else
   exit 1
 fi
 
-# google.api is what the protos import; google.rpc holds what errors carry.
+# The protos import google.api; error details need google.rpc.
 find gatehouse -name '*.proto' | sort | xargs "$@" -I . --python_out="$out" --grpc_python_out="$out" \
   google/api/annotations.proto google/api/http.proto google/api/field_behavior.proto \
   google/rpc/code.proto google/rpc/status.proto google/rpc/error_details.proto

@@ -1,4 +1,4 @@
-"""What a client of Gatehouse signs, and how: keys, program addresses, identity headers, transactions."""
+"""Signatures of a Gatehouse client: keys, program addresses, identity headers and transactions."""
 
 import hashlib
 import time
@@ -10,10 +10,10 @@ TRANSACTION_PREFIX = b"gatehouse transaction v2\0"
 
 
 def load_key(pem):
-    """The private key in the content of a file, as `gatehouse keygen --out FILE` writes it."""
+    """Reads a private key from the content of a file that `gatehouse keygen --out FILE` has written."""
     key = serialization.load_pem_private_key(pem, password=None)
     if not isinstance(key, Ed25519PrivateKey):
-        raise ValueError("it is not an Ed25519 key")
+        raise ValueError("not an Ed25519 key")
     return key
 
 
@@ -23,12 +23,12 @@ def public_key(key):
 
 
 def program_address(owner, name, nonce, salt=""):
-    """Where the program is that a transaction of the owner with this nonce makes."""
+    """Returns the address of the program that a transaction of the owner with this nonce creates."""
     return "stor-" + hashlib.sha256(f"{owner}:{name}:{nonce}:{salt}".encode()).hexdigest()[:40]
 
 
 def sign_transaction(key, body):
-    """Signs an encoded TransactionBody. Encode once: what is signed is what is sent."""
+    """Signs an encoded TransactionBody. Encode only once: send the same bytes that are signed."""
     return key.sign(TRANSACTION_PREFIX + body)
 
 
@@ -37,11 +37,11 @@ def transaction_hash(body):
 
 
 def identity_headers(key, network, identity=None, timestamp=None):
-    """Metadata that proves who calls. Nodes of this network, and no others, take it for five minutes."""
+    """Returns headers that prove the identity of the caller. They are valid on this network for five minutes."""
     identity = identity or f"ed25519:{public_key(key)}"
     timestamp = timestamp or str(time.time_ns() // 1_000_000)
     text = f"gatehouse-identity:{network}:{identity}:{timestamp}"
-    # What is signed is the digest's text, not its bytes.
+    # Sign the hex text of the digest, not its bytes.
     signature = key.sign(hashlib.sha256(text.encode()).hexdigest().encode())
     proof = "0x" + signature.hex()
     return [("identity", identity), ("timestamp", timestamp), ("network", network), ("signature", proof)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that this client makes what the test vectors say: vectors.py FOLDER"""
+"""Checks that this client reproduces the test vectors: vectors.py FOLDER"""
 
 import hashlib
 import json
@@ -15,11 +15,11 @@ from gatehouse.chain.v1 import block_pb2
 checks = 0
 
 
-def check(case, what, got, wanted):
+def check(case, what, actual, expected):
     global checks
     checks += 1
-    if got != wanted:
-        sys.exit(f"{case['name']}: the {what} is\n  {got}\nand should be\n  {wanted}")
+    if actual != expected:
+        sys.exit(f"{case['name']}: the {what} is\n  {actual}\nand should be\n  {expected}")
 
 
 def seed_key(case):
@@ -34,9 +34,9 @@ def check_keys(keys, refused, **_):
         try:
             signing.load_key(case["pem"].encode())
         except ValueError:
-            check(case, "outcome", "refused", "refused")
+            check(case, "outcome", "rejected", "rejected")
         else:
-            check(case, "outcome", "taken", "refused")
+            check(case, "outcome", "accepted", "rejected")
 
 
 def check_addresses(addresses):
@@ -47,9 +47,9 @@ def check_addresses(addresses):
 
 def check_identities(identities, **_):
     for case in identities:
-        sent = [(name, case[name]) for name in ("identity", "timestamp", "network", "signature")]
-        made = signing.identity_headers(seed_key(case), case["network"], case["identity"], case["timestamp"])
-        check(case, "headers", made, sent)
+        expected = [(name, case[name]) for name in ("identity", "timestamp", "network", "signature")]
+        headers = signing.identity_headers(seed_key(case), case["network"], case["identity"], case["timestamp"])
+        check(case, "headers", headers, expected)
 
 
 def check_transactions(transactions, genesis, network, **_):

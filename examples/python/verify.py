@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads a storage program and believes no node: checks the proof of what it says. docs/proofs.md is what this follows."""
+"""Reads a storage program and verifies the proof, as docs/proofs.md describes, so that no node must be trusted."""
 
 import argparse
 import base64
@@ -23,15 +23,15 @@ HASH = re.compile(r"0x[0-9a-f]{64}")
 
 
 class ProofError(Exception):
-    """An answer that is not believed. flaw is one of the words of docs/proofs.md."""
+    """An invalid proof. `flaw` is one of the names in docs/proofs.md."""
 
     def __init__(self, flaw, message):
         super().__init__(message)
         self.flaw = flaw
 
 
-def need(holds, flaw, message):
-    if not holds:
+def require(condition, flaw, message):
+    if not condition:
         raise ProofError(flaw, message)
 
 
@@ -48,8 +48,8 @@ def key_of(tag, name):
 
 def field_key(name):
     text = json.dumps(name, ensure_ascii=False)
-    # UTF-8 has no half of a pair: it is written as an escape.
-    text = re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
+    # UTF-8 cannot encode a lone surrogate, so it is written as an escape.
+    text = re.sub("[\ud800-\udfff]", lambda surrogate: f"\\u{ord(surrogate[0]):04x}", text)
     return key_of("field", text.encode())
 
 
@@ -58,7 +58,7 @@ def uint64(number):
 
 
 def hash_bytes(text, what):
-    need(isinstance(text, str) and HASH.fullmatch(text), "malformed", f"{what} is 0x and 64 lower-case hex digits")
+    require(isinstance(text, str) and HASH.fullmatch(text), "malformed", f"{what} is 0x and 64 lower-case hex digits")
     return bytes.fromhex(text[2:])
 
 
@@ -70,7 +70,7 @@ def bit(key, depth):
 
 
 def root_of_path(key, value_hash, path):
-    """The root that a path leads to from a key; None where it is none. value_hash is None where the key has no value."""
+    """Computes the root from a key and its path; None if the path is invalid. Without a value, value_hash is None."""
     siblings = decode(path["siblings"])
     depth = len(siblings) // 32
     if len(siblings) % 32 or depth > 256:
@@ -78,9 +78,9 @@ def root_of_path(key, value_hash, path):
     end = None if value_hash is None else (key, value_hash)
     if "other" in path:
         other = (decode(path["other"]["key"]), decode(path["other"]["valueHash"]))
-        # Another leaf stands where that of the key would: not beside it, and below the same way.
-        same_way = len(other[0]) == 32 and all(bit(other[0], i) == bit(key, i) for i in range(depth))
-        if value_hash is not None or not same_way or other[0] == key:
+        # Another leaf is in the place of the key: it shares the path, and the key itself has no value.
+        shares_path = len(other[0]) == 32 and all(bit(other[0], i) == bit(key, i) for i in range(depth))
+        if value_hash is not None or not shares_path or other[0] == key:
             return None
         end = other
     if end is not None and len(end[1]) != 32:
@@ -93,7 +93,7 @@ def root_of_path(key, value_hash, path):
 
 
 def root_of_leaves(leaves, depth=0):
-    """The root of a tree, from all of its leaves: pairs of a key and the hash of its value."""
+    """Computes the root of a tree from all leaves: pairs of a key and the hash of its value."""
     if len(leaves) < 2:
         return sha256(b"\0", *leaves[0]) if leaves else NOTHING
     halves = [[leaf for leaf in leaves if bit(leaf[0], depth) == side] for side in (0, 1)]
@@ -101,10 +101,11 @@ def root_of_leaves(leaves, depth=0):
 
 
 def check_path(root, key, value_hash, path, what):
-    need(root_of_path(key, value_hash, path) == root, "path", f"the proof of {what} does not lead to the signed root")
+    is_valid = root_of_path(key, value_hash, path) == root
+    require(is_valid, "path", f"the proof of {what} does not lead to the signed root")
 
 
-# What is signed.
+# Signatures.
 
 
 def decode(text):
@@ -112,7 +113,7 @@ def decode(text):
 
 
 def read_protobuf(content, what):
-    """The fields of an encoded message by number: whole numbers, and bytes."""
+    """Decodes a message into its fields by number: integers and bytes."""
     fields, at = {}, 0
 
     def varint():
@@ -135,12 +136,12 @@ def read_protobuf(content, what):
                 length = varint()
                 value = content[at : at + length]
                 at += length
-                need(at <= len(content), "malformed", f"{what} is cut")
+                require(at <= len(content), "malformed", f"{what} is truncated")
             else:
-                raise ProofError("malformed", f"{what} cannot be read")
+                raise ProofError("malformed", f"{what} cannot be decoded")
             fields[tag >> 3] = value
     except IndexError:
-        raise ProofError("malformed", f"{what} is cut") from None
+        raise ProofError("malformed", f"{what} is truncated") from None
     return fields
 
 
@@ -149,23 +150,23 @@ def text_of(fields, number):
 
 
 def check_signer(network, proposer, genesis_hash, prefix, content, signature, what):
-    need(proposer in network["authorities"], "signature", f"no authority has signed {what}")
+    require(proposer in network["authorities"], "signature", f"no authority has signed {what}")
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(proposer[2:])).verify(signature, prefix + content)
     except (InvalidSignature, ValueError):
         raise ProofError("signature", f"no authority has signed {what}") from None
-    need(genesis_hash == network["hash"], "network", f"an authority signed {what} for another network")
+    require(genesis_hash == network["hash"], "network", f"an authority signed {what} for another network")
 
 
 def read_network(genesis, pinned):
-    """Who is believed, from the text of a genesis that must have the pinned hash."""
+    """Returns the authorities from the text of a genesis, which must have the pinned hash."""
     found = "0x" + hashlib.sha256(genesis.encode()).hexdigest()
-    need(found == pinned, "network", f"the genesis is that of the network {found}")
+    require(found == pinned, "network", f"the genesis is that of the network {found}")
     return {"hash": found, "authorities": set(json.loads(genesis).get("authorities", []))}
 
 
-def check_moment(question, answer, network, now_ms, max_age_s, seen):
-    """Steps 1 to 5: the block that the answer is of, with the root of the state after it."""
+def check_block(question, answer, network, now_ms, max_age_s, seen):
+    """Steps 1 to 5: returns the block of the response, with the root of its state."""
     header = decode(answer["header"])
     signature = decode(answer["signature"])
     if header:
@@ -173,39 +174,40 @@ def check_moment(question, answer, network, now_ms, max_age_s, seen):
         number = fields.get(1, 0)
         what = f"block {number}"
         check_signer(network, text_of(fields, 5), text_of(fields, 7), b"gatehouse block v3\0", header, signature, what)
-        need(number > 0, "malformed", "block 0 has no header")
+        require(number > 0, "malformed", "block 0 has no header")
         root = hash_bytes(text_of(fields, 8), "the root of the state")
-        said_ms = fields.get(3, 0)
+        signed_at_ms = fields.get(3, 0)
         block_hash = "0x" + sha256(header).hex()
     else:
-        need(not signature, "malformed", "there is a signature, and no header")
-        number, root, said_ms, block_hash = 0, NOTHING, None, network["hash"]
-    asked = question.get("block")
-    need(asked is None or number == int(asked), "missing", f"the answer is of block {number}")
+        require(not signature, "malformed", "a signature without a header")
+        number, root, signed_at_ms, block_hash = 0, NOTHING, None, network["hash"]
+    requested = question.get("block")
+    require(requested is None or number == int(requested), "missing", f"the response is for block {number}")
     if seen is not None:
-        need(asked is not None or number >= seen["number"], "rollback", f"block {seen['number']} was seen before")
+        is_newer = requested is not None or number >= seen["number"]
+        require(is_newer, "rollback", f"block {seen['number']} was seen before")
         one_chain = not header or number != seen["number"] or block_hash == seen["hash"]
-        need(one_chain, "fork", f"there are two blocks {number}, both signed")
-    if asked is None:
-        check_age(answer, network, number, block_hash, said_ms, now_ms, max_age_s)
+        require(one_chain, "fork", f"two signed blocks have the number {number}")
+    if requested is None:
+        check_age(answer, network, number, block_hash, signed_at_ms, now_ms, max_age_s)
     return number, block_hash, root
 
 
-def check_age(answer, network, number, block_hash, said_ms, now_ms, max_age_s):
-    need(said_ms is not None or "head" in answer, "missing", "nobody says that block 0 is the newest")
+def check_age(answer, network, number, block_hash, signed_at_ms, now_ms, max_age_s):
+    require(signed_at_ms is not None or "head" in answer, "missing", "no signed head says that block 0 is the latest")
     if "head" in answer:
         statement = decode(answer["head"]["statement"])
-        fields = read_protobuf(statement, "the statement that the block is the newest")
+        fields = read_protobuf(statement, "the signed head")
         signer = (text_of(fields, 4), text_of(fields, 5), b"gatehouse head v1\0", statement)
-        check_signer(network, *signer, decode(answer["head"]["signature"]), "that the block is the newest")
-        is_this = fields.get(1, 0) == number and text_of(fields, 2) == block_hash
-        need(is_this, "missing", "the statement is about another block")
-        said_ms = max(said_ms or 0, fields.get(3, 0))
-    age_s = (now_ms - said_ms) / 1000
-    need(abs(age_s) <= max_age_s, "age", f"an authority last said {age_s:.0f} s ago that this block is the newest")
+        check_signer(network, *signer, decode(answer["head"]["signature"]), "that the block is the latest")
+        is_same = fields.get(1, 0) == number and text_of(fields, 2) == block_hash
+        require(is_same, "missing", "the signed head is for another block")
+        signed_at_ms = max(signed_at_ms or 0, fields.get(3, 0))
+    age_s = (now_ms - signed_at_ms) / 1000
+    require(abs(age_s) <= max_age_s, "age", f"an authority last signed {age_s:.0f} s ago that this block is the latest")
 
 
-# What is in the state.
+# The content of the state.
 
 
 def check_program(question, answer, root):
@@ -213,26 +215,28 @@ def check_program(question, answer, root):
     if address is None:
         return None
     proof = answer.get("program")
-    need(proof is not None and proof["storageAddress"] == address, "missing", "another program is proved")
+    require(proof is not None and proof["storageAddress"] == address, "missing", "the proof is for another program")
     state = proof.get("program")
     value_hash = program_hash(state) if state is not None else decode(proof["valueHash"]) if "valueHash" in proof else None
     check_path(root, key_of("program", address.encode()), value_hash, proof["path"], f"the program {address}")
     if state is None:
-        need("valueHash" not in proof or "block" in question, "missing", "only a hash of the program came")
-        return {"kind": "changed" if "valueHash" in proof else "absent"}
+        has_hash = "valueHash" in proof
+        require(not has_hash or "block" in question, "missing", "the response has only a hash of the program")
+        return {"kind": "changed" if has_hash else "absent"}
     record = read_protobuf(decode(state["record"]), "the record")
-    need(text_of(record, 1) == address, "value", "the record is of another program")
+    require(text_of(record, 1) == address, "value", "the record is for another program")
     metadata_hash = decode(state["metadataHash"])
     metadata = data = None
     if question.get("withMetadata") and metadata_hash != NOTHING:
         metadata = state.get("metadata")
-        need(metadata is not None, "missing", "the metadata are not there")
-        need(sha256(metadata.encode()) == metadata_hash, "value", "the metadata are others")
+        require(metadata is not None, "missing", "the metadata is missing")
+        require(sha256(metadata.encode()) == metadata_hash, "value", "the metadata does not match its hash")
     document = "object" if "object" in state else "plain" if "textHash" in state else "none"
     if question.get("withDocument") and document != "none":
         data = state.get("data")
-        need(data is not None, "missing", "the document is not there")
-        need(document_hash(data, document) == document_hash_of(state), "value", "the document is another")
+        require(data is not None, "missing", "the document is missing")
+        is_equal = document_hash(data, document) == document_hash_of(state)
+        require(is_equal, "value", "the document does not match its hash")
     return {
         "kind": "present",
         "deleted": bool(record.get(2, 0)),
@@ -246,27 +250,27 @@ def check_program(question, answer, root):
     }
 
 
-def need32(text, what):
+def require32(text, what):
     content = decode(text)
-    need(len(content) == 32, "malformed", f"{what} has {len(content)} bytes, not 32")
+    require(len(content) == 32, "malformed", f"{what} has {len(content)} bytes, not 32")
     return content
 
 
 def program_hash(state):
-    blinding = need32(state["blinding"], "the blinding")
-    metadata_hash = need32(state["metadataHash"], "the hash of the metadata")
+    blinding = require32(state["blinding"], "the blinding")
+    metadata_hash = require32(state["metadataHash"], "the hash of the metadata")
     return sha256(blinding, sha256(decode(state["record"])), metadata_hash, document_hash_of(state))
 
 
 def document_hash_of(state):
     if "object" in state:
-        parts = (need32(state["object"][name], name) for name in ("fieldsRoot", "lastKey", "tailHash"))
+        parts = (require32(state["object"][name], name) for name in ("fieldsRoot", "lastKey", "tailHash"))
         return sha256(b"\1", *parts)
-    return need32(state["textHash"], "the hash of the document") if "textHash" in state else NOTHING
+    return require32(state["textHash"], "the hash of the document") if "textHash" in state else NOTHING
 
 
 def document_hash(data, document):
-    """The hash of a document, from its text; None where it is not of this kind, or has a name twice."""
+    """Computes the hash of a document; None if it is of another kind, or has a duplicate name."""
     if document == "plain":
         return sha256(b"\0", data.encode())
     parts = object_parts(data)
@@ -292,9 +296,9 @@ SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def split_object(data):
-    """Names, texts before the values and values of an object, and the text after the last value."""
+    """Splits an object into names, texts before values, and values. Returns them with the text after the last value."""
     if not isinstance(json.loads(data), dict):
-        raise ValueError("it is no object")
+        raise ValueError("not an object")
     scan = json.JSONDecoder().raw_decode
     fields, end, at = [], 0, SPACE.match(data, data.index("{") + 1).end()
     while data[at] == '"':
@@ -315,25 +319,25 @@ def field_hash(before, previous_key, value):
 
 
 def check_fields(names, state):
-    need(len(names) == len(state["fields"]), "missing", "not all of the fields are proved")
+    require(len(names) == len(state["fields"]), "missing", "some fields have no proof")
     root = decode(state["fieldsRoot"])
     fields = {}
     for name, proof in zip(names, state["fields"]):
-        need(proof["name"] == name, "missing", f"another field than {name!r} is proved")
+        require(proof["name"] == name, "missing", f"a proof is missing for the field {name!r}")
         field = proof.get("field")
         value_hash = None
         if field is not None:
-            previous_key = need32(field["previousKey"], "the key of the field before")
+            previous_key = require32(field["previousKey"], "the key of the previous field")
             value_hash = field_hash(field["before"], previous_key, field["value"])
         check_path(root, field_key(name), value_hash, proof["path"], f"the field {name!r}")
         fields[name] = None if field is None else field["value"]
     return fields
 
 
-def check_nullifier(asked, proof, root):
-    need(proof["nullifierHash"] == asked.lower(), "missing", "another nullifier is proved")
+def check_nullifier(requested, proof, root):
+    require(proof["nullifierHash"] == requested.lower(), "missing", "the proof is for another nullifier")
     number, transaction = proof.get("blockNumber"), proof.get("transactionHash")
-    need((number is None) == (transaction is None), "malformed", "where the nullifier was spent is half there")
+    require((number is None) == (transaction is None), "malformed", "only one of block number and transaction is set")
     spent = number is not None
     value_hash = sha256(uint64(int(number)), hash_bytes(transaction, "the transaction's hash")) if spent else None
     key = key_of("nullifier", bytes.fromhex(proof["nullifierHash"][2:]))
@@ -342,43 +346,43 @@ def check_nullifier(asked, proof, root):
     return {"nullifierHash": proof["nullifierHash"], "use": use}
 
 
-def check_sender(asked, proof, root, is_past):
-    address = "0x" + asked.lower().removeprefix("0x")
-    need(proof["address"] == address, "missing", "another sender is proved")
+def check_sender(requested, proof, root, is_past):
+    address = "0x" + requested.lower().removeprefix("0x")
+    require(proof["address"] == address, "missing", "the proof is for another sender")
     nonce = proof.get("nonce")
     changed = "valueHash" in proof
     value_hash = decode(proof["valueHash"]) if changed else None if nonce is None else sha256(uint64(int(nonce)))
     check_path(root, key_of("sender", bytes.fromhex(address[2:])), value_hash, proof["path"], "the nonce")
-    need(not changed or is_past, "missing", "only a hash of the nonce came")
+    require(not changed or is_past, "missing", "the response has only a hash of the nonce")
     return {"address": address, "nonce": None if changed else str(nonce or 0)}
 
 
 def check_commitments(proof, root, is_past):
-    need(proof is not None, "missing", "the commitment tree is not proved")
+    require(proof is not None, "missing", "the commitment tree has no proof")
     tree = proof.get("tree")
     value_hash = decode(proof["valueHash"]) if "valueHash" in proof else None
     if tree is not None:
         value_hash = sha256(hash_bytes(tree["root"], "the root of the commitment tree"), uint64(tree["leafCount"]))
     check_path(root, key_of("commitments", b""), value_hash, proof["path"], "the commitment tree")
-    need("valueHash" not in proof or is_past, "missing", "only a hash of the commitment tree came")
+    require("valueHash" not in proof or is_past, "missing", "the response has only a hash of the commitment tree")
     return {"kind": "tree", **tree} if tree else {"kind": "empty" if value_hash is None else "changed"}
 
 
 def check_proof(question, answer, network, now_ms, max_age_s=120, seen=None):
-    """What is proved by an answer, or ProofError with the first flaw. Both are in the JSON of GET /state/proof."""
-    number, block_hash, root = check_moment(question, answer, network, now_ms, max_age_s, seen)
+    """Returns the verified state, or raises ProofError with the first flaw. Takes the JSON of GET /state/proof."""
+    number, block_hash, root = check_block(question, answer, network, now_ms, max_age_s, seen)
     is_past = "block" in question
     for name in ("nullifiers", "senders"):
         same = len(question.get(name, [])) == len(answer[name])
-        need(same or name not in question, "missing", f"not all of the {name} are proved")
+        require(same or name not in question, "missing", f"some of the {name} have no proof")
     nullifiers = zip(question.get("nullifiers", []), answer["nullifiers"])
     senders = zip(question.get("senders", []), answer["senders"])
     wanted = question.get("withCommitments")
     return {
         "block": {"number": str(number), "hash": block_hash},
         "program": check_program(question, answer, root),
-        "nullifiers": [check_nullifier(asked, proof, root) for asked, proof in nullifiers],
-        "senders": [check_sender(asked, proof, root, is_past) for asked, proof in senders],
+        "nullifiers": [check_nullifier(requested, proof, root) for requested, proof in nullifiers],
+        "senders": [check_sender(requested, proof, root, is_past) for requested, proof in senders],
         "commitments": check_commitments(answer.get("commitments"), root, is_past) if wanted else None,
     }
 
@@ -391,17 +395,17 @@ def get(url):
         with urllib.request.urlopen(url, timeout=30) as response:
             return response.read().decode()
     except urllib.error.HTTPError as error:
-        sys.exit(f"The node refuses: {error.read().decode()}")
+        sys.exit(f"The node responded with an error: {error.read().decode()}")
     except OSError as error:
-        sys.exit(f"Nobody answers at {url}: {error}")
+        sys.exit(f"No node responds at {url}: {error}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Reads a storage program, or one of its fields, and checks the proof.")
-    parser.add_argument("url", metavar="URL", help="a node: http://127.0.0.1:53550")
-    parser.add_argument("genesis", metavar="GENESIS_HASH", help="the network: 0x and 64 hex digits")
+    parser = argparse.ArgumentParser(description="Reads a storage program or one of its fields, with a proof.")
+    parser.add_argument("url", metavar="URL", help="URL of a node, such as http://127.0.0.1:53550")
+    parser.add_argument("genesis", metavar="GENESIS_HASH", help="genesis hash of the network: 0x and 64 hex digits")
     parser.add_argument("address", metavar="ADDRESS", help="stor- and 40 hex digits")
-    parser.add_argument("field", metavar="FIELD", nargs="?", help="a top-level field; the whole document when left out")
+    parser.add_argument("field", metavar="FIELD", nargs="?", help="a top-level field; by default the complete document")
     parser.add_argument("--max-age", metavar="SECONDS", type=float, default=120, help="default %(default)s")
     arguments = parser.parse_args()
     question = {"storageAddress": arguments.address}
@@ -413,18 +417,18 @@ def main():
         network = read_network(get(f"{base}/genesis"), arguments.genesis.lower())
         proved = check_proof(question, json.loads(answer), network, time.time() * 1000, arguments.max_age)
     except ProofError as error:
-        sys.exit(f"This is not proved ({error.flaw}): {error}.")
+        sys.exit(f"Not proven ({error.flaw}): {error}.")
     except (ValueError, KeyError, TypeError) as error:
-        sys.exit(f"This is not proved (malformed): {error!r}.")
+        sys.exit(f"Not proven (malformed): {error!r}.")
     program = proved["program"]
     if program["kind"] != "present" or program["deleted"]:
-        sys.exit("There is no storage program at this address; that is proved.")
+        sys.exit("Proven: there is no storage program at this address.")
     value = program["data"] if arguments.field is None else program["fields"].get(arguments.field)
     if value is None:
-        sys.exit("There is no such field; that is proved." if arguments.field else "The program holds nothing; that is proved.")
+        sys.exit("Proven: there is no such field." if arguments.field else "Proven: the program has no data.")
     print(value)
     block = proved["block"]
-    print(f"proved by the header of block {block['number']}, {block['hash']}", file=sys.stderr)
+    print(f"proven by the header of block {block['number']}, {block['hash']}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that verify.py finds what the test vectors of proofs say: verify_vectors.py FOLDER"""
+"""Checks that verify.py reproduces the proof vectors: verify_vectors.py FOLDER"""
 
 import json
 import sys
@@ -10,11 +10,11 @@ import verify
 checks = 0
 
 
-def check(name, got, wanted):
+def check(name, actual, expected):
     global checks
     checks += 1
-    if got != wanted:
-        sys.exit(f"{name}:\n  {got}\nand should be\n  {wanted}")
+    if actual != expected:
+        sys.exit(f"{name}:\n  {actual}\nand should be\n  {expected}")
 
 
 def outcome(case, vectors, network):
@@ -30,10 +30,10 @@ def main(folder):
     vectors = json.loads((Path(folder) / "proofs.json").read_text(encoding="utf-8"))
     network = verify.read_network(vectors["genesis"], vectors["network"])
     for case in vectors["keys"]:
-        of = case["of"]
-        name = bytes.fromhex(of[2:]) if case["kind"] in ("nullifier", "sender") else of.encode(errors="replace")
-        key = verify.field_key(of) if case["kind"] == "field" else verify.key_of(case["kind"], name)
-        check(f"key of {case['kind']} {of!r}", key.hex(), case["key"])
+        subject = case["of"]
+        name = bytes.fromhex(subject[2:]) if case["kind"] in ("nullifier", "sender") else subject.encode(errors="replace")
+        key = verify.field_key(subject) if case["kind"] == "field" else verify.key_of(case["kind"], name)
+        check(f"key of {case['kind']} {subject!r}", key.hex(), case["key"])
     for case in vectors["documents"]:
         kind = "object" if "fieldsRoot" in case else "plain"
         check(case["name"], verify.document_hash(case["text"], kind).hex(), case["hash"])

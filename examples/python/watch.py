@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what happens on the chain, and goes on where it was: watch.py HOST:PORT CURSORFILE [KEYFILE]"""
+"""Prints the events of the chain, and resumes after the last one: watch.py HOST:PORT CURSORFILE [KEYFILE]"""
 
 import os
 import sys
@@ -12,19 +12,19 @@ from gatehouse.chain.v1 import chain_pb2, chain_pb2_grpc
 from gatehouse.event.v1 import event_pb2, event_pb2_grpc
 
 KINDS = [event_pb2.EVENT_KIND_TRANSACTION, event_pb2.EVENT_KIND_PROGRAM, event_pb2.EVENT_KIND_BLOCK]
-LONGEST_WAIT_S = 10
-# An idle chain says nothing, and neither does a machine that is gone: pings tell them apart.
+MAX_WAIT_S = 10
+# Pings detect a lost connection, because an idle chain sends nothing either.
 OPTIONS = [
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
-    # Each connection is begun anew: nothing waits for one that was lost.
+    # Open a new connection each time, without the backoff of a lost one.
     ("grpc.use_local_subchannel_pool", 1),
 ]
 
 
 def read_cursor(path):
-    """Where to go on; nothing for what comes from now on."""
+    """Returns the cursor of the last event; empty to start with the next event."""
     try:
         with open(path) as file:
             return file.read().strip()
@@ -33,14 +33,14 @@ def read_cursor(path):
 
 
 def write_cursor(path, cursor):
-    """Whole or not at all, whenever this is killed."""
+    """Writes the file atomically, so that a killed process leaves the old or the new cursor."""
     with open(f"{path}.new", "w") as file:
         file.write(cursor)
     os.replace(f"{path}.new", path)
 
 
-def word(enum, value):
-    """created for PROGRAM_CHANGE_CREATED."""
+def enum_name(enum, value):
+    """Returns created for PROGRAM_CHANGE_CREATED."""
     return enum.Name(value).split("_")[-1].lower() if value in enum.values() else str(value)
 
 
@@ -50,30 +50,30 @@ def describe(message):
     if kind == "block":
         return f"{kind:<12} {event.hash}"
     if kind == "program":
-        return f"{kind:<12} {event.storage_address} {word(event_pb2.ProgramChange, event.change)}"
-    what = "withheld" if event.withheld else word(event_pb2.TransactionOutcome, event.outcome)
-    return f"{kind:<12} {event.hash} {what}"
+        return f"{kind:<12} {event.storage_address} {enum_name(event_pb2.ProgramChange, event.change)}"
+    outcome = "withheld" if event.withheld else enum_name(event_pb2.TransactionOutcome, event.outcome)
+    return f"{kind:<12} {event.hash} {outcome}"
 
 
-def prove(channel, key):
-    """Metadata for a call: who calls, for the next five minutes. A stream that has begun goes on after them."""
+def sign_call(channel, key):
+    """Returns identity headers, valid for five minutes. A stream that has started continues after that."""
     if key is None:
         return None
     from signing import identity_headers
 
-    # Better a constant: the network that this client is for.
+    # In a real client, use a constant for the network.
     head = chain_pb2_grpc.ChainServiceStub(channel).GetHead(chain_pb2.GetHeadRequest(), timeout=10)
     return identity_headers(key, head.genesis_hash)
 
 
 def watch(channel, cursor_file, key):
-    """Prints events until the stream ends, each once."""
+    """Prints each event once, until the stream ends."""
     request = event_pb2.WatchRequest(kinds=KINDS, **{"from": read_cursor(cursor_file)})
-    # No timeout: it would be one for the whole stream.
-    for message in event_pb2_grpc.EventServiceStub(channel).Watch(request, metadata=prove(channel, key)):
+    # No timeout, because it would limit the whole stream.
+    for message in event_pb2_grpc.EventServiceStub(channel).Watch(request, metadata=sign_call(channel, key)):
         if not message.HasField("progress"):
             print(f"{message.cursor:<8} {describe(message)}", flush=True)
-        # Once it is dealt with: whoever is killed in between is told of it again, and misses nothing.
+        # Store the cursor after the event is printed: a process killed in between repeats it, but misses none.
         write_cursor(cursor_file, message.cursor)
 
 
@@ -90,17 +90,17 @@ def main(target, cursor_file, key_file=None):
         try:
             with grpc.insecure_channel(target, options=OPTIONS) as channel:
                 watch(channel, cursor_file, key)
-            why, least = "the node shuts down", 0
+            cause, min_wait = "the node shuts down", 0
         except grpc.RpcError as error:
-            reason, least = details(error)
+            reason, min_wait = details(error)
             is_lost = reason is None and error.code() != grpc.StatusCode.UNIMPLEMENTED
-            if least is None and not is_lost:
+            if min_wait is None and not is_lost:
                 raise
-            why = error.details()
-        # The longer it lasts, the longer it waits; and at least as long as the node says.
-        wait = 1 if read_cursor(cursor_file) != before else min(2 * wait, LONGEST_WAIT_S)
-        print(f"lost: {why}", file=sys.stderr, flush=True)
-        time.sleep(max(wait, least or 0))
+            cause = error.details()
+        # Exponential backoff, but at least the delay that the node demands.
+        wait = 1 if read_cursor(cursor_file) != before else min(2 * wait, MAX_WAIT_S)
+        print(f"lost: {cause}", file=sys.stderr, flush=True)
+        time.sleep(max(wait, min_wait or 0))
 
 
 if __name__ == "__main__":

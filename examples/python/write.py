@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a storage program, waits for its block, and reads it back: write.py HOST:PORT KEYFILE NAME JSON"""
+"""Creates a storage program, waits for its block, and reads it back: write.py HOST:PORT KEYFILE NAME JSON"""
 
 import sys
 import time
@@ -15,7 +15,7 @@ LIFETIME_S = 120
 
 
 def call(method, request, until, metadata=None):
-    """Calls until there is an answer. Reads may be repeated, and so may the submission of one transaction."""
+    """Retries a call until it succeeds. Reads and the submission of one transaction may be repeated."""
     while True:
         try:
             return method(request, timeout=10, metadata=metadata)
@@ -27,7 +27,7 @@ def call(method, request, until, metadata=None):
 
 
 def wait_for(chain, transaction_hash, until):
-    """The number of the transaction's block."""
+    """Waits until a block includes the transaction, and returns its number."""
     while True:
         state = call(chain.GetTransaction, chain_pb2.GetTransactionRequest(hash=transaction_hash), until)
         if state.status == chain_pb2.TRANSACTION_STATUS_INCLUDED:
@@ -46,7 +46,7 @@ def main(target, key_file, name, document):
         chain = chain_pb2_grpc.ChainServiceStub(channel)
         now = time.time_ns() // 1_000_000
         until = time.time() + LIFETIME_S
-        # Better a constant: the network that this client is for.
+        # In a real client, use a constant for the network.
         network = call(chain.GetHead, chain_pb2.GetHeadRequest(), until).genesis_hash
         create = operation_pb2.CreateProgram(
             program_name=name,

@@ -1,4 +1,4 @@
-/** A bookstore: a service of Connect, with plain routes beside it in one application of Express. */
+/** A bookstore: a Connect service with plain HTTP routes, in one Express application. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
 import express from "express";
@@ -18,7 +18,7 @@ const routes = (router) =>
       ),
     }),
     getBook({ name, number }) {
-      const book = books.find((one, i) => one.name === name || i + 1 === number);
+      const book = books.find((candidate, i) => candidate.name === name || i + 1 === number);
       if (book === undefined) {
         throw new ConnectError(`There is no book ${name || number}.`, Code.NotFound);
       }

@@ -1,4 +1,4 @@
-/** A run beside a kept one: what has fallen by more than the noise is named, and nothing else. */
+/** The comparison of a benchmark run with a stored one: it reports drops that exceed the noise. */
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,15 +8,16 @@ import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 const machine = { node: "v20.19.0", cpu: "a processor", cores: 2 };
 
-function keptRow(name: string, rounds: readonly number[]) {
+/** A result row from the ratios of three rounds. */
+function rowOf(name: string, rounds: readonly number[]) {
   return { suite: "store", name, baseline: "bare", ...ratioOfRounds(rounds, [1, 1, 1]), figures: {} };
 }
 
-test("a ratio that is lower in every round than in any before has fallen", (t) => {
-  const rows = [keptRow("lower", [0.5, 0.6, 0.7]), keptRow("alike", [0.5, 0.6, 0.7]), keptRow("gone", [1, 1, 1])];
-  const kept = { commit: "1234567", machine, rounds: 3, seconds: 2, rows };
-  const now = [keptRow("lower", [0.3, 0.4, 0.49]), keptRow("alike", [0.3, 0.4, 0.51]), keptRow("new", [0.1, 0.1, 0.1])];
-  const changes = compareWithStored(now, kept);
+test("a ratio has fallen if every round is below all stored rounds", (t) => {
+  const rows = [rowOf("lower", [0.5, 0.6, 0.7]), rowOf("alike", [0.5, 0.6, 0.7]), rowOf("gone", [1, 1, 1])];
+  const stored = { commit: "1234567", machine, rounds: 3, seconds: 2, rows };
+  const now = [rowOf("lower", [0.3, 0.4, 0.49]), rowOf("alike", [0.3, 0.4, 0.51]), rowOf("new", [0.1, 0.1, 0.1])];
+  const changes = compareWithStored(now, stored);
   t.deepEqual(
     changes.map(({ name, before, after, hasFallen }) => [name, before, after, hasFallen]),
     [
@@ -25,7 +26,7 @@ test("a ratio that is lower in every round than in any before has fallen", (t) =
     ],
   );
   t.is(
-    formatChanges(changes, kept),
+    formatChanges(changes, stored),
     "Beside commit 1234567 (Node v20.19.0, 2 cores, a processor):\n\n" +
       "lower  0.60 → 0.40  of bare (0.50–0.70 → 0.30–0.49)  FALLEN\n" +
       "alike  0.60 → 0.40  of bare (0.50–0.70 → 0.30–0.51)\n" +
@@ -33,24 +34,24 @@ test("a ratio that is lower in every round than in any before has fallen", (t) =
   );
 });
 
-test("of one round alone nothing is said to have fallen", (t) => {
-  const { name, baseline, ratio } = keptRow("lower", [0.5, 0.6, 0.7]);
-  const kept = {
+test("a single stored round never counts as fallen", (t) => {
+  const { name, baseline, ratio } = rowOf("lower", [0.5, 0.6, 0.7]);
+  const stored = {
     commit: "1234567",
     machine,
     rounds: 1,
     seconds: 2,
     rows: [{ suite: "store", name, baseline, ratio, figures: {} }],
   };
-  const changes = compareWithStored([keptRow("lower", [0.1, 0.1, 0.1])], kept);
+  const changes = compareWithStored([rowOf("lower", [0.1, 0.1, 0.1])], stored);
   t.deepEqual(
     changes.map(({ hasFallen, spreads }) => [hasFallen, spreads]),
     [[false, "one round → 0.10–0.10"]],
   );
-  t.regex(formatChanges(changes, kept), /\nNothing has fallen by more than the noise\.\n$/);
+  t.regex(formatChanges(changes, stored), /\nNothing has fallen by more than the noise\.\n$/);
 });
 
-test("a file that is no run is refused, with what is wrong in it", async (t) => {
+test("rejects a file that is not a run, with the reason", async (t) => {
   const file = join(await temporaryDirectory(t), "run.json");
   await writeFile(file, '{"rows": [{"name": 1}]}');
   await t.throwsAsync(readRun(file), { message: /is no run that npm run bench -- --json has printed: [^]*commit/ });

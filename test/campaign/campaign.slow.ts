@@ -1,4 +1,4 @@
-/** A short campaign: a fault of each of these kinds on a real network, and nothing is lost. CAMPAIGN_SEED repeats one. */
+/** A short campaign: one fault of each kind on a real network. CAMPAIGN_SEED repeats a run. */
 import test from "ava";
 import { randomInt } from "node:crypto";
 import { runCampaign } from "../../tools/campaign/campaign.js";
@@ -6,10 +6,10 @@ import { writeReport } from "../../tools/campaign/report.js";
 import type { FaultKind } from "../../tools/campaign/settings.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
-/** Where one of them cannot be made, it is left out, and the log says why. */
+/** The kinds of faults. A kind that is not possible on this machine is skipped, with the reason in the log. */
 const kinds: readonly FaultKind[] = ["kill", "stop", "pause", "cut", "power"];
 
-test("killed, stopped, frozen, cut off and without power, a network keeps what it has acknowledged", async (t) => {
+test("a network loses no acknowledged transaction over kills, stops, freezes, partitions and power cuts", async (t) => {
   t.timeout(600_000, "a loaded machine");
   const seed = Number(process.env["CAMPAIGN_SEED"] ?? randomInt(1, 1_000_000));
   t.log(`CAMPAIGN_SEED=${seed}`);

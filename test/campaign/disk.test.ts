@@ -1,4 +1,4 @@
-/** A disk that is watched: a power cut takes back what was not synced, and nothing else; a full one takes nothing more. */
+/** The intercepted disk: a power cut undoes exactly the writes that were not synced, and a full disk rejects writes. */
 import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,10 +15,10 @@ import { testUnless } from "../helpers/nodes/when.js";
 
 const directory = mkdtempSync(join(tmpdir(), "gatehouse-disk-"));
 const disk = interceptDisks(directory, true);
-const testWatched = testUnless(disk.unavailableReason);
+const testIntercepted = testUnless(disk.unavailableReason);
 test.after.always(() => rm(directory, { recursive: true, force: true }));
 
-/** A chance that says what it is told: how many of ten writes reach the disk all the same. */
+/** A fixed chance: this many of 10 unsynced writes reach the disk. */
 const keeping = (ofTen: number): Chance => ({
   below: () => 5,
   pick: () => ofTen as never,
@@ -30,15 +30,15 @@ interface Writing {
   readonly synchronous: string;
   readonly rows: number;
   readonly journal?: string;
-  /** The disk is full once something was written. */
+  /** Makes the disk full after the first row. */
   readonly filled?: Fullness;
 }
 
-/** A process that writes a row a time to a file of SQLite, and says so after each; it is killed after `rows` of them. */
+/** Starts a process that inserts rows into SQLite and prints a line for each. Kills it after `rows` lines. */
 async function write(
   t: Teardown,
   home: string,
-  watched: Disk,
+  intercepted: Disk,
   { synchronous, rows, journal = "WAL", filled }: Writing,
 ): Promise<string[]> {
   const script = `
@@ -51,7 +51,7 @@ async function write(
       await db("rows").insert({ n: 1, text: "x".repeat(3000) }).then(() => console.log("written"), (error) => console.log(error.code));
     }`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", script, join(home, "a.sqlite")], {
-    env: cleanEnvironment(await watched.environmentOf(home)),
+    env: cleanEnvironment(await intercepted.environmentOf(home)),
     stdio: ["ignore", "pipe", "inherit"],
   });
   t.teardown(() => child.kill("SIGKILL"));
@@ -59,7 +59,7 @@ async function write(
   for await (const piece of child.stdout) {
     text += String(piece);
     if (filled !== undefined) {
-      await watched.setFull(home, filled);
+      await intercepted.setFull(home, filled);
     }
     if (text.split("\n").length > rows) {
       break;
@@ -82,7 +82,7 @@ async function countRows(t: Teardown, home: string): Promise<{ count: number; in
 
 for (const journal of ["WAL", "DELETE"]) {
   for (const kept of [0, 5, 10]) {
-    testWatched(`${journal}: what SQLite has synced is there when ${kept} of 10 other writes are`, async (t) => {
+    testIntercepted(`${journal}: synced rows survive a power cut that keeps ${kept} of 10 other writes`, async (t) => {
       const home = join(await temporaryDirectory(t), "home");
       await mkdir(home);
       const lines = await write(t, home, disk, { synchronous: "FULL", rows: 30, journal });
@@ -93,12 +93,12 @@ for (const journal of ["WAL", "DELETE"]) {
       const { count, integrity } = await countRows(t, home);
       t.is(integrity, "ok");
       t.true(count >= lines.length, `${count} of ${lines.length}`);
-      t.log(`${count} rows, ${lines.length} told of`);
+      t.log(`${count} rows, ${lines.length} reported`);
     });
   }
 }
 
-testWatched("what SQLite has not synced is gone", async (t) => {
+testIntercepted("a power cut removes rows that SQLite has not synced", async (t) => {
   const home = join(await temporaryDirectory(t), "home");
   await mkdir(home);
   const lines = await write(t, home, disk, { synchronous: "OFF", rows: 30 });
@@ -107,7 +107,7 @@ testWatched("what SQLite has not synced is gone", async (t) => {
   t.is((await countRows(t, home)).count, 0);
 });
 
-testWatched("a process that is killed without a power cut loses nothing", async (t) => {
+testIntercepted("a process that is killed without a power cut loses nothing", async (t) => {
   const home = join(await temporaryDirectory(t), "home");
   await mkdir(home);
   const lines = await write(t, home, disk, { synchronous: "OFF", rows: 30 });
@@ -115,7 +115,7 @@ testWatched("a process that is killed without a power cut loses nothing", async 
 });
 
 for (const filled of ["full", "full in place"] as const) {
-  testWatched(`a disk that is ${filled} takes nothing, and takes what comes when there is room`, async (t) => {
+  testIntercepted(`a disk that is ${filled} rejects writes until it has space`, async (t) => {
     const home = join(await temporaryDirectory(t), "home");
     await mkdir(home);
     const lines = await write(t, home, disk, { synchronous: "FULL", rows: 2_000, filled });

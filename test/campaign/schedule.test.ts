@@ -1,4 +1,4 @@
-/** A seed gives the same faults and the same load, whatever the nodes do. */
+/** A seed determines the faults and the load, whatever the nodes do. */
 import test from "ava";
 import { createOperations } from "../../tools/campaign/load/operations.js";
 import { createProgramStates } from "../../tools/campaign/model/programs.js";
@@ -13,12 +13,12 @@ const titles = (seed: number): string[] =>
     .flat()
     .map(({ kind, target, title }) => `${kind} ${target} ${title}`);
 
-test("a seed repeats its faults, and another one makes others", (t) => {
+test("a seed repeats its faults, and another seed has others", (t) => {
   t.deepEqual(titles(5), titles(5));
   t.notDeepEqual(titles(5), titles(6));
 });
 
-test("every kind comes, on every node that it may happen to, and never twice at once on one node", (t) => {
+test("every kind of fault occurs on each possible node, and never twice at once on one node", (t) => {
   const rounds = Array.from({ length: 300 }, (_, i) => planRound(5, i + 1, kinds));
   const seen = new Set(rounds.flat().map(({ kind, target }) => `${kind} ${target}`));
   const targets: Partial<Record<FaultKind, number[]>> = { join: [1, 2], corrupt: [1, 2], switchover: [0] };
@@ -30,15 +30,15 @@ test("every kind comes, on every node that it may happen to, and never twice at 
   t.true(rounds.every((faults) => new Set(faults.map(({ target }) => target)).size === faults.length));
 });
 
-test("a seed repeats its operations, and each can be made after those before it", (t) => {
-  const make = (seed: number) => {
+test("a seed repeats its operations, and each is valid after the earlier ones", (t) => {
+  const createSent = (seed: number) => {
     const operations = createOperations(createChance(seed), testKey(7), "0x00");
     return Array.from({ length: 500 }, () => operations.next(0).sent);
   };
-  t.deepEqual(make(1), make(1));
+  t.deepEqual(createSent(1), createSent(1));
   const states = createProgramStates();
   const seen = new Set<string>();
-  for (const [i, { change, nonce }] of make(2).entries()) {
+  for (const [i, { change, nonce }] of createSent(2).entries()) {
     t.is(nonce, i + 1);
     t.is(states.apply(change, i + 1), undefined);
     seen.add(change.kind);

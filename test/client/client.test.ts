@@ -1,4 +1,4 @@
-/** The client package, imported as somebody else would, against real nodes. */
+/** The client package, imported by its public name, against real nodes. */
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
@@ -56,28 +56,28 @@ test.before(async () => {
   member = await startMember(file, { "identity-form": "network" });
 });
 
-/** A client of a node, closed after the test. */
+/** Creates a client of a node. It is closed after the test. */
 function connect(t: Teardown, url: string, options: GatehouseOptions = {}) {
   const node = createGatehouse(url, options);
   t.teardown(() => node.close());
   return node;
 }
 
-/** A client of the node that the tests share. */
+/** Creates a client of the node that the tests share. */
 const connectMember = (t: Teardown, options?: GatehouseOptions) => connect(t, member.rpcUrl, options);
 
-/** Waits a little in place of long. */
-const soon = { firstWaitMs: 5 };
+/** A short wait before retries. */
+const fastRetry = { firstWaitMs: 5 };
 
-test("every operation of a program has a builder, and does on a node what it says", async (t) => {
+test("every operation of a program has a builder, and a node applies it", async (t) => {
   const node = connectMember(t, { signer: keyOf(30) });
   t.is(node.publicKey, testKey(30).publicKey);
   t.is(await node.network(), testNetwork);
   const metadata = { by: "test" };
   const data = { title: "Hello", tags: ["a"], n: 1 };
-  const made = await node.submit(createProgram({ name: "notes", data, salt: "s", metadata, access: "public" }));
-  const { storageAddress } = made;
-  t.is(storageAddress, programAddress(testKey(30).publicKey, "notes", made.nonce, "s"));
+  const created = await node.submit(createProgram({ name: "notes", data, salt: "s", metadata, access: "public" }));
+  const { storageAddress } = created;
+  t.is(storageAddress, programAddress(testKey(30).publicKey, "notes", created.nonce, "s"));
   const run = async (operation: Operation): Promise<void> => {
     const submitted = await node.submit(operation);
     t.is(submitted.storageAddress, storageAddress);
@@ -85,22 +85,22 @@ test("every operation of a program has a builder, and does on a node what it say
     t.is(included.hash, submitted.hash);
     t.true(included.blockNumber > 0n);
   };
-  const holds = async (json: string): Promise<void> => {
+  const expectData = async (json: string): Promise<void> => {
     t.is((await node.storage.getProgramData({ storageAddress })).data, json);
   };
-  await node.waitFor(made.hash);
+  await node.waitFor(created.hash);
   const program = await connectMember(t).storage.getProgram({ storageAddress });
   t.like(program, { programName: "notes", owner: testKey(30).publicKey, metadata: '{"by":"test"}' });
-  await holds('{"title":"Hello","tags":["a"],"n":1}');
+  await expectData('{"title":"Hello","tags":["a"],"n":1}');
   await run(setField(storageAddress, "n", jsonText("1.50")));
   await run(appendItem(storageAddress, "tags", { deep: [true, null] }));
-  await holds('{"title":"Hello","tags":["a",{"deep":[true,null]}],"n":1.50}');
+  await expectData('{"title":"Hello","tags":["a",{"deep":[true,null]}],"n":1.50}');
   await run(setItem(storageAddress, "tags", 0, "b"));
   await run(deleteItem(storageAddress, "tags", 1));
   await run(deleteField(storageAddress, "title"));
-  await holds('{"tags":["b"],"n":1.50}');
+  await expectData('{"tags":["b"],"n":1.50}');
   await run(writeProgram(storageAddress, Uint8Array.of(1, 2, 3)));
-  await holds('"AQID"');
+  await expectData('"AQID"');
   const permissions = ["read", "write"] as const;
   const groups = { team: { members: [testKey(33).publicKey], permissions } };
   const access: Access = {
@@ -117,19 +117,19 @@ test("every operation of a program has a builder, and does on a node what it say
   await run(deleteProgram(storageAddress));
   await t.throwsAsync(node.storage.getProgram({ storageAddress }), { message: /no storage program/ });
 
-  // What holds nothing, and bytes that the caller goes on using.
+  // A program without data, and bytes that the caller changes after the call.
   const bytes = Uint8Array.of(9);
   const empty = await node.submit(createProgram({ name: "empty" }));
   const binary = createProgram({ name: "binary", data: bytes });
   bytes[0] = 8;
-  const { hash, storageAddress: ofBytes } = await node.submit(binary);
+  const { hash, storageAddress: binaryAddress } = await node.submit(binary);
   await node.waitFor(hash);
   t.is((await node.storage.getProgramData({ storageAddress: empty.storageAddress })).data, undefined);
-  t.is((await node.storage.getProgramData({ storageAddress: ofBytes })).data, '"CQ=="');
+  t.is((await node.storage.getProgramData({ storageAddress: binaryAddress })).data, '"CQ=="');
 });
 
-test("commitments and nullifiers have builders, and proofs are encoded as the node reads them", async (t) => {
-  // Who makes the blocks may spend without a proof.
+test("commitments and nullifiers have builders, and proofs are encoded for the node", async (t) => {
+  // The authority may spend without a proof.
   const node = connectMember(t, { signer: keyOf(1) });
   const added = await node.submit(addCommitment(42n));
   const spent = await node.submit(spendNullifier({ nullifierHash: element(7) }));
@@ -189,7 +189,7 @@ interface Vectors {
 
 const vectors = async (name: string) => JSON.parse(await readFile(`examples/vectors/${name}.json`, "utf8")) as Vectors;
 
-test("keys, addresses, identities and transactions are those of the vectors", async (t) => {
+test("keys, addresses, identities and transactions equal the test vectors", async (t) => {
   const { keys, refused } = await vectors("keys");
   for (const { name, seed, publicKey, pem } of keys) {
     t.is(keyFromSeed(seed).publicKey, publicKey, name);
@@ -204,9 +204,9 @@ test("keys, addresses, identities and transactions are those of the vectors", as
     t.is(programAddress(owner, programName, BigInt(nonce), salt), address, name);
   }
   const { identities } = await vectors("identities");
-  // Of the ways in which a key may be written, this client has one.
-  const ofOne = identities.filter(({ identity }) => /^ed25519:0x[0-9a-f]{64}$/.test(identity));
-  for (const { name, seed, identity, timestamp, network, signature } of ofOne) {
+  // This client writes keys in one of the allowed forms.
+  const supported = identities.filter(({ identity }) => /^ed25519:0x[0-9a-f]{64}$/.test(identity));
+  for (const { name, seed, identity, timestamp, network, signature } of supported) {
     const headers = await identityHeaders(keyFromSeed(seed), network!, Number(timestamp));
     t.deepEqual(headers, { identity, timestamp, network, signature } as typeof headers, name);
   }
@@ -223,13 +223,13 @@ test("keys, addresses, identities and transactions are those of the vectors", as
     t.is(Buffer.from(signed.transaction.signature).toString("hex"), signature, name);
   }
   t.deepEqual(
-    [addresses, ofOne, canonical].map(({ length }) => length > 0),
+    [addresses, supported, canonical].map(({ length }) => length > 0),
     [true, true, true],
   );
 });
 
-test("what is no JSON, no key and no address is refused before anything is sent", async (t) => {
-  for (const make of [
+test("rejects invalid JSON, keys and addresses before it sends a request", async (t) => {
+  for (const create of [
     () => setField("stor-1", "a", undefined as never),
     () => keyFromSeed(new Uint8Array(31)),
     () => keyFromSeed("0x12"),
@@ -239,7 +239,7 @@ test("what is no JSON, no key and no address is refused before anything is sent"
     () => createGatehouse(member.rpcUrl, { network: "0x12" }),
     () => createGatehouse(member.rpcUrl, { signer: { publicKey: "0x12", sign: () => new Uint8Array(64) } }),
   ]) {
-    t.throws(make, { instanceOf: TypeError }, make.toString());
+    t.throws(create, { instanceOf: TypeError }, create.toString());
   }
   t.throws(() => jsonText("{"), { instanceOf: SyntaxError });
   await t.throwsAsync(connectMember(t).submit(addCommitment(1n)), { instanceOf: TypeError, message: /needs a signer/ });
@@ -247,7 +247,7 @@ test("what is no JSON, no key and no address is refused before anything is sent"
   await t.throwsAsync(connectMember(t, { signer: short }).submit(addCommitment(1n)), { message: /64 bytes/ });
 });
 
-test("many at once are handed in one after the other, and one that fails holds none up", async (t) => {
+test("submits concurrent operations in order, and one that fails does not delay the others", async (t) => {
   const node = connectMember(t, { signer: keyOf(34) });
   const { storageAddress, hash } = await node.submit(createProgram({ name: "list", data: { items: [] } }));
   await node.waitFor(hash);
@@ -258,57 +258,57 @@ test("many at once are handed in one after the other, and one that fails holds n
   );
   t.is((await wrong).reason, "INVALID_REQUEST");
   submitted.slice(1).forEach(({ nonce }, i) => t.true(nonce > submitted[i]!.nonce));
-  await Promise.all(submitted.map(({ hash: one }) => node.waitFor(one)));
+  await Promise.all(submitted.map((transaction) => node.waitFor(transaction.hash)));
   t.is((await node.storage.getProgramData({ storageAddress })).data, JSON.stringify({ items: numbers }));
 });
 
-test("it goes on above what the chain has seen of its key, whatever its clock says", async (t) => {
+test("continues above the last nonce of its key on the chain, whatever the clock says", async (t) => {
   const signer = keyOf(35);
   const ahead = BigInt(Date.now()) + 86_400_000n;
   const first = connectMember(t, { signer });
-  const made = await first.submit(createProgram({ name: "ahead", data: {} }), { nonce: ahead });
-  t.is(made.nonce, ahead);
-  await first.waitFor(made.hash);
+  const created = await first.submit(createProgram({ name: "ahead", data: {} }), { nonce: ahead });
+  t.is(created.nonce, ahead);
+  await first.waitFor(created.hash);
   const second = connectMember(t, { signer });
-  const set = await second.submit(setField(made.storageAddress, "a", 1), { expiresInMs: 60_000 });
+  const set = await second.submit(setField(created.storageAddress, "a", 1), { expiresInMs: 60_000 });
   t.is(set.nonce, ahead + 1n);
   await second.waitFor(set.hash);
   const { body } = await second.chain.getTransaction({ hash: set.hash, withBody: true });
   t.true(Number(body!.expiresMs) <= Date.now() + 60_000);
 });
 
-test("it goes on above a nonce that was given", async (t) => {
+test("continues above an explicit nonce", async (t) => {
   const node = connectMember(t, { signer: keyOf(45) });
-  const made = await node.submit(createProgram({ name: "given", data: {} }));
+  const created = await node.submit(createProgram({ name: "explicit", data: {} }));
   const ahead = BigInt(Date.now()) + 86_400_000n;
-  await node.submit(setField(made.storageAddress, "a", 1), { nonce: ahead });
-  const last = await node.submit(setField(made.storageAddress, "b", 2));
+  await node.submit(setField(created.storageAddress, "a", 1), { nonce: ahead });
+  const last = await node.submit(setField(created.storageAddress, "b", 2));
   t.is(last.nonce, ahead + 1n);
   await node.waitFor(last.hash);
 });
 
-test("a wallet signs by a function, and is asked as seldom as can be", async (t) => {
-  const asked: Uint8Array[] = [];
+test("a wallet signs with a function, and is called as rarely as possible", async (t) => {
+  const signed: Uint8Array[] = [];
   const key = testKey(36);
   const signer = {
     publicKey: Buffer.from(key.publicKey.slice(2), "hex"),
     sign: (bytes: Uint8Array) => {
-      asked.push(bytes);
+      signed.push(bytes);
       return Promise.resolve(key.sign(bytes));
     },
   };
   const node = connectMember(t, { signer, network: testNetwork.toUpperCase().replace("0X", "0x") });
   const { hash, storageAddress } = await node.submit(createProgram({ name: "diary", data: { day: 1 } }));
   await node.waitFor(hash);
-  t.is(asked.length, 1);
-  t.regex(Buffer.from(asked[0]!).toString("latin1"), /^gatehouse transaction v2\0/);
+  t.is(signed.length, 1);
+  t.regex(Buffer.from(signed[0]!).toString("latin1"), /^gatehouse transaction v2\0/);
   const reads = [1, 2, 3].map(() => node.storage.getProgramData({ storageAddress }));
   t.deepEqual(
     (await Promise.all(reads)).map(({ data }) => data),
     ['{"day":1}', '{"day":1}', '{"day":1}'],
   );
-  t.is(asked.length, 2);
-  // What is public takes no signature.
+  t.is(signed.length, 2);
+  // Public data needs no signature.
   await node.info.getVersion({});
   await node.zk.getMerkleRoot({});
 
@@ -323,12 +323,12 @@ test("a wallet signs by a function, and is asked as seldom as can be", async (t)
     const error = await t.throwsAsync(other.storage.getProgramData({ storageAddress }), expected);
     t.is(error.reason, reason);
   }
-  t.is(asked.length, 3);
+  t.is(signed.length, 3);
   const unwilling = { ...signer, sign: () => Promise.reject(new Error("The owner says no.")) };
   await t.throwsAsync(connectMember(t, { signer: unwilling }).submit(addCommitment(1n)), { message: /says no/ });
 });
 
-test("what was signed by itself can be handed in by somebody else, and again", async (t) => {
+test("a transaction signed offline can be submitted by any client, and repeatedly", async (t) => {
   const operation = createProgram({ name: "offline", data: 1 });
   const content = { operation, network: testNetwork, nonce: 5n };
   const signed = await signTransaction(keyOf(38), content);
@@ -339,7 +339,7 @@ test("what was signed by itself can be handed in by somebody else, and again", a
   t.is((await node.submitSigned(signed)).hash, signed.hash);
 });
 
-test("a transaction that is turned away says why, and one that is nowhere says so when the time is over", async (t) => {
+test("waitFor throws the reason of a rejection, and NOT_FOUND after the timeout", async (t) => {
   const node = connectMember(t, { signer: keyOf(39) });
   const { hash } = await node.submit(setField(`stor-${"0".repeat(40)}`, "a", 1));
   const rejected = await t.throwsAsync(node.waitFor(hash), { instanceOf: GatehouseError });
@@ -369,7 +369,7 @@ test("a transaction that is turned away says why, and one that is nowhere says s
   await waiting;
 });
 
-test("errors have the node's reason, and those that tell of none have none", async (t) => {
+test("errors have the reason of the node, or UNSPECIFIED", async (t) => {
   const node = connectMember(t);
   const missing = await t.throwsAsync(node.chain.getBlock({ number: 99_999n }), { instanceOf: GatehouseError });
   t.like(missing, { reason: "NOT_FOUND", code: "NotFound", retryAfterMs: undefined, name: "GatehouseError" });
@@ -396,13 +396,13 @@ test("errors have the node's reason, and those that tell of none have none", asy
     t.like(error, { reason: "UNSPECIFIED", code: "NotFound", message: "No." }, reason);
   }
   const port = await freePort();
-  const nobody = connect(t, `http://127.0.0.1:${port}`, { retry: false });
-  const unreachable = await t.throwsAsync(nobody.info.getVersion({}), { instanceOf: GatehouseError });
+  const offline = connect(t, `http://127.0.0.1:${port}`, { retry: false });
+  const unreachable = await t.throwsAsync(offline.info.getVersion({}), { instanceOf: GatehouseError });
   t.like(unreachable, { reason: "UNREACHABLE", message: `No response from http://127.0.0.1:${port}.` });
 });
 
-/** A transport that counts the calls that it carries. */
-function counting(url: string): { readonly transport: Transport; readonly calls: () => number } {
+/** Creates a transport that counts its calls. */
+function countingTransport(url: string): { readonly transport: Transport; readonly calls: () => number } {
   const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1" });
   let calls = 0;
   return {
@@ -417,12 +417,12 @@ function counting(url: string): { readonly transport: Transport; readonly calls:
   };
 }
 
-test("a limit is waited for as the node asks, and no longer than there is time", async (t) => {
+test("waits for a rate limit as the node demands, but not beyond the timeout", async (t) => {
   const limited = await startTestNode(t, { "rate-limit": "60", "rate-limit-exempt": "" });
   const exhaust = () => until(async () => (await ask(limited.port, "/publickey")).status === 429);
-  const { transport, calls } = counting(limited.rpcUrl);
+  const { transport, calls } = countingTransport(limited.rpcUrl);
   const node = connect(t, limited.rpcUrl, { transport });
-  // They fail at first, unless a second has passed in between.
+  // The call fails unless a second has passed since the limit was reached.
   await until(async () => {
     await exhaust();
     const before = calls();
@@ -447,26 +447,26 @@ test("a limit is waited for as the node asks, and no longer than there is time",
   await cancelled;
 });
 
-test("what is down for the moment is asked again, so often and no more, and a write as well", async (t) => {
-  const lost = await startTestNode(t);
-  const { transport, calls } = counting(lost.rpcUrl);
-  const node = connect(t, lost.rpcUrl, { transport, retry: { ...soon, attempts: 3 } });
+test("retries transient errors a limited number of times, for writes as well", async (t) => {
+  const unready = await startTestNode(t);
+  const { transport, calls } = countingTransport(unready.rpcUrl);
+  const node = connect(t, unready.rpcUrl, { transport, retry: { ...fastRetry, attempts: 3 } });
   const error = await t.throwsAsync(node.chain.getHead({}), { instanceOf: GatehouseError });
   t.like(error, { reason: "STATE_NOT_READY", code: "Unavailable" });
   t.is(calls(), 3);
   const signed = await signTransaction(keyOf(40), { operation: addCommitment(1n), network: testNetwork, nonce: 1n });
-  const refused = await t.throwsAsync(node.submitSigned(signed), { instanceOf: GatehouseError });
-  t.like(refused, { reason: "STATE_NOT_READY", transactionHash: signed.hash });
+  const rejected = await t.throwsAsync(node.submitSigned(signed), { instanceOf: GatehouseError });
+  t.like(rejected, { reason: "STATE_NOT_READY", transactionHash: signed.hash });
   t.is(calls(), 6);
   await t.throwsAsync(node.storage.getProgram({ storageAddress: "x" }), { instanceOf: GatehouseError });
-  const once = connect(t, lost.rpcUrl, { transport, retry: false });
+  const once = connect(t, unready.rpcUrl, { transport, retry: false });
   const before = calls();
   await t.throwsAsync(once.chain.getHead({}));
   t.is(calls(), before + 1);
 });
 
-test("a proxy's word is heard: 503 with a date, 429 with seconds, a connection that breaks", async (t) => {
-  const answers = [
+test("retries after errors of a proxy: 503 with a date, 429 with seconds, a broken connection", async (t) => {
+  const responses = [
     [503, new Date(Date.now() + 1000).toUTCString()],
     [429, "0"],
     [502, ""],
@@ -474,7 +474,7 @@ test("a proxy's word is heard: 503 with a date, 429 with seconds, a connection t
   ] as [number, string][];
   let requests = 0;
   const proxy = createServer((request, response) => {
-    const [status, retryAfter] = answers[requests++] ?? [200, ""];
+    const [status, retryAfter] = responses[requests++] ?? [200, ""];
     if (status === 0) {
       request.socket.destroy();
     } else if (status === 200) {
@@ -488,16 +488,16 @@ test("a proxy's word is heard: 503 with a date, 429 with seconds, a connection t
   await once(proxy, "listening");
   t.teardown(() => proxy.close());
   const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/`;
-  t.is((await connect(t, url, { retry: soon }).info.getVersion({})).version, nodeVersion);
+  t.is((await connect(t, url, { retry: fastRetry }).info.getVersion({})).version, nodeVersion);
   t.is(requests, 5);
 });
 
-test("a stream of health goes on over a restart, and ends with its loop, its signal or its client", async (t) => {
+test("watchHealth survives a restart, and ends with its loop, its signal or its client", async (t) => {
   const dir = await authorityDirectory(t, testKey(1));
   const port = String(await freePort());
   const flags = { genesis: "genesis.json", "rpc-port": port, "streams-per-address": "1", "rate-limit-exempt": "" };
   const first = await startTestNode(t, flags, dir);
-  const node = connect(t, first.rpcUrl, { retry: soon });
+  const node = connect(t, first.rpcUrl, { retry: fastRetry });
   let seen = 0;
   const restarted = new AbortController();
   const watching = (async () => {
@@ -514,7 +514,7 @@ test("a stream of health goes on over a restart, and ends with its loop, its sig
   restarted.abort();
   await startTestNode(t, flags, dir);
   await watching;
-  // The one stream that an address may have is free again.
+  // The address may have one stream, which is free again.
   const controller = new AbortController();
   const again = node.watchHealth({ signal: controller.signal });
   t.is((await again.next()).done, false);
@@ -533,7 +533,7 @@ test("a stream of health goes on over a restart, and ends with its loop, its sig
   t.like(await ended, { reason: "CLOSED" });
 });
 
-test("a closed client ends what it does, and does nothing more", async (t) => {
+test("close ends all calls of a client, and later calls throw CLOSED", async (t) => {
   const node = connectMember(t, { signer: keyOf(42) });
   const waiting = t.throwsAsync(node.waitFor(element(6)), { instanceOf: GatehouseError });
   const submitting = t.throwsAsync(node.submit(addCommitment(77n)), { instanceOf: GatehouseError });
@@ -552,7 +552,7 @@ test("a closed client ends what it does, and does nothing more", async (t) => {
   }
 });
 
-test("another transport carries it as well", async (t) => {
+test("works over another transport", async (t) => {
   const transport = createGrpcTransport({ baseUrl: member.rpcUrl });
   const node = connectMember(t, { transport, signer: keyOf(43) });
   const { hash, storageAddress } = await node.submit(createProgram({ name: "grpc", data: 1 }));

@@ -1,4 +1,4 @@
-/** The client as it is packed: installed beside its peers into an empty folder, compiled against, run, and in a bundle. */
+/** The packed client: installed with its peers into an empty folder, type-checked, run, and bundled. */
 import test from "ava";
 import { build } from "esbuild";
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
@@ -25,11 +25,11 @@ const readManifest = async (dir: string): Promise<Manifest> =>
 let member: TestNode;
 let home: string;
 let installed: string;
-/** Directories of the client and of what it brings along. */
+/** Directories of the client and its dependencies. */
 let packages: string[];
 const file = fileTeardown();
 
-// As `npm install` does, from the packages that are here: a test needs no registry.
+// Installs as `npm install` does, but from local packages, so that the test needs no registry.
 test.before(async () => {
   member = await startMember(file);
   home = await temporaryDirectory(file);
@@ -54,9 +54,9 @@ async function filesOf(dir: string): Promise<readonly { readonly path: string; r
   return await Promise.all(files.map(async (path) => ({ path, bytes: (await stat(path)).size })));
 }
 
-test("it has under 2 MB with what it brings along, no native code, and nothing that runs when it is installed", async (t) => {
+test("has under 2 MB with its dependencies, no native code and no install scripts", async (t) => {
   const files = (await Promise.all(packages.map(filesOf))).flat();
-  const bytes = files.reduce((sum, one) => sum + one.bytes, 0);
+  const bytes = files.reduce((sum, entry) => sum + entry.bytes, 0);
   t.log(`${files.length} files, ${Math.round(bytes / 1000)} kB`);
   t.true(bytes < 2_000_000, `${bytes} bytes`);
   t.deepEqual(
@@ -72,7 +72,7 @@ test("it has under 2 MB with what it brings along, no native code, and nothing t
     );
     t.is(gypfile, undefined);
   }
-  // What a node or its operator says is nothing for clients.
+  // Messages between nodes and of the operator are not for clients.
   const contract = files
     .map(({ path }) => /\/gen\/gatehouse\/(\w+)\//.exec(path)?.[1])
     .filter((name) => name !== undefined);
@@ -91,7 +91,7 @@ test("it has under 2 MB with what it brings along, no native code, and nothing t
   ]);
 });
 
-test("it says the same of itself as the node", async (t) => {
+test("has the version, Node.js range and license of the node", async (t) => {
   const node = await readManifest(".");
   const client = await readManifest(installed);
   t.is(client.version, node.version);
@@ -99,7 +99,7 @@ test("it says the same of itself as the node", async (t) => {
   t.is(await readFile(join(installed, "LICENSE"), "utf8"), await readFile("LICENSE", "utf8"));
 });
 
-test("the program of its README writes, waits and reads, and ends by itself", async (t) => {
+test("the program in the README writes, waits and reads, and ends by itself", async (t) => {
   const [, program = ""] =
     /```js\n(import \{ appendItem[^]*?)```/.exec(await readFile("client/README.md", "utf8")) ?? [];
   t.true(program.split("\n").length <= 31);
@@ -109,14 +109,14 @@ test("the program of its README writes, waits and reads, and ends by itself", as
   t.is(stderr, "");
 });
 
-test("a process that watches ends with its client", async (t) => {
+test("a process with a stream ends when its client is closed", async (t) => {
   const program = `
     import { createGatehouse } from "gatehouse-client";
     const node = createGatehouse(process.argv[2]);
     void node.waitFor("0x${"1".repeat(64)}").catch((error) => console.log(error.reason));
     for await (const { version } of node.watchHealth()) {
       console.log(version);
-      // fetch of Node.js forgets signals when garbage is collected.
+      // fetch of Node.js can lose its abort signals in a garbage collection.
       setTimeout(gc, 20);
       setTimeout(gc, 40);
       setTimeout(() => node.close(), 60);
@@ -143,7 +143,7 @@ export async function write(): Promise<bigint> {
 }
 export function explain(error: GatehouseError): string {
   const known: FailureReason = "RATE_LIMITED";
-  // @ts-expect-error There is no such reason.
+  // @ts-expect-error This reason does not exist.
   const wrong = error.reason === "NOT_THERE";
   switch (error.reason) {
     case "NOT_FOUND":
@@ -154,11 +154,11 @@ export function explain(error: GatehouseError): string {
       return error.code ?? error.reason;
   }
 }
-// @ts-expect-error A function is no JSON.
+// @ts-expect-error A function is not JSON.
 export const nonsense = createProgram({ name: "a", data: () => 1 });
 `;
 
-test("a program without the types of Node.js compiles against its own, as strictly as can be", async (t) => {
+test("a program without the types of Node.js compiles against its types in strict mode", async (t) => {
   await writeFile(join(home, "typed.ts"), typed);
   const strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--noEmit"];
   const tsc = [resolve("node_modules/typescript/bin/tsc"), ...strict, "--target", "ES2022"];
@@ -170,7 +170,7 @@ test("a program without the types of Node.js compiles against its own, as strict
   );
 });
 
-test("a page's bundle of it needs nothing of Node.js", async (t) => {
+test("a bundle for browsers needs no Node.js modules", async (t) => {
   const entry = join(home, "page.js");
   await writeFile(entry, 'export * from "gatehouse-client";');
   const { outputFiles, warnings } = await build({
@@ -184,6 +184,6 @@ test("a page's bundle of it needs nothing of Node.js", async (t) => {
   });
   const { contents } = outputFiles[0]!;
   t.deepEqual(warnings, []);
-  t.log(`${Math.round(contents.length / 1000)} kB, ${Math.round(gzipSync(contents).length / 1000)} kB as it travels`);
+  t.log(`${Math.round(contents.length / 1000)} kB, ${Math.round(gzipSync(contents).length / 1000)} kB compressed`);
   t.true(contents.length < 250_000);
 });

@@ -1,4 +1,4 @@
-/** What the client believes of what a node proves, and what it does not. */
+/** The verification of proofs: valid proofs of a node, and every kind of false one. */
 import { clone, create, fromBinary, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import {
@@ -66,7 +66,7 @@ const questionIn = (vector: Vector): GetProofRequest => fromJson(GetProofRequest
 const check = (vector: Vector): ProvedState =>
   checkProof(questionIn(vector), readProofJson(JSON.stringify(vector.answer)), trustOf(vector));
 
-/** As the vectors have it. */
+/** Formats a verified state as the test vectors do. */
 function describe({ block, program, nullifiers, senders, commitments }: ProvedState) {
   return {
     block: { number: String(block.number), hash: block.hash },
@@ -93,14 +93,14 @@ function describeProgram(program: NonNullable<ProvedState["program"]>) {
   };
 }
 
-test("what is proved is what there is", (t) => {
+test("valid proofs prove the states in the vectors", (t) => {
   for (const vector of vectors.proofs) {
     t.deepEqual(describe(check(vector)), vector.proved, vector.name);
   }
   t.true(vectors.proofs.length > 20);
 });
 
-test("every lie is found, and what it is", (t) => {
+test("rejects every false proof, with its flaw", (t) => {
   for (const vector of vectors.refused) {
     const error = t.throws(() => check(vector), { instanceOf: ProofError }, vector.name);
     t.is(error.flaw, vector.flaw, `${vector.name}: ${error.message}`);
@@ -116,12 +116,12 @@ test("every lie is found, and what it is", (t) => {
 
 const everything = vectors.proofs.find(({ name }) => name === "everything at once")!;
 
-test("what an answer proves can be read from it, where nobody knows any more what was asked", (t) => {
-  const { block: _, ...asked } = questionIn(everything);
-  t.deepEqual(questionOf(readProofJson(JSON.stringify(everything.answer))), create(GetProofRequestSchema, asked));
+test("the request of a proof can be derived from the response", (t) => {
+  const { block: _, ...request } = questionIn(everything);
+  t.deepEqual(questionOf(readProofJson(JSON.stringify(everything.answer))), create(GetProofRequestSchema, request));
 });
 
-test("what is no proof in JSON is refused", (t) => {
+test("rejects JSON that is not a proof", (t) => {
   const failure = '{"success":false,"error":"There is no such block yet.","errorCode":"NOT_FOUND"}';
   for (const text of [
     "",
@@ -141,17 +141,17 @@ test("what is no proof in JSON is refused", (t) => {
   }
 });
 
-/** Calls with each bit of bytes flipped in turn. */
-function flipEach(bytes: Uint8Array, bits: Iterable<number>, look: (bit: number) => void): void {
+/** Flips each of these bits in turn, calls a function, and flips it back. */
+function flipEach(bytes: Uint8Array, bits: Iterable<number>, visit: (bit: number) => void): void {
   for (const bit of bits) {
     bytes[bit >> 3]! ^= 1 << (bit & 7);
-    look(bit);
+    visit(bit);
     bytes[bit >> 3]! ^= 1 << (bit & 7);
   }
 }
 
-test("with any bit of what is proved flipped, it is refused, or proves the same as before", (t) => {
-  const asked = create(GetProofRequestSchema, {
+test("a proof with a flipped bit is rejected, or proves the same", (t) => {
+  const request = create(GetProofRequestSchema, {
     storageAddress: addresses.spaced,
     fields: ["a", "c"],
     withDocument: true,
@@ -160,71 +160,71 @@ test("with any bit of what is proved flipped, it is refused, or proves the same 
   });
   const { prover } = blocks.newest;
   const root = Buffer.from(prover.root.slice(2), "hex");
-  const answer = prover.prove(asked);
-  const proved = checkState(asked, answer, root);
+  const answer = prover.prove(request);
+  const proved = checkState(request, answer, root);
   const bytes = toBinary(GetProofResponseSchema, answer);
-  let refused = 0;
+  let rejected = 0;
   flipEach(bytes, Array(bytes.length * 8).keys(), (bit) => {
     let found: typeof proved;
     try {
-      // Some bits make a field one that nobody knows, or one that stands there twice.
-      found = checkState(asked, fromBinary(GetProofResponseSchema, bytes), root);
+      // Some bits make a field unknown or repeated.
+      found = checkState(request, fromBinary(GetProofResponseSchema, bytes), root);
     } catch {
-      refused++;
+      rejected++;
       return;
     }
     t.deepEqual(found, proved, `bit ${bit}`);
   });
-  t.log(`${refused} of ${bytes.length * 8} refused`);
-  t.true(refused > 0.99 * bytes.length * 8);
+  t.log(`${rejected} of ${bytes.length * 8} rejected`);
+  t.true(rejected > 0.99 * bytes.length * 8);
 });
 
-test("with a bit of header, signature or statement flipped, nothing is proved", (t) => {
+test("rejects a flipped bit in a header, signature or statement", (t) => {
   const question = { withCommitments: true };
   const answer = clone(GetProofResponseSchema, answerTo(question));
   const trust = { network: readProofNetwork(network.genesis), nowMs, maxAgeS };
   t.notThrows(() => checkProof(question, answer, trust));
   const parts = [answer.header, answer.signature, answer.head!.statement, answer.head!.signature];
   for (const part of parts) {
-    // Each takes a millisecond or two.
+    // Every fifth bit only, because each check takes 1 to 2 ms.
     const bits = [...Array(part.length * 8).keys()].filter((bit) => bit % 5 === 0);
     flipEach(part, bits, () => t.throws(() => checkProof(question, answer, trust), { name: "ProofError" }));
   }
 });
 
-test("a document is proved by its text alone, however many fields it has", (t) => {
+test("a document is proved by its text, for any number of fields", (t) => {
   const names = Array.from({ length: 3_000 }, (_, i) => `field ${i}`);
   const data = JSON.stringify(Object.fromEntries(names.map((name, i) => [name, i])));
   const address = `stor-${"a".repeat(40)}`;
   const prover = createProver({ programs: { [address]: { record: {}, data } } });
-  const asked = create(GetProofRequestSchema, {
+  const request = create(GetProofRequestSchema, {
     storageAddress: address,
     withDocument: true,
     fields: ["field 7", "no"],
   });
   const root = Buffer.from(prover.root.slice(2), "hex");
-  const answer = prover.prove(asked);
-  const { program } = checkState(asked, answer, root);
+  const answer = prover.prove(request);
+  const { program } = checkState(request, answer, root);
   t.like(program, { kind: "present", data });
   t.true(program?.kind === "present" && program.fields.get("field 7") === "7" && program.fields.has("no"));
   const state = answer.program!.state.value as { data?: string };
   for (const wrong of [data.replace("2999", "2998"), data.slice(0, -1), `${data} `, "[]", '{"a', "", '{"a":1,"a":1}']) {
     state.data = wrong;
     t.like(
-      t.throws(() => checkState(asked, answer, root)),
+      t.throws(() => checkState(request, answer, root)),
       { flaw: "value" },
       wrong.slice(0, 20),
     );
   }
 });
 
-test("a record of another program is none, whoever signed the state that it is in", (t) => {
+test("rejects the record of another program, even in a signed state", (t) => {
   const [one, other] = [`stor-${"a".repeat(40)}`, `stor-${"b".repeat(40)}`];
   const prover = createProver({ programs: { [one]: { record: { storageAddress: other } } } });
-  const asked = create(GetProofRequestSchema, { storageAddress: one });
+  const request = create(GetProofRequestSchema, { storageAddress: one });
   const root = Buffer.from(prover.root.slice(2), "hex");
   t.like(
-    t.throws(() => checkState(asked, prover.prove(asked), root)),
+    t.throws(() => checkState(request, prover.prove(request), root)),
     { flaw: "value" },
   );
 });

@@ -1,6 +1,6 @@
 /**
- * A client that believes what is proved alone, before a node that lies where it can. Its answers and failures are those that
- * the node gives to everybody.
+ * A client that verifies proofs, with honest and dishonest nodes. Its responses and errors equal those that the node
+ * sends to other clients.
  */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
@@ -42,7 +42,7 @@ import { testNetwork } from "../helpers/chain/transactions.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 const seed = new Uint8Array(32).fill(1);
-const never = `stor-${"0".repeat(40)}`;
+const missing = `stor-${"0".repeat(40)}`;
 
 const documents: Readonly<Record<string, NewProgram>> = {
   notes: {
@@ -69,7 +69,7 @@ let member: TestNode;
 let plain: Gatehouse;
 /** Addresses of {@link documents}. */
 let addresses: Readonly<Record<string, string>>;
-/** A state of our own, in which there is nothing. */
+/** A prover with an empty state. */
 const prover = createProver({});
 let head: { readonly number: bigint; readonly timestampMs: bigint };
 const file = fileTeardown();
@@ -78,15 +78,15 @@ test.before(async () => {
   member = await startMember(file);
   plain = createGatehouse(member.rpcUrl, { signer: keyFromSeed(seed) });
   file.teardown(() => plain.close());
-  const made: Record<string, string> = {};
+  const created: Record<string, string> = {};
   for (const [name, content] of Object.entries(documents)) {
     const { storageAddress, hash } = await plain.submit(createProgram(content));
-    made[name] = storageAddress;
-    // Block 1 holds what everybody may read, and no commitment.
+    created[name] = storageAddress;
+    // Block 1 contains a public program, and no commitment.
     await plain.waitFor(hash);
   }
-  addresses = made;
-  await plain.submit(deleteProgram(made["gone"]!));
+  addresses = created;
+  await plain.submit(deleteProgram(created["gone"]!));
   await plain.submit(addCommitment(42n));
   const spent = await plain.submit(spendNullifier({ nullifierHash: element(7) }));
   await plain.waitFor(spent.hash);
@@ -96,20 +96,20 @@ test.before(async () => {
   head = await plain.chain.getHead({});
 });
 
-/** A header of the node's authority over {@link prover}, and its word that this is the newest. */
-function momentOf(fields: { readonly number?: bigint; readonly timestampMs?: bigint } = {}) {
-  const { number = head.number, timestampMs: saidMs = BigInt(Date.now()) } = fields;
+/** A header of the authority for the state of {@link prover}, and a signed head for it. */
+function signState(fields: { readonly number?: bigint; readonly timestampMs?: bigint } = {}) {
+  const { number = head.number, timestampMs: signedAtMs = BigInt(Date.now()) } = fields;
   const common = { number, genesisHash: testNetwork };
   const { hash, ...signed } = signHeader(testKey(1), {
     ...common,
     timestampMs: fields.timestampMs ?? head.timestampMs,
     stateRoot: prover.root,
   });
-  return { ...signed, head: signHead(testKey(1), { ...common, timestampMs: saidMs, hash }) };
+  return { ...signed, head: signHead(testKey(1), { ...common, timestampMs: signedAtMs, hash }) };
 }
 
-/** The node, with another proof service. */
-function lyingNode(prove: (request: GetProofRequest) => GetProofResponse | Promise<GetProofResponse>): Transport {
+/** A transport to the node with another proof service. */
+function withProofs(prove: (request: GetProofRequest) => GetProofResponse | Promise<GetProofResponse>): Transport {
   const node = createConnectTransport({ baseUrl: member.rpcUrl, httpVersion: "1.1" });
   const state = createRouterTransport(({ service }) => {
     service(StateService, { getProof: (request) => prove(request) });
@@ -121,58 +121,58 @@ function lyingNode(prove: (request: GetProofRequest) => GetProofResponse | Promi
   };
 }
 
-/** A client of the node; or of one that answers proofs otherwise. */
-function connect(t: Teardown, { prove, ...verify }: VerifyOptions & { prove?: Parameters<typeof lyingNode>[0] } = {}) {
+/** Creates a verifying client of the node, optionally with another proof service. */
+function connect(t: Teardown, { prove, ...verify }: VerifyOptions & { prove?: Parameters<typeof withProofs>[0] } = {}) {
   const options = { genesisHash: testNetwork, ...verify };
-  const transport = prove && lyingNode(prove);
+  const transport = prove && withProofs(prove);
   const node = createGatehouse(member.rpcUrl, { transport, verify: options, retry: false });
   t.teardown(() => node.close());
   return node;
 }
 
-/** An answer, or a failure as far as programs and people see it. */
+/** Returns the response, or the visible parts of the error. */
 async function outcomeOf(call: Promise<unknown>): Promise<unknown> {
   try {
     return await call;
   } catch (error) {
     const { reason, message, code } = error as GatehouseError;
-    // A node cannot say more than that a caller finds nothing; that there is nothing is proved.
+    // A node only says that the caller finds nothing; a proof shows that nothing exists.
     return { reason, message: message.replace(/at this address that .*$/, "at this address."), code };
   }
 }
 
-test("what is proved is the very answer of the node, and so is what is proved not to be there", async (t) => {
+test("verified responses equal those of the node, for existing and for missing data", async (t) => {
   const node = connect(t, { hashPair });
-  const calls: ((of: Gatehouse) => Promise<unknown>)[] = [];
-  for (const storageAddress of [...Object.values(addresses), never, "stor-1"]) {
-    const of = { storageAddress };
+  const calls: ((client: Gatehouse) => Promise<unknown>)[] = [];
+  for (const storageAddress of [...Object.values(addresses), missing, "stor-1"]) {
+    const request = { storageAddress };
     calls.push(
-      (one) => one.storage.getProgram(of),
-      (one) => one.storage.getProgramData(of),
-      (one) => one.storage.listFields(of),
+      (client) => client.storage.getProgram(request),
+      (client) => client.storage.getProgramData(request),
+      (client) => client.storage.listFields(request),
     );
     for (const field of ["title", "tags", "none", "", "o", "subtitle"]) {
       calls.push(
-        (one) => one.storage.getField({ ...of, field }),
-        (one) => one.storage.hasField({ ...of, field }),
-        (one) => one.storage.getFieldType({ ...of, field }),
-        (one) => one.storage.getFieldItem({ ...of, field, index: 1 }),
-        (one) => one.storage.getFieldItem({ ...of, field, index: 0, fromEnd: true, withLength: true }),
-        (one) => one.storage.getFieldItem({ ...of, field, index: 3 }),
+        (client) => client.storage.getField({ ...request, field }),
+        (client) => client.storage.hasField({ ...request, field }),
+        (client) => client.storage.getFieldType({ ...request, field }),
+        (client) => client.storage.getFieldItem({ ...request, field, index: 1 }),
+        (client) => client.storage.getFieldItem({ ...request, field, index: 0, fromEnd: true, withLength: true }),
+        (client) => client.storage.getFieldItem({ ...request, field, index: 3 }),
       );
     }
   }
   for (const nullifierHash of [element(7), element(8), element(7).toUpperCase().replace("X", "x"), "7"]) {
-    calls.push((one) => one.zk.getNullifier({ nullifierHash }));
+    calls.push((client) => client.zk.getNullifier({ nullifierHash }));
   }
   for (const address of [plain.publicKey!, plain.publicKey!.slice(2).toUpperCase(), element(1), "nobody"]) {
-    calls.push((one) => one.chain.getSender({ address }));
+    calls.push((client) => client.chain.getSender({ address }));
   }
   calls.push(
-    (one) => one.zk.getMerkleRoot({}),
-    (one) => one.zk.getMerkleProof({ commitment: element(42) }),
-    (one) => one.info.getGenesis({}),
-    (one) => one.chain.getBlock({ number: 1n }),
+    (client) => client.zk.getMerkleRoot({}),
+    (client) => client.zk.getMerkleProof({ commitment: element(42) }),
+    (client) => client.info.getGenesis({}),
+    (client) => client.chain.getBlock({ number: 1n }),
   );
   for (const [i, call] of calls.entries()) {
     t.deepEqual(await outcomeOf(call(node)), await outcomeOf(call(plain)), `call ${i}`);
@@ -180,16 +180,16 @@ test("what is proved is the very answer of the node, and so is what is proved no
   t.true(calls.length > 250);
 });
 
-test("the tree without leaves has the root that the client knows", (t) => {
+test("the client has the root of the empty commitment tree", (t) => {
   t.is(emptyCommitmentRoot, toHex(emptyNodes()[20]!));
 });
 
-test("every call is proved or throws", async (t) => {
+test("every call is verified or throws", async (t) => {
   const node = connect(t);
   const services = { ...node };
-  const all = [StorageService, ZkService, ChainService, InfoService, HealthService, AttestationService];
+  const descriptors = [StorageService, ZkService, ChainService, InfoService, HealthService, AttestationService];
   const proved: string[] = [];
-  for (const { methods, name: service } of all) {
+  for (const { methods, name: service } of descriptors) {
     const client = services[service.replace("Service", "").toLowerCase() as "storage"] as unknown as Readonly<
       Record<string, (request: object) => Promise<unknown> & AsyncIterable<unknown>>
     >;
@@ -223,7 +223,7 @@ test("every call is proved or throws", async (t) => {
   await t.throwsAsync(node.watchHealth().next(), { instanceOf: ProofError });
 });
 
-test("the head is the block whose header came, on the network that is pinned", async (t) => {
+test("the head is the block of the proven header, on the pinned network", async (t) => {
   const node = connect(t);
   const { number, hash, genesisHash, timestampMs } = await node.chain.getHead({});
   t.like(await plain.chain.getBlock({ number }), { hash, header: { timestampMs, genesisHash: testNetwork } });
@@ -235,7 +235,7 @@ test("the head is the block whose header came, on the network that is pinned", a
   t.throws(() => createGatehouse(member.rpcUrl, { verify: { genesisHash: "0x1" } }), { instanceOf: TypeError });
 });
 
-test("a transaction is handed in, waited for, and shown by its block", async (t) => {
+test("submits a transaction, waits for it, and verifies it in its block", async (t) => {
   const transport = createConnectTransport({ baseUrl: member.rpcUrl, httpVersion: "1.1" });
   const verify = { genesisHash: testNetwork };
   const node = createGatehouse(member.rpcUrl, { verify, signer: keyFromSeed(new Uint8Array(32).fill(44)) });
@@ -243,10 +243,10 @@ test("a transaction is handed in, waited for, and shown by its block", async (t)
   const { hash } = await node.submit(createProgram({ name: "mine" }));
   const { blockNumber } = await node.waitFor(hash);
   t.is(blockNumber, (await plain.waitFor(hash)).blockNumber);
-  // Which says nothing: that it is in no block cannot be proved.
+  // A proof that no block contains a transaction is impossible.
   t.like(await t.throwsAsync(node.chain.getTransaction({ hash: element(5) })), { flaw: "unprovable" });
 
-  // A node that names another block, or says of none that the transaction is in it.
+  // A node that names a wrong block for the transaction.
   const lying: Transport = {
     ...transport,
     async unary(method, ...rest) {
@@ -255,15 +255,15 @@ test("a transaction is handed in, waited for, and shown by its block", async (t)
       return response;
     },
   };
-  const liar = createGatehouse(member.rpcUrl, { transport: lying, verify });
-  t.teardown(() => liar.close());
-  t.like(await t.throwsAsync(liar.waitFor(hash)), { name: "ProofError", flaw: "missing" });
+  const dishonest = createGatehouse(member.rpcUrl, { transport: lying, verify });
+  t.teardown(() => dishonest.close());
+  t.like(await t.throwsAsync(dishonest.waitFor(hash)), { name: "ProofError", flaw: "missing" });
 });
 
-test("no block is older than one that was seen, of another node or in another run", async (t) => {
+test("rejects a block older than one seen before, also in an earlier run", async (t) => {
   const seen: SignedHeader[] = [];
-  let moment = momentOf({ number: head.number + 5n });
-  const prove = (request: GetProofRequest): GetProofResponse => Object.assign(prover.prove(request), moment);
+  let state = signState({ number: head.number + 5n });
+  const prove = (request: GetProofRequest): GetProofResponse => Object.assign(prover.prove(request), state);
   const node = connect(t, { prove, onSeen: (header) => seen.push(header) });
   t.like(await node.chain.getHead({}), { number: head.number + 5n });
   await node.chain.getHead({});
@@ -272,31 +272,31 @@ test("no block is older than one that was seen, of another node or in another ru
     [head.number + 5n],
   );
 
-  moment = momentOf({ number: head.number + 4n });
+  state = signState({ number: head.number + 4n });
   t.like(await t.throwsAsync(node.chain.getHead({})), { flaw: "rollback" });
   const later = connect(t, { prove, seen: seen[0] });
   t.like(await t.throwsAsync(later.chain.getHead({})), { flaw: "rollback" });
 
-  moment = momentOf({ number: head.number + 5n, timestampMs: BigInt(Date.now() - 1) });
+  state = signState({ number: head.number + 5n, timestampMs: BigInt(Date.now() - 1) });
   const fork = await t.throwsAsync(later.chain.getHead({}), { instanceOf: ProofError });
   t.is(fork.flaw, "fork");
   t.deepEqual(fork.evidence?.[0], seen[0]);
-  t.deepEqual(fork.evidence?.[1].header, moment.header);
+  t.deepEqual(fork.evidence?.[1].header, state.header);
 });
 
-test("of answers that are under way at once, an older one may come last", async (t) => {
+test("accepts an older block from a concurrent call that ends later", async (t) => {
   let release = (): void => undefined;
-  const held = new Promise<void>((resolve) => (release = resolve));
+  const released = new Promise<void>((resolve) => (release = resolve));
   let calls = 0;
   const prove = async (request: GetProofRequest): Promise<GetProofResponse> => {
     const first = calls++ === 0;
-    const moment = momentOf({ number: head.number + (first ? 0n : 1n) });
+    const state = signState({ number: head.number + (first ? 0n : 1n) });
     if (first) {
-      await held;
+      await released;
     }
-    return Object.assign(prover.prove(request), moment);
+    return Object.assign(prover.prove(request), state);
   };
-  const node = createGatehouse(member.rpcUrl, { transport: lyingNode(prove), verify: { genesisHash: testNetwork } });
+  const node = createGatehouse(member.rpcUrl, { transport: withProofs(prove), verify: { genesisHash: testNetwork } });
   t.teardown(() => node.close());
   await node.info.getGenesis({});
   const older = node.chain.getHead({});
@@ -305,14 +305,14 @@ test("of answers that are under way at once, an older one may come last", async 
   t.like(await older, { number: head.number });
 });
 
-test("an age is what the reader allows", async (t) => {
+test("rejects a proof older than maxAgeS", async (t) => {
   const prove = (request: GetProofRequest): GetProofResponse =>
-    Object.assign(prover.prove(request), momentOf({ timestampMs: BigInt(Date.now() - 200_000) }));
+    Object.assign(prover.prove(request), signState({ timestampMs: BigInt(Date.now() - 200_000) }));
   t.like(await t.throwsAsync(connect(t, { prove }).chain.getHead({})), { flaw: "age" });
   t.like(await connect(t, { prove, maxAgeS: 300 }).chain.getHead({}), { number: head.number });
 });
 
-test("a node that only says that something is not there is not believed", async (t) => {
+test("does not accept NOT_FOUND without a proof", async (t) => {
   const storageAddress = addresses["notes"]!;
   const prove = (): GetProofResponse => {
     throw new ConnectError("There is no storage program at this address.", Code.NotFound, undefined, [
@@ -323,7 +323,7 @@ test("a node that only says that something is not there is not believed", async 
     instanceOf: ProofError,
   });
   t.is(error.flaw, "missing");
-  // What is no answer is handed on.
+  // Connection errors are passed on.
   const busy = (): GetProofResponse => {
     throw new ConnectError("Try again.", Code.Unavailable);
   };
@@ -332,7 +332,7 @@ test("a node that only says that something is not there is not believed", async 
   });
 });
 
-test("who made a commitment root is shown by a header, and an older root only hashed is named by the node", async (t) => {
+test("verifies the block number of the commitment root by the header", async (t) => {
   const { blockNumber, rootHash } = await plain.zk.getMerkleRoot({});
   const node = connect(t);
   t.is((await node.zk.getMerkleRoot({})).blockNumber, blockNumber);
@@ -347,25 +347,25 @@ test("who made a commitment root is shown by a header, and an older root only ha
       },
     };
   };
-  const liar = createGatehouse(member.rpcUrl, {
+  const dishonest = createGatehouse(member.rpcUrl, {
     transport: lying({ blockNumber: blockNumber - 1n }),
     verify: { genesisHash: testNetwork },
   });
-  t.teardown(() => liar.close());
-  t.like(await t.throwsAsync(liar.zk.getMerkleRoot({})), { name: "ProofError", flaw: "value" });
+  t.teardown(() => dishonest.close());
+  t.like(await t.throwsAsync(dishonest.zk.getMerkleRoot({})), { name: "ProofError", flaw: "value" });
   t.regex(rootHash, /^0x/);
 });
 
-test("the table of what is proved serves whoever has a source of proofs", async (t) => {
+test("answerProved works with any source of proofs", async (t) => {
   const network = { genesisHash: testNetwork, genesis: "", authorities: new Set<string>(), timestampMs: 0n };
   const source = {
-    prove: () => Promise.reject(new ProofError("path", "Nothing leads here.")),
+    prove: () => Promise.reject(new ProofError("path", "The path is invalid.")),
     network: () => Promise.resolve(network),
     ask: <I extends DescMessage, O extends DescMessage>(_: DescMethodUnary<I, O>, __: MessageInitShape<I>) =>
-      Promise.reject(new Error("Nobody is asked.")),
+      Promise.reject(new Error("No call is expected.")),
     hashPair: undefined,
   };
-  const of = { storageAddress: never };
-  t.like(await t.throwsAsync(answerProved(StorageService.method.getProgram, of, source)), { flaw: "path" });
+  const request = { storageAddress: missing };
+  t.like(await t.throwsAsync(answerProved(StorageService.method.getProgram, request, source)), { flaw: "path" });
   t.like(await t.throwsAsync(answerProved(StorageService.method.searchPrograms, {}, source)), { flaw: "unprovable" });
 });

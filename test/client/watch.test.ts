@@ -1,4 +1,4 @@
-/** What a client hears of a chain, over the loss of its node, and how it waits for a transaction. */
+/** The event stream of a client, over restarts of its node, and waiting for transactions. */
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -25,33 +25,33 @@ function connect(t: Teardown, port: number, options: GatehouseOptions = {}) {
   return node;
 }
 
-test("a loop over events goes on when its node is there again, and hears of what its signer may read", async (t) => {
+test("watch resumes after a restart of the node, with the private events of its signer", async (t) => {
   const first = await startMember(t);
   const { port, dir } = first;
   const node = connect(t, port);
-  const heard: string[] = [];
+  const received: string[] = [];
   const loop = (async () => {
     const request = { fromBlock: 1n, owners: [alice.publicKey], kinds: [EventKind.PROGRAM, EventKind.BLOCK] };
     for await (const { cursor, event } of node.watch(request)) {
       if (event.case === "program") {
-        heard.push(`${cursor} ${event.value.fields.join()}`.trim());
+        received.push(`${cursor} ${event.value.fields.join()}`.trim());
       }
     }
   })();
   const { hash, storageAddress } = await node.submit(createProgram({ name: "notes", data: {}, access: "owner" }));
   await node.waitFor(hash);
-  await until(() => heard.length === 1);
+  await until(() => received.length === 1);
   await first.stop();
   await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(port) }, dir);
   const set = await node.submit(setField(storageAddress, "title", "x"));
   const { blockNumber } = await node.waitFor(set.hash);
-  await until(() => heard.length >= 2);
-  t.deepEqual(heard, ["1.1", `${blockNumber}.1 title`]);
+  await until(() => received.length >= 2);
+  t.deepEqual(received, ["1.1", `${blockNumber}.1 title`]);
   await node.close();
-  await t.notThrowsAsync(loop, "closing ends it");
+  await t.notThrowsAsync(loop, "closing the client ends the loop");
 });
 
-test("whoever leaves a loop leaves its stream, and a refusal ends it", async (t) => {
+test("leaving the loop closes the stream, and an error ends it", async (t) => {
   const { port } = await startMember(t, { "streams-per-address": "2", "rate-limit-exempt": "192.0.2.1" });
   const node = connect(t, port);
   for (let i = 0; i < 5; i++) {
@@ -60,11 +60,11 @@ test("whoever leaves a loop leaves its stream, and a refusal ends it", async (t)
       break;
     }
   }
-  const refused = await t.throwsAsync(node.watch({ from: "x" }).next(), { instanceOf: GatehouseError });
-  t.is(refused.reason, "INVALID_REQUEST");
+  const rejected = await t.throwsAsync(node.watch({ from: "x" }).next(), { instanceOf: GatehouseError });
+  t.is(rejected.reason, "INVALID_REQUEST");
 });
 
-test("a client keeps nothing of a stream that was left", async (t) => {
+test("a client retains no memory of a closed stream", async (t) => {
   const { port } = await startMember(t);
   const real = createConnectTransport({ httpVersion: "1.1", baseUrl: `http://127.0.0.1:${port}` });
   const signals: WeakRef<AbortSignal>[] = [];
@@ -89,7 +89,7 @@ test("a client keeps nothing of a stream that was left", async (t) => {
   });
 });
 
-test("waiting for many at once takes one stream, and none of a node that has no events", async (t) => {
+test("concurrent waits share one stream, and poll a node without events", async (t) => {
   const { port } = await startMember(t);
   let streams = 0;
   let isOld = false;
@@ -101,7 +101,7 @@ test("waiting for many at once takes one stream, and none of a node that has no 
         if (request.service.typeName === EventService.typeName) {
           streams++;
           if (isOld) {
-            throw new ConnectError("there is no such thing", Code.Unimplemented);
+            throw new ConnectError("not implemented", Code.Unimplemented);
           }
         }
         return await next(request);
@@ -109,11 +109,11 @@ test("waiting for many at once takes one stream, and none of a node that has no 
     ],
   });
   const node = connect(t, port, { transport });
-  const made = await Promise.all(["a", "b", "c", "d"].map((name) => node.submit(createProgram({ name, data: {} }))));
-  const included = await Promise.all(made.map(({ hash }) => node.waitFor(hash)));
+  const submitted = await Promise.all(["a", "b", "c", "d"].map((name) => node.submit(createProgram({ name, data: {} }))));
+  const included = await Promise.all(submitted.map(({ hash }) => node.waitFor(hash)));
   t.deepEqual(
     included.map(({ hash }) => hash),
-    made.map(({ hash }) => hash),
+    submitted.map(({ hash }) => hash),
   );
   t.is(streams, 1);
   isOld = true;

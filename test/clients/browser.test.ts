@@ -1,4 +1,4 @@
-/** The page of examples/browser, built and opened in a real browser. */
+/** The pages of examples/browser, built and opened in a real browser. */
 import test, { type ExecutionContext } from "ava";
 import { build } from "esbuild";
 import { once } from "node:events";
@@ -22,7 +22,7 @@ import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import { packaged, run } from "../helpers/chain/programs.js";
 
-test("the page has the types that it says", async (t) => {
+test("the page compiles", async (t) => {
   await t.notThrowsAsync(run(packaged("tsc"), ["-p", "examples/browser/tsconfig.json"]));
 });
 
@@ -34,7 +34,7 @@ testBrowser.before(async () => {
 });
 testBrowser.after(() => browser.close());
 
-/** Serves files as a web server would; gives the address. */
+/** Serves files over HTTP, and returns the address. */
 async function serve(
   t: ExecutionContext,
   files: Readonly<Record<string, readonly [type: string, path: string]>>,
@@ -51,7 +51,7 @@ async function serve(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-testBrowser("it calls the node, follows its health, and shows the reason of a failure", async (t) => {
+testBrowser("calls the node, follows its health, and shows the reason of an error", async (t) => {
   const node = await startMember(t);
   const client = connectGrpc(node.port);
   t.teardown(() => client.close());
@@ -78,8 +78,8 @@ testBrowser("it calls the node, follows its health, and shows the reason of a fa
   await page.goto(site);
   await page.getByLabel("Node").fill(node.rpcUrl);
   await page.getByLabel("Owner").fill(alice.publicKey);
-  await page.getByRole("button", { name: "Ask" }).click();
-  await page.getByRole("status").filter({ hasText: "Answered." }).waitFor();
+  await page.getByRole("button", { name: "Query" }).click();
+  await page.getByRole("status").filter({ hasText: "Done." }).waitFor();
   t.is(await page.locator("#version").textContent(), "0.2.0");
   t.regex((await page.locator("#head").textContent()) ?? "", /^1, 0x[0-9a-f]{64}$/);
   t.is(await page.locator("#programs").textContent(), "from the page");
@@ -93,11 +93,11 @@ testBrowser("it calls the node, follows its health, and shows the reason of a fa
     .waitFor();
   t.deepEqual(complaints, []);
   await page.getByLabel("Owner").fill("nonsense");
-  await page.getByRole("button", { name: "Ask" }).click();
+  await page.getByRole("button", { name: "Query" }).click();
   await page.getByRole("status").filter({ hasText: "INVALID_REQUEST" }).waitFor();
 });
 
-testBrowser("what happens is shown once, whatever of page and node is begun anew, and a refusal is told", async (t) => {
+testBrowser("shows each event once over reloads and restarts, and reports errors", async (t) => {
   const alice = testKey(90);
   const node = await startMember(t);
   const site = await serve(t, {
@@ -121,11 +121,11 @@ testBrowser("what happens is shown once, whatever of page and node is begun anew
   await page.goto(site);
   await watch();
   await status("Watching.");
-  // What is told while nobody listens yet is in the chain: it begins where the page has heard of the newest block.
+  // The page stores a cursor once it has received the latest block, so no event is missed from here on.
   await page.waitForFunction("localStorage.length === 1");
-  const one = await writeAs(alice, node.port, 1, createPublic("a", "{}"));
+  const hash1 = await writeAs(alice, node.port, 1, createPublic("a", "{}"));
   const [first, second, third] = await shown("1 block");
-  t.is(first, `1.0 transaction ${one} included`);
+  t.is(first, `1.0 transaction ${hash1} included`);
   t.regex(second!, /^1\.1 program stor-[0-9a-f]{40} created $/);
   t.regex(third!, /^1 block 0x[0-9a-f]{64}, transactions: 1$/);
 
@@ -133,16 +133,16 @@ testBrowser("what happens is shown once, whatever of page and node is begun anew
   await status("The connection is lost");
   let again = await restart();
   const secret: Operation = { case: "createProgram", value: { programName: "b", access: { mode: AccessMode.OWNER } } };
-  const two = await writeAs(alice, again.port, 2, secret);
-  t.deepEqual((await shown("2 block")).slice(3, 4), [`2.0 transaction ${two} withheld`]);
+  const hash2 = await writeAs(alice, again.port, 2, secret);
+  t.deepEqual((await shown("2 block")).slice(3, 4), [`2.0 transaction ${hash2} withheld`]);
   t.is((await page.getByRole("listitem").count()) - 3, 2);
 
-  // The page is closed while something happens, and opened again.
+  // The page is closed during a transaction, and reopened.
   await page.goto("about:blank");
-  const three = await writeAs(alice, again.port, 3, createPublic("c", "{}"));
+  const hash3 = await writeAs(alice, again.port, 3, createPublic("c", "{}"));
   await page.goto(site);
   await watch();
-  t.is((await shown("3 block"))[0], `3.0 transaction ${three} included`);
+  t.is((await shown("3 block"))[0], `3.0 transaction ${hash3} included`);
 
   await page.goto("about:blank");
   await writeAs(alice, again.port, 4, createPublic("d", "{}"));
@@ -152,7 +152,7 @@ testBrowser("what happens is shown once, whatever of page and node is begun anew
   await page.goto(site);
   await watch();
   await status("(PRUNED)");
-  await watch("Begin with what comes next");
+  await watch("Start with the next event");
   await status("Watching.");
   await again.stop();
 });

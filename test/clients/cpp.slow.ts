@@ -22,16 +22,16 @@ const testCpp = testUnless(
   }),
 );
 
-/** The stubs of protobuf 3.21, which Debian and Ubuntu have, can be one file; compiling them is most of the cost. */
-const isJoinable = succeeds("pkg-config", "--atleast-version=3.21", "--max-version=3.21.99", "protobuf");
-const joined = isJoinable ? ["JOINED=1"] : [];
+/** Stubs of protobuf 3.21, as in Debian and Ubuntu, can be compiled as one file, which saves most of the time. */
+const canJoin = succeeds("pkg-config", "--atleast-version=3.21", "--max-version=3.21.99", "protobuf");
+const joinFlags = canJoin ? ["JOINED=1"] : [];
 let out = "";
 
 testCpp.before(async (t) => {
-  // Half a minute on two cores; a machine may be busy with more than this.
+  // The build takes 30 s on two idle cores.
   t.timeout(10 * 60_000);
   out = await mkdtemp(join(tmpdir(), "gatehouse-cpp-"));
-  const make = ["-s", "-j2", "-C", "examples/cpp", `OUT=${out}`, ...joined, "CXXFLAGS=-O0 -Wall -Wextra"];
+  const make = ["-s", "-j2", "-C", "examples/cpp", `OUT=${out}`, ...joinFlags, "CXXFLAGS=-O0 -Wall -Wextra"];
   await runProgram("make", make);
 });
 
@@ -40,28 +40,28 @@ testCpp.after(() => rm(out, { recursive: true, force: true }));
 const run = (t: Teardown, ...args: readonly string[]): ForeignProgram => startProgram(t, join(out, "client"), args);
 
 // UNAVAILABLE and RESOURCE_EXHAUSTED.
-for (const [title, behaves] of Object.entries(clientCases(run, { unavailable: "14", resourceExhausted: "8" }))) {
-  testCpp(`the C++ client ${title}`, behaves);
+for (const [title, implementation] of Object.entries(clientCases(run, { unavailable: "14", resourceExhausted: "8" }))) {
+  testCpp(`the C++ client ${title}`, implementation);
 }
 
-const runBeside = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
+const runProgramOf = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, join(out, name), args);
 
-for (const [title, behaves] of Object.entries(writerCases((t, ...args) => runBeside(t, "write", ...args)))) {
-  testCpp(`the C++ client ${title}`, behaves);
+for (const [title, implementation] of Object.entries(writerCases((t, ...args) => runProgramOf(t, "write", ...args)))) {
+  testCpp(`the C++ client ${title}`, implementation);
 }
 
-for (const [title, behaves] of Object.entries(
-  watcherCases((t, ...args) => runBeside(t, "watch", ...args.filter((arg) => arg !== undefined))),
+for (const [title, implementation] of Object.entries(
+  watcherCases((t, ...args) => runProgramOf(t, "watch", ...args.filter((arg) => arg !== undefined))),
 )) {
-  testCpp(`the C++ client ${title}`, behaves);
+  testCpp(`the C++ client ${title}`, implementation);
 }
 
-testCpp("the C++ client makes what the test vectors say, and notices what it does not", (t) =>
-  checksVectors(t, (folder) => runBeside(t, "vectors", folder)),
+testCpp("the C++ client reproduces the test vectors, and detects changed ones", (t) =>
+  checksVectors(t, (folder) => runProgramOf(t, "vectors", folder)),
 );
 
-testCpp("the C++ client tells why a block cannot be read", async (t) => {
+testCpp("the C++ client prints the reason of an error", async (t) => {
   const { port } = await startMember(t);
   const { code, stdout } = await run(t, `127.0.0.1:${port}`, "--block", "99").ended;
   t.is(code, 1);
@@ -73,7 +73,7 @@ testCpp("the C++ client tells why a block cannot be read", async (t) => {
   );
 });
 
-testCpp("the C++ client refuses arguments that it does not understand", async (t) => {
+testCpp("the C++ client rejects unknown and invalid arguments", async (t) => {
   for (const [args, message] of [
     [[], /^usage: /],
     [["127.0.0.1:9", "--block", "-1"], /whole number/],

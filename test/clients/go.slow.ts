@@ -1,6 +1,6 @@
 /**
- * The Go client of the examples, with stubs generated as its README says, and built from packages of Debian, whose grpc-go
- * is an old one: from those of the module proxy it is built without the tag.
+ * The Go client of the examples, with stubs generated as its README says. It is built from packages of Debian, whose
+ * grpc-go is old. A build with packages of the module proxy does not need the tag `oldgrpc`.
  */
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -43,10 +43,10 @@ testGo.after(() => rm(out, { recursive: true, force: true }));
 const run = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, join(out, name), args);
 
-for (const [title, behaves] of Object.entries(writerCases((t, ...args) => run(t, "write", ...args)))) {
-  testGo(`the Go client ${title}`, behaves);
+for (const [title, implementation] of Object.entries(writerCases((t, ...args) => run(t, "write", ...args)))) {
+  testGo(`the Go client ${title}`, implementation);
 }
 
-testGo("the Go client makes what the test vectors say, and notices what it does not", (t) =>
+testGo("the Go client reproduces the test vectors, and detects changed ones", (t) =>
   checksVectors(t, (folder) => run(t, "vectors", folder)),
 );

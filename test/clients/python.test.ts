@@ -15,7 +15,7 @@ import { testNetwork } from "../helpers/chain/transactions.js";
 import { temporaryDirectory, type Teardown } from "../helpers/nodes/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 
-// The first python3 of the path may be one without Debian's packages.
+// The first python3 in the path may lack the packages of Debian.
 const pythons = [process.env["PYTHON"], "python3", "/usr/bin/python3"].filter((name) => name !== undefined);
 const python = pythons.find((name) => succeeds(name, "-c", "import grpc, google.protobuf"));
 const missing = whyNotInstalled({
@@ -41,11 +41,11 @@ const run = (t: Teardown, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, python!, [resolve("examples/python/client.py"), "--stubs", stubs, ...args]);
 
 const codes = { unavailable: "UNAVAILABLE", resourceExhausted: "RESOURCE_EXHAUSTED" };
-for (const [title, behaves] of Object.entries(clientCases(run, codes))) {
-  testPython(`the Python client ${title}`, behaves);
+for (const [title, implementation] of Object.entries(clientCases(run, codes))) {
+  testPython(`the Python client ${title}`, implementation);
 }
 
-/** Calls a hundred times at once on one channel, and prints how many answers there were of each code. */
+/** A Python program that sends 100 concurrent calls on one channel, and counts the responses by code. */
 const parallelCalls = `
 import collections, grpc, sys
 target, *ca = sys.argv[1:]
@@ -58,7 +58,7 @@ futures = [call.future(b"", timeout=60) for _ in range(100)]
 print(collections.Counter(f"{f.code().name} {f.result().decode().strip()}" for f in futures))
 `;
 
-testPython("grpc-python gets the status of each of a hundred calls at once, in cleartext and over TLS", async (t) => {
+testPython("grpc-python gets the status of 100 concurrent calls, in cleartext and over TLS", async (t) => {
   const [plain, secure] = [await startTestNode(t), await startTlsNode(t)];
   for (const args of [[`127.0.0.1:${plain.port}`], [`localhost:${secure.port}`, secure.cert]]) {
     const { code, stdout, stderr } = await startProgram(t, python!, ["-c", parallelCalls, ...args]).ended;
@@ -67,36 +67,36 @@ testPython("grpc-python gets the status of each of a hundred calls at once, in c
   }
 });
 
-testPython("the Python client tells why a storage program cannot be read", async (t) => {
+testPython("the Python client prints the reason of an error", async (t) => {
   const { port } = await startMember(t);
   for (const [address, code, reason] of [
     [`stor-${"0".repeat(40)}`, "NOT_FOUND", "NOT_FOUND"],
     ["stor-1", "INVALID_ARGUMENT", "INVALID_REQUEST"],
   ] as const) {
-    const answer = await run(t, `127.0.0.1:${port}`, "--address", address).ended;
-    t.is(answer.code, 1);
-    t.regex(answer.stdout, /^program {3}failed: [A-Za-z]/m);
-    t.true(answer.stdout.endsWith(`\n  code    ${code}\n  reason  ${reason} (domain gatehouse)\n`), answer.stdout);
+    const result = await run(t, `127.0.0.1:${port}`, "--address", address).ended;
+    t.is(result.code, 1);
+    t.regex(result.stdout, /^program {3}failed: [A-Za-z]/m);
+    t.true(result.stdout.endsWith(`\n  code    ${code}\n  reason  ${reason} (domain gatehouse)\n`), result.stdout);
   }
 });
 
-testSigning("the Python client reads a private program with its owner's key, and with no other", async (t) => {
+testSigning("the Python client reads a private program only with the key of its owner", async (t) => {
   const node = await startMember(t);
   const keys = await temporaryDirectory(t);
   const [alice, bob] = [join(keys, "alice.key"), join(keys, "bob.key")];
   await writeKey(alice, testKey(2));
   await writeKey(bob, testKey(3));
   const create = ["storage", "create", "diary", "--access", "owner", "--data", '{"n": 1.0}', "--key", alice];
-  const made = await runCli(create, { env: { GATEHOUSE_NODE: node.rpcUrl } });
-  t.is(made.code, 0, made.stderr);
-  const [address = ""] = made.stdout.split("\n");
+  const created = await runCli(create, { env: { GATEHOUSE_NODE: node.rpcUrl } });
+  t.is(created.code, 0, created.stderr);
+  const [address = ""] = created.stdout.split("\n");
 
   const read = (...args: string[]) => run(t, `127.0.0.1:${node.port}`, "--address", address, ...args).ended;
-  const own = await read("--key", alice);
-  t.is(own.code, 0, own.stdout + own.stderr);
-  t.true(own.stdout.includes(`\nprogram   diary, of ${testKey(2).publicKey}\n  access  owner\n`), own.stdout);
-  t.true(own.stdout.includes('\n  data    {"n": 1.0}\n'), own.stdout);
-  t.true(own.stdout.endsWith(`\n          ${address} diary, 10 bytes\n`), own.stdout);
+  const ownRead = await read("--key", alice);
+  t.is(ownRead.code, 0, ownRead.stdout + ownRead.stderr);
+  t.true(ownRead.stdout.includes(`\nprogram   diary, of ${testKey(2).publicKey}\n  access  owner\n`), ownRead.stdout);
+  t.true(ownRead.stdout.includes('\n  data    {"n": 1.0}\n'), ownRead.stdout);
+  t.true(ownRead.stdout.endsWith(`\n          ${address} diary, 10 bytes\n`), ownRead.stdout);
   for (const stranger of [await read(), await read("--key", bob)]) {
     t.is(stranger.code, 1);
     t.regex(stranger.stdout, /\n {2}reason {2}NOT_FOUND \(domain gatehouse\)\n/);
@@ -105,31 +105,31 @@ testSigning("the Python client reads a private program with its owner's key, and
 });
 
 /** Runs another program of the example, with the stubs on the module path, as its README says. */
-const runBeside = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
+const runProgramOf = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, "env", [`PYTHONPATH=${stubs}`, python!, resolve("examples/python", name), ...args]);
 
-for (const [title, behaves] of Object.entries(writerCases((t, ...args) => runBeside(t, "write.py", ...args)))) {
-  testSigning(`the Python client ${title}`, behaves);
+for (const [title, implementation] of Object.entries(writerCases((t, ...args) => runProgramOf(t, "write.py", ...args)))) {
+  testSigning(`the Python client ${title}`, implementation);
 }
 
-for (const [title, behaves] of Object.entries(
-  watcherCases((t, ...args) => runBeside(t, "watch.py", ...args.filter((arg) => arg !== undefined))),
+for (const [title, implementation] of Object.entries(
+  watcherCases((t, ...args) => runProgramOf(t, "watch.py", ...args.filter((arg) => arg !== undefined))),
 )) {
-  testSigning(`the Python client ${title}`, behaves);
+  testSigning(`the Python client ${title}`, implementation);
 }
 
-testSigning("the Python client makes what the test vectors say, and notices what it does not", (t) =>
-  checksVectors(t, (folder) => runBeside(t, "vectors.py", folder)),
+testSigning("the Python client reproduces the test vectors, and detects changed ones", (t) =>
+  checksVectors(t, (folder) => runProgramOf(t, "vectors.py", folder)),
 );
 
-// Proofs are checked with what Python brings, and cryptography: no stubs.
-const verifying = pythons.find((name) => succeeds(name, "-c", "import cryptography"));
-const testVerifying = testUnless(whyNotInstalled({ "python3-cryptography": verifying !== undefined }));
+// The verifier needs only the Python standard library and cryptography, no stubs.
+const verifyingPython = pythons.find((name) => succeeds(name, "-c", "import cryptography"));
+const testVerifying = testUnless(whyNotInstalled({ "python3-cryptography": verifyingPython !== undefined }));
 const runVerifying = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
-  startProgram(t, verifying!, [resolve("examples/python", name), ...args]);
+  startProgram(t, verifyingPython!, [resolve("examples/python", name), ...args]);
 
 testVerifying(
-  "the verifier in Python finds what the vectors of proofs say, and notices what they do not",
+  "the verifier in Python reproduces the proof vectors, and detects changed ones",
   async (t) => {
     const right = await runVerifying(t, "verify_vectors.py", "examples/vectors").ended;
     t.regex(right.stdout, /^\d\d+ checks passed\n$/, right.stderr);
@@ -146,7 +146,7 @@ testVerifying(
 );
 
 testVerifying(
-  "the verifier in Python reads from a node what is proved, and nothing from one of another network",
+  "the verifier in Python reads proven data from a node, and rejects another network",
   async (t) => {
     const node = await startMember(t);
     const dir = await temporaryDirectory(t);
@@ -163,26 +163,26 @@ testVerifying(
       "--key",
       join(dir, "alice.key"),
     ];
-    const made = await runCli(create, { env: { GATEHOUSE_NODE: node.rpcUrl } });
-    t.is(made.code, 0, made.stderr);
-    const [address = ""] = made.stdout.split("\n");
+    const created = await runCli(create, { env: { GATEHOUSE_NODE: node.rpcUrl } });
+    t.is(created.code, 0, created.stderr);
+    const [address = ""] = created.stdout.split("\n");
     const read = (network: string, ...args: string[]) =>
       runVerifying(t, "verify.py", node.rpcUrl, network, ...args).ended;
-    const whole = await read(testNetwork, address);
-    t.is(whole.stdout, `${data}\n`, whole.stderr);
-    t.regex(whole.stderr, /^proved by the header of block \d+, 0x[0-9a-f]{64}\n$/);
+    const document = await read(testNetwork, address);
+    t.is(document.stdout, `${data}\n`, document.stderr);
+    t.regex(document.stderr, /^proven by the header of block \d+, 0x[0-9a-f]{64}\n$/);
     t.is((await read(testNetwork, address, "n")).stdout, "1.0\n");
     t.is((await read(testNetwork, address, "caf\u00e9 \u{1f3f0}")).stdout, "[1, 2]\n");
-    t.is((await read(testNetwork, address, "m")).stderr, "There is no such field; that is proved.\n");
-    const nowhere = await read(testNetwork, `stor-${"0".repeat(40)}`);
-    t.is(nowhere.stderr, "There is no storage program at this address; that is proved.\n");
+    t.is((await read(testNetwork, address, "m")).stderr, "Proven: there is no such field.\n");
+    const absent = await read(testNetwork, `stor-${"0".repeat(40)}`);
+    t.is(absent.stderr, "Proven: there is no storage program at this address.\n");
     const other = await read(`0x${"1".repeat(64)}`, address);
     t.deepEqual([other.code, other.stdout], [1, ""]);
-    t.regex(other.stderr, /^This is not proved \(network\): /);
+    t.regex(other.stderr, /^Not proven \(network\): /);
   },
 );
 
-testWithoutSigning("the Python client says what it needs to sign reads", async (t) => {
+testWithoutSigning("the Python client names the package that it needs to sign", async (t) => {
   const { code, stderr } = await run(t, "127.0.0.1:9", "--key", "none").ended;
   t.is(code, 1);
   t.regex(stderr, /needs the package cryptography/);

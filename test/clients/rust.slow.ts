@@ -1,4 +1,4 @@
-/** What the Rust example signs, built from packages of Debian; only when it is asked for, since compiling takes a minute. */
+/** The Rust example, built from packages of Debian. It runs only with TEST_RUST=1, because compiling takes a minute. */
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -17,7 +17,7 @@ const cargo = "/usr/bin/cargo";
 const packages = ["prost", "prost-build", "prost-types", "openssl", "serde_json", "hex"];
 const testRust = testUnless(
   process.env["TEST_RUST"] === undefined
-    ? "it compiles for a minute; TEST_RUST=1 asks for it"
+    ? "compiling takes a minute; set TEST_RUST=1"
     : whyNotInstalled({
         cargo: succeeds(cargo, "--version"),
         "protobuf-compiler": isInstalled("protoc"),
@@ -39,8 +39,8 @@ testRust.before(async (t) => {
   await mkdir(join(out, ".cargo"));
   const sources = `[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirectory = "${crates}"\n`;
   await writeFile(join(out, ".cargo/config.toml"), sources);
-  const own = { GATEHOUSE: resolve("."), CARGO_HOME: join(out, "home"), RUSTC: "/usr/bin/rustc" };
-  await runProgram(cargo, ["build", "--offline"], { cwd: out, env: cleanEnvironment(own) });
+  const variables = { GATEHOUSE: resolve("."), CARGO_HOME: join(out, "home"), RUSTC: "/usr/bin/rustc" };
+  await runProgram(cargo, ["build", "--offline"], { cwd: out, env: cleanEnvironment(variables) });
 });
 
 testRust.after(() => rm(out, { recursive: true, force: true }));
@@ -48,11 +48,11 @@ testRust.after(() => rm(out, { recursive: true, force: true }));
 const run = (t: Teardown, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, join(out, "target/debug/gatehouse-client"), args);
 
-testRust("the Rust example makes what the test vectors say, and notices what it does not", (t) =>
+testRust("the Rust example reproduces the test vectors, and detects changed ones", (t) =>
   checksVectors(t, (folder) => run(t, "vectors", folder)),
 );
 
-testRust("a node takes the transaction of the Rust example", async (t) => {
+testRust("a node accepts the transaction of the Rust example", async (t) => {
   const { port } = await startMember(t);
   const keyFile = join(out, "alice.key");
   await writeKey(keyFile, testKey(2));

@@ -1,7 +1,6 @@
 /**
- * The test vectors of examples/vectors: what they say to be right a node takes, what they say to be wrong it refuses, and
- * another implementation of the primitives makes the same of them. That they are what the code makes is for
- * test/docs/generated.test.ts to say.
+ * The test vectors of examples/vectors: a node accepts the valid ones and rejects the others, and another
+ * implementation of the primitives agrees. test/docs/generated.test.ts checks that the files are up to date.
  */
 import { create, fromBinary, fromJson, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { ed25519 } from "@noble/curves/ed25519.js";
@@ -55,7 +54,7 @@ const hex = (content: Uint8Array): string => Buffer.from(content).toString("hex"
 const hash = (text: string | Uint8Array): string =>
   hex(sha256(typeof text === "string" ? new TextEncoder().encode(text) : text));
 
-test("keys are read from their files, and what is none is refused", async (t) => {
+test("reads keys from their files, and rejects invalid ones", async (t) => {
   const { keys, refused, refusedPublicKeys } = (await load("keys")) as KeyVectors;
   const dir = await temporaryDirectory(t);
   const read = async (name: string, pem: string) => {
@@ -77,7 +76,7 @@ test("keys are read from their files, and what is none is refused", async (t) =>
   t.true(keys.length > 3 && refused.length > 2 && refusedPublicKeys.length > 2);
 });
 
-test("addresses are those of the node, made of their parts by joining them", async (t) => {
+test("an address is the hash of its joined parts", async (t) => {
   const { addresses } = (await load("addresses")) as AddressVectors;
   for (const { name, owner, programName, nonce, salt, address } of addresses) {
     t.is(programAddress(owner, programName, BigInt(nonce), salt), address, name);
@@ -86,7 +85,7 @@ test("addresses are those of the node, made of their parts by joining them", asy
   t.is(new Set(addresses.map(({ address }) => address)).size, addresses.length);
 });
 
-test("identities prove who calls on the networks that they name, and what is refused proves nothing", async (t) => {
+test("an identity is valid on the network that it names, and the rejected ones are not", async (t) => {
   const { identities, refused } = (await load("identities")) as IdentityVectors;
   const { network: own } = (await load("transactions")) as TransactionVectors;
   const identify = (headers: Readonly<Record<string, string>>, network: string) =>
@@ -113,7 +112,7 @@ test("identities prove who calls on the networks that they name, and what is ref
   t.true(refused.length > 5);
 });
 
-test("a network is named by the hash of its genesis", async (t) => {
+test("the id of a network is the hash of its genesis", async (t) => {
   const { genesis, network } = (await load("transactions")) as TransactionVectors;
   const nothing = Promise.resolve(undefined);
   const empty = { genesisText: () => nothing, insertGenesis: () => nothing } as unknown as ChainStore;
@@ -121,37 +120,37 @@ test("a network is named by the hash of its genesis", async (t) => {
   t.is((await adoptGenesis(empty, { path: "genesis.json", text: genesis }))?.hash, network);
 });
 
-test("transactions are taken as they are, and are what their fields say", async (t) => {
+test("transactions are accepted, and their bodies encode their fields", async (t) => {
   const { transactions } = (await load("transactions")) as TransactionVectors;
-  for (const { name, seed, fields, encoding, ...made } of transactions) {
+  for (const { name, seed, fields, encoding, ...expected } of transactions) {
     const body = fromJson(TransactionBodySchema, fields);
-    const isCanonical = hex(toBinary(TransactionBodySchema, body)) === made.body;
+    const isCanonical = hex(toBinary(TransactionBodySchema, body)) === expected.body;
     t.is(isCanonical ? "canonical" : "other", encoding, name);
-    t.deepEqual(toJson(TransactionBodySchema, fromBinary(TransactionBodySchema, bytes(made.body))), fields, name);
-    t.is(made.message, hex(new TextEncoder().encode("gatehouse transaction v2\0")) + made.body, name);
-    t.is(made.signature, hex(ed25519.sign(bytes(made.message), bytes(seed))), name);
-    t.is(made.hash, `0x${hash(bytes(made.body))}`, name);
-    const signed = create(TransactionSchema, { body: bytes(made.body), signature: bytes(made.signature) });
-    t.is(verifyTransaction(signed, rulesOf(body.network)).hash, made.hash, name);
+    t.deepEqual(toJson(TransactionBodySchema, fromBinary(TransactionBodySchema, bytes(expected.body))), fields, name);
+    t.is(expected.message, hex(new TextEncoder().encode("gatehouse transaction v2\0")) + expected.body, name);
+    t.is(expected.signature, hex(ed25519.sign(bytes(expected.message), bytes(seed))), name);
+    t.is(expected.hash, `0x${hash(bytes(expected.body))}`, name);
+    const signed = create(TransactionSchema, { body: bytes(expected.body), signature: bytes(expected.signature) });
+    t.is(verifyTransaction(signed, rulesOf(body.network)).hash, expected.hash, name);
   }
 });
 
-test("there is a transaction for every operation of the contract", async (t) => {
+test("every operation of the contract has a transaction", async (t) => {
   const { transactions } = (await load("transactions")) as TransactionVectors;
-  const given = transactions.flatMap(({ fields }) => {
+  const covered = transactions.flatMap(({ fields }) => {
     const { operation } = fromJson(TransactionBodySchema, fields);
     return operation.case === undefined ? [] : `${operation.case} ${operation.value.operation.case}`;
   });
-  const cases = (of: string, { oneofs }: typeof StorageOperationSchema | typeof ZkOperationSchema) =>
-    oneofs[0]!.fields.map(({ localName }) => `${of} ${localName}`);
+  const cases = (kind: string, { oneofs }: typeof StorageOperationSchema | typeof ZkOperationSchema) =>
+    oneofs[0]!.fields.map(({ localName }) => `${kind} ${localName}`);
   const all = [...cases("storage", StorageOperationSchema), ...cases("zk", ZkOperationSchema)];
   t.true(all.length > 10);
-  t.deepEqual([...new Set(given)].sort(), all.sort());
+  t.deepEqual([...new Set(covered)].sort(), all.sort());
   const kinds = TransactionBodySchema.oneofs[0]!.fields.map(({ localName }) => localName);
   t.deepEqual(kinds, ["storage", "zk"]);
 });
 
-test("a transaction that is to be refused is, for the reason given", async (t) => {
+test("rejects the invalid transactions with their reasons", async (t) => {
   const { network, refused } = (await load("transactions")) as TransactionVectors;
   for (const { name, reason, body, signature } of refused) {
     const signed = create(TransactionSchema, { body: bytes(body), signature: bytes(signature) });
@@ -162,7 +161,7 @@ test("a transaction that is to be refused is, for the reason given", async (t) =
     );
   }
   t.true(refused.length > 15);
-  // What makes this one worth refusing: the equation of a signature holds for it.
+  // This one matters because the equation of the signature holds for it.
   const weak = refused.find(({ name }) => name === "the sender is of small order")!;
   const { sender } = fromBinary(TransactionBodySchema, bytes(weak.body));
   t.true(ed25519.verify(bytes(weak.signature), transactionMessage(bytes(weak.body)), bytes(sender), { zip215: true }));

@@ -1,6 +1,6 @@
 /**
- * Real caches in front of a real node: whatever is written and whoever asks in between, a cache gives each caller what the
- * node itself gives him at that moment. So nothing private crosses it, and nothing old comes out of it.
+ * Real caches in front of a real node: during random writes and reads, a cache sends each caller the response that the
+ * node itself sends. So it shows no private data to others, and no stale data.
  */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -21,14 +21,14 @@ import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
 const owner = testKey(30);
 const friend = testKey(31);
-const callers = { nobody: undefined, owner: callerOf(owner), friend: callerOf(friend) };
+const callers = { anonymous: undefined, owner: callerOf(owner), friend: callerOf(friend) };
 type CallerName = keyof typeof callers;
 
 const modes = [AccessMode.PUBLIC, AccessMode.OWNER, AccessMode.RESTRICTED] as const;
 const letters = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
 const steps = Number(process.env["CACHE_STEPS"] ?? 40);
 
-/** Numbers that are the same again for the same seed. */
+/** Creates a function that picks random items, reproducible by the seed. */
 function createRandom(seed: number): <T>(items: readonly T[]) => T {
   let state = seed;
   return (items) => {
@@ -37,8 +37,8 @@ function createRandom(seed: number): <T>(items: readonly T[]) => T {
   };
 }
 
-/** A node, and somebody who writes to it. */
-async function startWritten(t: Teardown) {
+/** Starts a node, and returns functions that write to it. */
+async function startWritable(t: Teardown) {
   const node = await startMember(t);
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   let nonce = 0;
@@ -60,61 +60,61 @@ async function startWritten(t: Teardown) {
 interface Read {
   readonly caller: CallerName;
   readonly path: string;
-  readonly door: Cache;
+  readonly cache: Cache;
 }
 
-/** How often an answer came from a cache without a question, by what the cache says of it. */
-interface Seen {
-  kept: number;
+/** The number of responses that a cache sent without a request to the node. */
+interface Counts {
+  fresh: number;
 }
 
 function askAs(caller: CallerName, port: number, path: string, headers = {}): Promise<PlainResponse> {
   return ask(port, path, { headers: { ...callers[caller]?.headers(), ...headers } });
 }
 
-/** What is the same from one answer to the next: of the head, an authority says anew that it is. */
+/** The part of a response that does not change between requests. Signed heads do. */
 function comparable({ status, text }: PlainResponse, path: string): string {
-  const shown = path === "/chain/head" ? text.replace(/,"head":.*?\}/, "") : text;
-  return `${status} ${shown}`;
+  const stable = path === "/chain/head" ? text.replace(/,"head":.*?\}/, "") : text;
+  return `${status} ${stable}`;
 }
 
-/** Asks a cache, and the node before and after. */
-async function compare(t: ExecutionContext, port: number, { caller, path, door }: Read, seen: Seen): Promise<void> {
-  // Where a cache joins those who ask at the same time, somebody may be given what everybody may have.
-  const meant: CallerName[] = door.joinsCallers ? [caller, "nobody"] : [caller];
-  const askNode = () => Promise.all(meant.map((name) => askAs(name, port, path)));
+/** Requests a path from a cache, and from the node before and afterwards. The responses must be equal. */
+async function compare(t: ExecutionContext, port: number, { caller, path, cache }: Read, counts: Counts): Promise<void> {
+  // A cache that merges concurrent requests may send the public response to a signed caller.
+  const names: CallerName[] = cache.joinsCallers ? [caller, "anonymous"] : [caller];
+  const askNode = () => Promise.all(names.map((name) => askAs(name, port, path)));
   const before = await askNode();
-  const cached = await askAs(caller, door.port, path);
+  const cached = await askAs(caller, cache.port, path);
   const direct = [...before, ...(await askNode())];
-  const expected = direct.map((answer) => comparable(answer, path));
+  const expected = direct.map((response) => comparable(response, path));
   t.true(
     expected.includes(comparable(cached, path)),
     `${caller} ${path}: ${comparable(cached, path)}, not ${expected[0]}`,
   );
-  const told = cached.headers["cache-control"];
-  // What is everybody's for good may have been given to somebody else before.
+  const cacheControl = cached.headers["cache-control"];
+  // An immutable response may be from the time of another caller.
   t.true(
-    told?.endsWith("immutable") === true || direct.some(({ headers }) => headers["cache-control"] === told),
-    `${caller} ${path}: ${told}`,
+    cacheControl?.endsWith("immutable") === true || direct.some(({ headers }) => headers["cache-control"] === cacheControl),
+    `${caller} ${path}: ${cacheControl}`,
   );
-  // nginx names what it did, Varnish the request that an answer was first made for.
+  // nginx reports HIT; Varnish adds the id of the request that filled the cache.
   const { "x-cache": nginx, "x-varnish": varnish } = cached.headers as Record<string, string | undefined>;
   if (nginx === "HIT" || (varnish?.includes(" ") === true && !/no-cache/.test(cached.headers["cache-control"]!))) {
-    seen.kept++;
+    counts.fresh++;
   }
 }
 
 async function fuzz(
   t: ExecutionContext,
   start: (t: Teardown, port: number) => Promise<Cache>,
-): Promise<{ kept: number; notModified: number | undefined }> {
+): Promise<{ fresh: number; notModified: number | undefined }> {
   const seed = Number(process.env["CACHE_SEED"] ?? randomInt(1, 2 ** 31));
   t.log(`CACHE_SEED=${seed}`);
   const pick = createRandom(seed);
-  const { node, hashes, write, commit: addCommitment } = await startWritten(t);
+  const { node, hashes, write, commit: addCommitment } = await startWritable(t);
   const { port } = node;
-  const door = await start(t, port);
-  const seen: Seen = { kept: 0 };
+  const cache = await start(t, port);
+  const counts: Counts = { fresh: 0 };
 
   const programs: string[] = [];
   for (const [n, mode] of modes.entries()) {
@@ -151,43 +151,43 @@ async function fuzz(
     if (pick([true, false, false])) {
       await pick(changes)();
     }
-    // The same path at once for several, who may have to wait for each other in a cache.
+    // Several concurrent requests for one path, which a cache may merge.
     const path = await pathOf();
     const names = Object.keys(callers) as CallerName[];
     for (let round = 0; round < 3; round++) {
-      const reads = Array.from({ length: 4 }, () => ({ caller: pick(names), path, door }));
-      await Promise.all(reads.map((read) => compare(t, port, read, seen)));
+      const reads = Array.from({ length: 4 }, () => ({ caller: pick(names), path, cache }));
+      await Promise.all(reads.map((read) => compare(t, port, read, counts)));
     }
   }
-  // Each block with nothing but a commitment, and each transaction without its body, is kept for good.
+  // Blocks with only commitments, and transactions without bodies, are immutable.
   const { hash } = await askJson<{ hash: string }>(port, "/chain/blocks/4");
   for (let n = 0; n < 3; n++) {
-    await compare(t, port, { caller: "nobody", path: `/chain/blocks/hash/${hash}`, door }, seen);
+    await compare(t, port, { caller: "anonymous", path: `/chain/blocks/hash/${hash}`, cache }, counts);
   }
-  // What may change is kept, and asked for anew: whatever was picked above, these are not made again.
+  // Other responses are stored and revalidated: these ones are still valid, so the node sends 304.
   for (const path of ["/genesis", "/version"]) {
     for (let n = 0; n < 3; n++) {
-      await compare(t, port, { caller: "nobody", path, door }, seen);
+      await compare(t, port, { caller: "anonymous", path, cache }, counts);
     }
   }
-  return { ...seen, notModified: await door.notModified?.() };
+  return { ...counts, notModified: await cache.notModified?.() };
 }
 
-testUnless(whyNot("nginx", "-v"))("nginx: no private byte crosses, and nothing old is served", async (t) => {
+testUnless(whyNot("nginx", "-v"))("nginx: serves no private and no stale data", async (t) => {
   t.timeout(5 * 60_000);
-  const { kept } = await fuzz(t, startNginxCache);
-  t.true(kept > 1, `only ${kept} answers came from the cache`);
+  const { fresh } = await fuzz(t, startNginxCache);
+  t.true(fresh > 1, `only ${fresh} responses came from the cache`);
 });
 
 const testVarnish = testUnless(whyNot("varnishd", "-V") ?? whyNot("varnishstat", "-V"));
 for (const [name, start] of [
   ["Varnish", startVarnish],
-  ["Varnish that knows of no identities", startPlainVarnish],
+  ["Varnish without rules for identities", startPlainVarnish],
 ] as const) {
-  testVarnish(`${name}: no private byte crosses, and nothing old is served`, async (t) => {
+  testVarnish(`${name}: serves no private and no stale data`, async (t) => {
     t.timeout(5 * 60_000);
-    const { kept, notModified } = await fuzz(t, start);
-    t.true(kept > 1, `only ${kept} answers came from the cache`);
-    t.true(notModified! >= 4, `only ${notModified} answers were found to be right still`);
+    const { fresh, notModified } = await fuzz(t, start);
+    t.true(fresh > 1, `only ${fresh} responses came from the cache`);
+    t.true(notModified! >= 4, `only ${notModified} responses were revalidated`);
   });
 }

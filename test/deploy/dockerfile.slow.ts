@@ -1,4 +1,4 @@
-/** The Dockerfile: no image is needed to do what it does, with its own lines. */
+/** The Dockerfile: its instructions are executed without Docker. */
 import test from "ava";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -46,7 +46,7 @@ const copies = (stage: readonly Instruction[]): { from: string | undefined; sour
     return { from, sources: paths.slice(0, -1), to: paths.at(-1)! };
   });
 
-/** Copies as COPY does: a directory's content, or a file into a directory. */
+/** Copies like COPY: the content of a directory, or a file into a directory. */
 async function copy(source: string, to: string): Promise<void> {
   const isInto = to.endsWith("/");
   await mkdir(isInto ? to : dirname(to), { recursive: true });
@@ -60,7 +60,7 @@ const [workDir] = textsOf(build, "WORKDIR") as [string];
 const entrypoint = JSON.parse(textsOf(runtime, "ENTRYPOINT")[0]!) as string[];
 const healthCheck = JSON.parse(/CMD (\[.*\])/.exec(textsOf(runtime, "HEALTHCHECK")[0]!)![1]!) as string[];
 
-/** The exit code of the health check in a container with these variables. */
+/** Runs the health check with these variables, and returns its exit code. */
 async function checkHealth(variables: Readonly<Record<string, string>>): Promise<number | null> {
   const [program, ...args] = healthCheck;
   const child = spawn(program!, args, { env: cleanEnvironment({ ...env, ...variables }), stdio: "ignore" });
@@ -68,9 +68,9 @@ async function checkHealth(variables: Readonly<Record<string, string>>): Promise
   return code;
 }
 
-test("what is copied into the build is there, and is all that .dockerignore lets through", async (t) => {
+test("the sources of the build exist, and .dockerignore allows exactly them", async (t) => {
   const patterns = (await readFile(".dockerignore", "utf8")).split("\n").filter((line) => /^[^#]/.test(line));
-  const sources = copies(build).flatMap((one) => one.sources.map((source) => source.replace(/^\.\//, "")));
+  const sources = copies(build).flatMap((entry) => entry.sources.map((source) => source.replace(/^\.\//, "")));
   t.true(sources.length > 0);
   for (const source of sources) {
     t.true(existsSync(source), source);
@@ -85,7 +85,7 @@ test("what is copied into the build is there, and is all that .dockerignore lets
   );
 });
 
-test("each variable is an option, the ports are the node's, and the volume is its data directory", (t) => {
+test("each variable is an option, and ports and volume are those of the node", (t) => {
   const config = configOf(env);
   t.is(config.portDrift, "deny");
   const exposed = textsOf(runtime, "EXPOSE").join(" ").split(" ").map(Number);
@@ -94,7 +94,7 @@ test("each variable is an option, the ports are the node's, and the volume is it
   t.deepEqual(textsOf(runtime, "VOLUME"), [config.dataDir]);
 });
 
-test("both stages have one Node.js, which the package supports, and nothing runs as root", async (t) => {
+test("both stages use one supported Node.js, and the image does not run as root", async (t) => {
   const { engines } = JSON.parse(await readFile("package.json", "utf8")) as { engines: { node: string } };
   const images = [...textsOf(build, "FROM"), ...textsOf(runtime, "FROM")].map((text) => text.split(" ")[0]!);
   t.is(images.length, 2);
@@ -117,7 +117,7 @@ async function startImage(t: Teardown, app: string, data: string): Promise<{ chi
   return { child, port: String(ports.rpc) };
 }
 
-test("what is copied is enough to build, what is left to run; the health check sees it live and gone", async (t) => {
+test("the copied files suffice to build and to run, and the health check works", async (t) => {
   const root = await temporaryDirectory(t);
   const [built, image] = [join(root, "build"), join(root, "image")];
   for (const { sources, to } of copies(build)) {
@@ -148,7 +148,7 @@ test("what is copied is enough to build, what is left to run; the health check s
   t.is(await checkHealth({ GATEHOUSE_RPC_PORT: port }), 1);
 });
 
-test("the health check also sees a node that speaks TLS", async (t) => {
+test("the health check works for a node with TLS", async (t) => {
   const { cert, key } = await makeCertificate(await temporaryDirectory(t));
   const node = await startTestNode(t, { "tls-cert": cert, "tls-key": key });
   t.is(await checkHealth({ GATEHOUSE_RPC_PORT: String(node.port), GATEHOUSE_TLS_CERT: cert }), 0);
@@ -157,7 +157,7 @@ test("the health check also sees a node that speaks TLS", async (t) => {
 const [baseImage = ""] = textsOf(build, "FROM")[0]!.split(" ");
 const testBuilt = testUnless(whyNot("docker", "info") ?? whyNot("docker", "image", "inspect", baseImage));
 
-testBuilt("the image is built, and answers", async (t) => {
+testBuilt("the image builds, and its container is healthy", async (t) => {
   t.timeout(900_000);
   const tag = `gatehouse-test-${process.pid}`;
   await run("docker", ["build", "-q", "-f", "deploy/Dockerfile", "-t", tag, "."]);

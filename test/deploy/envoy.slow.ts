@@ -1,4 +1,4 @@
-/** Envoy's configuration, against the node that it names. */
+/** The configuration of Envoy, compared with the defaults and health of a node. */
 import test from "ava";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -58,7 +58,7 @@ const { listeners, clusters } = (parse(text) as Bootstrap).static_resources;
 const manager = listeners[0]!.filter_chains[0]!.filters[0]!.typed_config;
 const [host] = manager.route_config.virtual_hosts;
 
-test("gRPC goes to HTTP/2 and everything else to HTTP/1.1, of one port of the node", (t) => {
+test("routes gRPC over HTTP/2 and the rest over HTTP/1.1, to one port of the node", (t) => {
   t.deepEqual(
     host!.routes.map(({ match, route }) => [match.grpc !== undefined, route.cluster]),
     [
@@ -83,12 +83,12 @@ test("gRPC goes to HTTP/2 and everything else to HTTP/1.1, of one port of the no
   }
 });
 
-test("the client's address is told, and what it claims is not", (t) => {
+test("forwards the address of the client, but not its Forwarded header", (t) => {
   t.true(manager.use_remote_address);
   t.deepEqual(host!.request_headers_to_remove, ["forwarded"]);
 });
 
-test("the health checks pass on a node that is ready, and fail on one that is not", async (t) => {
+test("the health checks pass on a ready node, and fail on a dormant one", async (t) => {
   const passes = async (port: number, { health_checks: checks }: Cluster): Promise<boolean[]> =>
     await Promise.all(
       checks.map(async ({ grpc_health_check: overGrpc, http_health_check: overHttp }) => {
@@ -112,7 +112,7 @@ test("the health checks pass on a node that is ready, and fail on one that is no
 
 const testValidated = testUnless(whyNot("envoy", "--version"));
 
-testValidated("Envoy takes it", async (t) => {
+testValidated("envoy --mode validate accepts the configuration", async (t) => {
   const dir = await temporaryDirectory(t);
   const { cert, key } = await makeCertificate(dir);
   const path = join(dir, "envoy.yaml");

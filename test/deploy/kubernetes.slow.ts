@@ -1,4 +1,4 @@
-/** The manifests, against the options, the routes and the health service of a real node; and a network of them. */
+/** The Kubernetes manifests, compared with the options, routes and health service of a node, and run as a network. */
 import test from "ava";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -101,7 +101,7 @@ const [patched] = patch.spec.template.spec.containers as [Container];
 
 const podName = (ordinal: number): string => `${statefulSet.metadata.name}-${ordinal}`;
 
-/** The options that a pod's node is started with. */
+/** The environment of the node of a pod. */
 function environmentOf(ordinal: number): Record<string, string> {
   const options = container.env.filter(({ name }) => name !== "POD_NAME");
   return Object.fromEntries(
@@ -109,7 +109,7 @@ function environmentOf(ordinal: number): Record<string, string> {
   );
 }
 
-test("each variable is an option with a value that the node takes, and its files are where they are mounted", (t) => {
+test("each variable is a valid option, and names mounted files", (t) => {
   const config = configOf(environmentOf(0));
   t.true(config.allowPrivatePeers);
   const mountOf = (path: string) =>
@@ -121,12 +121,12 @@ test("each variable is an option with a value that the node takes, and its files
   }
   const { name, mountPath } = mountOf(config.dataDir)!;
   t.true(statefulSet.spec.volumeClaimTemplates.some(({ metadata }) => metadata.name === name));
-  t.not(config.dataDir, mountPath, "The volume's root gets its group's rights from Kubernetes.");
+  t.not(config.dataDir, mountPath, "Kubernetes sets the mode of the root of the volume.");
   t.is(pod.securityContext["fsGroupChangePolicy"], "OnRootMismatch");
   t.false(pod.enableServiceLinks, "A Service named gatehouse-rpc would set GATEHOUSE_RPC_PORT.");
 });
 
-test("ports, selectors and names fit each other and the node's defaults", async (t) => {
+test("ports, selectors and names match each other and the defaults of the node", async (t) => {
   const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]));
   t.deepEqual(ports, { rpc: defaults.rpcPort, omni: defaults.omniPort, metrics: defaults.metricsPort });
   const services = manifests.filter(({ kind }) => kind === "Service");
@@ -153,7 +153,7 @@ test("ports, selectors and names fit each other and the node's defaults", async 
   t.is(new URL(peers[0]!.url).hostname, `${podName(0)}.${serviceName}`);
 });
 
-/** What stands beside the StatefulSet, and speaks of its pods. */
+/** A manifest that selects the pods of the StatefulSet. */
 interface Policy {
   readonly kind: string;
   readonly spec: {
@@ -167,7 +167,7 @@ interface Policy {
   };
 }
 
-test("one node at a time may be taken away, they are spread over machines, and each port is for those that it is made for", (t) => {
+test("limits disruption to one pod, spreads the pods over machines, and restricts the callers of each port", (t) => {
   const { labels, annotations } = statefulSet.spec.template.metadata;
   const { spec: budget } = find("PodDisruptionBudget", "gatehouse") as unknown as Policy;
   t.deepEqual(budget, { maxUnavailable: 1, selector: { matchLabels: labels } });
@@ -178,7 +178,7 @@ test("one node at a time may be taken away, they are spread over machines, and e
   t.deepEqual(policy.podSelector, { matchLabels: labels });
   const callers = new Map(policy.ingress!.flatMap(({ from, ports }) => ports.map(({ port }) => [port, from] as const)));
   t.deepEqual([...callers.keys()].sort(), container.ports.map(({ name }) => name).sort());
-  t.is(callers.get("rpc"), undefined, "everybody");
+  t.is(callers.get("rpc"), undefined, "all callers");
   t.deepEqual(callers.get("omni"), [{ podSelector: { matchLabels: labels } }]);
   t.deepEqual(Object.keys(callers.get("metrics")![0]!), ["namespaceSelector"]);
 
@@ -186,7 +186,7 @@ test("one node at a time may be taken away, they are spread over machines, and e
   t.is(annotations["prometheus.io/port"], String(defaults.metricsPort));
 });
 
-test("the image is this version, and nothing in it runs as root or writes to it", async (t) => {
+test("uses the image of this version, without root and with a read-only file system", async (t) => {
   const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
   const [uid, gid] = /^USER (\d+):(\d+)$/m
     .exec(await readFile("deploy/Dockerfile", "utf8"))!
@@ -203,7 +203,7 @@ test("the image is this version, and nothing in it runs as root or writes to it"
   }
 });
 
-/** Whether a probe passes. */
+/** Returns true if a probe passes. */
 async function passes(t: Teardown, { httpGet, grpc }: Probe, { port }: Pick<TestNode, "port">): Promise<boolean> {
   if (grpc === undefined) {
     return (await ask(port, httpGet!.path)).status === 200;
@@ -217,7 +217,7 @@ for (const [variant, { startupProbe, livenessProbe, readinessProbe }] of [
   ["HTTP", container],
   ["gRPC", patched],
 ] as const) {
-  test(`the probes over ${variant}: of a node that is well, asked too much, failing, and dormant`, async (t) => {
+  test(`the probes over ${variant} on a healthy, rate-limited, failing and dormant node`, async (t) => {
     const all = [startupProbe, livenessProbe, readinessProbe];
     for (const { httpGet, grpc } of all) {
       t.is(grpc === undefined, variant === "HTTP");
@@ -225,7 +225,7 @@ for (const [variant, { startupProbe, livenessProbe, readinessProbe }] of [
         t.is(container.ports.find(({ name }) => name === httpGet!.port)!.containerPort, defaults.rpcPort);
       } else {
         t.is(grpc.port, defaults.rpcPort);
-        t.is(httpGet, null, "What the base has is taken away.");
+        t.is(httpGet, null, "The overlay removes the HTTP probe of the base.");
       }
     }
     const results = async (node: TestNode) => await Promise.all(all.map((probe) => passes(t, probe, node)));
@@ -233,7 +233,7 @@ for (const [variant, { startupProbe, livenessProbe, readinessProbe }] of [
     const node = await startMember(t, { "rate-limit": "1", "rate-limit-exempt": "192.0.2.1" });
     await until(async () => (await ask(node.port, "/info")).status === 429);
     t.deepEqual(await results(node), [true, true, true]);
-    node.subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message: "the test failed it" } });
+    node.subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message: "failed by the test" } });
     const [, isAlive, isReady] = await results(node);
     t.true(isAlive);
     t.false(isReady);
@@ -243,7 +243,7 @@ for (const [variant, { startupProbe, livenessProbe, readinessProbe }] of [
   });
 }
 
-test("the authority's key becomes the first node's, once", async (t) => {
+test("the init container copies the authority's key to the first node once", async (t) => {
   const dir = await temporaryDirectory(t);
   const { dataDir } = configOf(environmentOf(0));
   const [{ args }] = pod.initContainers as [Container];
@@ -273,19 +273,19 @@ test("the authority's key becomes the first node's, once", async (t) => {
   t.is((await loadNodeKey(keyOf(0))).publicKey, testKey(1).publicKey, "A key is never overwritten.");
 });
 
-test("a node with a request that never ends is gone within the time that it is left", async (t) => {
+test("a node with an open request stops within the grace period", async (t) => {
   const node = await startNodeProcess(t, await temporaryDirectory(t), []);
   const socket = connect(node.port, "127.0.0.1");
   t.teardown(() => socket.destroy());
   socket.on("error", () => undefined);
   socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n");
-  const [answer] = (await once(socket, "data")) as [Buffer];
-  t.regex(answer.toString(), /^HTTP\/1\.1 100 /);
+  const [response] = (await once(socket, "data")) as [Buffer];
+  t.regex(response.toString(), /^HTTP\/1\.1 100 /);
   const unit = await readFile("deploy/systemd/gatehouse.service", "utf8");
   const pauseS = Number(container.lifecycle.preStop.exec.command[1]);
   const leftS = Math.min(pod.terminationGracePeriodSeconds - pauseS, Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1]));
   t.true(leftS > 0);
-  // What kills a node that is not gone in time.
+  // Kills the node if it has not stopped in time.
   const killer = setTimeout(() => node.child.kill("SIGKILL"), leftS * 1000);
   t.teardown(() => clearTimeout(killer));
   node.child.kill("SIGTERM");
@@ -294,7 +294,7 @@ test("a node with a request that never ends is gone within the time that it is l
 
 const testRendered = testUnless(whyNot("kubectl", "kustomize", "--help"));
 
-testRendered("rendered, the variants differ in their probes alone", async (t) => {
+testRendered("the rendered variants differ only in their probes", async (t) => {
   const render = async (dir: string) => parseManifests((await run("kubectl", ["kustomize", dir])).stdout);
   const [plain, grpc] = [await render(base), await render(overlay)];
   t.is(plain.length, manifests.length);
@@ -311,13 +311,13 @@ testRendered("rendered, the variants differ in their probes alone", async (t) =>
   t.deepEqual(grpc, plain);
 });
 
-/** Runs a command in a network of its own, in which the fixed ports of the manifests are free. */
+/** Arguments of unshare that run a command in its own network namespace, where the fixed ports are free. */
 const inNetwork = ["--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc"];
 const testNetworked = testUnless(
   whyNot("unshare", ...inNetwork, "ip link set lo up && mount --bind /dev/null /etc/hosts"),
 );
 
-testNetworked("pods that are started with these options, files and names find each other and are ready", async (t) => {
+testNetworked("nodes with these options, files and names find each other and are ready", async (t) => {
   const dir = await temporaryDirectory(t);
   const ordinals = Array.from({ length: statefulSet.spec.replicas }, (_, ordinal) => ordinal);
   const addressOf = (ordinal: number): string => `127.0.1.${ordinal + 1}`;
@@ -325,27 +325,27 @@ testNetworked("pods that are started with these options, files and names find ea
     (ordinal) => `${addressOf(ordinal)} ${podName(ordinal)}.${statefulSet.spec.serviceName}\n`,
   );
   await writeFile(join(dir, "hosts"), hosts.join(""));
-  // Of the first one alone, so that the others have to be told of each other.
+  // Only the first node is listed, so the others must learn of each other from it.
   const [first] = JSON.parse(network.data["peers.json"]!) as unknown[];
   await writeFile(join(dir, "peers.json"), JSON.stringify([first]));
   await writeFile(join(dir, "genesis.json"), network.data["genesis.json"]!);
   const startLines = ordinals.map((ordinal) => {
-    const own = environmentOf(ordinal);
+    const podEnv = environmentOf(ordinal);
     const env = {
-      ...own,
+      ...podEnv,
       GATEHOUSE_HOST: addressOf(ordinal),
       GATEHOUSE_DATA_DIR: join(dir, String(ordinal)),
-      GATEHOUSE_GENESIS: own["GATEHOUSE_GENESIS"]!.replace(/^.*\//, `${dir}/`),
-      GATEHOUSE_PEERS: own["GATEHOUSE_PEERS"]!.replace(/^.*\//, `${dir}/`),
+      GATEHOUSE_GENESIS: podEnv["GATEHOUSE_GENESIS"]!.replace(/^.*\//, `${dir}/`),
+      GATEHOUSE_PEERS: podEnv["GATEHOUSE_PEERS"]!.replace(/^.*\//, `${dir}/`),
       GATEHOUSE_LOOP_INTERVAL: "0.2",
       GATEHOUSE_PORT_DRIFT: "deny",
     };
-    const words = Object.entries(env).map(([name, value]) => `'${name}=${value}'`);
-    return `env ${words.join(" ")} "$0" "${cliPath}" start >"${dir}/${ordinal}.log" 2>&1 &`;
+    const assignments = Object.entries(env).map(([name, value]) => `'${name}=${value}'`);
+    return `env ${assignments.join(" ")} "$0" "${cliPath}" start >"${dir}/${ordinal}.log" 2>&1 &`;
   });
   const urls = ordinals.map((ordinal) => configOf(environmentOf(ordinal)).publicUrl!);
   const wait = `
-    const look = async (url) => {
+    const readState = async (url) => {
       const { status } = await fetch(url + "${container.readinessProbe.httpGet!.path}");
       const peers = await (await fetch(url + "/peerlist")).json();
       return { status, verified: peers.filter((peer) => peer.verification.status).map((peer) => peer.connection.string) };
@@ -354,7 +354,7 @@ testNetworked("pods that are started with these options, files and names find ea
     let seen = [];
     for (const end = Date.now() + 60_000; Date.now() < end && (seen.length === 0 || !seen.every(isDone)); ) {
       await new Promise((resolve) => setTimeout(resolve, 200));
-      seen = await Promise.all(${JSON.stringify(urls)}.map(look)).catch(() => []);
+      seen = await Promise.all(${JSON.stringify(urls)}.map(readState)).catch(() => []);
     }
     console.log(JSON.stringify(seen));`;
   const script = [

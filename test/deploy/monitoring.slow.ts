@@ -1,4 +1,4 @@
-/** The alerts and the dashboard name metrics that a node really has, and are what their tools take. */
+/** The alerts and the dashboard: their metrics and labels exist, and Prometheus accepts them. */
 import test from "ava";
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js"
 import { until } from "../helpers/nodes/until.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
-// Before the first test is declared.
+// AVA requires asynchronous setup before the first test is declared.
 const noPrometheus = whyNot("prometheus", "--version");
 const postgres = noPrometheus ?? (await startPostgres());
 const testPrometheus = testUnless(typeof postgres === "string" ? postgres : undefined);
@@ -56,7 +56,7 @@ async function metricsPortOf({ port }: { readonly port: number }): Promise<numbe
   return ports.metrics.actual;
 }
 
-/** Names of the metrics that a node has, those of histograms with their endings. */
+/** The names of all metrics of a node, with the suffixes of histograms. */
 async function namesOf(t: Teardown): Promise<Set<string>> {
   const node = await startMember(t, { "metrics-enabled": true, "metrics-port": "0" });
   const { names } = parseMetrics((await ask(await metricsPortOf(node), "/metrics")).text);
@@ -70,14 +70,14 @@ async function expressions(): Promise<string[]> {
   ];
 }
 
-const named = (expr: string): string[] => expr.match(/\b(gatehouse|nodejs|process)_\w+/g) ?? [];
+const metricsIn = (expr: string): string[] => expr.match(/\b(gatehouse|nodejs|process)_\w+/g) ?? [];
 
-test("every metric of the alerts and the dashboard is one that a node has", async (t) => {
+test("a node has every metric of the alerts and the dashboard", async (t) => {
   const names = await namesOf(t);
   const exprs = await expressions();
   t.true(exprs.length > 25);
   for (const expr of exprs) {
-    const used = named(expr);
+    const used = metricsIn(expr);
     t.true(used.length > 0 || /\bup\{/.test(expr), expr);
     t.deepEqual(
       used.filter((name) => !names.has(name)),
@@ -87,14 +87,14 @@ test("every metric of the alerts and the dashboard is one that a node has", asyn
   }
 });
 
-test("they select by labels that the metric has, and by outcomes of the contract", async (t) => {
+test("alerts and dashboard select existing labels and error codes", async (t) => {
   const outcomes = ["OK", ...Object.keys(errorCatalog)];
   let selected = 0;
   for (const expr of await expressions()) {
     for (const [, name, selectors] of expr.matchAll(/\b(gatehouse_\w+?)(?:_bucket|_count|_sum)?\{([^}]*)\}/g)) {
       const metric = nodeMetrics.find((row) => row.name === name);
       for (const [, label, value] of selectors!.matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)) {
-        // Prometheus itself adds the instance.
+        // Prometheus adds the label instance.
         t.true(label === "instance" || metric?.labels.some((own) => own === label), expr);
         t.true(label !== "code" || outcomes.includes(value!), expr);
         selected++;
@@ -104,7 +104,7 @@ test("they select by labels that the metric has, and by outcomes of the contract
   t.true(selected > 20, String(selected));
 });
 
-test("alerts have a severity and say what is and what to do; panels have a place of their own", async (t) => {
+test("alerts have a severity, a summary and a description, and panels do not overlap", async (t) => {
   const rules = await alerts();
   t.is(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   for (const { alert, labels, annotations } of rules) {
@@ -129,12 +129,12 @@ test("alerts have a severity and say what is and what to do; panels have a place
 
 const testPromtool = testUnless(whyNot("promtool", "--version"));
 
-testPromtool("Prometheus itself takes the alerts", (t) => {
+testPromtool("promtool accepts the alerts", (t) => {
   const output = execFileSync("promtool", ["check", "rules", alertsFile], { encoding: "utf8" });
   t.regex(output, /SUCCESS: \d+ rules found/);
 });
 
-testPromtool("each alert is told of what it is for, as soon as it is to be, and of nothing else", async (t) => {
+testPromtool("each alert fires for its example at the expected time, and only then", async (t) => {
   const rules = await alerts();
   t.deepEqual(Object.keys(alertExamples).sort(), rules.map(({ alert }) => alert).sort());
   const dir = await temporaryDirectory(t);
@@ -145,11 +145,11 @@ testPromtool("each alert is told of what it is for, as soon as it is to be, and 
   t.is(status, 0, stdout + stderr);
 });
 
-testPromtool("Prometheus itself takes the metrics", async (t) => {
+testPromtool("promtool accepts the metrics", async (t) => {
   const node = await startMember(t, { "metrics-enabled": true, "metrics-port": "0" });
   const { text } = await ask(await metricsPortOf(node), "/metrics");
   const { status, stderr } = spawnSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" });
-  // 3: it has advice. What it says of the library's own metrics is not ours to change.
+  // Exit code 3 means advice, which may concern metrics of the library.
   t.true(status === 0 || status === 3, stderr);
   t.deepEqual(
     stderr.split("\n").filter((line) => line.startsWith("gatehouse_")),
@@ -158,7 +158,7 @@ testPromtool("Prometheus itself takes the metrics", async (t) => {
 });
 
 testPrometheus(
-  "a real Prometheus says failing, not down, while the database is away; and down when the node is",
+  "Prometheus reports failing, not down, while the database is unreachable, and down without the node",
   async (t) => {
     const server = postgres as PostgresServer;
     const dir = await authorityDirectory(t, testKey(1));

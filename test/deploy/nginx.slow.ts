@@ -1,4 +1,4 @@
-/** The configuration of nginx, in a real one in front of a real node. */
+/** The configuration of nginx, in a real nginx in front of a real node. */
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -18,13 +18,13 @@ import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
 const text = await readFile("deploy/nginx/gatehouse.conf", "utf8");
 
-test("it knows the node's port, and lets through what the node takes", (t) => {
+test("has the port and the body limit of the node", (t) => {
   const servers = [...text.matchAll(/^\s*server (127\.0\.0\.1:\d+);$/gm)].map(([, server]) => server);
   t.deepEqual(servers, [`127.0.0.1:${defaults.rpcPort}`, `127.0.0.1:${defaults.rpcPort}`]);
   t.is(Number(/client_max_body_size (\d+)m;/.exec(text)![1]) * 1024 * 1024, maxBodyBytes);
 });
 
-/** Replaces what an operator would adapt. */
+/** Replaces the values that an operator would adapt. */
 function adapt(replacements: Readonly<Record<string, string>>): string {
   return Object.entries(replacements).reduce((adapted, [from, to]) => {
     if (!adapted.includes(from)) {
@@ -37,7 +37,7 @@ function adapt(replacements: Readonly<Record<string, string>>): string {
 interface Proxy {
   readonly url: string;
   readonly cert: string;
-  /** curl's output. */
+  /** Runs curl, and returns its output. */
   readonly curl: (...args: readonly string[]) => Promise<string>;
 }
 
@@ -68,43 +68,43 @@ async function startNginx(t: Teardown, nodePort: number): Promise<Proxy> {
 
 const testNginx = testUnless(whyNot("nginx", "-v") ?? whyNot("curl", "--version"));
 
-// A client with another address than the proxy's: all of 127.0.0.0/8 is this machine's, on Linux at least.
+// A client address other than that of the proxy. On Linux, all of 127.0.0.0/8 is local.
 const client = "127.0.0.2";
 
-testNginx("plain paths over HTTP/2 and HTTP/1.1, with the body and the path as they were", async (t) => {
+testNginx("forwards plain HTTP over HTTP/2 and HTTP/1.1, with body and path unchanged", async (t) => {
   const { port } = await startMember(t, { "trusted-proxies": "127.0.0.1" });
   const { url, curl } = await startNginx(t, port);
   for (const [flag, first] of [
     ["--http2", /^HTTP\/2 200 /],
     ["--http1.1", /^HTTP\/1\.1 200 /],
   ] as const) {
-    const answer = await curl(flag, "-D", "-", `${url}/readyz`);
-    t.regex(answer, first);
-    t.regex(answer, /access-control-allow-origin: \*/i);
-    t.true(answer.endsWith('{"status":"ok","checks":[]}'), answer);
+    const response = await curl(flag, "-D", "-", `${url}/readyz`);
+    t.regex(response, first);
+    t.regex(response, /access-control-allow-origin: \*/i);
+    t.true(response.endsWith('{"status":"ok","checks":[]}'), response);
   }
   const call = await curl("-d", '{"jsonrpc":"2.0","id":1,"method":"x"}', `${url}/`);
   t.like(JSON.parse(call), { error: { code: -32601 } });
-  // What a proxy that normalizes paths would make of these finds another route, or none.
+  // A proxy that normalizes paths would change the route of these.
   for (const path of [`/storage-program/stor-${"0".repeat(40)}/field/a%2F..%2Fb`, "/chain/../version", "//version"]) {
     const direct = await curl("--path-as-is", `http://127.0.0.1:${port}${path}`);
     t.is(await curl("--path-as-is", `${url}${path}`), direct, path);
   }
 });
 
-testNginx("a body as large as the node takes arrives whole", async (t) => {
+testNginx("forwards a body of the maximum size", async (t) => {
   const { port } = await startMember(t);
   const { url, curl } = await startNginx(t, port);
   const path = join(await temporaryDirectory(t), "body");
   const [start, end] = ['{"jsonrpc":"2.0","id":1,"method":"x","params":["', '"]}'];
   await writeFile(path, start.padEnd(maxBodyBytes - end.length, "x") + end);
-  const answer = await curl("--data-binary", `@${path}`, `${url}/`);
-  t.like(JSON.parse(answer), { error: { code: -32601 } });
+  const response = await curl("--data-binary", `@${path}`, `${url}/`);
+  t.like(JSON.parse(response), { error: { code: -32601 } });
 });
 
-testNginx("the node sees the client's address, and not what the client claims, over plain HTTP and gRPC", async (t) => {
-  const trusting = await startMember(t, { "trusted-proxies": "127.0.0.1" });
-  const proxy = await startNginx(t, trusting.port);
+testNginx("the node sees the real address of the client, not a claimed one, over plain HTTP and gRPC", async (t) => {
+  const withProxy = await startMember(t, { "trusted-proxies": "127.0.0.1" });
+  const proxy = await startNginx(t, withProxy.port);
   const claims = ["-H", "X-Forwarded-For: 192.0.2.1", "-H", "Forwarded: for=192.0.2.1"];
   const greeting = await proxy.curl("--interface", client, ...claims, `${proxy.url}/`);
   t.is((JSON.parse(greeting) as { yourIP: string }).yourIP, client);
@@ -118,13 +118,13 @@ testNginx("the node sees the client's address, and not what the client claims, o
   const headers = { "x-forwarded-for": "192.0.2.1", forwarded: "for=192.0.2.1" };
   t.is((await createClient(InfoService, transport).getGreeting({}, { headers })).yourIp, client);
 
-  const doubting = await startMember(t);
-  const other = await startNginx(t, doubting.port);
+  const withoutProxy = await startMember(t);
+  const other = await startNginx(t, withoutProxy.port);
   const unseen = await other.curl("--interface", client, `${other.url}/`);
   t.is((JSON.parse(unseen) as { yourIP: string }).yourIP, "127.0.0.1");
 });
 
-testNginx("gRPC, Connect and gRPC-Web go through one port, in turns over kept connections", async (t) => {
+testNginx("gRPC, Connect and gRPC-Web share one port and its keep-alive connections", async (t) => {
   const node = await startMember(t);
   const { url, cert, curl } = await startNginx(t, node.port);
   const version = JSON.parse(await curl(`${url}/version`)) as string;
@@ -137,17 +137,17 @@ testNginx("gRPC, Connect and gRPC-Web go through one port, in turns over kept co
   ];
   for (let round = 0; round < 20; round++) {
     const versions = transports.map((transport) => createClient(InfoService, transport).getVersion({}));
-    for (const answer of await Promise.all(versions)) {
-      t.is(answer.version, version);
+    for (const response of await Promise.all(versions)) {
+      t.is(response.version, version);
     }
     t.is(await curl(`${url}/version`), JSON.stringify(version));
   }
 
   for (const transport of transports) {
-    const gone = new AbortController();
-    const watching = createClient(HealthService, transport).watchHealth({}, { signal: gone.signal });
+    const controller = new AbortController();
+    const watching = createClient(HealthService, transport).watchHealth({}, { signal: controller.signal });
     const first = await watching[Symbol.asyncIterator]().next();
     t.true(first.done === false && first.value.snapshot!.accepting);
-    gone.abort();
+    controller.abort();
   }
 });

@@ -1,4 +1,4 @@
-/** The package that `npm pack` makes: installed as deploy/README.md says, and into an empty folder as by a stranger. */
+/** The package of `npm pack`: installed as deploy/README.md says, and by npm into an empty folder. */
 import test from "ava";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,12 +16,12 @@ const { version } = JSON.parse(await readFile("package.json", "utf8")) as { vers
 const work = await mkdtemp(join(tmpdir(), "gatehouse-test-"));
 const readme = await readFile("deploy/README.md", "utf8");
 
-/** Why the registry cannot be asked, in the words of npm. */
+/** Error codes of npm if the registry cannot be reached. */
 const unreachable = /E(?:NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT|HOSTUNREACH|NETUNREACH)\b|ERR_SOCKET_TIMEOUT/;
 
 const binding = "node_modules/sqlite3/build/Release/node_sqlite3.node";
 
-/** Installs the package into an empty folder; or says why that cannot be tried here. */
+/** Installs the package into an empty folder. Returns a reason if the registry cannot be reached. */
 async function install(): Promise<{ dir: string } | string> {
   const dir = join(work, "empty");
   await mkdir(dir);
@@ -35,19 +35,19 @@ async function install(): Promise<{ dir: string } | string> {
     }
     return `the package registry cannot be reached: ${code}`;
   }
-  // The one script that a stranger's npm runs compiles SQLite for two minutes; what it makes lies in this tree.
+  // The only install script compiles SQLite, which takes two minutes. Its result is copied from this tree.
   await cp(binding, join(dir, binding));
   return { dir };
 }
 const tarball = join(work, `gatehouse-${version}.tgz`);
-// What the build makes is there already.
+// The build is already in dist.
 await run("npm", ["pack", "--ignore-scripts", "--silent", resolve(".")], { cwd: work });
 const installed = await install();
-// Nothing is declared before the last of what is waited for.
+// AVA requires that tests are declared after all asynchronous setup.
 fileTeardown().teardown(() => rm(work, { recursive: true, force: true }));
 const testInstalled = testUnless(typeof installed === "string" ? installed : undefined);
 
-/** What the directories of a machine are to the commands, below another root; programs that would change it are replaced. */
+/** Runs the commands of deploy/README.md below another root, with stubs for programs that change the machine. */
 async function followReadme(url: string): Promise<string> {
   const [, script = ""] = /package\.slow\.ts follows it[^]*?```sh\n([^]*?)```/.exec(readme) ?? [];
   const root = join(work, "root");
@@ -55,24 +55,24 @@ async function followReadme(url: string): Promise<string> {
   await mkdir(programs, { recursive: true });
   await linkProductionPackages(clone);
   await symlink(resolve("deploy"), join(clone, "deploy"));
-  const replaced = {
+  const stubs = {
     npm: `case "$1" in ci|prune) ;; pack) cp ${tarball} . ;; *) exit 64 ;; esac`,
     systemctl: `echo "$@" >> ${root}/systemctl`,
-    // The node of the unit is the test's to start.
+    // The test starts the node of the unit.
     curl: ":",
   };
-  for (const [program, text] of Object.entries(replaced)) {
+  for (const [program, text] of Object.entries(stubs)) {
     await writeFile(join(programs, program), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   }
-  const own = script
+  const adapted = script
     .replaceAll(/ \/(opt|etc|var)\b/g, ` ${root}/$1`)
     .replaceAll("http://node.example.org:53550", `${url} --yes`);
   const path = [programs, dirname(process.execPath), process.env["PATH"]].join(":");
-  await run("sh", ["-euc", own], { cwd: clone, env: cleanEnvironment({ PATH: path }) as NodeJS.ProcessEnv });
+  await run("sh", ["-euc", adapted], { cwd: clone, env: cleanEnvironment({ PATH: path }) as NodeJS.ProcessEnv });
   return root;
 }
 
-test("the version is the same wherever it is stated, its notes are there, and no field names a page that is not", async (t) => {
+test("all files state one version, the changelog has it, and no manifest names a missing page", async (t) => {
   const read = async (file: string) => JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
   const lock = (await read("package-lock.json")) as { version: string; packages: Record<string, { version: string }> };
   t.is(lock.version, version);
@@ -80,7 +80,7 @@ test("the version is the same wherever it is stated, its notes are there, and no
   for (const file of ["package.json", "client/package.json"]) {
     const manifest = await read(file);
     t.is(manifest["version"], version, file);
-    // There is none yet; SECURITY.md says how to report without.
+    // The project has no page yet. SECURITY.md says how to report without one.
     t.deepEqual(
       ["repository", "bugs", "homepage"].filter((field) => field in manifest),
       [],
@@ -89,38 +89,38 @@ test("the version is the same wherever it is stated, its notes are there, and no
   }
   t.regex(await readFile("CHANGELOG.md", "utf8"), new RegExp(`^## ${version} - \\d{4}-\\d\\d-\\d\\d$`, "m"));
   const text = [readme, await readFile("deploy/Dockerfile", "utf8")].join("\n");
-  const named = [...text.matchAll(/gatehouse[:-](\d+\.\d+\.\d+)\b/g)].map(([, one]) => one);
+  const named = [...text.matchAll(/gatehouse[:-](\d+\.\d+\.\d+)\b/g)].map(([, number]) => number);
   t.true(named.length >= 5);
   t.deepEqual([...new Set(named)], [version]);
 });
 
-test("what deploy/README.md installs for systemd is all that a node needs, which joins the network that it names", async (t) => {
+test("the files that deploy/README.md installs for systemd suffice for a node, which joins its network", async (t) => {
   const dir = await temporaryDirectory(t);
   t.is((await runCli(["init", "--data-dir", dir, "--followers", "open"])).code, 0);
-  const one = await startNodeProcess(t, dir, [noWord, "--allow-private-peers"]);
+  const first = await startNodeProcess(t, dir, [noWord, "--allow-private-peers"]);
 
-  const root = await followReadme(one.ready.rpc);
+  const root = await followReadme(first.ready.rpc);
   const unit = await readFile(join(root, "etc/systemd/system/gatehouse.service"), "utf8");
   t.is(unit, await readFile("deploy/systemd/gatehouse.service", "utf8"));
   t.is(await readFile(join(root, "systemctl"), "utf8"), "daemon-reload\nenable --now gatehouse\n");
   const [, script = ""] = /^ExecStart=\S+ (\S+) start$/m.exec(unit) ?? [];
   const [, data = ""] = /^Environment=GATEHOUSE_DATA_DIR=(.*)$/m.exec(unit) ?? [];
   const flags = [noWord, "--allow-private-peers"];
-  const two = await startNodeProcess(t, join(root, data), flags, [], join(root, script));
-  await until(async () => (await ask(two.port, "/readyz?verbose")).status === 200);
+  const second = await startNodeProcess(t, join(root, data), flags, [], join(root, script));
+  await until(async () => (await ask(second.port, "/readyz?verbose")).status === 200);
   for (const path of ["/version", "/explore", "/status", "/docs", "/openapi.json"]) {
-    // A busy machine refuses for a moment what comes while the documents are made.
-    await until(async () => (await ask(two.port, path)).status === 200);
+    // A busy node rejects requests while it builds the documents.
+    await until(async () => (await ask(second.port, path)).status === 200);
   }
-  // With the contract's comments, which come of a file that is no code.
-  const documents = await Promise.all([one, two].map(({ port }) => askJson(port, "/openapi.json")));
+  // The descriptions are from a data file, which must be installed as well.
+  const documents = await Promise.all([first, second].map(({ port }) => askJson(port, "/openapi.json")));
   t.regex(JSON.stringify(documents[0]!["paths"]), /"description":/);
   t.deepEqual(documents[1]!["paths"], documents[0]!["paths"]);
-  const heads = await Promise.all([one, two].map(({ port }) => askJson(port, "/chain/head")));
+  const heads = await Promise.all([first, second].map(({ port }) => askJson(port, "/chain/head")));
   t.is(heads[1]!["genesisHash"], heads[0]!["genesisHash"]);
 });
 
-testInstalled("a stranger installs the package into an empty folder, and begins a network with it", async (t) => {
+testInstalled("the package installs into an empty folder, and starts a network", async (t) => {
   const { dir } = installed as { dir: string };
   const bin = join(dir, "node_modules/.bin/gatehouse");
   const gatehouse = async (...args: readonly string[]) =>
@@ -134,7 +134,7 @@ testInstalled("a stranger installs the package into an empty folder, and begins 
     await until(async () => (await ask(node.port, path)).status === 200);
   }
 
-  // What the package exports, by the names under which it does.
+  // The exports of the package, imported by name.
   await writeFile(
     join(dir, "application.mjs"),
     `import { startGatehouse } from "gatehouse/express";

@@ -1,4 +1,4 @@
-/** The unit, against the options and by systemd's own eyes. */
+/** The systemd unit, checked against the options and by systemd-analyze. */
 import test from "ava";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
@@ -15,19 +15,19 @@ const text = await readFile("deploy/systemd/gatehouse.service", "utf8");
 const valuesOf = (key: string): string[] =>
   [...text.matchAll(new RegExp(`^${key}=(.*)$`, "gm"))].map(([, value]) => value!);
 
-test("each variable is an option, and what the node writes is in the directory that it is given", (t) => {
+test("each variable is an option, and the node writes only to its state directory", (t) => {
   const config = configOf(
     Object.fromEntries(valuesOf("Environment").map((pair) => pair.split("=") as [string, string])),
   );
   t.deepEqual(valuesOf("StateDirectory"), [config.dataDir.replace("/var/lib/", "")]);
-  t.is(dirname(config.controlSocket), config.dataDir, "The commands look for it there.");
+  t.is(dirname(config.controlSocket), config.dataDir, "Commands look for the socket there.");
   t.true(Buffer.byteLength(config.controlSocket) <= 103);
   t.is(config.databaseUrl, `sqlite:${config.dataDir}/gatehouse.sqlite`);
   t.is(config.portDrift, "deny");
   t.deepEqual([config.rpcPort, config.omniPort], [defaults.rpcPort, defaults.omniPort]);
 });
 
-test("what it starts is what the build makes", (t) => {
+test("the unit starts the built program", (t) => {
   const [program, script, ...args] = valuesOf("ExecStart")[0]!.split(" ");
   t.is(program, "/usr/bin/node");
   t.true(existsSync(script!.replace("/opt/gatehouse/", "")));
@@ -37,7 +37,7 @@ test("what it starts is what the build makes", (t) => {
 const reload = valuesOf("ExecReload")[0]!;
 
 testUnless(existsSync(reload.split(" ")[0]!) ? undefined : "there is no kill")(
-  "to reload it ends nothing",
+  "a reload does not end the node",
   async (t) => {
     const node = await startNodeProcess(t, await temporaryDirectory(t), ["--log-level", "info"]);
     const [program, ...args] = reload.replace("$MAINPID", String(node.child.pid)).split(" ");
@@ -47,7 +47,7 @@ testUnless(existsSync(reload.split(" ")[0]!) ? undefined : "there is no kill")(
   },
 );
 
-/** A copy whose program is there, as systemd wants it. */
+/** Writes a copy of the unit with an existing program, which systemd-analyze requires. */
 async function installUnit(t: Teardown, unit: string): Promise<string> {
   const path = join(await temporaryDirectory(t), "gatehouse.service");
   await writeFile(path, unit.replace("ExecStart=/usr/bin/node", `ExecStart=${process.execPath}`));
@@ -56,24 +56,24 @@ async function installUnit(t: Teardown, unit: string): Promise<string> {
 
 const testVerified = testUnless(whyNot("systemd-analyze", "--version"));
 
-/** What systemd-analyze says of the unit, and of no other one. */
-const complaints = async (path: string): Promise<string[]> => {
+/** The messages of systemd-analyze about this unit. */
+const problemsOf = async (path: string): Promise<string[]> => {
   const { stderr } = await run("systemd-analyze", ["verify", path]).catch(
     (error: unknown) => error as { stderr: string },
   );
   return stderr.split("\n").filter((line) => line.includes("gatehouse.service"));
 };
-testVerified("systemd-analyze verify finds nothing, and would", async (t) => {
-  t.deepEqual(await complaints(await installUnit(t, text)), []);
+testVerified("systemd-analyze verify accepts the unit, and rejects a wrong one", async (t) => {
+  t.deepEqual(await problemsOf(await installUnit(t, text)), []);
   const wrong = await installUnit(t, text.replace("ProtectSystem=strict", "ProtectSystem=strictly"));
-  t.regex((await complaints(wrong)).join("\n"), /strictly/);
+  t.regex((await problemsOf(wrong)).join("\n"), /strictly/);
 });
 
-// In tenths; what systemd calls "OK" ends at 4.9, and what is not hardened at all has 9.6.
-const judge = ["--no-pager", "--offline=true", "--threshold=20"];
-// The options are read in their order: help is only reached where those before it are known.
-const testJudged = testUnless(whyNot("systemd-analyze", ...judge, "--help"));
+// The threshold is in tenths. systemd rates up to 4.9 as "OK"; a unit without hardening has 9.6.
+const securityFlags = ["--no-pager", "--offline=true", "--threshold=20"];
+// Options are parsed in order, so --help is reached only if the options before it are known.
+const testSecurity = testUnless(whyNot("systemd-analyze", ...securityFlags, "--help"));
 
-testJudged("systemd-analyze security calls it well hardened", async (t) => {
-  t.is(whyNot("systemd-analyze", "security", ...judge, await installUnit(t, text)), undefined);
+testSecurity("systemd-analyze security rates the unit below 2.0", async (t) => {
+  t.is(whyNot("systemd-analyze", "security", ...securityFlags, await installUnit(t, text)), undefined);
 });

@@ -1,4 +1,4 @@
-/** What `npm ci` and `npm run tools` may run on somebody's machine. */
+/** The install scripts that `npm ci` and `npm run tools` may run. */
 import test from "ava";
 import { readFile } from "node:fs/promises";
 
@@ -9,7 +9,7 @@ interface Lock {
 for (const folder of [".", "tools/packages"]) {
   const read = async <T>(file: string): Promise<T> => JSON.parse(await readFile(`${folder}/${file}`, "utf8")) as T;
 
-  test(`every install script below ${folder} is allowed or refused by name, and none reports to anybody`, async (t) => {
+  test(`every install script below ${folder} is allowed or blocked by name, and none collects telemetry`, async (t) => {
     const { packages } = await read<Lock>("package-lock.json");
     const { allowScripts } = await read<{ allowScripts: Record<string, boolean> }>("package.json");
     const withScripts = Object.keys(packages)

@@ -1,4 +1,4 @@
-/** `npm ci` where SQLite could not be compiled: one sentence says what is missing. */
+/** The message of `npm ci` if SQLite could not be compiled. */
 import test from "ava";
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
@@ -6,12 +6,12 @@ import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 const script = resolve("tools/install/sqlite.mjs");
 
-test("it says nothing where SQLite can be loaded", (t) => {
+test("prints nothing if SQLite can be loaded", (t) => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: "utf8" });
   t.deepEqual({ status, stdout, stderr }, { status: 0, stdout: "", stderr: "" });
 });
 
-test("it names what is not installed, and how to install it", async (t) => {
+test("names the missing programs, and how to install them", async (t) => {
   const cwd = await temporaryDirectory(t);
   const { status, stderr } = spawnSync(process.execPath, [script], { cwd, encoding: "utf8", env: { PATH: cwd } });
   t.is(status, 1);

@@ -1,4 +1,4 @@
-// Checks that this client makes what the test vectors say: vectors FOLDER
+// Checks that this client reproduces the test vectors: vectors FOLDER
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	chainv1 "gatehouse.example/contract/chain/v1"
 )
 
-// What is in an entry of any of the files.
+// entry has the members of an entry of any file.
 type entry struct {
 	Name, Seed, PublicKey, Pem               string
 	Owner, ProgramName, Nonce, Salt, Address string
@@ -34,10 +34,10 @@ type content struct {
 
 var checks int
 
-func check(name, what, got, wanted string) {
+func check(name, what, actual, expected string) {
 	checks++
-	if got != wanted {
-		fmt.Fprintf(os.Stderr, "%s: the %s is\n  %s\nand should be\n  %s\n", name, what, got, wanted)
+	if actual != expected {
+		fmt.Fprintf(os.Stderr, "%s: the %s is\n  %s\nand should be\n  %s\n", name, what, actual, expected)
 		os.Exit(1)
 	}
 }
@@ -67,7 +67,7 @@ func checkKeys(all content) {
 	}
 	for _, e := range all.Refused {
 		_, err := signing.LoadKey([]byte(e.Pem))
-		check(e.Name, "outcome", fmt.Sprint("refused: ", err != nil), "refused: true")
+		check(e.Name, "outcome", fmt.Sprint("rejected: ", err != nil), "rejected: true")
 	}
 }
 
@@ -80,12 +80,12 @@ func checkAddresses(all content) {
 
 func checkIdentities(all content) {
 	for _, e := range all.Identities {
-		wanted := map[string]string{
+		expected := map[string]string{
 			"identity": e.Identity, "timestamp": e.Timestamp, "network": e.Network, "signature": e.Signature,
 		}
 		headers := signing.IdentityHeaders(e.key(), e.Network, e.Identity, e.Timestamp)
 		for i := 0; i < len(headers); i += 2 {
-			check(e.Name, headers[i], headers[i+1], wanted[headers[i]])
+			check(e.Name, headers[i], headers[i+1], expected[headers[i]])
 		}
 	}
 }
@@ -93,15 +93,15 @@ func checkIdentities(all content) {
 func checkTransactions(all content) {
 	check("genesis", "network", signing.TransactionHash([]byte(all.Genesis)), all.Network)
 	for _, e := range all.Transactions {
-		var fields, said chainv1.TransactionBody
+		var fields, decoded chainv1.TransactionBody
 		must(0, protojson.Unmarshal(e.Fields, &fields))
 		body := must(hex.DecodeString(e.Body))
-		must(0, proto.Unmarshal(body, &said))
-		if !proto.Equal(&fields, &said) {
-			check(e.Name, "content", prototext.Format(&said), prototext.Format(&fields))
+		must(0, proto.Unmarshal(body, &decoded))
+		if !proto.Equal(&fields, &decoded) {
+			check(e.Name, "content", prototext.Format(&decoded), prototext.Format(&fields))
 		}
 		if e.Encoding == "canonical" {
-			// Deterministic: the entries of maps in order, as the vectors have them.
+			// Deterministic encoding sorts map entries, as in the vectors.
 			encoded := must(proto.MarshalOptions{Deterministic: true}.Marshal(&fields))
 			check(e.Name, "body", hex.EncodeToString(encoded), e.Body)
 		}

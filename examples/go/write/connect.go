@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Over TLS: credentials.NewClientTLSFromFile("roots.pem", "").
+// connect opens a channel without TLS. For TLS, use credentials.NewClientTLSFromFile("roots.pem", "").
 func connect(target string) (*grpc.ClientConn, error) {
 	return grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }

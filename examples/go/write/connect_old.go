@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// For grpc-go as Debian 12 has it, 1.33, which needs to be told how newer stubs are encoded.
+// connect works with grpc-go 1.33 of Debian 12, which needs a codec for newer stubs.
 func connect(target string) (*grpc.ClientConn, error) {
 	return grpc.Dial(target, grpc.WithInsecure(), grpc.WithDefaultCallOptions(grpc.ForceCodec(codec{})))
 }

@@ -1,4 +1,4 @@
-// Makes a storage program, waits for its block, and reads it back: write HOST:PORT KEYFILE NAME JSON
+// Creates a storage program, waits for its block, and reads it back: write HOST:PORT KEYFILE NAME JSON
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const lifetime = 2 * time.Minute
 
-// details tells why a call failed, and after which time the same call may succeed; 0 where it will not.
+// details returns the reason of an error, and the time until a retry may succeed; 0 if it cannot.
 func details(err error) (reason string, wait time.Duration) {
 	for _, detail := range status.Convert(err).Details() {
 		switch detail := detail.(type) {
@@ -34,16 +34,16 @@ func details(err error) (reason string, wait time.Duration) {
 	}
 	code := status.Code(err)
 	if reason == "" && (code == codes.Unavailable || code == codes.DeadlineExceeded) {
-		wait = time.Second // It comes from below the rpcs: the connection is lost, or the answer late.
+		wait = time.Second // Not from an rpc: the connection is lost, or the response is late.
 	}
 	return reason, wait
 }
 
-// call calls until there is an answer. Reads may be repeated, and so may the submission of one transaction.
+// call retries a method until it succeeds. Reads and the submission of one transaction may be repeated.
 func call(ctx context.Context, method func(context.Context) error) error {
 	for {
-		once, cancel := context.WithTimeout(ctx, 10*time.Second)
-		err := method(once)
+		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err := method(attempt)
 		cancel()
 		if err == nil {
 			return nil
@@ -56,7 +56,7 @@ func call(ctx context.Context, method func(context.Context) error) error {
 	}
 }
 
-// waitFor gives the number of the transaction's block.
+// waitFor waits until a block includes the transaction, and returns its number.
 func waitFor(ctx context.Context, chain chainv1.ChainServiceClient, hash string) (uint64, error) {
 	for ctx.Err() == nil {
 		var state *chainv1.GetTransactionResponse
@@ -87,7 +87,7 @@ func write(target string, key ed25519.PrivateKey, name, document string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lifetime+10*time.Second)
 	defer cancel()
 
-	var network string // Better a constant: the network that this client is for.
+	var network string // In a real client, use a constant for the network.
 	if err := call(ctx, func(ctx context.Context) error {
 		head, err := chain.GetHead(ctx, &chainv1.GetHeadRequest{})
 		network = head.GetGenesisHash()

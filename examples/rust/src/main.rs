@@ -1,4 +1,4 @@
-//! Checks that this client makes what the test vectors say, and prints a transaction as `POST /chain/transactions` takes it.
+//! Checks that this client reproduces the test vectors, and prints a transaction for `POST /chain/transactions`.
 
 mod signing;
 #[allow(dead_code, clippy::all)]
@@ -18,69 +18,69 @@ use stubs::gatehouse::chain::v1::TransactionBody;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// An entry of a file, and how many checks there were.
+/// The number of checks so far.
 struct Checks(usize);
 
 impl Checks {
-    fn check(&mut self, entry: &Value, what: &str, got: &str, wanted: &str) {
+    fn check(&mut self, entry: &Value, what: &str, actual: &str, expected: &str) {
         self.0 += 1;
-        if got != wanted {
-            eprintln!("{}: the {what} is\n  {got}\nand should be\n  {wanted}", text(entry, "name"));
+        if actual != expected {
+            eprintln!("{}: the {what} is\n  {actual}\nand should be\n  {expected}", text(entry, "name"));
             exit(1);
         }
     }
 
     fn keys(&mut self, all: &Value) -> Outcome {
-        for one in list(all, "keys") {
-            self.check(one, "public key", &signing::public_key(&key(one)?)?, text(one, "publicKey"));
-            let loaded = signing::load_key(text(one, "pem").as_bytes())?;
-            self.check(one, "key of the file", &signing::public_key(&loaded)?, text(one, "publicKey"));
+        for entry in list(all, "keys") {
+            self.check(entry, "public key", &signing::public_key(&key(entry)?)?, text(entry, "publicKey"));
+            let loaded = signing::load_key(text(entry, "pem").as_bytes())?;
+            self.check(entry, "key of the file", &signing::public_key(&loaded)?, text(entry, "publicKey"));
         }
-        for one in list(all, "refused") {
-            let is_taken = signing::load_key(text(one, "pem").as_bytes()).is_ok();
-            self.check(one, "outcome", if is_taken { "taken" } else { "refused" }, "refused");
+        for entry in list(all, "refused") {
+            let is_accepted = signing::load_key(text(entry, "pem").as_bytes()).is_ok();
+            self.check(entry, "outcome", if is_accepted { "accepted" } else { "rejected" }, "rejected");
         }
         Ok(())
     }
 
     fn addresses(&mut self, all: &Value) -> Outcome {
-        for one in list(all, "addresses") {
-            let nonce = text(one, "nonce").parse()?;
+        for entry in list(all, "addresses") {
+            let nonce = text(entry, "nonce").parse()?;
             let address =
-                signing::program_address(text(one, "owner"), text(one, "programName"), nonce, text(one, "salt"));
-            self.check(one, "address", &address, text(one, "address"));
+                signing::program_address(text(entry, "owner"), text(entry, "programName"), nonce, text(entry, "salt"));
+            self.check(entry, "address", &address, text(entry, "address"));
         }
         Ok(())
     }
 
     fn identities(&mut self, all: &Value) -> Outcome {
-        for one in list(all, "identities") {
-            let (network, identity) = (text(one, "network"), text(one, "identity"));
-            let headers = signing::identity_headers(&key(one)?, network, identity, text(one, "timestamp"))?;
+        for entry in list(all, "identities") {
+            let (network, identity) = (text(entry, "network"), text(entry, "identity"));
+            let headers = signing::identity_headers(&key(entry)?, network, identity, text(entry, "timestamp"))?;
             for (name, value) in headers {
-                self.check(one, name, &value, text(one, name));
+                self.check(entry, name, &value, text(entry, name));
             }
         }
         Ok(())
     }
 
     fn transactions(&mut self, all: &Value) -> Outcome {
-        let named = json!({ "name": "genesis" });
+        let genesis = json!({ "name": "genesis" });
         let network = signing::transaction_hash(text(all, "genesis").as_bytes());
-        self.check(&named, "network", &network, text(all, "network"));
-        for one in list(all, "transactions") {
-            let body = hex::decode(text(one, "body"))?;
-            // prost does not read the JSON of protobuf, and has ways of its own to encode lists of enums, as every encoder
-            // may: what it reads has to be the same after it was written and read again.
+        self.check(&genesis, "network", &network, text(all, "network"));
+        for entry in list(all, "transactions") {
+            let body = hex::decode(text(entry, "body"))?;
+            // prost cannot read protobuf JSON, and may encode lists of enums differently. So the decoded message must
+            // be equal after it is encoded and decoded again.
             let fields = TransactionBody::decode(&body[..])?;
-            self.check(one, "sender", &fields.sender, text(&one["fields"], "sender"));
+            self.check(entry, "sender", &fields.sender, text(&entry["fields"], "sender"));
             let again = TransactionBody::decode(&fields.encode_to_vec()[..])?;
-            self.check(one, "content", &format!("{again:?}"), &format!("{fields:?}"));
+            self.check(entry, "content", &format!("{again:?}"), &format!("{fields:?}"));
             let message = signing::transaction_message(&body);
-            self.check(one, "message", &hex::encode(&message), text(one, "message"));
-            let signature = signing::sign(&key(one)?, &message)?;
-            self.check(one, "signature", &hex::encode(signature), text(one, "signature"));
-            self.check(one, "hash", &signing::transaction_hash(&body), text(one, "hash"));
+            self.check(entry, "message", &hex::encode(&message), text(entry, "message"));
+            let signature = signing::sign(&key(entry)?, &message)?;
+            self.check(entry, "signature", &hex::encode(signature), text(entry, "signature"));
+            self.check(entry, "hash", &signing::transaction_hash(&body), text(entry, "hash"));
         }
         Ok(())
     }
@@ -90,12 +90,12 @@ fn list<'a>(all: &'a Value, name: &str) -> &'a [Value] {
     all[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn text<'a>(one: &'a Value, name: &str) -> &'a str {
-    one[name].as_str().unwrap_or_default()
+fn text<'a>(entry: &'a Value, name: &str) -> &'a str {
+    entry[name].as_str().unwrap_or_default()
 }
 
-fn key(one: &Value) -> Result<signing::Key, Box<dyn Error>> {
-    Ok(PKey::private_key_from_raw_bytes(&hex::decode(text(one, "seed"))?, Id::ED25519)?)
+fn key(entry: &Value) -> Result<signing::Key, Box<dyn Error>> {
+    Ok(PKey::private_key_from_raw_bytes(&hex::decode(text(entry, "seed"))?, Id::ED25519)?)
 }
 
 fn check_vectors(folder: &str) -> Outcome {
@@ -114,9 +114,9 @@ fn check_vectors(folder: &str) -> Outcome {
 fn print_transaction(network: &str, key_file: &str, name: &str, document: &str) -> Outcome {
     let key = signing::load_key(&std::fs::read(key_file)?)?;
     let now_ms = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis() as u64;
-    let made = transaction::create_program(&key, network, now_ms, name, document)?;
+    let created = transaction::create_program(&key, network, now_ms, name, document)?;
     eprintln!("{}", signing::program_address(&signing::public_key(&key)?, name, now_ms, ""));
-    let (body, signature) = (encode_block(&made.body), encode_block(&made.signature));
+    let (body, signature) = (encode_block(&created.body), encode_block(&created.signature));
     println!("{}", json!({ "transaction": { "body": body, "signature": signature } }));
     Ok(())
 }

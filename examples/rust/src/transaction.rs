@@ -1,4 +1,4 @@
-//! Makes a transaction: the body, encoded once, with its signature.
+//! Creates a transaction: the body, encoded once, with its signature.
 
 use prost::Message;
 
@@ -7,10 +7,10 @@ use crate::stubs::gatehouse::chain::v1::{transaction_body, Transaction, Transact
 use crate::stubs::gatehouse::storage::v1::{program_data, storage_operation};
 use crate::stubs::gatehouse::storage::v1::{AccessControl, AccessMode, CreateProgram, ProgramData, StorageOperation};
 
-/// Most time that it may take to get into a block.
+/// Time until the transaction expires.
 const LIFETIME_MS: u64 = 120_000;
 
-/// Makes a program for its owner alone, at `program_address(sender, name, now_ms, "")`.
+/// Creates a program that only its owner may read, at `program_address(sender, name, now_ms, "")`.
 pub fn create_program(
     key: &Key,
     network: &str,
