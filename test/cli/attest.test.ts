@@ -5,7 +5,7 @@ import { buildPresentation, notaryKey } from "../helpers/process/presentation.js
 import { runCli } from "../helpers/nodes/run-cli.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
-test("an attestation is verified offline, in each of its forms", async (t) => {
+test("attest verify accepts an attestation as bytes, hex, base64 and JSON", async (t) => {
   const dir = await temporaryDirectory(t);
   const bytes = buildPresentation({ recv: "a\u001b[31m, hidden", revealRecv: [[0, 6]] });
   const hex = bytes.toString("hex");
@@ -38,7 +38,7 @@ received, 14 bytes in total
   );
 });
 
-test("what is refused is refused with the reason and code 1", async (t) => {
+test("attest verify rejects untrusted and old attestations with code 1, and invalid input with code 2", async (t) => {
   const file = join(await temporaryDirectory(t), "hex");
   await writeFile(file, buildPresentation().toString("hex"));
   const untrusted = await runCli(["attest", "verify", file]);

@@ -1,4 +1,4 @@
-/** The commands beside start: help, keygen, health, peers, devnet. */
+/** Commands other than start: help, keygen, health, peers, devnet. Loaded modules and memory of commands. */
 import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,14 +19,14 @@ import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { options } from "../../src/config/options.js";
 import { versionPattern } from "../helpers/process/version.js";
 
-test("help teaches: every command, every option with its variable and default", async (t) => {
+test("help lists every command, and every option with its variable", async (t) => {
   const help = await runCli([]);
   t.is(help.code, 0);
   for (const command of ["start", "devnet", "keygen", "health", "peers"]) {
     t.regex(help.stdout, new RegExp(`^  ${command} `, "m"));
-    const own = await runCli([command, "--help"]);
-    t.is(own.code, 0);
-    t.regex(own.stdout, new RegExp(`Usage: gatehouse ${command} `));
+    const page = await runCli([command, "--help"]);
+    t.is(page.code, 0);
+    t.regex(page.stdout, new RegExp(`Usage: gatehouse ${command} `));
   }
   const { stdout } = await runCli(["start", "--help"]);
   for (const { name, env } of options) {
@@ -34,7 +34,7 @@ test("help teaches: every command, every option with its variable and default", 
   }
 });
 
-test("a command loads what it needs, and no library of a node", async (t) => {
+test("help, keygen and commands that query a node load no library of a node", async (t) => {
   const dir = await temporaryDirectory(t);
   const nowhere = ["--node", "http://127.0.0.1:1"];
   for (const args of [
@@ -64,7 +64,7 @@ test("a command loads what it needs, and no library of a node", async (t) => {
   }
 });
 
-test("a command that signs, talks to the control service or opens a database loads what that takes, and no more", async (t) => {
+test("commands that sign, use the control service or open a database load only the modules they need", async (t) => {
   const { dependencies, optionalDependencies } = JSON.parse(await readFile("package.json", "utf8")) as {
     dependencies: object;
     optionalDependencies: object;
@@ -88,17 +88,17 @@ test("a command that signs, talks to the control service or opens a database loa
     ],
   ];
   await Promise.all(
-    cases.map(async ([args, packages, room]) => {
+    cases.map(async ([args, packages, modules]) => {
       const loaded = await loadedBy(t, args);
       const name = args.slice(0, 2).join(" ");
-      // What a package brings with it is its own affair.
+      // Ignore the dependencies of packages.
       t.deepEqual(
-        loaded.packages.filter((one) => one in dependencies || one in optionalDependencies),
+        loaded.packages.filter((packageName) => packageName in dependencies || packageName in optionalDependencies),
         ["@bufbuild/protobuf", "commander", "leven", ...packages].sort(),
         name,
       );
       t.deepEqual(
-        loaded.own.filter((path) => !/^(src\/(main$|cli|base|config)|gen\/)/.test(path) && !room.test(path)),
+        loaded.own.filter((path) => !/^(src\/(main$|cli|base|config)|gen\/)/.test(path) && !modules.test(path)),
         [],
         name,
       );
@@ -107,7 +107,7 @@ test("a command that signs, talks to the control service or opens a database loa
   );
 });
 
-test("a command that verifies loads what checks proofs, and nothing of a node", async (t) => {
+test("commands that verify load the proof code, and no module of a node", async (t) => {
   const dir = await temporaryDirectory(t);
   const hash = `0x${"0".repeat(64)}`;
   const saved = join(dir, "proof.json");
@@ -134,27 +134,27 @@ test("a command that verifies loads what checks proofs, and nothing of a node", 
   }
 });
 
-test("a command that does not run a node holds little more memory than Node.js itself", async (t) => {
+test("commands that run no node use little more memory than Node.js itself", async (t) => {
   const dir = await temporaryDirectory(t);
   const { rpcUrl } = await startTestNode(t);
   const { mb: bare } = await peakMemoryOf(["-e", "0"]);
-  // The last one loads most of all, and finds nothing to look at; with a growing room for young objects it is 12 more. The
-  // others are 2 to 5 more with all that V8 compiles otherwise.
-  const [help, health, libraries] = process.versions.node.startsWith("20.") ? [10, 12, 36] : [20, 32, 46];
-  for (const [args, most, exitCode] of [
-    [["--help"], help, 0],
-    [["health", "--node", rpcUrl], health, 0],
-    [["tx", "list", "--node", rpcUrl], health, 0],
-    [["verify-data", "--data-dir", dir], libraries, 2],
+  // Limits in MB above the memory of Node.js. verify-data loads the most libraries, and finds no database. A growing young
+  // generation would use 12 MB more there. The other commands would use 2 to 5 MB more without the V8 flags of main.ts.
+  const [helpMb, healthMb, librariesMb] = process.versions.node.startsWith("20.") ? [10, 12, 36] : [20, 32, 46];
+  for (const [args, maxMb, exitCode] of [
+    [["--help"], helpMb, 0],
+    [["health", "--node", rpcUrl], healthMb, 0],
+    [["tx", "list", "--node", rpcUrl], healthMb, 0],
+    [["verify-data", "--data-dir", dir], librariesMb, 2],
   ] as const) {
     const { mb, code } = await peakMemoryOf([cliPath, ...args]);
     t.is(code, exitCode, args[0]);
     t.log(args[0], (mb - bare).toFixed(1));
-    t.true(mb < bare + most, `${args[0]}: ${mb} MB, and Node.js ${bare} MB`);
+    t.true(mb < bare + maxMb, `${args[0]}: ${mb} MB, and Node.js ${bare} MB`);
   }
 });
 
-test("a wrong option is code 2, with one line that says what to do", async (t) => {
+test("invalid options and commands end with code 2 and an error on stderr", async (t) => {
   for (const args of [
     ["start", "--moon"],
     ["moon"],
@@ -169,19 +169,19 @@ test("a wrong option is code 2, with one line that says what to do", async (t) =
   }
 });
 
-test("a process ends with the exit code of its command, and says what it says", async (t) => {
+test("a process ends with the exit code of its command, and prints its output", async (t) => {
   const { rpcUrl } = await startMember(t);
-  const alive = await runCliProcess(["health"], { env: { GATEHOUSE_NODE: rpcUrl } });
-  t.is(alive.code, 0, alive.stderr);
-  t.regex(alive.stdout, /^ok /);
-  // Nor does V8, of flags that it does not know.
-  t.is(alive.stderr, "");
-  const wrong = await runCliProcess(["start", "--rpc-port", "x"]);
-  t.is(wrong.code, 2);
-  t.regex(wrong.stderr, /^gatehouse: /);
+  const health = await runCliProcess(["health"], { env: { GATEHOUSE_NODE: rpcUrl } });
+  t.is(health.code, 0, health.stderr);
+  t.regex(health.stdout, /^ok /);
+  // V8 must not warn about unknown flags either.
+  t.is(health.stderr, "");
+  const invalid = await runCliProcess(["start", "--rpc-port", "x"]);
+  t.is(invalid.code, 2);
+  t.regex(invalid.stderr, /^gatehouse: /);
 });
 
-test("a reader that has seen enough is no failure", async (t) => {
+test("a command ends with code 0 if the reader of its output closes the pipe", async (t) => {
   const child = spawn(process.execPath, [cliPath, "--help"], {
     env: cleanEnvironment(),
     stdio: ["ignore", "pipe", "inherit"],
@@ -190,7 +190,7 @@ test("a reader that has seen enough is no failure", async (t) => {
   t.deepEqual(await once(child, "close"), [0, null]);
 });
 
-test("keygen makes a key once, for its owner only, and prints the public key alone", async (t) => {
+test("keygen creates a key that only the owner can read, and never overwrites a key", async (t) => {
   const dir = await temporaryDirectory(t);
   const { code, stdout } = await runCli(["keygen", "--data-dir", dir, "--json"]);
   t.is(code, 0);
@@ -205,15 +205,15 @@ test("keygen makes a key once, for its owner only, and prints the public key alo
   t.is((await ask(port, "/publickey")).text, JSON.stringify(publicKey));
 });
 
-test("health and peers show a running node, for people and for machines", async (t) => {
+test("health and peers show a running node, as tables and as JSON", async (t) => {
   const { rpcUrl, mainLoop } = await startMember(t);
-  const people = await runCli(["health", "--node", rpcUrl]);
-  t.is(people.code, 0);
-  t.regex(people.stdout, new RegExp(`^ok {3}${versionPattern} "Barbican", up `));
-  t.regex(people.stdout, /main_loop +ready/);
-  t.notRegex(people.stdout, /\u001b/);
-  const machines = await runCli(["health", "--node", rpcUrl, "--json"]);
-  t.is(healthShape.parse(JSON.parse(machines.stdout)).status, "ok");
+  const text = await runCli(["health", "--node", rpcUrl]);
+  t.is(text.code, 0);
+  t.regex(text.stdout, new RegExp(`^ok {3}${versionPattern} "Barbican", up `));
+  t.regex(text.stdout, /main_loop +ready/);
+  t.notRegex(text.stdout, /\u001b/);
+  const json = await runCli(["health", "--node", rpcUrl, "--json"]);
+  t.is(healthShape.parse(JSON.parse(json.stdout)).status, "ok");
   const peers = await runCli(["peers"], { env: { GATEHOUSE_NODE: rpcUrl } });
   t.is(peers.code, 0);
   t.regex(peers.stdout, /https:\/\/127\.0\.0\.1:9 +unknown +offline +never/);
@@ -225,7 +225,7 @@ test("health and peers show a running node, for people and for machines", async 
   t.regex(failing.stdout, /exited: the test ended it/);
 });
 
-test("a node that is not there is code 3", async (t) => {
+test("commands end with code 3 if no node responds", async (t) => {
   const node = await startTestNode(t);
   const { rpcUrl } = node;
   await node.stop();
@@ -237,20 +237,20 @@ test("a node that is not there is code 3", async (t) => {
   t.is((await runCli(["health", "--node", "nonsense"])).code, 2);
 });
 
-test("devnet: two nodes find each other, and stop cleanly", async (t) => {
+test("two nodes of a devnet discover each other, and SIGINT stops them with code 0", async (t) => {
   const { child, port, ended, stdout, stderr } = await startCli(t, ["devnet", "--rpc-port", "54550"]);
   while (!stdout().includes("network-ready")) {
     await new Promise((resolve) => child.stdout?.once("data", resolve));
   }
-  const askPeers = async () =>
+  const requestPeers = async () =>
     JSON.parse((await ask(port, "/peerlist")).text) as {
       status: { ready: boolean };
       sync: { block: number };
       identity: string;
     }[];
-  // The block of the samples has reached the other node, and the first one has heard of it.
-  await until(async () => (await askPeers()).every(({ status, sync }) => status.ready && sync.block >= 1));
-  const peers = await askPeers();
+  // Wait until the first node knows that the other one has the block of the samples.
+  await until(async () => (await requestPeers()).every(({ status, sync }) => status.ready && sync.block >= 1));
+  const peers = await requestPeers();
   t.is(peers.length, 1);
   t.like(peers[0], { status: { online: true } });
   t.regex(peers[0]!.identity, /^0x[0-9a-f]{64}$/);

@@ -1,12 +1,12 @@
-/** The scripts that complete a command line, in the shells that they are for. */
+/** Completion scripts, run in their shells. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { runCli } from "../helpers/nodes/run-cli.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
-/** What is typed, the last word not to its end, and words that are offered for it. */
-const cases: readonly (readonly [typed: string, offered: readonly string[]])[] = [
+/** Command lines whose last word is incomplete, and candidates for that word. */
+const cases: readonly (readonly [line: string, candidates: readonly string[]])[] = [
   ["st", ["start", "storage"]],
   ["storage ap", ["append"]],
   ["storage create --acc", ["--access"]],
@@ -21,11 +21,12 @@ const cases: readonly (readonly [typed: string, offered: readonly string[]])[] =
 interface Shell {
   readonly shell: string;
   readonly args: readonly string[];
-  /** Run before the script. */
+  /** Commands to run before the script. */
   readonly before: string;
 }
 
-async function offers({ shell, args, before }: Shell, program: string): Promise<string[]> {
+/** Returns the output of a program that uses the completion script, split at NUL characters. */
+async function runCompletion({ shell, args, before }: Shell, program: string): Promise<string[]> {
   const { stdout: script } = await runCli(["completion", shell]);
   const child = spawn(shell, [...args, "-c", `${before}\n${script}\n${program}`], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -34,13 +35,13 @@ async function offers({ shell, args, before }: Shell, program: string): Promise<
   return output.split("\0");
 }
 
-const bashProgram = (typed: string): string =>
-  `COMP_WORDS=(gatehouse ${typed.replace(/ $/, " ''")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _gatehouse; printf '%s\\n' "\${COMPREPLY[@]}"; printf '\\0'`;
+const bashProgram = (line: string): string =>
+  `COMP_WORDS=(gatehouse ${line.replace(/ $/, " ''")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _gatehouse; printf '%s\\n' "\${COMPREPLY[@]}"; printf '\\0'`;
 
-const zshProgram = (typed: string): string =>
-  `words=(gatehouse ${typed.replace(/ $/, " ''")}); CURRENT=\${#words}; _gatehouse; printf '\\0'`;
+const zshProgram = (line: string): string =>
+  `words=(gatehouse ${line.replace(/ $/, " ''")}); CURRENT=\${#words}; _gatehouse; printf '\\0'`;
 
-/** What a shell that completes has: here they print what they are given. */
+/** Replacements of the completion functions of zsh, which print their arguments. */
 const zshFunctions = `
   _describe() { print -l -- "\${(@)\${(@P)3}%%:*}" }
   compadd() { shift; print -l -- "$@" }
@@ -55,30 +56,30 @@ const shells = [
     shell: "fish",
     args: ["--no-config"],
     before: "",
-    program: (typed: string) => `complete -C "gatehouse ${typed}" | string replace -r '\\t.*' ''; printf '\\0'`,
+    program: (line: string) => `complete -C "gatehouse ${line}" | string replace -r '\\t.*' ''; printf '\\0'`,
   },
 ];
 
 for (const { shell, args, before, program } of shells) {
-  testUnless(whyNot(shell, "--version"))(`${shell} completes commands, flags, and what they take`, async (t) => {
-    const found = await offers({ shell, args, before }, cases.map(([typed]) => program(typed)).join("\n"));
-    t.is(found.length, cases.length + 1);
-    for (const [i, [typed, offered]] of cases.entries()) {
-      const words = found[i]!.trim()
+  testUnless(whyNot(shell, "--version"))(`${shell} completes commands, flags, and their values`, async (t) => {
+    const outputs = await runCompletion({ shell, args, before }, cases.map(([line]) => program(line)).join("\n"));
+    t.is(outputs.length, cases.length + 1);
+    for (const [i, [line, candidates]] of cases.entries()) {
+      const words = outputs[i]!.trim()
         .split("\n")
         .map((word) => word.replace(/\/$/, ""));
-      const begun = typed.split(" ").at(-1)!;
-      const fitting = words.filter((word) => word.startsWith(begun));
+      const prefix = line.split(" ").at(-1)!;
+      const matching = words.filter((word) => word.startsWith(prefix));
       t.true(
-        offered.every((word) => fitting.includes(word)),
-        `${typed}: ${words.join(" ")}`,
+        candidates.every((word) => matching.includes(word)),
+        `${line}: ${words.join(" ")}`,
       );
-      // Where few words fit, no others are offered.
-      if (!begun.startsWith("/")) {
+      // Except for paths and flags, there are no other candidates.
+      if (!prefix.startsWith("/")) {
         t.deepEqual(
-          fitting.filter((word) => !offered.includes(word) && !word.startsWith("--")),
+          matching.filter((word) => !candidates.includes(word) && !word.startsWith("--")),
           [],
-          typed,
+          line,
         );
       }
     }

@@ -1,4 +1,4 @@
-/** One way of telling failures: a sentence and an exit code, JSON for machines, and never silence. */
+/** Errors of commands: one format with an exit code, as text or JSON. */
 import test from "ava";
 import { once } from "node:events";
 import { open, writeFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { startMember } from "../helpers/nodes/start-member.js";
 import { sampleGenesis } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 
-/** Listens, and does one thing to whoever connects, once he has asked. */
+/** Starts a TCP server that calls `onRequest` for the first data of each connection. Returns its URL. */
 async function startListener(t: Teardown, onRequest: (socket: Socket) => void): Promise<string> {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
@@ -21,70 +21,76 @@ async function startListener(t: Teardown, onRequest: (socket: Socket) => void): 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const answer = (head: string, body = ""): string =>
+const httpResponse = (head: string, body = ""): string =>
   `HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
-const misbehaviors: readonly (readonly [what: string, onRequest: (socket: Socket) => void, said: RegExp])[] = [
-  ["closes", (socket) => socket.end(), /closed the connection before the response was complete/],
-  ["resets", (socket) => socket.resetAndDestroy(), /closed the connection before the response was complete/],
+const misbehaviors: readonly (readonly [name: string, onRequest: (socket: Socket) => void, message: RegExp])[] = [
+  ["closes the connection", (socket) => socket.end(), /closed the connection before the response was complete/],
   [
-    "ends in its head",
+    "resets the connection",
+    (socket) => socket.resetAndDestroy(),
+    /closed the connection before the response was complete/,
+  ],
+  [
+    "closes the connection within the head",
     (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-"),
     /closed the connection|does not speak HTTP/,
   ],
   [
-    "ends in its body",
+    "closes the connection within the body",
     (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
     /closed the connection before the response was complete/,
   ],
   [
-    "ends in a chunk",
+    "closes the connection within a chunk",
     (socket) => socket.end("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"),
     /closed the connection before the response was complete/,
   ],
   [
-    "speaks another protocol from then on",
+    "switches to another protocol",
     (socket) => socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: moon\r\n\r\n"),
     /closed the connection before the response was complete/,
   ],
-  ["is no node", (socket) => socket.end(answer("502 Bad Gateway", "<html>")), /is not a node \(status 502\)/],
-  ["is no HTTP", (socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"), /does not speak HTTP/],
+  ["is not a node", (socket) => socket.end(httpResponse("502 Bad Gateway", "<html>")), /is not a node \(status 502\)/],
+  ["does not speak HTTP", (socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"), /does not speak HTTP/],
   [
-    "sends elsewhere",
-    (socket) => socket.end(answer("301 Moved\r\nLocation: https://other.example/health")),
+    "redirects",
+    (socket) => socket.end(httpResponse("301 Moved\r\nLocation: https://other.example/health")),
     /redirects to https:\/\/other\.example\/health; give that address with --node/,
   ],
 ];
 
-for (const [what, onRequest, said] of misbehaviors) {
-  test(`where the other side ${what}, that is said, with code 3`, async (t) => {
+for (const [name, onRequest, message] of misbehaviors) {
+  test(`health ends with code 3 and the reason if the server ${name}`, async (t) => {
     const url = await startListener(t, onRequest);
-    // In a process of its own: one that has nothing left to wait for ends, which the shared one does not.
+    // Use a separate process: it would end if the event loop was empty, unlike the shared process.
     const { code, stdout, stderr } = await runCliProcess(["health", "--node", url]);
     t.is(code, 3, stderr);
     t.is(stdout, "");
     t.regex(stderr, new RegExp(`^gatehouse: No node responds at ${url}: .*\\.\n$`));
-    t.regex(stderr, said);
+    t.regex(stderr, message);
   });
 }
 
-test("an error in place of the health is the reason of the node, and other JSON is no node", async (t) => {
+test("health reports an error response with code 1, and JSON without health with code 3", async (t) => {
   const body = JSON.stringify({ error: "Too many requests.", errorCode: "RATE_LIMITED" });
-  const limited = await startListener(t, (socket) => socket.end(answer("429 Too Many Requests", body)));
-  const other = await startListener(t, (socket) => socket.end(answer("200 OK", "null")));
+  const limited = await startListener(t, (socket) => socket.end(httpResponse("429 Too Many Requests", body)));
+  const other = await startListener(t, (socket) => socket.end(httpResponse("200 OK", "null")));
   for (const args of [["health"], ["health", "--json"]]) {
     const { code, stdout, stderr } = await runCli([...args, "--node", limited]);
     t.like({ code, stdout }, { code: 1, stdout: "" });
     t.regex(stderr, /The node rejected the request: Too many requests\. \(RATE_LIMITED\)/);
-    const wrong = await runCli([...args, "--node", other]);
-    t.like(wrong, { code: 3, stdout: "" });
-    t.regex(wrong.stderr, /the server there is not a node \(status 200\)/);
+    const unreachable = await runCli([...args, "--node", other]);
+    t.like(unreachable, { code: 3, stdout: "" });
+    t.regex(unreachable.stderr, /the server there is not a node \(status 200\)/);
   }
 });
 
-test("the message of a refused stream is whole, however its bytes are cut", async (t) => {
-  const said = "Zurückgewiesen";
-  const bytes = Buffer.from(answer("400 Bad Request", JSON.stringify({ error: said, errorCode: "INVALID_REQUEST" })));
+test("an error message survives a split within a character of its bytes", async (t) => {
+  const message = "Zurückgewiesen";
+  const bytes = Buffer.from(
+    httpResponse("400 Bad Request", JSON.stringify({ error: message, errorCode: "INVALID_REQUEST" })),
+  );
   const inCharacter = bytes.indexOf(0xc3) + 1;
   const url = await startListener(t, (socket) => {
     socket.write(bytes.subarray(0, inCharacter));
@@ -92,10 +98,10 @@ test("the message of a refused stream is whole, however its bytes are cut", asyn
   });
   const { code, stderr } = await runCliProcess(["watch", "--node", url]);
   t.is(code, 1);
-  t.is(stderr, `gatehouse: The node rejected the request: ${said} (INVALID_REQUEST)\n`);
+  t.is(stderr, `gatehouse: The node rejected the request: ${message} (INVALID_REQUEST)\n`);
 });
 
-test("a command that waits for what can never come says so, and ends with code 1", async (t) => {
+test("a command ends with code 1 and an error if the event loop is empty before it has finished", async (t) => {
   const dir = await temporaryDirectory(t);
   const stub = join(dir, "stub.mjs");
   await writeFile(
@@ -111,10 +117,10 @@ test("a command that waits for what can never come says so, and ends with code 1
   t.regex(stderr, /^gatehouse: The command ended before it was done/);
 });
 
-test("with --json a failure is one object on stderr, with the node's reason where it told one", async (t) => {
+test("--json prints an error as one object on stderr, with the reason of the node if there is one", async (t) => {
   const { rpcUrl } = await startMember(t);
   const missing = `stor-${"0".repeat(40)}`;
-  for (const [args, exitCode, errorCode, said] of [
+  for (const [args, exitCode, errorCode, message] of [
     [
       ["storage", "get", missing, "--node", rpcUrl],
       1,
@@ -136,22 +142,22 @@ test("with --json a failure is one object on stderr, with the node's reason wher
     [["start", "--rpc-port", "x"], 2, "WRONG_USAGE", /^--rpc-port must be/],
   ] as const) {
     const { code, stdout, stderr } = await runCli([...args, "--json"]);
-    const failure = JSON.parse(stderr) as { error: string; errorCode: string; exitCode: number };
+    const printed = JSON.parse(stderr) as { error: string; errorCode: string; exitCode: number };
     t.is(code, exitCode, stderr);
-    t.like(failure, { exitCode, errorCode });
-    t.regex(failure.error, said);
+    t.like(printed, { exitCode, errorCode });
+    t.regex(printed.error, message);
     t.is(stdout, "");
-    // For people the same sentence.
-    t.is((await runCli(args)).stderr, `gatehouse: ${failure.error}\n`);
+    // Without --json, the command prints the same message.
+    t.is((await runCli(args)).stderr, `gatehouse: ${printed.error}\n`);
   }
   const { stderr } = await runCli(["start", "--rpc-port", "x"], { env: { GATEHOUSE_JSON: "true" } });
   t.like(JSON.parse(stderr), { exitCode: 2 });
 });
 
-test("a file that is missing or wrong is code 2, whichever it is", async (t) => {
+test("a missing or invalid file ends any command with code 2", async (t) => {
   const dir = await temporaryDirectory(t);
-  const [nowhere, wrong] = [join(dir, "nowhere"), join(dir, "wrong")];
-  await writeFile(wrong, "no JSON {", { mode: 0o600 });
+  const [missing, invalid] = [join(dir, "missing"), join(dir, "invalid")];
+  await writeFile(invalid, "no JSON {", { mode: 0o600 });
   const start = [
     "start",
     "--data-dir",
@@ -163,7 +169,7 @@ test("a file that is missing or wrong is code 2, whichever it is", async (t) => 
     "--log-level",
     "fatal",
   ];
-  for (const path of [nowhere, wrong]) {
+  for (const path of [missing, invalid]) {
     for (const args of [
       [...start, "--config", path],
       [...start, "--genesis", path],
@@ -174,7 +180,7 @@ test("a file that is missing or wrong is code 2, whichever it is", async (t) => 
       ["attest", "verify", path],
       ["identity", "headers", "--key", path],
       ["storage", "create", "a", "--key", path],
-    ].filter(([command]) => path === nowhere || command !== "attest")) {
+    ].filter(([command]) => path === missing || command !== "attest")) {
       const { code, stderr } = await runCli(args);
       t.is(code, 2, `${args.join(" ")}: ${stderr}`);
       t.true(stderr.startsWith("gatehouse: ") && stderr.includes(path), stderr);
@@ -209,7 +215,7 @@ test("report rejects numbers outside their ranges with code 2, and names the ran
   }
 });
 
-test("a file that is too large is refused by its size, before it is read", async (t) => {
+test("an input file over 1 MiB is rejected by its size, and a device once it exceeds the limit", async (t) => {
   const dir = await temporaryDirectory(t);
   const path = join(dir, "large.json");
   const file = await open(path, "w");
@@ -225,7 +231,7 @@ test("a file that is too large is refused by its size, before it is read", async
   t.regex((await runCli(["storage", "create", "a", "--key", key, "--file", "/dev/zero"])).stderr, /not be larger than/);
 });
 
-test("an unknown variable is refused by every command; what Kubernetes puts there is not", async (t) => {
+test("every command rejects unknown variables, but not the service links of Kubernetes", async (t) => {
   const dir = await temporaryDirectory(t);
   const keygen = (name: string): string[] => ["keygen", "--out", join(dir, name)];
   const { code, stderr } = await runCli(keygen("a"), { env: { GATEHOUSE_NODES: "x" } });
@@ -234,7 +240,7 @@ test("an unknown variable is refused by every command; what Kubernetes puts ther
     stderr,
     "gatehouse: The environment has the variable GATEHOUSE_NODES, which is not an option; did you mean GATEHOUSE_NODE.\n",
   );
-  // Of Services named gatehouse and gatehouse-rpc.
+  // Service links of Services named gatehouse and gatehouse-rpc.
   const links = Object.fromEntries(
     ["GATEHOUSE", "GATEHOUSE_RPC"].flatMap((service) => [
       [`${service}_SERVICE_HOST`, "10.0.0.1"],
@@ -248,7 +254,7 @@ test("an unknown variable is refused by every command; what Kubernetes puts ther
     ]),
   );
   t.is((await runCli(keygen("b"), { env: links })).code, 0);
-  // The options are read in their order, --rpc-port before --role.
+  // Options are checked in their order: --rpc-port before --role.
   const start = ["start", "--data-dir", dir, "--role", "author"];
   t.regex((await runCli(start, { env: links })).stderr, /^gatehouse: --role must be/);
   t.regex((await runCli(start, { env: { GATEHOUSE_RPC_PORT: "x" } })).stderr, /^gatehouse: --rpc-port \(from/);

@@ -1,4 +1,4 @@
-/** A network that is begun and joined by two commands each, as a newcomer does. */
+/** Creating a network with init and start, and joining it with join and start. */
 import test from "ava";
 import { existsSync } from "node:fs";
 import { readFile, rm, stat } from "node:fs/promises";
@@ -20,16 +20,16 @@ const isReady = async ({ port }: RunningCli): Promise<boolean> => (await ask(por
 const blockOf = async ({ port }: RunningCli): Promise<number> =>
   (await askJson<{ number: number }>(port, "/chain/head")).number;
 
-test("a node that begins a network is ready, and writes; it needs no word from then on", async (t) => {
+test("the first node of a new network is ready and produces blocks, also after a restart", async (t) => {
   const dir = join(await temporaryDirectory(t), "one");
-  const begun = await runCli(["init", "--data-dir", dir, "--name", "mine"]);
-  t.is(begun.code, 0, begun.stderr);
+  const created = await runCli(["init", "--data-dir", dir, "--name", "mine"]);
+  t.is(created.code, 0, created.stderr);
   const text = await readFile(join(dir, "genesis.json"), "utf8");
   const { name, authorities, followers } = JSON.parse(text) as Record<string, string | string[]>;
   t.is(name, "mine");
   t.deepEqual(followers, []);
   const shown = `^network +${sha256(text)}\nauthority +${authorities![0]}\nfollowers +listed: .* --identity KEY\n`;
-  t.regex(begun.stdout, new RegExp(shown));
+  t.regex(created.stdout, new RegExp(shown));
   for (const file of ["identity.key", "genesis.json", "new-network"]) {
     t.is((await stat(join(dir, file))).mode & 0o077, 0, file);
   }
@@ -40,8 +40,8 @@ test("a node that begins a network is ready, and writes; it needs no word from t
   const url = `http://127.0.0.1:${first.port}`;
   const key = join(dir, "alice.key");
   t.is((await runCli(["keygen", "--out", key])).code, 0);
-  const created = await runCli(["storage", "create", "notes", "--node", url, "--key", key, "--data", "{}"]);
-  t.is(created.code, 0, created.stderr);
+  const written = await runCli(["storage", "create", "notes", "--node", url, "--key", key, "--data", "{}"]);
+  t.is(written.code, 0, written.stderr);
   await until(() => !existsSync(join(dir, "new-network")));
   first.child.kill("SIGKILL");
   await first.ended;
@@ -55,13 +55,13 @@ test("a node that begins a network is ready, and writes; it needs no word from t
   for (const file of ["gatehouse.sqlite", "gatehouse.sqlite-wal", "gatehouse.sqlite-shm"]) {
     await rm(join(dir, file), { force: true });
   }
-  const lost = await start(t, dir);
-  const { text: why } = await ask(lost.port, "/readyz");
-  t.regex(why, /dormant/);
-  t.false(await isReady(lost), "the word that the network is new was taken back by its first block");
+  const withoutDatabase = await start(t, dir);
+  const { text: readiness } = await ask(withoutDatabase.port, "/readyz");
+  t.regex(readiness, /dormant/);
+  t.false(await isReady(withoutDatabase), "block 1 removed the new-network marker");
 });
 
-test("what is there is never overwritten", async (t) => {
+test("init and join reject a directory that has a network, and leave its files unchanged", async (t) => {
   const dir = await temporaryDirectory(t);
   t.is((await runCli(["init", "--data-dir", dir])).code, 0);
   const before = await readFile(join(dir, "genesis.json"), "utf8");
@@ -73,7 +73,7 @@ test("what is there is never overwritten", async (t) => {
   t.is(await readFile(join(dir, "genesis.json"), "utf8"), before);
 });
 
-test("a network is begun after a first attempt that was cut short", async (t) => {
+test("init succeeds after an interrupted init", async (t) => {
   const parent = await temporaryDirectory(t);
   const one = join(parent, "one");
   t.is((await runCli(["init", "--data-dir", one])).code, 0);
@@ -84,21 +84,21 @@ test("a network is begun after a first attempt that was cut short", async (t) =>
   t.is((await readFile(join(one, "new-network"), "utf8")).trim(), genesisHash);
 });
 
-test("a node joins the network that is meant, and no other one", async (t) => {
+test("join accepts only the network with the expected genesis hash", async (t) => {
   const node = await startMember(t, { "allow-private-peers": true });
   await storeProgram(t, node, "notes", "{}");
   const { genesisHash } = await askJson<{ genesisHash: string }>(node.port, "/chain/head");
   const dir = join(await temporaryDirectory(t), "two");
   const joinBy = (...flags: string[]) => runCli(["join", node.rpcUrl, "--data-dir", dir, ...flags]);
 
-  const unasked = await joinBy();
-  t.is(unasked.code, 2);
-  t.true(unasked.stderr.includes(`with --genesis-hash ${genesisHash}, or with --yes`), unasked.stderr);
+  const unconfirmed = await joinBy();
+  t.is(unconfirmed.code, 2);
+  t.true(unconfirmed.stderr.includes(`with --genesis-hash ${genesisHash}, or with --yes`), unconfirmed.stderr);
   const other = await joinBy("--genesis-hash", `0x${"1".repeat(64)}`);
   t.is(other.code, 1);
   t.regex(other.stderr, /which differs from --genesis-hash/);
   t.is((await joinBy("--genesis-hash", "0x12")).code, 2);
-  t.false(existsSync(dir), "nothing was written");
+  t.false(existsSync(dir), "no file was written");
 
   const joined = await joinBy("--genesis-hash", genesisHash, "--json");
   t.is(joined.code, 0, joined.stderr);
@@ -109,10 +109,13 @@ test("a node joins the network that is meant, and no other one", async (t) => {
   t.is(await blockOf(follower), 1);
 });
 
-test("on a network that was made without more a node follows once it is named, and on an open one at once", async (t) => {
+test("a node follows a listed network once it is added, and an open network at once", async (t) => {
   const parent = await temporaryDirectory(t);
   const flags = ["--allow-private-peers", "--loop-interval", "0.2"];
-  const begin = async (name: string, ...more: string[]): Promise<{ dir: string; node: RunningCli; url: string }> => {
+  const createNetwork = async (
+    name: string,
+    ...more: string[]
+  ): Promise<{ dir: string; node: RunningCli; url: string }> => {
     const dir = join(parent, name);
     t.is((await runCli(["init", "--data-dir", dir, ...more])).code, 0);
     const node = await start(t, dir, ...flags);
@@ -131,26 +134,26 @@ test("on a network that was made without more a node follows once it is named, a
     return { node: await start(t, dir, ...flags), shown: joined.stdout };
   };
 
-  const closed = await begin("closed");
-  const { node, shown } = await follow(closed.url, "one");
+  const listed = await createNetwork("listed");
+  const { node, shown } = await follow(listed.url, "one");
   const [, identity = ""] = /^Add it: +gatehouse peers add URL --identity (0x[0-9a-f]{64}) /m.exec(shown) ?? [];
   await until(async () => (await ask(node.port, "/diagnostics")).text.includes("listed followers only"));
   t.is(await blockOf(node), 0);
-  const at = `https://127.0.0.1:${node.ready.ports["omni"]!}`;
-  const named = await runCli(["peers", "add", at, "--identity", identity, "--data-dir", closed.dir]);
-  t.is(named.code, 0, named.stderr);
+  const peerUrl = `https://127.0.0.1:${node.ready.ports["omni"]!}`;
+  const added = await runCli(["peers", "add", peerUrl, "--identity", identity, "--data-dir", listed.dir]);
+  t.is(added.code, 0, added.stderr);
   await until(async () => (await blockOf(node)) === 1);
 
-  const open = await begin("open", "--followers", "open");
+  const open = await createNetwork("open", "--followers", "open");
   t.false("followers" in (JSON.parse(await readFile(join(open.dir, "genesis.json"), "utf8")) as object));
   const second = await follow(open.url, "two");
   t.notRegex(second.shown, /Add it/);
   await until(async () => (await blockOf(second.node)) === 1);
 });
 
-test("where nobody answers, or no network is there, that is said", async (t) => {
+test("join ends with code 3 if no node responds", async (t) => {
   const dir = await temporaryDirectory(t);
-  const nobody = await runCli(["join", "http://127.0.0.1:9", "--data-dir", dir, "--yes"]);
-  t.is(nobody.code, 3);
-  t.regex(nobody.stderr, /No node responds at http:\/\/127\.0\.0\.1:9/);
+  const unreachable = await runCli(["join", "http://127.0.0.1:9", "--data-dir", dir, "--yes"]);
+  t.is(unreachable.code, 3);
+  t.regex(unreachable.stderr, /No node responds at http:\/\/127\.0\.0\.1:9/);
 });

@@ -8,7 +8,7 @@ const alice = testKey(2).publicKey;
 const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
 const commitment = `0x${"0".repeat(63)}7`;
 
-test("it says what something is, to those who may know it", async (t) => {
+test("search shows the results that the caller may read", async (t) => {
   const { alice: owner, nobody } = await startWithUsers(t);
   const firstLines = async (...args: string[]): Promise<string[]> => {
     const { code, stdout, stderr } = await owner(...args);
@@ -27,9 +27,9 @@ test("it says what something is, to those who may know it", async (t) => {
   };
   const block = new RegExp(`^block  2 ${blockHash} ${time}, 1 transaction$`);
   for (const text of ["2", "latest", blockHash, blockHash.slice(2).toUpperCase()]) {
-    const [found, ...more] = await find(nobody, text);
-    t.regex(found!, block, text);
-    t.deepEqual(more, [], text);
+    const [first, ...others] = await find(nobody, text);
+    t.regex(first!, block, text);
+    t.deepEqual(others, [], text);
   }
   t.deepEqual(await find(nobody, hash), [`transaction  ${hash} included in block 2`]);
   t.deepEqual(await find(nobody, commitment), [`commitment  ${commitment} leaf 0`]);
@@ -44,7 +44,7 @@ test("it says what something is, to those who may know it", async (t) => {
   t.like(JSON.parse(stdout), { query: "2", results: [{ kind: "block", block: { number: 2, hash: blockHash } }] });
 });
 
-test("it says what it cannot look for", async (t) => {
+test("search ends with code 1 for a rejected query, 2 for a missing one and 3 without a node", async (t) => {
   const { nobody, node } = await startWithUsers(t);
   const empty = await nobody("search", " ");
   t.is(empty.code, 1);

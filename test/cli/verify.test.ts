@@ -1,4 +1,4 @@
-/** What the command line reads, and believes no node; and the proofs that it keeps. */
+/** Verified reads of the command line, and proof files. */
 import test from "ava";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,14 +16,14 @@ import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
-const never = `stor-${"0".repeat(40)}`;
+const absent = `stor-${"0".repeat(40)}`;
 
 const file = fileTeardown();
 let node: TestNode;
 let liar: LyingNode;
 let dir: string;
 let key: string;
-/** Of programs. */
+/** Addresses of programs. */
 let notes: string;
 let other: string;
 let secret: string;
@@ -32,7 +32,7 @@ async function cli(...args: string[]): Promise<CliResult> {
   return await runCli(args, { env: { GATEHOUSE_NODE: node.rpcUrl } });
 }
 
-/** The standard output of a command that must succeed. */
+/** Runs a command that must succeed. Returns its standard output. */
 async function output(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await cli(...args);
   if (code !== 0) {
@@ -56,7 +56,7 @@ test.before(async () => {
   await output("zk", "nullify", element(7), "--key", join(node.dir, "identity.key"));
 });
 
-test("the proof that a reader keeps is the last one that held", async (t) => {
+test("a reader saves its last valid proof, not a later invalid one", async (t) => {
   const faulty = await startLyingNode(t, node.port);
   const reader = createProvedReader(createStartRead(faulty.url)(), { genesisHash: testNetwork });
   const read = (storageAddress: string) => reader.read(StorageService.method.getProgramData, { storageAddress });
@@ -72,7 +72,7 @@ test("the proof that a reader keeps is the last one that held", async (t) => {
   t.is(await reader.proofFile(), proof);
 });
 
-test("what is proved is printed as what is believed is, with the block on stderr", async (t) => {
+test("a verified read prints the same as an unverified one, and the block on stderr", async (t) => {
   const reads = [
     ["storage", "get", notes],
     ["storage", "get", notes, "n"],
@@ -84,21 +84,21 @@ test("what is proved is printed as what is believed is, with the block on stderr
   ];
   for (const read of reads) {
     for (const json of [[], ["--json"]]) {
-      const believed = await cli(...read, ...json);
-      const proved = await cli(...read, ...json, "--verify", testNetwork.toUpperCase().replace("X", "x"));
+      const unverified = await cli(...read, ...json);
+      const verified = await cli(...read, ...json, "--verify", testNetwork.toUpperCase().replace("X", "x"));
       const name = [...read, ...json].join(" ");
-      t.is(proved.code, 0, `${name}: ${proved.stderr}`);
-      t.is(proved.stdout, believed.stdout, name);
-      t.regex(proved.stderr, json.length > 0 ? /^$/ : /^proved by block \d+, the latest as of \S+ \S+ ago\n$/, name);
+      t.is(verified.code, 0, `${name}: ${verified.stderr}`);
+      t.is(verified.stdout, unverified.stdout, name);
+      t.regex(verified.stderr, json.length > 0 ? /^$/ : /^proved by block \d+, the latest as of \S+ \S+ ago\n$/, name);
     }
   }
   t.is(await output("zk", "nullifier", element(8)), "unspent\n");
   t.regex(await output("zk", "nullifier", element(7)), /^spent in block \d+ by 0x[0-9a-f]{64}\n$/);
 });
 
-test("that something is not there is proved; a refusal is the node's word", async (t) => {
+test("an absence is proved, and a rejection is reported as unproved", async (t) => {
   const verify = ["--verify", testNetwork];
-  t.like(await cli("storage", "get", never, ...verify), {
+  t.like(await cli("storage", "get", absent, ...verify), {
     code: 1,
     stderr: "gatehouse: Proved: There is no storage program at this address. (NOT_FOUND)\n",
   });
@@ -112,7 +112,7 @@ test("that something is not there is proved; a refusal is the node's word", asyn
   t.like(await cli("storage", "get", notes, ...verify, "--node", "http://127.0.0.1:1"), { code: 3 });
 });
 
-test.serial("every kind of lie is caught", async (t) => {
+test.serial("rejects every kind of false response", async (t) => {
   const get = ["storage", "get", notes, "title", "--verify", testNetwork, "--node", liar.url];
   t.like(await cli(...get), { code: 0, stdout: '"Hello"\n' });
   for (const { name, lie, found } of kindsOfLies(other)) {
@@ -125,25 +125,25 @@ test.serial("every kind of lie is caught", async (t) => {
     t.regex((await cli(...get, "--json")).stderr, /"errorCode":"UNPROVED"/, name);
   }
   liar.lie();
-  // One that is of another network altogether.
-  const elsewhere = await cli("storage", "get", notes, "--verify", element(1));
-  t.is(elsewhere.code, 1);
-  t.regex(elsewhere.stderr, /of the network 0x[0-9a-f]{64}, not of 0x0+1\. Compare the hash/);
+  // A proof of another network.
+  const otherNetwork = await cli("storage", "get", notes, "--verify", element(1));
+  t.is(otherNetwork.code, 1);
+  t.regex(otherNetwork.stderr, /of the network 0x[0-9a-f]{64}, not of 0x0+1\. Compare the hash/);
 });
 
-test.serial("how old a head may be is the reader's choice", async (t) => {
+test.serial("--max-age sets the maximum age of a signed head", async (t) => {
   t.teardown(() => liar.lie());
   const { lie } = kindsOfLies(other).find(({ name }) => name === "an old head")!;
   liar.lie(lie);
   const get = ["storage", "get", notes, "title", "--verify", testNetwork, "--node", liar.url];
   const stale = await cli(...get, "--max-age", "3000");
   t.regex(stale.stderr, /the maximum age is 3000 s\. If this machine's clock is right, /);
-  // It is old, and says what was at that time.
+  // The old head is accepted, and proves the state at its time.
   t.regex((await cli(...get, "--max-age", "4000")).stderr, /^gatehouse: Proved: There is no storage program/);
 });
 
-test("what cannot be proved, or be asked so, is refused with a sentence", async (t) => {
-  for (const [args, sentence] of [
+test("flags that do not permit a verified read end with code 2", async (t) => {
+  for (const [args, message] of [
     [["storage", "search", "notes", "--verify", testNetwork], /A list cannot be proved/],
     [["storage", "list", testKey(2).publicKey, "--verify", testNetwork], /A list cannot be proved/],
     [["storage", "get", notes, "--save", "proof.json"], /--save requires --verify/],
@@ -155,17 +155,17 @@ test("what cannot be proved, or be asked so, is refused with a sentence", async 
   ] as const) {
     const { code, stderr } = await cli(...args);
     t.is(code, 2, args.join(" "));
-    t.regex(stderr, sentence, args.join(" "));
+    t.regex(stderr, message, args.join(" "));
   }
 });
 
-test("a proof that was saved is checked without any node, and says what it proves", async (t) => {
+test("verify checks a saved proof without a node, and prints the proved facts", async (t) => {
   const saved = join(dir, "proof.json");
   const check = async (...args: string[]): Promise<CliResult> =>
     await runCli(["verify", saved, "--genesis", testNetwork, ...args], {
       env: { GATEHOUSE_NODE: "http://127.0.0.1:1" },
     });
-  const cases: readonly (readonly [read: readonly string[], code: number, says: RegExp])[] = [
+  const cases: readonly (readonly [read: readonly string[], code: number, facts: RegExp])[] = [
     [
       ["storage", "get", notes, "n"],
       0,
@@ -173,12 +173,12 @@ test("a proof that was saved is checked without any node, and says what it prove
     ],
     [["storage", "get", notes, "m"], 1, /It has no field "m"\.\n$/],
     [["storage", "get", notes], 0, /It holds: \{"title": "Hello", "n": 1.0, "other": 2\}\n$/],
-    [["storage", "get", never], 1, new RegExp(`There has never been a program at ${never}`)],
+    [["storage", "get", absent], 1, new RegExp(`There has never been a program at ${absent}`)],
     [["zk", "nullifier", element(7)], 0, /was spent in block \d+ by 0x/],
     [["zk", "nullifier", element(8)], 0, /is not spent\.\n$/],
     [["zk", "root"], 0, /The root of the commitment tree is 0x[0-9a-f]{64}, of 1 leaves\.\n$/],
   ];
-  for (const [read, code, says] of cases) {
+  for (const [read, code, facts] of cases) {
     const name = read.join(" ");
     t.is((await cli(...read, "--verify", testNetwork, "--save", saved)).code, code, name);
     t.is((await stat(saved)).mode & 0o777, 0o600);
@@ -188,29 +188,29 @@ test("a proof that was saved is checked without any node, and says what it prove
       checked.stdout,
       /^valid: as of block \d+ of \d{4}-\S+Z(, still the latest at \S+Z)?,\nsigned by 0x[0-9a-f]{64}\n/,
     );
-    t.regex(checked.stdout, says, name);
+    t.regex(checked.stdout, facts, name);
     t.like(JSON.parse((await check("--json")).stdout), { valid: true, genesisHash: testNetwork });
   }
   t.like(await runCli(["verify", saved, "--genesis", join(node.dir, "genesis.json")]), { code: 0 });
 });
 
-test("a saved proof with anything changed does not hold, and a node's own answer is one", async (t) => {
+test("verify rejects a changed proof, and accepts a response of GET /state/proof as a proof", async (t) => {
   const saved = join(dir, "changed.json");
   await cli("storage", "get", notes, "n", "--verify", testNetwork, "--save", saved);
   const text = await readFile(saved, "utf8");
   const { genesis } = JSON.parse(text) as { genesis: string };
-  for (const [name, changed, code, sentence] of [
+  for (const [name, changed, code, message] of [
     ["the value", text.replace('"value":"1.0"', '"value":"2.0"'), 1, /is invalid: .* does not lead/],
-    ["what was asked", text.replace('"fields":["n"]', '"fields":["m"]'), 1, /does not prove the field "m"/],
+    ["the request", text.replace('"fields":["n"]', '"fields":["m"]'), 1, /does not prove the field "m"/],
     ["the genesis", text.replace(JSON.stringify(genesis), '"{}"'), 1, /of the network 0x.*, not of/],
-    ["nothing", "{}", 1, /not a proof in the JSON form/],
+    ["an empty object", "{}", 1, /not a proof in the JSON form/],
     ["no JSON", "}", 1, /is not JSON/],
   ] as const) {
     t.not(changed, text, name);
     await writeFile(saved, changed);
     const checked = await cli("verify", saved, "--genesis", testNetwork);
     t.is(checked.code, code, name);
-    t.regex(checked.stderr, sentence, name);
+    t.regex(checked.stderr, message, name);
   }
   await writeFile(saved, (await ask(node.port, `/state/proof?storageAddress=${notes}&fields=n`)).text);
   t.like(await cli("verify", saved, "--genesis", testNetwork), {

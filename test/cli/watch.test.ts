@@ -15,19 +15,19 @@ import { until } from "../helpers/nodes/until.js";
 
 const alice = testKey(2);
 
-/** Runs it until the test is over. */
+/** Runs `gatehouse watch` until the test ends. Returns its output so far. */
 function watch(t: ExecutionContext, port: number, ...args: readonly string[]) {
   const all = [cliPath, "watch", "--node", `http://127.0.0.1:${port}`, ...args];
   const child = spawn(process.execPath, all, { env: cleanEnvironment(), stdio: ["ignore", "pipe", "pipe"] });
   t.teardown(() => child.kill());
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
-  let told = "";
-  child.stderr.on("data", (piece: Buffer) => (told += piece.toString()));
-  return { lines, told: () => told };
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  return { lines, stderr: () => stderr };
 }
 
-test("it prints what happens, as a table or as the node's own JSON, and ends after a count", async (t) => {
+test("prints events as a table or as the JSON of the node, and ends after --count events", async (t) => {
   const node = await startMember(t);
   const hash = await writeAs(alice, node.port, 1, createPublic("a", "{}"));
   const secret: Operation = { case: "createProgram", value: { programName: "b", access: { mode: AccessMode.OWNER } } };
@@ -61,29 +61,29 @@ test("it prints what happens, as a table or as the node's own JSON, and ends aft
   );
   const { cursor } = JSON.parse(programs[0]!) as EventJson;
   const rest = await run("--json", "--from", cursor, "--count", "1", "--transaction", hidden, "--key", key);
-  const told = rest.stdout.split("\n").find((line) => line.includes('"transaction"'));
-  t.like(JSON.parse(told!), { cursor: "2.0", transaction: { hash: hidden, withheld: false } });
+  const line = rest.stdout.split("\n").find((line) => line.includes('"transaction"'));
+  t.like(JSON.parse(line!), { cursor: "2.0", transaction: { hash: hidden, withheld: false } });
 });
 
-test("what cannot be watched is said, with a code of its own", async (t) => {
+test("ends with code 1 if the node rejects the request, 2 for invalid flags, and 3 without a node", async (t) => {
   const node = await startMember(t);
   const run = (...args: readonly string[]) =>
     runCliProcess(["watch", "--node", `http://127.0.0.1:${node.port}`, ...args]);
-  const refused = await run("--address", "stor-1");
-  t.is(refused.code, 1);
+  const rejected = await run("--address", "stor-1");
+  t.is(rejected.code, 1);
   t.regex(
-    refused.stderr,
+    rejected.stderr,
     /The node rejected the request: addresses must be stor- and 40 lower-case hex digits, not "stor-1"/,
   );
   t.is((await run("--count", "x")).code, 2);
-  const nowhere = await runCliProcess(["watch", "--node", "http://127.0.0.1:1"]);
-  t.is(nowhere.code, 3);
-  t.regex(nowhere.stderr, /No node responds at http:\/\/127\.0\.0\.1:1: connection refused/);
+  const unreachable = await runCliProcess(["watch", "--node", "http://127.0.0.1:1"]);
+  t.is(unreachable.code, 3);
+  t.regex(unreachable.stderr, /No node responds at http:\/\/127\.0\.0\.1:1: connection refused/);
 });
 
-test("it goes on where it was when the node is there again, and says so", async (t) => {
+test("resumes after the last event when the node has restarted, and reports the lost connection", async (t) => {
   const node = await startMember(t);
-  const { lines, told } = watch(t, node.port, "--json", "--kind", "block", "--from-block", "1");
+  const { lines, stderr } = watch(t, node.port, "--json", "--kind", "block", "--from-block", "1");
   const blocks = (): number[] =>
     lines
       .map((line) => JSON.parse(line) as EventJson)
@@ -91,10 +91,10 @@ test("it goes on where it was when the node is there again, and says so", async 
   await writeAs(alice, node.port, 1, createPublic("a", "{}"));
   await until(() => blocks().length === 1);
   await node.stop();
-  await until(() => told().includes("Connection lost"));
+  await until(() => stderr().includes("Connection lost"));
   const again = await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
   await writeAs(alice, again.port, 2, createPublic("b", "{}"));
   await until(() => blocks().length >= 2);
   t.deepEqual(blocks(), [1, 2]);
-  t.regex(told(), /Connection lost: .*; reconnecting\.\nReconnected to the node\.\n/s);
+  t.regex(stderr(), /Connection lost: .*; reconnecting\.\nReconnected to the node\.\n/s);
 });

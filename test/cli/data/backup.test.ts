@@ -1,4 +1,4 @@
-/** `gatehouse backup` and `gatehouse restore`: what is saved while a node runs is the same node again, or is refused. */
+/** `gatehouse backup` and `gatehouse restore`: a backup restores the same node, and a corrupt one is rejected. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -32,25 +32,26 @@ const [bob, stranger] = [testKey(5), testKey(6)];
 const clientOf = ({ rpcUrl }: Pick<TestNode, "rpcUrl">) =>
   createClient(ChainService, createGrpcTransport({ baseUrl: rpcUrl }));
 
-/** Submits a transaction of bob; gives its hash. */
+/** Submits a transaction of Bob. Returns its hash. */
 async function submit(node: Pick<TestNode, "rpcUrl">, nonce: number): Promise<string> {
   const transaction = signTransaction(bob, nonce, createPublic(`p${nonce}`, "{}"));
   await clientOf(node).submitTransaction({ transaction });
   return sha256(transaction.body);
 }
 
+/** Submits a transaction of Bob, and waits for its block. */
 async function include(node: Pick<TestNode, "rpcUrl">, nonce: number): Promise<void> {
   const hash = await submit(node, nonce);
   await until(async () => (await clientOf(node).getTransaction({ hash })).status === TransactionStatus.INCLUDED);
 }
 
 /** Changes a byte in the middle of a file. */
-async function damage(path: string): Promise<void> {
+async function corrupt(path: string): Promise<void> {
   const file = await open(path, "r+");
-  const at = Math.floor((await file.stat()).size / 2);
-  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, at);
+  const position = Math.floor((await file.stat()).size / 2);
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, position);
   buffer[0]! ^= 1;
-  await file.write(buffer, 0, 1, at);
+  await file.write(buffer, 0, 1, position);
   await file.close();
 }
 
@@ -83,7 +84,7 @@ async function restore(folder: string, dir: string): Promise<Restored> {
 }
 
 for (const engine of engines.names) {
-  test.serial(`${engine}: a node is saved while it writes, and what is restored is the same node`, async (t) => {
+  test.serial(`${engine}: the backup of a running node restores it with all acknowledged transactions`, async (t) => {
     const dir = await authorityDirectory(t, authority);
     const url = await engines.createUrl(t, engine);
     const stored = await storeChain(url);
@@ -93,14 +94,14 @@ for (const engine of engines.names) {
     const node = await startTestNode(t, { database: url }, dir);
 
     const writing = new AbortController();
-    const told: string[] = [];
+    const acknowledged: string[] = [];
     const written = (async (): Promise<void> => {
       for (let nonce = 1; !writing.signal.aborted; nonce++) {
-        told.push(await submit(node, nonce));
+        acknowledged.push(await submit(node, nonce));
       }
     })();
-    await until(() => told.length > 3);
-    const before = [...told];
+    await until(() => acknowledged.length > 3);
+    const acknowledgedBefore = [...acknowledged];
     const folder = join(await temporaryDirectory(t), "backups", "one");
     const saved = await backup(folder, "--config", options, "--json");
     writing.abort();
@@ -127,17 +128,17 @@ for (const engine of engines.names) {
     t.false((await readdir(target)).includes("restoring"));
     t.regex((await runCli(["restore", folder, "--data-dir", target])).stderr, /is not empty; give a new --data-dir/);
 
-    // The original runs, and they meet nobody in common: what is restored makes no block of its own accord.
-    const beside = await startTestNode(t, { recover: false }, target);
-    const waiting = await submit(beside, 1_000_000);
+    // The original still runs, and they share no peer: the restored node must not produce blocks by itself.
+    const duplicate = await startTestNode(t, { recover: false }, target);
+    const pending = await submit(duplicate, 1_000_000);
     const reasonOf = async (): Promise<string> =>
-      (await askJson<ChainHealth>(beside.port, "/health")).subsystems.chain.extra?.reason ?? "";
+      (await askJson<ChainHealth>(duplicate.port, "/health")).subsystems.chain.extra?.reason ?? "";
     await until(async () =>
       /database was restored, and no peer .* --recover; otherwise add a peer/.test(await reasonOf()),
     );
-    t.like(await askJson(beside.port, "/health"), { accepting: false });
-    t.is((await headOf(beside)).number, restored.head.number);
-    await beside.stop();
+    t.like(await askJson(duplicate.port, "/health"), { accepting: false });
+    t.is((await headOf(duplicate)).number, restored.head.number);
+    await duplicate.stop();
     t.true((await readdir(target)).includes("restored"));
     const allowed = await startTestNode(t, { recover: true }, target);
     await until(async () => !(await readdir(target)).includes("restored"));
@@ -146,13 +147,13 @@ for (const engine of engines.names) {
     const again = await startTestNode(t, { recover: false }, target);
     t.is(again.publicKey, node.publicKey);
     await until(
-      async () => (await clientOf(again).getTransaction({ hash: waiting })).status === TransactionStatus.INCLUDED,
+      async () => (await clientOf(again).getTransaction({ hash: pending })).status === TransactionStatus.INCLUDED,
     );
-    for (const path of pathsOf(stored).filter((one) => !/head|owner|search|merkle/.test(one))) {
+    for (const path of pathsOf(stored).filter((candidate) => !/head|owner|search|merkle/.test(candidate))) {
       t.is((await ask(again.port, path)).text, (await ask(node.port, path)).text, path);
     }
-    // Whatever was told of before is in a block, or waits for one.
-    for (const hash of before) {
+    // Every transaction that was acknowledged before the backup is in a block or pending.
+    for (const hash of acknowledgedBefore) {
       const { status } = await clientOf(again).getTransaction({ hash });
       t.true(status === TransactionStatus.INCLUDED || status === TransactionStatus.PENDING, hash);
     }
@@ -160,8 +161,8 @@ for (const engine of engines.names) {
   });
 }
 
-/** A node that is stopped, with two blocks. */
-async function prepare(t: Teardown): Promise<string> {
+/** Creates the data directory of a stopped node with two blocks. */
+async function createDataDir(t: Teardown): Promise<string> {
   const dir = await authorityDirectory(t, authority);
   const node = await startTestNode(t, {}, dir);
   await include(node, 1);
@@ -170,56 +171,56 @@ async function prepare(t: Teardown): Promise<string> {
   return dir;
 }
 
-test.serial("a backup that is not what was saved is refused, whatever of it was changed", async (t) => {
-  const dir = await prepare(t);
+test.serial("restore rejects a backup with any changed or missing file, and leaves no files", async (t) => {
+  const dir = await createDataDir(t);
   const home = await temporaryDirectory(t);
-  const folder = join(home, "whole");
+  const folder = join(home, "backup");
   t.is((await backup(folder, "--data-dir", dir)).code, 0);
-  const refuse = async (change: (folder: string) => Promise<unknown>, message: RegExp): Promise<void> => {
+  const rejects = async (change: (folder: string) => Promise<unknown>, message: RegExp): Promise<void> => {
     const changed = join(home, "changed");
     await cp(folder, changed, { recursive: true });
     await change(changed);
     const target = join(home, "target");
     await t.throwsAsync(restore(changed, target), { message });
-    t.deepEqual(await readdir(target).catch(() => []), [], "nothing is left of it");
+    t.deepEqual(await readdir(target).catch(() => []), [], "the target has no files");
     await rm(changed, { recursive: true });
     await rm(target, { recursive: true, force: true });
   };
   for (const name of ["gatehouse.sqlite", "gatehouse.sqlite-mempool", "identity.key", "genesis.json"]) {
-    await refuse(
-      (at) => damage(join(at, name)),
+    await rejects(
+      (at) => corrupt(join(at, name)),
       new RegExp(`^The backup is corrupt: the file ${name} does not match its hash`),
     );
-    await refuse((at) => rm(join(at, name)), new RegExp(`the file ${name} cannot be read`));
+    await rejects((at) => rm(join(at, name)), new RegExp(`the file ${name} cannot be read`));
   }
-  await refuse((at) => rm(join(at, "backup.json")), /There is no complete backup at .*: backup\.json is missing/);
+  await rejects((at) => rm(join(at, "backup.json")), /There is no complete backup at .*: backup\.json is missing/);
   const edit = (from: RegExp | string, to: string) => async (at: string) => {
     const path = join(at, "backup.json");
     const text = await readFile(path, "utf8");
     t.not(text, text.replace(from, to));
     await writeFile(path, text.replace(from, to));
   };
-  await refuse(edit(/\{/, "["), /backup\.json is corrupt: it is not JSON/);
-  await refuse(edit('"number": 2', '"number": 3'), /backup\.json does not match its files/);
-  await refuse(edit('"formatVersion": 1', '"formatVersion": 2'), /in a format that this version does not support/);
-  await refuse(edit(authority.publicKey, stranger.publicKey), /backup\.json does not match its files/);
-  // Damage that was there when it was saved: every hash is right.
-  await refuse(async (at) => {
+  await rejects(edit(/\{/, "["), /backup\.json is corrupt: it is not JSON/);
+  await rejects(edit('"number": 2', '"number": 3'), /backup\.json does not match its files/);
+  await rejects(edit('"formatVersion": 1', '"formatVersion": 2'), /in a format that this version does not support/);
+  await rejects(edit(authority.publicKey, stranger.publicKey), /backup\.json does not match its files/);
+  // Corruption from before the backup: all hashes match.
+  await rejects(async (at) => {
     const path = join(at, "gatehouse.sqlite");
     const sqlite = openSqlite(t, path);
     await sqlite("transactions").where("block_number", 2).delete();
     await sqlite.destroy();
-    await edit(/"sizeBytes": \d+,\s+"sha256": "0x[0-9a-f]{64}"/, describe(await readFile(path)))(at);
+    await edit(/"sizeBytes": \d+,\s+"sha256": "0x[0-9a-f]{64}"/, manifestEntry(await readFile(path)))(at);
   }, /^The database in the backup is corrupt: .* Use another backup/);
   t.like(await restore(folder, join(home, "target")), { head: { number: 2 } });
 });
 
-function describe(bytes: Buffer): string {
+function manifestEntry(bytes: Buffer): string {
   return `"sizeBytes": ${bytes.length}, "sha256": "${sha256(bytes)}"`;
 }
 
-test.serial("a backup whose database was copied from is what was saved, and is restored", async (t) => {
-  const dir = await prepare(t);
+test.serial("database copy does not change a backup that it copies from", async (t) => {
+  const dir = await createDataDir(t);
   const home = await temporaryDirectory(t);
   const folder = join(home, "backup");
   t.is((await backup(folder, "--data-dir", dir)).code, 0);
@@ -233,8 +234,8 @@ test.serial("a backup whose database was copied from is what was saved, and is r
   t.like(await restore(folder, join(home, "target")), { head: { number: 2 } });
 });
 
-test.serial("a backup without the key, or with another one, says that the node would not be itself", async (t) => {
-  const dir = await prepare(t);
+test.serial("backup and restore warn of a missing key and of the key of another node", async (t) => {
+  const dir = await createDataDir(t);
   const home = await temporaryDirectory(t);
   t.is((await backup(join(home, "without"), "--data-dir", dir, "--without-key")).code, 0);
   t.false((await readdir(join(home, "without"))).includes("identity.key"));
@@ -259,34 +260,42 @@ test.serial("a backup without the key, or with another one, says that the node w
   t.regex((await restore(join(home, "other"), join(home, "b"))).warnings[0]!, /a node with this key does not start/);
 });
 
-test.serial("a backup or a restore that is killed leaves nothing that is taken for whole", async (t) => {
-  const dir = await prepare(t);
+test.serial("an interrupted backup or restore leaves nothing that is mistaken for a complete one", async (t) => {
+  const dir = await createDataDir(t);
   const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
-  // Enough for a kill in the middle.
+  // Make the database large enough for an interruption in the middle.
   await database.write.run((sql) => sql.raw("CREATE TABLE ballast AS SELECT randomblob(10000000) AS bytes"));
   await database.close();
   const home = await temporaryDirectory(t);
   const folder = join(home, "killed");
-  const endAt = async (args: string[], isThere: () => Promise<boolean>, signal: NodeJS.Signals): Promise<unknown[]> => {
+  const interruptAt = async (
+    args: string[],
+    hasStarted: () => Promise<boolean>,
+    signal: NodeJS.Signals,
+  ): Promise<unknown[]> => {
     const child = spawn(process.execPath, [cliPath, ...args], { env: cleanEnvironment() });
     t.teardown(() => child.kill("SIGKILL"));
     const ended = once(child, "close");
-    // What is waited for is there for a moment.
-    while (child.exitCode === null && !(await isThere())) {
+    // Poll often, since the awaited file exists only for a moment.
+    while (child.exitCode === null && !(await hasStarted())) {
       await sleep(1);
     }
     child.kill(signal);
     return (await ended) as unknown[];
   };
   const drafts = async (): Promise<string[]> => (await readdir(home)).filter((name) => name.endsWith(".draft"));
-  const interrupted = await endAt(
+  const interrupted = await interruptAt(
     ["backup", folder, "--data-dir", dir],
     async () => (await drafts()).length > 0,
     "SIGTERM",
   );
   t.deepEqual(interrupted, [130, null]);
-  t.deepEqual(await readdir(home), [], "it cleans up after itself");
-  const killed = await endAt(["backup", folder, "--data-dir", dir], async () => (await drafts()).length > 0, "SIGKILL");
+  t.deepEqual(await readdir(home), [], "backup deletes its draft");
+  const killed = await interruptAt(
+    ["backup", folder, "--data-dir", dir],
+    async () => (await drafts()).length > 0,
+    "SIGKILL",
+  );
   t.deepEqual(killed, [null, "SIGKILL"]);
   t.false((await readdir(home)).includes("killed"));
   const [draft] = await drafts();
@@ -296,22 +305,22 @@ test.serial("a backup or a restore that is killed leaves nothing that is taken f
   const target = join(home, "target");
   const isStaged = async (): Promise<boolean> =>
     (await readdir(join(target, "restoring")).catch((): string[] => [])).includes("gatehouse.sqlite");
-  t.deepEqual(await endAt(["restore", folder, "--data-dir", target], isStaged, "SIGKILL"), [null, "SIGKILL"]);
+  t.deepEqual(await interruptAt(["restore", folder, "--data-dir", target], isStaged, "SIGKILL"), [null, "SIGKILL"]);
   t.deepEqual(await readdir(target), ["restoring"]);
-  // What was left behind is no obstacle.
+  // The remaining files of the killed restore do not prevent another one.
   t.like(await restore(folder, target), { head: { number: 2 } });
 });
 
-test.serial("a twin on any page of a peer's list is noticed, and a list without an end is given up", async (t) => {
-  const dir = await prepare(t);
-  let twinAt = 1;
-  let asked = 0;
+test.serial("restore finds a running duplicate on any page of a peer list, and stops at endless lists", async (t) => {
+  const dir = await createDataDir(t);
+  let duplicateOffset = 1;
+  let requests = 0;
   const server = createServer(({ url: path }, response) => {
     const { pathname, searchParams } = new URL(path!, "http://peer");
     const offset = Number(searchParams.get("offset"));
-    asked++;
-    const identity = offset === twinAt ? authority.publicKey : stranger.publicKey;
-    const page = offset > twinAt ? [] : [{ identity, status: { online: true } }];
+    requests++;
+    const identity = offset === duplicateOffset ? authority.publicKey : stranger.publicKey;
+    const page = offset > duplicateOffset ? [] : [{ identity, status: { online: true } }];
     response.end(JSON.stringify(pathname === "/peerlist" ? page : { number: 2 }));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -329,13 +338,13 @@ test.serial("a twin on any page of a peer's list is noticed, and a list without 
     warnings.join("\n"),
   );
 
-  twinAt = Infinity;
-  asked = 0;
+  duplicateOffset = Infinity;
+  requests = 0;
   await restore(join(home, "backup"), join(home, "two"));
-  t.true(asked > 2 && asked < 100, `${asked}`);
+  t.true(requests > 2 && requests < 100, `${requests}`);
 });
 
-test.serial("a restored authority beside the original is noticed, and makes no block; alone it goes on", async (t) => {
+test.serial("a restored authority produces no block while the original runs, and catches up first", async (t) => {
   const { genesis } = networkOf(authority);
   const dir = await temporaryDirectory(t);
   const first = await startMemberOf(t, { key: authority, genesis, dir });
@@ -354,7 +363,7 @@ test.serial("a restored authority beside the original is noticed, and makes no b
   await until(async () => {
     await rm(folder, { recursive: true, force: true });
     t.is((await backup(folder, "--data-dir", dir)).code, 0);
-    return (await knownPeers(t, folder)) > 0;
+    return (await countReachablePeers(t, folder)) > 0;
   });
   await include(first, 2);
   await until(async () => (await headOf(follower)).number === 2);
@@ -379,16 +388,16 @@ test.serial("a restored authority beside the original is noticed, and makes no b
   await second.stop();
   await first.stop();
 
-  // Alone, it takes what it lacks from its peer before it goes on.
+  // Without the original, it fetches the missing blocks from its peer.
   const alone = await startTestNode(t, flags, target);
   await until(async () => (await headOf(alone)).number === 2);
   t.deepEqual(await headOf(alone), await headOf(follower));
 });
 
-/** How many peers of a backup were named by the operator and say where clients reach them. */
-async function knownPeers(t: Teardown, folder: string): Promise<number> {
+/** Returns the number of peers in a backup whose address for clients is known. */
+async function countReachablePeers(t: Teardown, folder: string): Promise<number> {
   const sqlite = openSqlite(t, join(folder, "gatehouse.sqlite"));
-  const found = await sqlite("peers").whereNotNull("connection_string");
+  const peers = await sqlite("peers").whereNotNull("connection_string");
   await sqlite.destroy();
-  return found.length;
+  return peers.length;
 }

@@ -13,7 +13,7 @@ import { until } from "../../helpers/nodes/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 
-test("blocks leave a node as a file and enter another; both go on where they stopped", async (t) => {
+test("block export and import transfer blocks as a file, and resume after earlier or interrupted runs", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const genesis = join(dir, "genesis.json");
   const source = await startTestNode(t, { genesis }, dir);
@@ -34,7 +34,7 @@ test("blocks leave a node as a file and enter another; both go on where they sto
   t.is((await exportTo()).stdout, `3 blocks written; ${file} ends with block 3.\n`);
   t.is((await importFrom()).stdout, "3 blocks applied; the node is at block 3.\n");
   const { size } = await stat(file);
-  // An export that was cut off in the middle of a block.
+  // Simulate an export that was interrupted in the middle of a block.
   await appendFile(file, (await readFile(file)).subarray(0, 40));
   await addBlocks(4, 5);
   const again = await exportTo("--json");

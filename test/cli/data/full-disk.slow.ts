@@ -1,4 +1,4 @@
-/** Commands whose target has no room left: each says which disk is full. Linux alone lets a test make such a disk. */
+/** Commands on a full disk: the error names the disk. Only on Linux, where a test can create such a disk. */
 import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { afterMounting, whyNotMounted } from "../../helpers/process/mounts.js";
 
 const testMounted = testUnless(whyNotMounted("mount -t tmpfs tmpfs /mnt"));
 
-/** Runs a command that finds a disk without room at this path. Gives what it says on stderr. */
+/** Runs a command with a disk of 64 KiB mounted at a path. Returns its stderr. */
 async function runOnFullDisk(disk: string, ...args: string[]): Promise<string> {
   const mount = `mount -t tmpfs -o size=64k,mode=700 tmpfs ${disk}`;
   const [command, ...rest] = [...afterMounting(mount), process.execPath, cliPath, ...args];
@@ -21,8 +21,8 @@ async function runOnFullDisk(disk: string, ...args: string[]): Promise<string> {
   });
 }
 
-/** Makes a node with a database, an empty folder for a disk, and a backup. */
-async function prepare(t: Teardown) {
+/** Creates a stopped node with a database, an empty mount point, and a backup. */
+async function createFiles(t: Teardown) {
   const dir = await authorityDirectory(t, testKey(1));
   await (await startTestNode(t, { genesis: "genesis.json" }, dir)).stop();
   const parent = await temporaryDirectory(t);
@@ -33,15 +33,15 @@ async function prepare(t: Teardown) {
 }
 
 testMounted("backup names the disk of its folder", async (t) => {
-  const { dir, disk } = await prepare(t);
+  const { dir, disk } = await createFiles(t);
   t.regex(
     await runOnFullDisk(disk, "backup", join(disk, "saved"), "--data-dir", dir),
     new RegExp(`^gatehouse: The disk of ${disk}/\\S+ is full \\(SQLITE_FULL\\); free disk space, then try again\\.\n$`),
   );
 });
 
-testMounted("restore blames no backup for the disk of the new directory", async (t) => {
-  const { disk, backup } = await prepare(t);
+testMounted("restore names the disk of the new directory, and does not blame the backup", async (t) => {
+  const { disk, backup } = await createFiles(t);
   t.regex(
     await runOnFullDisk(disk, "restore", backup, "--data-dir", disk),
     new RegExp(
@@ -51,7 +51,7 @@ testMounted("restore blames no backup for the disk of the new directory", async 
 });
 
 testMounted("database copy names the disk of its target", async (t) => {
-  const { dir, disk } = await prepare(t);
+  const { dir, disk } = await createFiles(t);
   t.regex(
     await runOnFullDisk(disk, "database", "copy", join(dir, "gatehouse.sqlite"), join(disk, "copy.sqlite")),
     new RegExp(
@@ -61,7 +61,7 @@ testMounted("database copy names the disk of its target", async (t) => {
 });
 
 testMounted("start names the disk of its database", async (t) => {
-  const { dir, disk } = await prepare(t);
+  const { dir, disk } = await createFiles(t);
   const ports = ["--rpc-port", "0", "--omni-port", "0", "--host", "127.0.0.1", "--log-level", "fatal"];
   t.regex(
     await runOnFullDisk(disk, "start", "--data-dir", dir, "--database", `sqlite:${disk}/a.sqlite`, ...ports),

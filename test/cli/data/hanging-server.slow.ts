@@ -1,4 +1,4 @@
-/** Commands over a PostgreSQL that stops answering: they end, and say which database it is and what to do. */
+/** Commands on a PostgreSQL server that hangs: they end with an error that names the database and a remedy. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type PostgresServer, startPostgres } from "../../helpers/databases/postgres-server.js";
@@ -15,8 +15,8 @@ const testPostgres = testUnless(typeof started === "string" ? started : undefine
 const postgres = started as PostgresServer;
 testPostgres.after(() => postgres.remove());
 
-/** More packets than a command sends until it has opened the database, in each of its connections. */
-const moments = Array.from({ length: 12 }, (_, i) => i + 1);
+/** Numbers of packets after which the server hangs, beyond what opening the database takes on each connection. */
+const packetCounts = Array.from({ length: 12 }, (_, i) => i + 1);
 
 for (const command of ["backup", "verify-data", "doctor"]) {
   testPostgres.serial(`${command} ends when the server hangs, after any of its first packets`, async (t) => {
@@ -24,21 +24,21 @@ for (const command of ["backup", "verify-data", "doctor"]) {
     const url = await postgres.createDatabase();
     await (await startTestNode(t, { database: url, genesis: "genesis.json" }, dir)).stop();
     await Promise.all(
-      moments.map(async (packets) => {
+      packetCounts.map(async (packets) => {
         const database = await createForwarder(t, url);
         await database.open();
         database.freezeAfter(packets);
         const folder = command === "backup" ? [join(await temporaryDirectory(t), "saved")] : [];
         const ending = runCliProcess([command, ...folder, "--data-dir", dir, "--database", database.url]);
-        // Alone the command takes at most 20 s, most of it the time limits of connections; a busy machine needs longer.
+        // On an idle machine the command takes at most 20 s, mostly the time limits of connections.
         const ended = await Promise.race([ending, sleep(180_000, undefined, { ref: false })]);
         t.truthy(ended, `it ends, frozen after ${packets} packets`);
         const { code, stdout, stderr } = ended!;
         t.true(code === 1 || code === 2, String(code));
-        const told = command === "doctor" ? stdout : stderr;
-        t.true(told.includes(`The database ${new URL(database.url).host}/`), told);
-        t.true(told.includes("check that PostgreSQL is running there"), told);
-        t.notRegex(told, /Knex|timeout expired|Connection terminated/);
+        const output = command === "doctor" ? stdout : stderr;
+        t.true(output.includes(`The database ${new URL(database.url).host}/`), output);
+        t.true(output.includes("check that PostgreSQL is running there"), output);
+        t.notRegex(output, /Knex|timeout expired|Connection terminated/);
       }),
     );
   });

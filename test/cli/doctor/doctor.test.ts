@@ -1,4 +1,4 @@
-/** `gatehouse doctor` finds what is wrong, and says what to do. */
+/** `gatehouse doctor`: findings and remedies. */
 import test from "ava";
 import { once } from "node:events";
 import { chmod, open, readFile, rm, writeFile } from "node:fs/promises";
@@ -21,7 +21,7 @@ interface Check {
   readonly remedy?: string;
 }
 
-/** What it finds, by name. Whatever is to be looked at has a remedy, and whatever has failed makes it code 1. */
+/** Runs doctor. Returns its checks by name. Asserts that warnings and failures have a remedy, and failures code 1. */
 async function examine(t: { is: (a: unknown, b: unknown, message?: string) => void }, ...args: string[]) {
   const { code, stdout, stderr } = await runCli(["doctor", ...args, "--json"]);
   t.is(stderr, "");
@@ -37,7 +37,7 @@ async function examine(t: { is: (a: unknown, b: unknown, message?: string) => vo
 
 const local = ["--host", "127.0.0.1", "--allow-private-peers"];
 
-test("two nodes that know each other are well; what is wrong with one is found", async (t) => {
+test("doctor finds no problem in two connected nodes, and then each problem that is caused in one", async (t) => {
   const first = await startMember(t, { "allow-private-peers": true });
   const peers = join(await temporaryDirectory(t), "peers.json");
   await writeFile(peers, JSON.stringify([{ url: `https://127.0.0.1:${first.ports.omni!}` }]));
@@ -48,13 +48,13 @@ test("two nodes that know each other are well; what is wrong with one is found",
     "loop-interval": "0.1",
   };
   const second = await startTestNode(t, flags);
-  const at = (port: number): string[] => ["--rpc-port", String(port), "--omni-port", "0", ...local];
-  const own = ["--data-dir", second.dir, ...at(second.port)];
-  // Well once both have heard of each other.
+  const portFlags = (port: number): string[] => ["--rpc-port", String(port), "--omni-port", "0", ...local];
+  const own = ["--data-dir", second.dir, ...portFlags(second.port)];
+  // Wait until both nodes know each other.
   await until(async () =>
     (await runCli(["doctor", ...own, "--json"])).stdout.includes("1 of 1 queried peers reach this node"),
   );
-  const well = await examine(t, ...own);
+  const healthy = await examine(t, ...own);
   for (const name of [
     "directory",
     "disk",
@@ -66,29 +66,32 @@ test("two nodes that know each other are well; what is wrong with one is found",
     "port rpc",
     "internal address",
   ]) {
-    t.is(well[name]?.status, "ok", JSON.stringify(well[name]));
+    t.is(healthy[name]?.status, "ok", JSON.stringify(healthy[name]));
   }
   for (const name of ["peers", "clock", "network"]) {
-    t.is(well[name]?.status, "ok", JSON.stringify(well[name]));
+    t.is(healthy[name]?.status, "ok", JSON.stringify(healthy[name]));
   }
-  t.regex(well.genesis!.found, /this node follows it/);
-  t.regex(well.lease!.found, new RegExp(`The process ${process.pid} `));
-  t.regex((await examine(t, "--data-dir", first.dir, ...at(first.port))).genesis!.found, /this node makes its blocks/);
-
-  // For people, within their terminal.
-  const people = await runCli(["doctor", ...own], { env: { COLUMNS: "60" } });
-  t.is(people.code, 0);
-  t.true(
-    people.stdout.split("\n").every((line) => line.length <= 60),
-    people.stdout,
+  t.regex(healthy.genesis!.found, /this node follows it/);
+  t.regex(healthy.lease!.found, new RegExp(`The process ${process.pid} `));
+  t.regex(
+    (await examine(t, "--data-dir", first.dir, ...portFlags(first.port))).genesis!.found,
+    /this node makes its blocks/,
   );
 
-  const elsewhere = await examine(t, "--data-dir", second.dir, ...at(first.port));
-  t.like(elsewhere.node, { status: "fail" });
-  t.regex(elsewhere.node!.found, /^Another node responds at /);
-  t.like(elsewhere["port rpc"], { status: "warn" });
-  t.regex(elsewhere["port rpc"]!.found, new RegExp(`is taken by the process ${process.pid} `));
-  t.like((await examine(t, "--data-dir", second.dir, ...at(first.port), "--port-drift", "deny"))["port rpc"], {
+  // The text output fits the terminal.
+  const text = await runCli(["doctor", ...own], { env: { COLUMNS: "60" } });
+  t.is(text.code, 0);
+  t.true(
+    text.stdout.split("\n").every((line) => line.length <= 60),
+    text.stdout,
+  );
+
+  const atOtherNode = await examine(t, "--data-dir", second.dir, ...portFlags(first.port));
+  t.like(atOtherNode.node, { status: "fail" });
+  t.regex(atOtherNode.node!.found, /^Another node responds at /);
+  t.like(atOtherNode["port rpc"], { status: "warn" });
+  t.regex(atOtherNode["port rpc"]!.found, new RegExp(`is taken by the process ${process.pid} `));
+  t.like((await examine(t, "--data-dir", second.dir, ...portFlags(first.port), "--port-drift", "deny"))["port rpc"], {
     status: "fail",
   });
   t.like((await examine(t, ...own, "--public-url", "http://127.0.0.1:1"))["public address"], { status: "fail" });
@@ -117,9 +120,9 @@ test("two nodes that know each other are well; what is wrong with one is found",
   t.regex((await examine(t, ...own)).key!.found, /can be read by others/);
   await rm(key);
   await writeKey(key, testKey(3));
-  const exchanged = await examine(t, ...own);
-  t.like(exchanged.owner, { status: "fail" });
-  t.regex(exchanged.owner!.remedy!, /--recover/);
+  const withOtherKey = await examine(t, ...own);
+  t.like(withOtherKey.owner, { status: "fail" });
+  t.regex(withOtherKey.owner!.remedy!, /--recover/);
 
   const file = await open(second.databaseFile, "r+");
   await file.write(Buffer.alloc(2048, 0x5a), 0, 2048, 4096);
@@ -127,7 +130,7 @@ test("two nodes that know each other are well; what is wrong with one is found",
   t.like((await examine(t, ...own)).database, { status: "fail" });
 });
 
-test("all peers of a long list are counted", async (t) => {
+test("doctor counts all peers of a list with several pages", async (t) => {
   const dir = await temporaryDirectory(t);
   const count = 9_000;
   const host = `${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}`;
@@ -138,7 +141,7 @@ test("all peers of a long list are counted", async (t) => {
   t.regex((await examine(t, ...own)).peers!.found, new RegExp(`^0 of ${count} are online`));
 });
 
-test("a node that rejects the requests of the doctor is not reached, and its reason is told", async (t) => {
+test("doctor warns with the reason if a node rejects its requests", async (t) => {
   const server = createHttpServer(({ url }, response) => {
     response.statusCode = url === "/publickey" ? 200 : 429;
     const error = { error: "Too many requests.", errorCode: "RATE_LIMITED" };
@@ -148,12 +151,12 @@ test("a node that rejects the requests of the doctor is not reached, and its rea
   t.teardown(() => server.close());
   const node = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const dir = await temporaryDirectory(t);
-  const { node: found } = await examine(t, "--data-dir", dir, "--rpc-port", "1", "--node", node, ...local);
-  t.like(found, { status: "warn" });
-  t.regex(found!.found, /The node rejected the request: Too many requests\. \(RATE_LIMITED\)\.$/);
+  const { node: check } = await examine(t, "--data-dir", dir, "--rpc-port", "1", "--node", node, ...local);
+  t.like(check, { status: "warn" });
+  t.regex(check!.found, /The node rejected the request: Too many requests\. \(RATE_LIMITED\)\.$/);
 });
 
-test("private programs on an open network are found, and on a listed one they are in order", async (t) => {
+test("doctor warns of private programs on an open network, not on a listed one", async (t) => {
   const node = await startMember(t);
   const own = ["--data-dir", node.dir, "--rpc-port", String(node.port), "--omni-port", "0", ...local];
   t.like((await examine(t, ...own)).followers, { status: "ok" });
@@ -167,11 +170,11 @@ test("private programs on an open network are found, and on a listed one they ar
   t.like((await examine(t, ...own, "--followers", "listed")).followers, { status: "ok" });
 });
 
-test("where there is nothing, or what was prepared and never started, that is said", async (t) => {
+test("doctor checks a missing directory, and one that init has created", async (t) => {
   const dir = join(await temporaryDirectory(t), "data");
-  const nothing = await examine(t, "--data-dir", dir, "--rpc-port", "1", ...local);
+  const missing = await examine(t, "--data-dir", dir, "--rpc-port", "1", ...local);
   for (const name of ["directory", "disk", "key", "database", "genesis"]) {
-    t.is(nothing[name]?.status, "fail", name);
+    t.is(missing[name]?.status, "fail", name);
   }
   t.is((await runCli(["init", "--data-dir", dir])).code, 0);
   const ready = await examine(t, "--data-dir", dir, "--rpc-port", "1", ...local);
@@ -186,21 +189,21 @@ test("where there is nothing, or what was prepared and never started, that is sa
   t.is((await runCli(["doctor", "--rpc-port", "x"])).code, 2);
 });
 
-test("a node that speaks TLS is asked, and its certificate looked at", async (t) => {
+test("doctor queries a node over TLS and checks its certificate", async (t) => {
   const { node, cert } = await startTlsNode(t);
   const key = cert.replace("cert.pem", "key.pem");
   const own = ["--data-dir", node.dir, "--rpc-port", String(node.port), "--omni-port", "0", ...local];
   const found = await examine(t, ...own, "--tls-cert", cert, "--tls-key", key);
   t.not(found.node?.status, "skip");
   t.regex(found.node!.found, /^It responds at https:/);
-  // It is made for a day.
+  // The certificate is valid for one day.
   t.like(found.certificate, { status: "warn" });
   t.regex(found.certificate!.found, /expires soon/);
   await writeFile(key, "none");
   t.like((await examine(t, ...own, "--tls-cert", cert, "--tls-key", key)).certificate, { status: "fail" });
 });
 
-test("the certificate of the public address is looked at, whoever ends TLS there", async (t) => {
+test("doctor checks the certificate of the public address, behind a proxy as well", async (t) => {
   const { rpcUrl, port, dir } = await startTestNode(t);
   const own = ["--data-dir", dir, "--rpc-port", String(port), "--omni-port", "0", ...local];
   const examineAt = async (publicUrl: string): Promise<Check> =>
@@ -220,10 +223,10 @@ test("the certificate of the public address is looked at, whoever ends TLS there
   };
   t.like(await examineAt(rpcUrl), { status: "skip" });
   t.like(await examineAt(await startProxy(30)), { status: "ok" });
-  const ending = await startProxy(2);
-  const found = await examineAt(ending);
-  t.is(found.status, "warn");
-  t.true(found.found.startsWith(`The certificate of ${ending} expires soon: it is valid until `), found.found);
-  // It speaks, but no TLS.
+  const expiring = await startProxy(2);
+  const check = await examineAt(expiring);
+  t.is(check.status, "warn");
+  t.true(check.found.startsWith(`The certificate of ${expiring} expires soon: it is valid until `), check.found);
+  // The server does not speak TLS.
   t.like(await examineAt(rpcUrl.replace("http:", "https:")), { status: "fail" });
 });

@@ -1,4 +1,4 @@
-/** What a devnet tells its reader to try. */
+/** `gatehouse devnet`: its suggested commands, its table, and its end. */
 import test from "ava";
 import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
@@ -10,13 +10,13 @@ import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { eventually } from "../../helpers/nodes/until.js";
 import { testUnless, whyNot } from "../../helpers/nodes/when.js";
 
-test("every line that devnet offers is answered, those that sign at any time", async (t) => {
-  // Far from the ports that other tests ask for; it takes the next ones that are free.
+test("every command that devnet suggests succeeds, and signed ones do not expire", async (t) => {
+  // Avoid the ports of other tests. The nodes use the next free ports.
   const args = ["devnet", "--rpc-port", String(31_000 + (process.pid % 1_000))];
   const child = spawn(process.execPath, [cliPath, ...args], { env: cleanEnvironment() });
   t.teardown(() => child.kill("SIGINT"));
   let text = "";
-  child.stdout.setEncoding("utf8").on("data", (more: string) => (text += more));
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
   await eventually("the network is up", () => Promise.resolve(text.includes("Ctrl-C stops the network.")));
   const lines = text
     .split("\n")
@@ -26,32 +26,32 @@ test("every line that devnet offers is answered, those that sign at any time", a
   const signed = lines.filter((line) => line.includes("identity headers"));
   t.is(signed.length, 2);
   for (const line of lines) {
-    t.notRegex(line, /signature/, "a signature that is printed is soon too old");
+    t.notRegex(line, /signature/, "a printed signature would expire");
     const { stdout } = await run("bash", ["-c", line.replace("curl", "curl --silent --fail-with-body")]);
     t.notThrows(() => JSON.parse(stdout) as unknown, line);
   }
 });
 
-testUnless(whyNot("script", "--version"))("on a terminal its table is drawn anew when there is a block", async (t) => {
+testUnless(whyNot("script", "--version"))("on a terminal, devnet redraws its table at each block", async (t) => {
   const command = [process.execPath, cliPath, "devnet", "--rpc-port", String(30_000 + (process.pid % 1_000))].join(" ");
   const child = spawn("script", ["-qefc", command, "/dev/null"], { env: { ...cleanEnvironment(), TERM: "xterm" } });
   t.teardown(() => child.kill("SIGINT"));
   let text = "";
-  child.stdout.setEncoding("utf8").on("data", (more: string) => (text += more));
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
   const row = /\u001b\[2K {2}1 +(http:\S+) +\S+ +\S+ +(\d+) +\S*1 of 1/g;
-  const drawn = () => [...text.matchAll(row)].map(([, url, block]) => ({ url: url!, block: Number(block) }));
-  await eventually("the table is there", () => Promise.resolve(drawn().length > 0));
-  const { url, block } = drawn()[0]!;
+  const drawnRows = () => [...text.matchAll(row)].map(([, url, block]) => ({ url: url!, block: Number(block) }));
+  await eventually("the table is there", () => Promise.resolve(drawnRows().length > 0));
+  const { url, block } = drawnRows()[0]!;
   const key = join(await temporaryDirectory(t), "key");
   t.is((await runCli(["keygen", "--out", key])).code, 0);
   const { code, stderr } = await runCli(["zk", "commit", "--node", url, "--key", key, `0x${"1".padStart(64, "0")}`]);
   t.is(code, 0, stderr);
-  await eventually("the block is drawn", () => Promise.resolve(drawn().at(-1)!.block === block + 1));
-  // It is drawn over what was there.
+  await eventually("the block is drawn", () => Promise.resolve(drawnRows().at(-1)!.block === block + 1));
+  // The new table overwrites the previous one.
   t.true(text.includes("\u001b[4A"));
 });
 
-test("SIGHUP ends a devnet as Ctrl-C does, and leaves nothing behind", async (t) => {
+test("SIGHUP stops a devnet like Ctrl-C, and its temporary directory is deleted", async (t) => {
   const tmp = await temporaryDirectory(t);
   const port = String(32_000 + (process.pid % 1_000));
   const { child, ended } = await startCli(t, ["devnet", "--nodes", "1", "--rpc-port", port], { TMPDIR: tmp });

@@ -1,4 +1,4 @@
-/** `gatehouse start`, as a process: what it prints, how it is configured, how it stops. */
+/** `gatehouse start` as a process: output, configuration and shutdown. */
 import test from "ava";
 import { once } from "node:events";
 import { mkdir, stat, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { until } from "../../helpers/nodes/until.js";
 
 const quiet = ["--log-level", "error", "--host", "127.0.0.1", "--omni-port", "0"] as const;
 
-test("the first line on stdout says where the node listens", async (t) => {
+test("the only line on stdout is the ready event with the ports of the node", async (t) => {
   const dir = await temporaryDirectory(t);
   const { ready, port, child, ended, stdout } = await startCli(t, [
     "start",
@@ -37,7 +37,7 @@ test("the first line on stdout says where the node listens", async (t) => {
   t.is(stdout().trim().split("\n").length, 1);
 });
 
-test("by default it listens on every address, IPv4 and IPv6", async (t) => {
+test("by default the node listens on all addresses, IPv4 and IPv6", async (t) => {
   const dir = await temporaryDirectory(t);
   const { port } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", "--log-level", "error"]);
   t.is((await ask(port, "/version")).status, 200);
@@ -45,7 +45,7 @@ test("by default it listens on every address, IPv4 and IPv6", async (t) => {
   t.deepEqual(await askJson(port, "/"), { message: "Hello, World!", yourIP: "127.0.0.1" });
 });
 
-test("the key and the chain outlive a restart; another genesis is refused", async (t) => {
+test("the key and the genesis survive a restart; another genesis is rejected", async (t) => {
   const dir = await temporaryDirectory(t);
   const args = ["start", "--data-dir", join(dir, "data"), "--rpc-port", "0", ...quiet];
   const first = await startCli(t, [...args, "--genesis", sampleGenesis]);
@@ -65,7 +65,7 @@ test("the key and the chain outlive a restart; another genesis is refused", asyn
   t.regex(stderr, /^gatehouse: The genesis file .*other\.json \(0x[0-9a-f]{64}\) is not the one that this database/);
 });
 
-/** Takes a port until the test ends. */
+/** Listens on a free port until the test ends. Returns the port. */
 async function takePort(t: Teardown): Promise<number> {
   const server = createServer();
   server.listen(0, "127.0.0.1");
@@ -74,7 +74,7 @@ async function takePort(t: Teardown): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test("a taken port drifts to the next free one, and everything says so", async (t) => {
+test("a node uses the next port if one is taken, and /health, the log and /diagnostics report it", async (t) => {
   const dir = await temporaryDirectory(t);
   const taken = await takePort(t);
   const { port, stderr } = await startCli(t, [
@@ -97,7 +97,7 @@ test("a taken port drifts to the next free one, and everything says so", async (
   );
 });
 
-test("--port-drift deny refuses a taken port", async (t) => {
+test("--port-drift deny stops the start if a port is taken", async (t) => {
   const dir = await temporaryDirectory(t);
   const taken = await takePort(t);
   const { code, stderr } = await runCliProcess([
@@ -110,7 +110,7 @@ test("--port-drift deny refuses a taken port", async (t) => {
   );
 });
 
-test("flags win over the environment, the environment over the file, the file over defaults", async (t) => {
+test("flags override the environment, the environment the file, and the file the defaults", async (t) => {
   const dir = await temporaryDirectory(t);
   const file = join(dir, "config.yaml");
   const settings = {
@@ -130,7 +130,7 @@ test("flags win over the environment, the environment over the file, the file ov
   t.true((await stat(settings["data-dir"])).isDirectory());
 });
 
-test("a variable that is no option is refused; those that other commands read are not", async (t) => {
+test("start rejects unknown variables, but not those of other commands", async (t) => {
   const others = { GATEHOUSE_NODE: "http://127.0.0.1:1", GATEHOUSE_KEY: "k", GATEHOUSE_CONTROL: "c" };
   const { code, stderr } = await runCliProcess(["start"], { env: { ...others, GATEHOUSE_RPC_PROT: "1" } });
   t.is(code, 2);
@@ -142,7 +142,7 @@ test("a variable that is no option is refused; those that other commands read ar
   t.is(next, 'gatehouse: --role must be writer, reader or standby, not "author".\n');
 });
 
-test("a database that another node made, or that is none, is refused in one sentence", async (t) => {
+test("start rejects a file that is not a SQLite database with one sentence", async (t) => {
   const dir = await temporaryDirectory(t);
   await mkdir(join(dir, "data"));
   await writeFile(join(dir, "data", "gatehouse.sqlite"), "this is not a database, whatever its name says".repeat(100));
@@ -151,30 +151,30 @@ test("a database that another node made, or that is none, is refused in one sent
   t.regex(stderr, /^gatehouse: The file .* is not a usable SQLite database; .*\n$/);
 });
 
-test("SIGTERM loses none of 200 requests in flight", async (t) => {
+test("a node finishes 200 requests in flight after SIGTERM", async (t) => {
   const dir = await temporaryDirectory(t);
   const { port, child, ended } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", ...quiet]);
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "x" });
-  const answers: Promise<string>[] = [];
-  const rests: (() => unknown)[] = [];
+  const responses: Promise<string>[] = [];
+  const sendRests: (() => unknown)[] = [];
   for (let i = 0; i < 200; i++) {
     const socket = connect(port, "127.0.0.1");
     await once(socket, "connect");
-    // A third has sent half a line, a third all headers, a third half a body.
-    const whole = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    const sent = whole.slice(0, [10, whole.length - body.length, whole.length - 5][i % 3]);
+    // One third sends a part of the request line, one third all headers, and one third a part of the body.
+    const request = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const sent = request.slice(0, [10, request.length - body.length, request.length - 5][i % 3]);
     socket.write(sent);
-    answers.push(answerOf(socket));
-    rests.push(() => socket.write(whole.slice(sent.length)));
+    responses.push(responseOf(socket));
+    sendRests.push(() => socket.write(request.slice(sent.length)));
   }
   const grpc = connectGrpc(port);
   t.teardown(() => grpc.close());
   await grpc.call(HealthService.method.getHealth);
   await hasReadAll(port);
   child.kill("SIGTERM");
-  await until(() => isRefused(port));
-  rests.forEach((send) => send());
-  const texts = await Promise.all(answers);
+  await until(() => isPortClosed(port));
+  sendRests.forEach((sendRest) => sendRest());
+  const texts = await Promise.all(responses);
   t.is(texts.length, 200);
   t.deepEqual(
     texts.filter((text) => !text.startsWith("HTTP/1.1 200 ") || !text.includes("-32601")),
@@ -183,21 +183,22 @@ test("SIGTERM loses none of 200 requests in flight", async (t) => {
   t.is(await ended, 0);
 });
 
-/** Resolves when the node has read what was sent before: it takes connections, and what is on them, in their order. */
+/** Waits until the node has read all data sent before. It accepts and reads connections in their order. */
 async function hasReadAll(port: number): Promise<void> {
   await ask(port, "/version");
   await ask(port, "/version");
 }
 
-/** Whether nobody listens at the port any more. */
-async function isRefused(port: number): Promise<boolean> {
+/** Returns true if no process listens on the port. */
+async function isPortClosed(port: number): Promise<boolean> {
   return await ask(port, "/version").then(
     () => false,
     (error: unknown) => (error as NodeJS.ErrnoException).code === "ECONNREFUSED",
   );
 }
 
-function answerOf(socket: Socket): Promise<string> {
+/** Collects all data of a connection until it closes. */
+function responseOf(socket: Socket): Promise<string> {
   let text = "";
   socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
   return new Promise((resolve) => {
@@ -206,7 +207,7 @@ function answerOf(socket: Socket): Promise<string> {
   });
 }
 
-test("a second signal ends the node at once", async (t) => {
+test("a second SIGTERM ends the node immediately with code 143", async (t) => {
   const dir = await temporaryDirectory(t);
   const { port, child, ended } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", ...quiet]);
   const socket = connect(port, "127.0.0.1");
@@ -216,24 +217,24 @@ test("a second signal ends the node at once", async (t) => {
   socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
   await hasReadAll(port);
   child.kill("SIGTERM");
-  await until(() => isRefused(port));
+  await until(() => isPortClosed(port));
   t.is(child.exitCode, null);
   child.kill("SIGTERM");
   t.is(await ended, 143);
 });
 
-test("a node that stops says that it is not ready", async (t) => {
+test("/readyz responds with 503 and failing while the node stops", async (t) => {
   const dir = await temporaryDirectory(t);
   const { port, child, ended } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", ...quiet]);
   const open = connect(port, "127.0.0.1");
   await once(open, "connect");
-  const answer = answerOf(open);
+  const response = responseOf(open);
   open.write("GET /readyz HTTP/1.1\r\nHost: a\r\n");
   await hasReadAll(port);
   child.kill("SIGTERM");
-  await until(() => isRefused(port));
+  await until(() => isPortClosed(port));
   open.write("\r\n");
-  const text = await answer;
+  const text = await response;
   t.regex(text, /^HTTP\/1.1 503 /);
   t.regex(text, /"stopping","status":"failing"/);
   t.is(await ended, 0);

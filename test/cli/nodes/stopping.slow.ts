@@ -1,4 +1,4 @@
-/** A node that is told to stop while its database is away ends, and says what it could not stop. */
+/** A node that stops during an outage of its database ends, and reports the parts that it could not stop. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const postgres = started as PostgresServer;
 testPostgres.after(() => postgres.remove());
 
 for (const flags of [[], ["--json"]]) {
-  testPostgres.serial(`SIGTERM ends it with code 1, ${JSON.stringify(flags)}`, async (t) => {
+  testPostgres.serial(`SIGTERM ends a node without database with code 1, flags ${JSON.stringify(flags)}`, async (t) => {
     const dir = await authorityDirectory(t, testKey(1));
     const database = await postgres.createDatabase();
     const ports = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];

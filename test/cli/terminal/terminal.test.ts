@@ -1,4 +1,4 @@
-/** What is printed fits the terminal, at any width; what goes elsewhere is not broken. */
+/** Output of the commands: wrapped to the width of a terminal, and unwrapped elsewhere. */
 import test from "ava";
 import { createProgram } from "../../../src/cli/program.js";
 import { describeWarnings, table } from "../../../src/cli/terminal/output.js";
@@ -33,7 +33,7 @@ const tables = {
     ["PEER", "STATE", "VERIFIED"],
     ["http://127.0.0.1:53551", "ready", `no: ${remark}`],
   ],
-  "a hash at the end, which is not broken before it stands below": [
+  "a hash at the end, which goes below its row before it breaks": [
     ["BLOCK", "TIME", "PROPOSER", ""],
     ["1", "2026-11-23T02:06:15.624Z", "0x1cba760c…354a", hash],
     ["2", "2026-11-23T02:06:15.624Z", "0x1cba760c…354a", `${hash} Adds a commitment to the tree: ${hash}`],
@@ -46,9 +46,9 @@ const tables = {
 };
 
 for (const [title, rows] of Object.entries(tables)) {
-  test(`a table fits, and nothing of its rows is lost: ${title}`, (t) => {
-    const unbroken = table(rows, Infinity);
-    t.is(unbroken.length, rows.length);
+  test(`a table fits widths from 30 to 139 and loses no content: ${title}`, (t) => {
+    const unwrapped = table(rows, Infinity);
+    t.is(unwrapped.length, rows.length);
     for (let width = 30; width < 140; width++) {
       const lines = table(rows, width);
       t.true(widest(lines) <= width, `${width}:\n${lines.join("\n")}`);
@@ -68,14 +68,14 @@ for (const [title, rows] of Object.entries(tables)) {
   });
 }
 
-test("a hash is whole wherever a line has room for it", (t) => {
-  const rows = tables["a hash at the end, which is not broken before it stands below"];
+test("a hash is not broken at widths of 70 or more", (t) => {
+  const rows = tables["a hash at the end, which goes below its row before it breaks"];
   for (let width = 70; width < 140; width++) {
     t.is(table(rows, width).join("\n").split(hash).length, 4, `${width}`);
   }
 });
 
-test("a text that is broken keeps its color on each of its lines, and no other", (t) => {
+test("wrapped text has its color on each line", (t) => {
   const lines = wrap(`\u001b[33m${remark}\u001b[39m`, 30);
   t.true(lines.length > 2);
   for (const line of lines) {
@@ -83,7 +83,7 @@ test("a text that is broken keeps its color on each of its lines, and no other",
   }
 });
 
-test("a bar and its text are one line, however narrow it is", (t) => {
+test("a progress bar and its text fit one line at any width", (t) => {
   const text = "12000 of 100000 blocks, 800/s, 1 min 50 s left";
   for (let width = 20; width < 120; width++) {
     t.true(lengthOf(barLine(0.3, text, width)) < width);
@@ -91,6 +91,7 @@ test("a bar and its text are one line, however narrow it is", (t) => {
   t.is(barLine(0.5, text, Infinity), `${"█".repeat(12)}${"░".repeat(12)} ${text}`);
 });
 
+/** Returns the paths of all subcommands. */
 function pathsOf(command: Command, above: readonly string[] = []): string[][] {
   return command.commands.flatMap((subcommand) => {
     const path = [...above, subcommand.name()];
@@ -98,31 +99,31 @@ function pathsOf(command: Command, above: readonly string[] = []): string[][] {
   });
 }
 
-test("every page of help fits 60 and 80 columns, and has all that a wide one has", async (t) => {
+test("every help page fits 60 and 80 columns, and loses no content", async (t) => {
   const pages = [[], ...pathsOf(await createProgram(() => true))];
   t.true(pages.length > 35, `${pages.length}`);
   for (const page of pages) {
-    const plain = await runCli([...page, "--help"]);
-    t.is(plain.code, 0);
-    t.true(widest(linesOf(plain.stdout)) <= 80, plain.stdout);
+    const unlimited = await runCli([...page, "--help"]);
+    t.is(unlimited.code, 0);
+    t.true(widest(linesOf(unlimited.stdout)) <= 80, unlimited.stdout);
     const narrow = await runCli([...page, "--help"], { env: { COLUMNS: "60" } });
     t.true(widest(linesOf(narrow.stdout)) <= 60, narrow.stdout);
-    t.is(lettersOf(narrow.stdout), lettersOf(plain.stdout), page.join(" "));
+    t.is(lettersOf(narrow.stdout), lettersOf(unlimited.stdout), page.join(" "));
   }
 });
 
-test("what a node says fits 60 columns; in a pipe each row is a line, without colors", async (t) => {
+test("tables of a node fit 60 columns; in a pipe they are not wrapped and have no colors", async (t) => {
   const { rpcUrl, dir } = await startMember(t);
   const key = join(dir, "alice.key");
   await writeKey(key, testKey(2));
-  const made = await runCli(["storage", "create", "notes", "--access", "public", "--key", key, "--node", rpcUrl]);
-  t.is(made.code, 0, made.stderr);
+  const created = await runCli(["storage", "create", "notes", "--access", "public", "--key", key, "--node", rpcUrl]);
+  t.is(created.code, 0, created.stderr);
   for (const args of [
     ["health"],
     ["peers"],
     ["block", "list"],
     ["tx", "list"],
-    ["storage", "history", made.stdout.split("\n")[0]!],
+    ["storage", "history", created.stdout.split("\n")[0]!],
     ["search", "notes"],
     ["search", "1"],
   ]) {
@@ -134,7 +135,7 @@ test("what a node says fits 60 columns; in a pipe each row is a line, without co
   }
 });
 
-test("warnings are broken between words, below each other, and left whole where there is no terminal", (t) => {
+test("warnings wrap between words on a terminal, and take one line each elsewhere", (t) => {
   const warnings = [`${remark} ${remark}`, "Short."];
   const lines = describeWarnings(warnings, 60);
   t.true(widest(lines) <= 60);

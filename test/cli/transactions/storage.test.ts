@@ -5,9 +5,9 @@ import { testKey } from "../../helpers/chain/keys.js";
 import { startWithUsers } from "../../helpers/nodes/cli-users.js";
 import { runCli } from "../../helpers/nodes/run-cli.js";
 
-test("a program is made, changed and read from the command line", async (t) => {
+test("storage commands create, change, read and delete a program", async (t) => {
   const { alice, nobody } = await startWithUsers(t);
-  const made = await alice(
+  const created = await alice(
     "storage",
     "create",
     "notes",
@@ -16,8 +16,8 @@ test("a program is made, changed and read from the command line", async (t) => {
     "--data",
     '{"title":"a","n":1.0,"tags":[]}',
   );
-  t.is(made.code, 0, made.stderr);
-  const [address = "", second] = made.stdout.split("\n");
+  t.is(created.code, 0, created.stderr);
+  const [address = "", second] = created.stdout.split("\n");
   t.regex(address, /^stor-[0-9a-f]{40}$/);
   t.regex(second!, /^transaction 0x[0-9a-f]{64} in block 1$/);
 
@@ -39,15 +39,15 @@ test("a program is made, changed and read from the command line", async (t) => {
 
   t.is((await alice("storage", "delete", address, "tags", "--index", "0")).code, 0);
   t.is((await alice("storage", "delete", address)).code, 0);
-  const gone = await nobody("storage", "get", address);
-  t.is(gone.code, 1);
+  const deleted = await nobody("storage", "get", address);
+  t.is(deleted.code, 1);
   t.regex(
-    gone.stderr,
+    deleted.stderr,
     /^gatehouse: The node rejected the request: There is no storage program at this address .* \(NOT_FOUND\)\n$/,
   );
 });
 
-test("a private program is read with its key, and shared by its rule", async (t) => {
+test("only the owner reads a private program, until the access rule permits others", async (t) => {
   const { alice, bob, nobody } = await startWithUsers(t);
   const { stdout } = await alice("storage", "create", "diary", "--data", '{"pin":1}', "--json");
   const { storageAddress: address, status } = JSON.parse(stdout) as { storageAddress: string; status: string };
@@ -59,14 +59,14 @@ test("a private program is read with its key, and shared by its rule", async (t)
   const share = ["--access", "restricted", "--group", `readers:read:${testKey(3).publicKey}`];
   t.is((await alice("storage", "access", address, ...share)).code, 0);
   t.is((await bob("storage", "get", address, "pin")).stdout, "1\n");
-  const refused = await bob("storage", "set", address, "pin", "2");
-  t.is(refused.code, 1);
-  t.regex(refused.stderr, /is rejected: The sender may not change this storage program\./);
-  const [hash = ""] = /0x[0-9a-f]{64}/.exec(refused.stderr) ?? [];
+  const rejected = await bob("storage", "set", address, "pin", "2");
+  t.is(rejected.code, 1);
+  t.regex(rejected.stderr, /is rejected: The sender may not change this storage program\./);
+  const [hash = ""] = /0x[0-9a-f]{64}/.exec(rejected.stderr) ?? [];
   t.is((await nobody("tx", "status", hash)).stdout, "rejected: The sender may not change this storage program.\n");
 });
 
-test("the headers for curl prove the identity, on one network", async (t) => {
+test("identity headers prove an identity on one network only", async (t) => {
   const { alice, node, dir } = await startWithUsers(t);
   const { stdout } = await alice("storage", "create", "diary", "--data", '{"pin":1}');
   const [address] = stdout.split("\n");
@@ -78,30 +78,30 @@ test("the headers for curl prove the identity, on one network", async (t) => {
   );
   const url = `${node.rpcUrl}/storage-program/${address}/all`;
   t.is((await fetch(url, { headers: Object.fromEntries(headers) })).status, 200);
-  // For another network it needs no node, and this one refuses it.
+  // With --network the command needs no node. A node of another network rejects the headers.
   const other = `0x${"7".repeat(64)}`;
   const pinned = await runCli(["identity", "headers", "--json", "--network", other, "--node", "http://127.0.0.1:9"], {
     env: { GATEHOUSE_KEY: join(dir, "alice.key") },
   });
-  const refused = await fetch(url, { headers: JSON.parse(pinned.stdout) as Record<string, string> });
-  t.is(refused.status, 401);
-  t.regex(await refused.text(), /is signed for the network 0x7+, and this node belongs to 0x/);
+  const rejected = await fetch(url, { headers: JSON.parse(pinned.stdout) as Record<string, string> });
+  t.is(rejected.status, 401);
+  t.regex(await rejected.text(), /is signed for the network 0x7+, and this node belongs to 0x/);
   const read = await alice("storage", "get", address!, "--network", other);
   t.is(read.code, 1);
   t.regex(read.stderr, /INVALID_SIGNATURE/);
   t.is((await alice("storage", "get", address!)).stdout, '{"pin":1}\n');
-  const none = await alice("identity", "headers", "--network", "mainnet");
-  t.is(none.code, 2);
-  t.regex(none.stderr, /--network must be 0x and 64 lower-case hex digits, not "mainnet"/);
+  const malformed = await alice("identity", "headers", "--network", "mainnet");
+  t.is(malformed.code, 2);
+  t.regex(malformed.stderr, /--network must be 0x and 64 lower-case hex digits, not "mainnet"/);
 });
 
-test("commands that read do so at a node that insists on its network", async (t) => {
+test("reads succeed on a node with --identity-form network", async (t) => {
   const { alice } = await startWithUsers(t, { "identity-form": "network" });
   const [address = ""] = (await alice("storage", "create", "diary", "--data", '{"pin":1}')).stdout.split("\n");
   t.is((await alice("storage", "get", address)).stdout, '{"pin":1}\n');
 });
 
-test("bytes and files are taken as they are", async (t) => {
+test("binary and JSON files are stored unchanged", async (t) => {
   const { dir, alice } = await startWithUsers(t);
   await writeFile(join(dir, "bytes"), Buffer.from([0, 255, 10]));
   await writeFile(join(dir, "document.json"), '{ "a": 1.0 }\n');
@@ -111,7 +111,7 @@ test("bytes and files are taken as they are", async (t) => {
   t.is((await alice("storage", "get", file.stdout.split("\n")[0]!)).stdout, '{ "a": 1.0 }\n\n');
 });
 
-test("a document of 1 MiB gets in and out", async (t) => {
+test("a document of 1 MiB can be created and read", async (t) => {
   const { dir, alice } = await startWithUsers(t);
   const text = `{"a":"${"x".repeat(1024 * 1024 - 8)}"}`;
   await writeFile(join(dir, "large.json"), text);
@@ -120,7 +120,7 @@ test("a document of 1 MiB gets in and out", async (t) => {
   t.is((await alice("storage", "get", address)).stdout, `${text}\n`, stderr);
 });
 
-test("what is wrong on the command line is code 2, with a remedy", async (t) => {
+test("invalid flags and arguments end with code 2 and a remedy", async (t) => {
   const { alice, nobody } = await startWithUsers(t);
   const address = `stor-${"0".repeat(40)}`;
   for (const [run, args, message] of [

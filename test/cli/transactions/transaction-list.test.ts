@@ -18,19 +18,19 @@ async function succeed(t: ExecutionContext, as: CliUser, ...args: readonly strin
 const create = async (t: ExecutionContext, as: CliUser, name: string, access: string): Promise<string> =>
   (await succeed(t, as, "storage", "create", name, "--access", access, "--data", "{}")).split("\n")[0]!;
 
-/** How wide columns are depends on all that is in a page. */
+/** Removes the padding of columns, whose widths depend on the content of a page. */
 const withoutColumns = (line: string): string => line.replace(/ +/g, " ");
 
-/** Matches lines of a table one by one. */
-function matches(t: ExecutionContext, stdout: string, patterns: readonly string[]): void {
+/** Asserts that the lines of a table match the patterns. */
+function assertLines(t: ExecutionContext, stdout: string, patterns: readonly string[]): void {
   const lines = withoutHeading(stdout);
   t.is(lines.length, patterns.length, stdout);
   patterns.forEach((pattern, i) => t.regex(lines[i]!, new RegExp(`^${pattern}$`)));
 }
 
-test("transactions are listed in words, newest first, as far as the reader may know them", async (t) => {
+test("transactions are listed with descriptions, latest first, and private ones only for their readers", async (t) => {
   const users = await startWithUsers(t);
-  // What strangers call their things must not move the cursor of who reads of them.
+  // Control characters in names of other users must not reach the terminal.
   const address = await create(t, users.alice, "no\u009btes", "public");
   for (const change of [
     ["write", address, "--data", '{"tags":[1]}'],
@@ -46,8 +46,8 @@ test("transactions are listed in words, newest first, as far as the reader may k
   const diary = await create(t, users.bob, "diary", "owner");
   await succeed(t, users.alice, "zk", "commit", `0x${"0".repeat(63)}7`);
 
-  const row = (block: number, key: string, what: string): string =>
-    `${block} {2,}${time}  ${short(key)}  ${hash} ${what}`;
+  const row = (block: number, key: string, description: string): string =>
+    `${block} {2,}${time}  ${short(key)}  ${hash} ${description}`;
   const ofAlice = [
     row(10, alice, `Adds a commitment to the tree: 0x0{63}7`),
     row(8, alice, `Changes who may read and write ${address}`),
@@ -59,16 +59,20 @@ test("transactions are listed in words, newest first, as far as the reader may k
     row(2, alice, `Writes the whole document of ${address}`),
     row(1, alice, `Makes the program "no\ufffdtes" ${address}`),
   ];
-  const inAll = (of9: string): string[] => [ofAlice[0]!, of9, ...ofAlice.slice(1)];
-  matches(t, await succeed(t, users.nobody, "tx", "list"), inAll(`9 {2,}${time}  private {2,}${hash}`));
-  matches(t, await succeed(t, users.bob, "tx", "list"), inAll(row(9, bob, `Makes the program "diary" ${diary}`)));
-  matches(t, await succeed(t, users.nobody, "tx", "list", "--sender", alice), ofAlice);
+  const withBlock9 = (block9: string): string[] => [ofAlice[0]!, block9, ...ofAlice.slice(1)];
+  assertLines(t, await succeed(t, users.nobody, "tx", "list"), withBlock9(`9 {2,}${time}  private {2,}${hash}`));
+  assertLines(
+    t,
+    await succeed(t, users.bob, "tx", "list"),
+    withBlock9(row(9, bob, `Makes the program "diary" ${diary}`)),
+  );
+  assertLines(t, await succeed(t, users.nobody, "tx", "list", "--sender", alice), ofAlice);
   t.is(await succeed(t, users.nobody, "tx", "list", "--sender", bob), "No transactions.\n");
-  matches(t, await succeed(t, users.nobody, "tx", "list", "--block", "latest"), ofAlice.slice(0, 1));
-  matches(t, await succeed(t, users.nobody, "tx", "list", "--block", "2"), ofAlice.slice(7, 8));
+  assertLines(t, await succeed(t, users.nobody, "tx", "list", "--block", "latest"), ofAlice.slice(0, 1));
+  assertLines(t, await succeed(t, users.nobody, "tx", "list", "--block", "2"), ofAlice.slice(7, 8));
 
   const history = await succeed(t, users.nobody, "storage", "history", address);
-  matches(t, history, [
+  assertLines(t, history, [
     row(8, alice, "update access"),
     row(7, alice, 'delete field "\ufffdtitle"'),
     row(6, alice, 'delete item "tags"'),
@@ -78,14 +82,14 @@ test("transactions are listed in words, newest first, as far as the reader may k
     row(2, alice, "write program"),
     row(1, alice, "create program"),
   ]);
-  const refused = await users.alice("storage", "history", diary);
-  t.is(refused.code, 1);
-  t.regex(refused.stderr, /^gatehouse: The node rejected the request: .* \(NOT_FOUND\)\n$/);
-  matches(t, await succeed(t, users.bob, "storage", "history", diary), [row(9, bob, "create program")]);
+  const rejected = await users.alice("storage", "history", diary);
+  t.is(rejected.code, 1);
+  t.regex(rejected.stderr, /^gatehouse: The node rejected the request: .* \(NOT_FOUND\)\n$/);
+  assertLines(t, await succeed(t, users.bob, "storage", "history", diary), [row(9, bob, "create program")]);
   t.false((await succeed(t, users.nobody, "storage", "list", alice)).includes("\u009b"));
 });
 
-test("lists go on page by page, to the end, and say it as the node does", async (t) => {
+test("lists have pages with tokens, and reject invalid tokens and limits", async (t) => {
   const { alice: as } = await startWithUsers(t);
   const address = await create(t, as, "notes", "public");
   for (const name of ["a", "b", "c"]) {
@@ -101,8 +105,8 @@ test("lists go on page by page, to the end, and say it as the node does", async 
     [["storage", "search", "note"], 4],
   ] as const) {
     const name = list.join(" ");
-    const whole = withoutHeading(await succeed(t, as, ...list));
-    t.is(whole.length, count, name);
+    const complete = withoutHeading(await succeed(t, as, ...list));
+    t.is(complete.length, count, name);
     const rows: string[] = [];
     let token: string | undefined = "";
     for (let pages = 0; token !== undefined && pages < 10; pages++) {
@@ -110,29 +114,29 @@ test("lists go on page by page, to the end, and say it as the node does", async 
       rows.push(...withoutHeading(stdout));
       token = pageToken(stdout);
     }
-    t.deepEqual(rows.map(withoutColumns), whole.map(withoutColumns), name);
+    t.deepEqual(rows.map(withoutColumns), complete.map(withoutColumns), name);
     const json = JSON.parse(await succeed(t, as, ...list, "--limit", "1", "--json")) as { nextPageToken: string };
     t.is(pageToken(await succeed(t, as, ...list, "--limit", "1")), json.nextPageToken, name);
 
-    const wrong = await as(...list, "--page-token", "x");
-    t.is(wrong.code, 1, name);
-    t.regex(wrong.stderr, /The page token must be the one that the previous page returned.*\(INVALID_REQUEST\)\n$/);
+    const invalid = await as(...list, "--page-token", "x");
+    t.is(invalid.code, 1, name);
+    t.regex(invalid.stderr, /The page token must be the one that the previous page returned.*\(INVALID_REQUEST\)\n$/);
     for (const limit of ["0", "201", "x"]) {
       const { code, stderr } = await as(...list, "--limit", limit);
       t.is(code, 2, name);
       t.regex(stderr, /It must be a whole number from 1 to 200\. See: gatehouse /);
     }
   }
-  // Whoever passes over some counts for himself.
-  const passed = await succeed(t, as, "storage", "list", alice, "--limit", "2", "--offset", "1");
-  t.is(pageToken(passed), undefined);
-  t.regex(passed, / note b .*\n.* note a /s);
+  // A caller that uses --offset counts the items, so no page token is printed.
+  const withOffset = await succeed(t, as, "storage", "list", alice, "--limit", "2", "--offset", "1");
+  t.is(pageToken(withOffset), undefined);
+  t.regex(withOffset, / note b .*\n.* note a /s);
   const unproved = await as("storage", "history", address, "--verify", "0x");
   t.is(unproved.code, 2);
   t.regex(unproved.stderr, /A list cannot be proved complete\./);
 });
 
-test("what a node does not have is said below the last page", async (t) => {
+test("empty lists print a message; a missing block ends with an error, and a stopped node with code 3", async (t) => {
   const { alice: as, node } = await startWithUsers(t);
   t.is(await succeed(t, as, "block", "list"), "There is no block after the genesis yet.\n");
   t.is(await succeed(t, as, "tx", "list"), "No transactions.\n");

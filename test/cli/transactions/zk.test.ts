@@ -11,7 +11,7 @@ import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 
-/** A network whose genesis has a verification key, and Alice. */
+/** Starts a node whose genesis has a verification key. Returns a runner of zk commands with the key of Alice. */
 async function setUp(t: Teardown) {
   const dir = await temporaryDirectory(t);
   const genesis = { ...(JSON.parse(genesisOf(testKey(1))) as object), zk: { verificationKey: verificationKeyJson } };
@@ -23,7 +23,7 @@ async function setUp(t: Teardown) {
   return { dir, node, zk: async (...args: string[]): Promise<CliResult> => await runCli(["zk", ...args], { env }) };
 }
 
-test("from a commitment to a proof that is verified offline, and a nullifier that is spent with one", async (t) => {
+test("zk commands add commitments, fetch and verify a proof, and spend a nullifier with a Groth16 proof", async (t) => {
   const { dir, node, zk } = await setUp(t);
   const file = join(dir, "proof.json");
   for (const value of [42, 43]) {
@@ -54,8 +54,8 @@ test("from a commitment to a proof that is verified offline, and a nullifier tha
 
   // The root before the second commitment is still known.
   const older = (await askJson<{ rootHash: string }>(node.port, "/zk/merkle-root?block=1")).rootHash;
-  const under = await zk("proof", element(42), "--root", older, "--json");
-  t.is((JSON.parse(under.stdout) as { proof: { root: string } }).proof.root, older);
+  const atOlderRoot = await zk("proof", element(42), "--root", older, "--json");
+  t.is((JSON.parse(atOlderRoot.stdout) as { proof: { root: string } }).proof.root, older);
   t.like(await zk("proof", element(43), "--root", older), {
     code: 1,
     stderr:
@@ -76,7 +76,7 @@ test("from a commitment to a proof that is verified offline, and a nullifier tha
   t.regex((await zk("nullify", element(7), "--proof", groth16, "--root", rootHash)).stderr, /spent already, in block/);
 });
 
-test("a saved proof with anything changed does not hold, and what is no proof says so", async (t) => {
+test("zk verify rejects a changed proof with code 1, and an invalid file with code 2", async (t) => {
   const { dir, zk } = await setUp(t);
   await zk("commit", element(42));
   const file = join(dir, "proof.json");
@@ -108,7 +108,7 @@ test("a saved proof with anything changed does not hold, and what is no proof sa
   t.like(await zk("verify", join(dir, "missing.json")), { code: 2 });
 });
 
-test("a genesis whose verification key cannot be used stops the start, with the place", async (t) => {
+test("a genesis with an unusable verification key stops the start, and the error names the member", async (t) => {
   const dir = await temporaryDirectory(t);
   const genesis = { authorities: [], zk: { verificationKey: { ...verificationKeyJson, curve: "other" } } };
   await writeFile(join(dir, "genesis.json"), JSON.stringify(genesis));
