@@ -1,4 +1,4 @@
-/** The directions between the rooms of src/: forbidden imports are planted in a copy of it, and each is refused. */
+/** The import rules between the modules of src/: forbidden imports in a copy of it are violations. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, symlink, writeFile } from "node:fs/promises";
@@ -8,36 +8,42 @@ import { type Teardown, temporaryDirectory, fileTeardown } from "../helpers/node
 import { toolProgram, whyNoTool } from "../helpers/nodes/tools.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
-/** Files to plant, by their paths from src/, and what the rules must say of them, no more and no less. */
-interface Plant {
+/** Files to add, by their paths from src/, and the expected violations. */
+interface ForbiddenImport {
   readonly title: string;
   /** Text of each file. */
   readonly files: Readonly<Record<string, string>>;
-  /** `rule: from → to`, or `rule: from` where a file itself is refused. */
-  readonly refused: readonly string[];
+  /** `rule: from → to`, or `rule: from` if the file itself is a violation. */
+  readonly violations: readonly string[];
 }
 
 const importing = (path: string): string => `import * as it from "${path}";\nexport const used = it;\n`;
 
-/** One import that the list of what is allowed does not have. */
-function unlisted(title: string, file: string, path: string, target: string, source = importing(path)): Plant {
-  return { title, files: { [file]: source }, refused: [`not-in-allowed: src/${file} → ${target}`] };
+/** Declares an import that is not in the list of allowed ones. */
+function unlisted(
+  title: string,
+  file: string,
+  path: string,
+  target: string,
+  source = importing(path),
+): ForbiddenImport {
+  return { title, files: { [file]: source }, violations: [`not-in-allowed: src/${file} → ${target}`] };
 }
 
 const config = "../config/config.js";
 const grpcJs = "node_modules/@grpc/grpc-js/build/src/index.js";
 
-const plants: readonly Plant[] = [
+const forbiddenImports: readonly ForbiddenImport[] = [
   unlisted("storage → config", "storage/plant.ts", config, "src/config/config.ts"),
   unlisted(
-    "storage → config, for a type alone",
+    "storage → config, only for a type",
     "storage/plant-type.ts",
     config,
     "src/config/config.ts",
     `export type { Config } from "${config}";\n`,
   ),
   unlisted(
-    "storage → config, while it runs",
+    "storage → config, at run time",
     "storage/plant-late.ts",
     config,
     "src/config/config.ts",
@@ -91,36 +97,36 @@ const plants: readonly Plant[] = [
   unlisted("a feature → node", "metrics/plant.ts", "../node/lifecycle/clock.js", "src/node/lifecycle/clock.ts"),
   unlisted("base → db", "base/plant.ts", "../db/rows/batch.js", "src/db/rows/batch.ts"),
   unlisted(
-    "a room of the command line → another's commands",
+    "a module of the command line → commands of another",
     "cli/doctor/plant.ts",
     "../data/node-config.js",
     "src/cli/data/node-config.ts",
   ),
   unlisted(
-    "cli → what of the client calls nodes",
+    "cli → the part of the client that calls nodes",
     "cli/plant.ts",
     "../../client/src/gatehouse.js",
     "client/src/gatehouse.ts",
   ),
   {
-    title: "client → anything of the node but what is signed",
+    title: "client → code of the node except signed messages",
     files: { "../client/src/plant.ts": importing("../../src/base/crypto/hash.js") },
-    refused: ["not-in-allowed: client/src/plant.ts → src/base/crypto/hash.ts"],
+    violations: ["not-in-allowed: client/src/plant.ts → src/base/crypto/hash.ts"],
   },
   {
-    title: "client → a package that it does not name",
+    title: "client → a package that is not its dependency",
     files: { "../client/src/plant-package.ts": importing("@noble/curves/ed25519.js") },
-    refused: ["not-in-allowed: client/src/plant-package.ts → node_modules/@noble/curves/ed25519.js"],
+    violations: ["not-in-allowed: client/src/plant-package.ts → node_modules/@noble/curves/ed25519.js"],
   },
   {
-    title: "a file beside main.ts",
+    title: "a file next to main.ts",
     files: { "plant.ts": "export const used = 1;\n" },
-    refused: ["only-main-is-loose: src/plant.ts"],
+    violations: ["only-main-is-loose: src/plant.ts"],
   },
   {
     title: "a cycle of files",
     files: { "config/plant-a.ts": importing("./plant-b.js"), "config/plant-b.ts": importing("./plant-a.js") },
-    refused: ["no-cycles: src/config/plant-a.ts → src/config/plant-b.ts"],
+    violations: ["no-cycles: src/config/plant-a.ts → src/config/plant-b.ts"],
   },
   {
     title: "features that import each other",
@@ -130,7 +136,7 @@ const plants: readonly Plant[] = [
       "control/plant-a.ts": "export const used = 1;\n",
       "control/plant-b.ts": importing("../attestation/plant-b.js"),
     },
-    refused: [
+    violations: [
       "not-in-allowed: src/attestation/plant-a.ts → src/control/plant-a.ts",
       "not-in-allowed: src/control/plant-b.ts → src/attestation/plant-b.ts",
     ],
@@ -138,13 +144,13 @@ const plants: readonly Plant[] = [
   {
     title: "a development dependency",
     files: { "node/plant.ts": importing("ava") },
-    refused: ["shipped-code-needs-shipped-packages: src/node/plant.ts → node_modules/ava/entrypoints/main.mjs"],
+    violations: ["shipped-code-needs-shipped-packages: src/node/plant.ts → node_modules/ava/entrypoints/main.mjs"],
   },
 ];
 
-/** What the rules say of src/: of files and imports, and which folders stand in a cycle with each other. */
+/** The violations of files and imports, and the cycles between folders. */
 interface Verdict {
-  readonly refused: readonly string[];
+  readonly violations: readonly string[];
   readonly folderCycles: readonly string[];
 }
 
@@ -158,8 +164,8 @@ interface Report {
   };
 }
 
-/** Checks a copy of src/ in which these files are planted, with the rules and the program of CI. */
-async function check(t: Teardown, planted: readonly Plant[]): Promise<Verdict> {
+/** Checks a copy of src/ with these files, with the rules and the program of CI. */
+async function check(t: Teardown, added: readonly ForbiddenImport[]): Promise<Verdict> {
   const dir = await temporaryDirectory(t);
   for (const path of [
     "src",
@@ -174,7 +180,7 @@ async function check(t: Teardown, planted: readonly Plant[]): Promise<Verdict> {
   for (const path of ["gen", "node_modules"]) {
     await symlink(resolve(path), join(dir, path));
   }
-  for (const [file, source] of planted.flatMap(({ files }) => Object.entries(files))) {
+  for (const [file, source] of added.flatMap(({ files }) => Object.entries(files))) {
     await writeFile(join(dir, "src", file), source, { flag: "wx" });
   }
   const args = [toolProgram("depcruise"), "src", "client/src", "--preserve-symlinks", "--output-type", "json"];
@@ -183,7 +189,7 @@ async function check(t: Teardown, planted: readonly Plant[]): Promise<Verdict> {
   const { violations } = (JSON.parse(output) as Report).summary;
   const isFolders = ({ rule }: (typeof violations)[number]) => rule.name === "no-cycles-of-folders";
   return {
-    refused: violations
+    violations: violations
       .filter((violation) => !isFolders(violation))
       .map(({ rule, from, to }) => `${rule.name}: ${from === to ? from : `${from} → ${to}`}`)
       .sort(),
@@ -193,24 +199,24 @@ async function check(t: Teardown, planted: readonly Plant[]): Promise<Verdict> {
 
 const testRules = testUnless(whyNoTool("dependency-cruiser"));
 let found: Verdict;
-const whole = fileTeardown();
+const fileScope = fileTeardown();
 testRules.before(async () => {
-  found = await check(whole, plants);
+  found = await check(fileScope, forbiddenImports);
 });
 
-for (const { title, files, refused } of plants) {
-  testRules(`refused: ${title}`, (t) => {
-    const about = Object.keys(files).map((file) => join("src", file));
-    const said = found.refused.filter((line) => about.some((file) => line.includes(` ${file}`)));
-    t.deepEqual(said, [...refused]);
+for (const { title, files, violations } of forbiddenImports) {
+  testRules(`rejects ${title}`, (t) => {
+    const paths = Object.keys(files).map((file) => join("src", file));
+    const actual = found.violations.filter((line) => paths.some((file) => line.includes(` ${file}`)));
+    t.deepEqual(actual, [...violations]);
   });
 }
 
-testRules("refused: a cycle of folders, though no file of them is in a cycle", (t) => {
+testRules("rejects a cycle of folders without a cycle of files", (t) => {
   t.true(found.folderCycles.includes("src/attestation → src/control"));
   t.true(found.folderCycles.includes("src/control → src/attestation"));
 });
 
-testRules("a copy without any of these is accepted", async (t) => {
-  t.deepEqual(await check(t, []), { refused: [], folderCycles: [] });
+testRules("accepts an unchanged copy", async (t) => {
+  t.deepEqual(await check(t, []), { violations: [], folderCycles: [] });
 });

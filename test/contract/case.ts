@@ -2,7 +2,7 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { callerOf } from "../helpers/process/caller.js";
 import type { PlainRequest } from "../helpers/wire/plain-client.js";
-import { withShownPending, people } from "./data.js";
+import { withStablePending, people } from "./data.js";
 
 /** Signer of a request; undefined for an anonymous request. */
 export type CallerName = "owner" | "friend" | "member" | "enemy";
@@ -67,7 +67,7 @@ export function plainRequestOf(contractCase: ContractCase): PlainRequest {
 /** Replaces values that differ between runs by placeholders. Other tests check their types. */
 export function mask(text: string): string {
   return (
-    withShownPending(text)
+    withStablePending(text)
       .replace(/"(time|since|timestamp)":1[789]\d{11}\b/g, '"$1":"<ms>"')
       .replace(/"(uptime_s|heartbeat_age_s)":\d+(\.\d+)?/g, '"$1":"<s>"')
       .replace(/"(port|actual)":\d+/g, '"$1":"<port>"')

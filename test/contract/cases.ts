@@ -46,7 +46,7 @@ const attestation = AttestationService.method;
 
 const newcomer = { node: "newcomer" } as const;
 
-/** What comes after the program that everybody may read. */
+/** Page token for the programs after the public one, `exotic`. */
 const afterExotic = "cHJvZ3JhbXMuc3Rvci0xMTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTEx";
 
 const healthCases = [
@@ -341,7 +341,7 @@ const zkCases = [
   ...malformed.map(([title, hash]) => ofNullifier(title, hash)),
 ];
 
-/** What its query says, in the names of plain HTTP and in those of messages. */
+/** Declares a case of GET /state/proof, with the same parameters as a query and as a message. */
 const proof = (
   title: string,
   request: Readonly<Record<string, string | bigint | boolean | readonly string[]>>,

@@ -1,10 +1,10 @@
 /**
- * The matrix: which protocols are spoken over which transport. Each protocol answers every case of the contract over one
- * transport, its home, and one case of each kind over the others; those that stream answer every stream over all of them.
+ * The matrix of protocols and transports. Each protocol runs every contract case over one transport, its home, and one
+ * case of each kind over the others. Protocols with streams run every stream over all transports.
  */
 import type { TransportName } from "../helpers/wire/transports.js";
 
-/** Every protocol, as a client of others speaks it. */
+/** Every protocol of clients. */
 export type Protocol =
   | "plain JSON"
   | "JSON-RPC"
@@ -37,7 +37,7 @@ const onEveryHttp = [
 ] as const;
 const onHttp2 = [...onEveryHttp, "gRPC", "gRPC by Connect"] as const;
 
-/** Returns the transport over which a protocol answers every case. Those of plain JSON are compared with HTTP/1.1. */
+/** Returns the transport over which a protocol runs every case; not HTTP/1.1 for plain JSON, which is the reference. */
 export function homeOf(protocol: Protocol): TransportName {
   const isHome = ([name, protocols]: [string, readonly Protocol[]]): boolean =>
     protocols.includes(protocol) && !(protocol === "plain JSON" && name === "HTTP/1.1");

@@ -13,18 +13,18 @@ import type { Protocol } from "./cells.js";
 /** Actual and expected side of a comparison, which must be equal. */
 export interface Comparison {
   readonly expected: unknown;
-  readonly got: unknown;
+  readonly actual: unknown;
 }
 
 /** Client of one node in one protocol. */
-export interface Speaker {
+export interface ProtocolClient {
   /** Sends the case, given its response over plain HTTP/1.1. */
   compare(contractCase: ContractCase, plain: PlainResponse): Promise<Comparison>;
   close(): unknown;
 }
 
 /** Creates the client of a protocol over a transport. */
-export function speak(protocol: Protocol, name: TransportName, target: Target): Speaker {
+export function connectProtocol(protocol: Protocol, name: TransportName, target: Target): ProtocolClient {
   if (protocol === "plain JSON" || protocol === "JSON-RPC") {
     const client = connectTransport(name, target);
     const compare = protocol === "JSON-RPC" ? compareJsonRpc : comparePlain;
@@ -46,24 +46,24 @@ async function comparePlain(
   contractCase: ContractCase,
   plain: PlainResponse,
 ): Promise<Comparison> {
-  return comparePlainAnswers(plain, await client.ask(contractCase.path, plainRequestOf(contractCase)));
+  return comparePlainResponses(plain, await client.ask(contractCase.path, plainRequestOf(contractCase)));
 }
 
 /** Returns two responses without the values that differ between requests or connections. */
-export function comparePlainAnswers(expected: PlainResponse, got: PlainResponse): Comparison {
-  return { expected: comparable(expected), got: comparable(got) };
+export function comparePlainResponses(expected: PlainResponse, actual: PlainResponse): Comparison {
+  return { expected: comparable(expected), actual: comparable(actual) };
 }
 
-const ofTheConnection = ["connection", "keep-alive", "transfer-encoding", "date"];
+const connectionHeaders = ["connection", "keep-alive", "transfer-encoding", "date"];
 
 function comparable({ status, headers, text }: PlainResponse) {
-  return { status, headers: lasting(headers, text), text: mask(text) };
+  return { status, headers: stableHeaders(headers, text), text: mask(text) };
 }
 
 /** Returns the headers that are equal in every response. A length that is correct for its body counts as equal. */
-function lasting(headers: IncomingHttpHeaders, text: string): Record<string, unknown> {
+function stableHeaders(headers: IncomingHttpHeaders, text: string): Record<string, unknown> {
   const compared = Object.entries(headers)
-    .filter(([name]) => !ofTheConnection.includes(name))
+    .filter(([name]) => !connectionHeaders.includes(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const varying: Record<string, string> = {
     "x-request-id": headers["x-request-id"] as string,
@@ -88,12 +88,12 @@ async function compareJsonRpc(
   });
   const failure = failureOf(plain);
   if (failure === undefined) {
-    return { expected: `{"jsonrpc":"2.0","id":1,"result":${mask(plain.text)}}`, got: mask(text) };
+    return { expected: `{"jsonrpc":"2.0","id":1,"result":${mask(plain.text)}}`, actual: mask(text) };
   }
   const { error } = JSON.parse(text) as { error?: { message: string; data?: { reason: string } } };
   return {
     expected: { message: failure.error, reason: failure.errorCode },
-    got: { message: error?.message, reason: error?.data?.reason },
+    actual: { message: error?.message, reason: error?.data?.reason },
   };
 }
 
@@ -113,16 +113,16 @@ async function compareRpc(
     failure === undefined ? mask(plain.text) : { ...failure, code: errorCatalog[failure.errorCode as Reason].grpcCode };
   try {
     const response = await client.call(contractCase.method, contractCase.request!, headersOf(contractCase));
-    return { expected, got: mask(bodyOf(contractCase, response)) };
+    return { expected, actual: mask(bodyOf(contractCase, response)) };
   } catch (thrown) {
     const { code, message, reason } = readFailure(thrown);
-    return { expected, got: { success: false, error: message, errorCode: reason, code } };
+    return { expected, actual: { success: false, error: message, errorCode: reason, code } };
   }
 }
 
 /** Replaces the JSON name of a field at the start of a message by its proto name. */
-function withProtoName(sentence: string, { method }: ContractCase): string {
-  const [first = "", ...rest] = sentence.split(" ");
+function withProtoName(message: string, { method }: ContractCase): string {
+  const [first = "", ...rest] = message.split(" ");
   const field = method.input.fields.find(({ jsonName }) => jsonName === first);
   return [field?.name ?? first, ...rest].join(" ");
 }

@@ -1,6 +1,6 @@
 /**
- * The contract, case by case: status, headers and raw JSON over plain HTTP/1.1 against a snapshot. What every other
- * protocol and transport answers is compared with it in matrix.test.ts. An rpc without a case fails.
+ * The contract, case by case: compares status, headers and raw JSON over plain HTTP/1.1 with a snapshot. matrix.test.ts
+ * compares all other protocols and transports with these responses. An rpc without a case fails.
  */
 import { type DescService, getOption } from "@bufbuild/protobuf";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
@@ -19,16 +19,16 @@ import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { type ContractCase, describe, mask, plainRequestOf } from "./case.js";
 import { cases } from "./cases.js";
 import { list } from "./data.js";
-import { type Answered, askedBeside, makeExamples, readExamples, writeExamples } from "./examples.js";
+import { type CaseResponse, additionalCases, createExamples, readExamples, writeExamples } from "./examples.js";
 import { type ContractNodes, startContractNodes } from "./nodes.js";
 import { streams } from "./streams.js";
 
 const test = anyTest as TestFn<ContractNodes>;
 
 interface OpenApi {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: OpenApiAnswers }>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: OpenApiResponses }>>>>;
 }
-type OpenApiAnswers = Readonly<Record<string, { readonly $ref?: string; readonly description?: string }>>;
+type OpenApiResponses = Readonly<Record<string, { readonly $ref?: string; readonly description?: string }>>;
 let openApi: OpenApi;
 
 const fileScope = fileTeardown();
@@ -60,18 +60,18 @@ function checkCaching(
   { status, headers }: PlainResponse,
 ): void {
   const { etag, "cache-control": cacheControl = "" } = headers;
-  const madeOf = getOption(method, caching);
-  if (caller !== undefined || status !== 200 || madeOf === Caching.UNSPECIFIED) {
+  const cacheKey = getOption(method, caching);
+  if (caller !== undefined || status !== 200 || cacheKey === Caching.UNSPECIFIED) {
     t.is(cacheControl, "private, no-store");
     t.is(etag, undefined);
   } else if (cacheControl === "private, no-store") {
-    // A newcomer has no block that answers are made of, and more than blocks change what becomes of a transaction in none.
+    // A newcomer has no blocks to cache by. The status of a pending transaction changes between blocks.
     t.true(node === "newcomer" || method.name === "GetTransaction", method.name);
     t.is(etag, undefined);
   } else {
     t.regex(
       cacheControl,
-      madeOf === Caching.HASH ? /^public, (no-cache|max-age=31536000, immutable)$/ : /^public, no-cache$/,
+      cacheKey === Caching.HASH ? /^public, (no-cache|max-age=31536000, immutable)$/ : /^public, no-cache$/,
     );
     t.regex(etag ?? "", /^W\/"(\d+|network)\.[\w-]{22}"$/);
   }
@@ -95,9 +95,9 @@ function checkSchema(
   const failure = JSON.parse(text) as { success?: boolean; errorCode?: string } | null;
   const isFailure = failure?.success === false;
   if (isFailure) {
-    const answers = openApi.paths[route]![httpMethod.toLowerCase()]!.responses;
-    const { $ref, description } = answers[status] ?? {};
-    t.true(`${$ref}${description}`.includes(failure.errorCode!), `${route} is not said to fail with ${text}`);
+    const responses = openApi.paths[route]![httpMethod.toLowerCase()]!.responses;
+    const { $ref, description } = responses[status] ?? {};
+    t.true(`${$ref}${description}`.includes(failure.errorCode!), `${route} does not document the error ${text}`);
   }
   const pointer = isFailure
     ? "/components/schemas/Failure"
@@ -113,14 +113,14 @@ function checkSchema(
   t.true(validate(JSON.parse(text)), `${pointer}: ${ajv.errorsText(validate.errors)}\n${text}`);
 }
 
-const plainAnswers = new Map<ContractCase, Promise<PlainResponse>>();
+const plainResponses = new Map<ContractCase, Promise<PlainResponse>>();
 
 /** Returns the response over plain HTTP/1.1, requested once. */
 function askPlainly(nodes: ContractNodes, contractCase: ContractCase): Promise<PlainResponse> {
   const { node, path } = contractCase;
-  const answer = plainAnswers.get(contractCase) ?? ask(nodes[node].port, path, plainRequestOf(contractCase));
-  plainAnswers.set(contractCase, answer);
-  return answer;
+  const response = plainResponses.get(contractCase) ?? ask(nodes[node].port, path, plainRequestOf(contractCase));
+  plainResponses.set(contractCase, response);
+  return response;
 }
 
 // Serial, so that counts of requests in flight are equal in each run.
@@ -129,12 +129,12 @@ for (const contractCase of cases) {
 }
 
 test.serial("has documented examples that equal the responses of cases", async (t) => {
-  const answers: Answered[] = [];
-  for (const contractCase of [...cases, ...askedBeside]) {
+  const responses: CaseResponse[] = [];
+  for (const contractCase of [...cases, ...additionalCases]) {
     const { status, text } = await askPlainly(t.context, contractCase);
-    answers.push({ contractCase, status, body: JSON.parse(text) as unknown });
+    responses.push({ contractCase, status, body: JSON.parse(text) as unknown });
   }
-  const created = makeExamples(answers);
+  const created = createExamples(responses);
   if (process.env.RECORD_EXAMPLES !== undefined) {
     await writeExamples(created);
   }
@@ -146,39 +146,39 @@ test.serial("has documented examples that equal the responses of cases", async (
 });
 
 /**
- * Failures that take more than a case: test/peers, test/attestation, test/snapshot, test/rpc/answers.test.ts,
- * test/chain/strangers.test.ts and test/node/unreadable.test.ts get them.
+ * Errors that a single request cannot cause: test/peers, test/attestation, test/snapshot, test/rpc/answers.test.ts,
+ * test/chain/strangers.test.ts and test/node/unreadable.test.ts test them.
  */
-const ofMoreThanACase: readonly string[] = [
+const untestedReasons: readonly string[] = [
   "RELAY_UNAVAILABLE",
   "BUSY",
   "PRUNED",
   "ANSWER_TOO_LARGE",
 ] satisfies Reason[];
-const ofMoreThanTheirCases: readonly string[] = [
+const untestedFailures: readonly string[] = [
   "SubmitTransaction",
   ...["GetProgram", "ListFields", "GetField", "GetFieldItem", "HasField", "GetFieldType", "ListProgramHistory"],
 ].map((name) => `${name} PERMISSION_DENIED`);
 
 test.serial("covers each error of the contract by a case", async (t) => {
-  const got = new Set<string>();
+  const received = new Set<string>();
   for (const contractCase of cases) {
     const { text } = await askPlainly(t.context, contractCase);
     const { errorCode } = (JSON.parse(text) ?? {}) as { errorCode?: string };
-    got.add(`${contractCase.method.name} ${errorCode}`);
+    received.add(`${contractCase.method.name} ${errorCode}`);
   }
-  const ofList = await askJson<{ errorCode: string }>(t.context.member.port, `/storage-program/${list}/type/a`);
-  got.add(`GetFieldType ${ofList.errorCode}`);
+  const response = await askJson<{ errorCode: string }>(t.context.member.port, `/storage-program/${list}/type/a`);
+  received.add(`GetFieldType ${response.errorCode}`);
   const named = [...new Set(cases.map(({ method }) => method))].flatMap((method) =>
     getOption(method, failures)
       .map((reason) => ReasonSchema.value[reason]!.localName as Reason)
-      .filter((reason) => !ofMoreThanACase.includes(reason))
+      .filter((reason) => !untestedReasons.includes(reason))
       .map((reason) => `${method.name} ${reason}`)
-      .filter((failure) => !ofMoreThanTheirCases.includes(failure)),
+      .filter((failure) => !untestedFailures.includes(failure)),
   );
   t.true(named.length > 20);
   t.deepEqual(
-    named.filter((name) => !got.has(name)),
+    named.filter((name) => !received.has(name)),
     [],
   );
 });

@@ -134,7 +134,7 @@ export const programs: readonly SeedProgram[] = [
 
 /** Two authorities, so that no node produces blocks alone. */
 export const authorities = [testKey(11), testKey(12)] as const;
-/** Time of all blocks but the last, and of that one: so much later that roots are known by the number of blocks alone. */
+/** Time of all blocks except the last. That is 11 minutes later, so that only the number of blocks keeps roots known. */
 export const blockTimeMs = createdMs + 60_000;
 export const lastBlockTimeMs = blockTimeMs + 11 * 60_000;
 
@@ -157,8 +157,8 @@ export const spentNullifier = key("d");
 const committer = testKey(14);
 
 /**
- * The transactions of the blocks from 1 on; one of block 1 is rejected. There are so many blocks that the root after the
- * first one is not known any more, while that after the second one, which holds until the last, is.
+ * The transactions of the blocks from 1 on; one of block 1 is rejected. With this number of blocks, the root after
+ * block 1 is not known any more. The root after block 2 is current until the last block, so it is still known.
  */
 export const blocks = [
   [written, broken, signZk(committer, 1, commit(leaves[0]), old)],
@@ -172,16 +172,16 @@ export const lastBlock = blocks.length;
 export const firstBlockHash = "0xa44b3960fb4f82b1500bc8e41185daf65562d86d2ef9e84583a34b92f7b0339b";
 export const pendingTransaction = signTransaction(writer, 3, createPublic("pending", "{}"), { network });
 export const pendingHash = sha256(pendingTransaction.body);
-/** The same, as it is shown: the real one expires at another time in every run. */
-const shownPending = signTransaction(writer, 3, createPublic("pending", "{}"), old);
+/** The pending transaction in snapshots, with a fixed expiry; that of the real one differs in every run. */
+const stablePending = signTransaction(writer, 3, createPublic("pending", "{}"), old);
 
-/** A text with the pending transaction as it is in every run. */
-export function withShownPending(text: string): string {
+/** Replaces the pending transaction of this run by the one in snapshots. */
+export function withStablePending(text: string): string {
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
   return text
-    .replaceAll(pendingHash, sha256(shownPending.body))
-    .replaceAll(base64(pendingTransaction.body), base64(shownPending.body))
-    .replaceAll(base64(pendingTransaction.signature), base64(shownPending.signature));
+    .replaceAll(pendingHash, sha256(stablePending.body))
+    .replaceAll(base64(pendingTransaction.body), base64(stablePending.body))
+    .replaceAll(base64(pendingTransaction.signature), base64(stablePending.signature));
 }
 export const forgedTransaction = { ...pendingTransaction, signature: Buffer.alloc(64) };
 export const usedNonce = signTransaction(writer, 1, createPublic("again", "{}"), { network });

@@ -9,11 +9,11 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 import type { Example } from "../../src/rpc/describe/examples.js";
 import { referenceJson } from "../helpers/wire/reference-json.js";
 import { type ContractCase, contractCase } from "./case.js";
-import { withShownPending } from "./data.js";
+import { withStablePending } from "./data.js";
 import { streams } from "./streams.js";
 
 /** Additional requests for examples, sent after the cases. */
-export const askedBeside: readonly ContractCase[] = [
+export const additionalCases: readonly ContractCase[] = [
   contractCase(HealthService.method.getLiveness, "/livez?exclude=main_loop", "one left out", {
     exclude: ["main_loop"],
   }),
@@ -27,7 +27,7 @@ export const askedBeside: readonly ContractCase[] = [
 ];
 
 /** Plain HTTP response to a case. */
-export interface Answered {
+export interface CaseResponse {
   readonly contractCase: ContractCase;
   readonly status: number;
   readonly body: unknown;
@@ -45,19 +45,19 @@ export async function readExamples(): Promise<Examples> {
 
 /** Writes the examples that the node serves; `npm run format` formats the file. */
 export async function writeExamples(examples: Examples): Promise<void> {
-  await writeFile(file, withShownPending(JSON.stringify(examples)));
+  await writeFile(file, withStablePending(JSON.stringify(examples)));
 }
 
 /** Builds the examples from every case and its response. */
-export function makeExamples(answers: readonly Answered[]): Examples {
-  const byRpc = new Map<string, Answered[]>();
-  for (const answered of answers) {
-    const { parent, name } = answered.contractCase.method;
+export function createExamples(responses: readonly CaseResponse[]): Examples {
+  const byRpc = new Map<string, CaseResponse[]>();
+  for (const response of responses) {
+    const { parent, name } = response.contractCase.method;
     const key = `${parent.typeName}.${name}`;
-    byRpc.set(key, [...(byRpc.get(key) ?? []), answered]);
+    byRpc.set(key, [...(byRpc.get(key) ?? []), response]);
   }
   return Object.fromEntries([
-    ...[...byRpc].map(([name, ofRpc]) => [name, makeExample(ofRpc)]),
+    ...[...byRpc].map(([name, ofRpc]) => [name, createExample(ofRpc)]),
     // A stream has no single body to show.
     ...streams.flatMap(({ stream: { parent, name }, plain }) =>
       plain?.parameters === undefined ? [] : [[`${parent.typeName}.${name}`, { parameters: plain.parameters }]],
@@ -66,23 +66,23 @@ export function makeExamples(answers: readonly Answered[]): Examples {
 }
 
 /**
- * Titles of cases that tell more than the first of their rpc, whose program is hard to read on purpose. An answer with
- * `"type":"array"` is none of them: a linter takes it for a schema.
+ * Titles of cases that are better examples than the first case of their rpc, whose program is hard to read on purpose.
+ * No response with `"type":"array"` is listed, because a linter takes it for a schema.
  */
-const telling: readonly string[] = ["restricted, friend", 'value of "nested"', "object", "one"];
+const preferred: readonly string[] = ["restricted, friend", 'value of "nested"', "object", "one"];
 
-function makeExample(answers: readonly Answered[]): Example {
-  const withRequest = answers.filter(
+function createExample(responses: readonly CaseResponse[]): Example {
+  const withRequest = responses.filter(
     ({ contractCase, body }) => contractCase.request !== undefined && !isFailure(body),
   );
-  const done = withRequest.filter(({ status }) => status === 200);
-  const shown = done.find(({ contractCase }) => telling.includes(contractCase.title)) ?? done[0]!;
+  const successful = withRequest.filter(({ status }) => status === 200);
+  const shown = successful.find(({ contractCase }) => preferred.includes(contractCase.title)) ?? successful[0]!;
   const parameters = Object.assign(
     {},
     ...[...withRequest, shown].map(({ contractCase }) => parametersOf(contractCase)),
   ) as object;
   const failures: Record<string, unknown> = {};
-  for (const { status, body } of answers.filter(({ body }) => isFailure(body))) {
+  for (const { status, body } of responses.filter(({ body }) => isFailure(body))) {
     failures[status] ??= body;
   }
   const { body } = shown.contractCase;
@@ -106,12 +106,12 @@ function parametersOf({ method, request, body }: ContractCase): Record<string, u
   if (body !== undefined || getOption(method, http).pattern.case !== "get") {
     return {};
   }
-  const given = request as Readonly<Record<string, unknown>>;
+  const fields = request as Readonly<Record<string, unknown>>;
   const values = JSON.parse(referenceJson(method.input, create(method.input, request as never))) as object;
-  const isGiven = ({ localName }: DescField): boolean => given[localName] !== undefined;
+  const isSet = ({ localName }: DescField): boolean => fields[localName] !== undefined;
   return Object.fromEntries(
     method.input.fields
-      .filter(isGiven)
+      .filter(isSet)
       .map(({ jsonName }) => [jsonName, (values as Readonly<Record<string, unknown>>)[jsonName]]),
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Every protocol over every transport: each cell is compared with what plain HTTP/1.1 answers on the same node.
- * test/contract/cells.ts says which cells answer every case.
+ * Every protocol over every transport: each cell is compared with the responses of the same node over plain HTTP/1.1.
+ * test/contract/cells.ts lists the cells that run every case.
  */
 import anyTest, { type TestFn } from "ava";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
@@ -45,14 +45,14 @@ test("covers every cell of the matrix", (t) => {
     [...unary, ...streams].map((protocol) => `${protocol} over ${name}`),
   );
   t.is(impossible.length, 4);
-  const wanted = product.filter((cell) => !impossible.includes(cell));
-  const there = Object.entries(cells).flatMap(([name, protocols]) =>
+  const expected = product.filter((cell) => !impossible.includes(cell));
+  const actual = Object.entries(cells).flatMap(([name, protocols]) =>
     protocols.map((protocol) => `${protocol} over ${name}`),
   );
   t.deepEqual(
     {
-      missing: wanted.filter((cell) => !there.includes(cell)),
-      unexpected: there.filter((cell) => !wanted.includes(cell)),
+      missing: expected.filter((cell) => !actual.includes(cell)),
+      unexpected: actual.filter((cell) => !expected.includes(cell)),
     },
     { missing: [], unexpected: [] },
   );

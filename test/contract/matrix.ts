@@ -1,6 +1,6 @@
 /**
- * The tests of a cell of the matrix: cases of the contract and all streams by a protocol over a transport. What comes
- * is compared with what plain HTTP/1.1 answers, which contract.test.ts holds against snapshots.
+ * The tests of a cell of the matrix: contract cases and all streams in a protocol over a transport. They are compared
+ * with the responses over plain HTTP/1.1, which contract.test.ts compares with snapshots.
  */
 import { create, type DescMethod, getOption, type Message, toJsonString } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
@@ -15,7 +15,7 @@ import { connectTransport, type TransportName, transports } from "../helpers/wir
 import { type ContractCase, describe, mask, type NodeName, plainRequestOf } from "./case.js";
 import { cases } from "./cases.js";
 import { homeOf, type Protocol, streaming } from "./cells.js";
-import { type Comparison, comparePlainAnswers, speak } from "./compare.js";
+import { type Comparison, comparePlainResponses, connectProtocol } from "./compare.js";
 import { type ContractNodes, plainTransport } from "./nodes.js";
 import { type StreamCase, streams } from "./streams.js";
 import { surface } from "./surface.js";
@@ -33,10 +33,10 @@ export interface Side {
 export type Sides = Readonly<Partial<Record<"cleartext" | "tls", Side>>>;
 
 /** Concurrent requests in one cell. */
-const parallel = 16;
-const mostShown = 10;
+const concurrency = 16;
+const maxShown = 10;
 /** Limit on the characters of a path: the node accepts lines and headers of 16 KiB. */
-const longestMessage = 10_000;
+const maxPathCharacters = 10_000;
 
 /** Sends the cases twice, because some change the responses of others. The second time, nothing new is submitted. */
 export async function askAll(nodes: ContractNodes): Promise<Side> {
@@ -69,28 +69,28 @@ async function differing<T>(items: readonly T[], compare: (item: T) => Promise<C
   const waiting = [...items];
   const found: T[] = [];
   const work = async (): Promise<void> => {
-    for (let item = waiting.shift(); item !== undefined && found.length < mostShown; item = waiting.shift()) {
+    for (let item = waiting.shift(); item !== undefined && found.length < maxShown; item = waiting.shift()) {
       if (!isSame(await compare(item).catch(asDifference))) {
         found.push(item);
       }
     }
   };
-  await Promise.all(Array.from({ length: parallel }, work));
+  await Promise.all(Array.from({ length: concurrency }, work));
   return found;
 }
 
-const isSame = ({ expected, got }: Comparison): boolean => isDeepStrictEqual(expected, got);
-const asDifference = (thrown: unknown): Comparison => ({ expected: "an answer", got: String(thrown) });
+const isSame = ({ expected, actual }: Comparison): boolean => isDeepStrictEqual(expected, actual);
+const asDifference = (thrown: unknown): Comparison => ({ expected: "a response", actual: String(thrown) });
 
-/** What still differs when it is asked for alone, beside a new plain answer: counts are the same at such a time. */
+/** Repeats the differing cases one at a time, so that counts of requests in flight are equal. Returns the rest. */
 async function explain<T>(
   items: readonly T[],
   describeItem: (item: T) => string,
-  compareAnew: (item: T) => Promise<Comparison>,
+  compareAgain: (item: T) => Promise<Comparison>,
 ): Promise<Difference[]> {
   const differences: Difference[] = [];
   for (const item of items) {
-    const comparison = await compareAnew(item).catch(asDifference);
+    const comparison = await compareAgain(item).catch(asDifference);
     if (!isSame(comparison)) {
       differences.push({ title: describeItem(item), ...excerpt(comparison) });
     }
@@ -102,27 +102,27 @@ const shownBefore = 100;
 const shownAfter = 300;
 
 /** Returns both sides around their first difference, because some are long. */
-function excerpt({ expected, got }: Comparison): Comparison {
-  const [left, right] = [JSON.stringify(expected), JSON.stringify(got)];
+function excerpt({ expected, actual }: Comparison): Comparison {
+  const [left, right] = [JSON.stringify(expected), JSON.stringify(actual)];
   const at = Array.from(left).findIndex((character, i) => character !== right[i]);
   const [from, to] = [Math.max(0, at - shownBefore), at + shownAfter];
-  return { expected: left.slice(from, to), got: right.slice(from, to) };
+  return { expected: left.slice(from, to), actual: right.slice(from, to) };
 }
 
 function caseOf(protocol: Protocol): (contractCase: ContractCase) => boolean {
   if (protocol === "Connect GET") {
-    return (contractCase) => isRead(contractCase.method) && fitsAPath(contractCase);
+    return (contractCase) => isRead(contractCase.method) && fitsInPath(contractCase);
   }
   return ({ request }) => protocol === "plain JSON" || request !== undefined;
 }
 
-/** Half a megabyte can be posted only. */
-function fitsAPath({ method, request }: ContractCase): boolean {
+/** Returns true if the request of a case is short enough for a path. */
+function fitsInPath({ method, request }: ContractCase): boolean {
   if (request === undefined) {
     return false;
   }
   const json = toJsonString(method.input, create(method.input, request as never));
-  return encodeURIComponent(json).length < longestMessage;
+  return encodeURIComponent(json).length < maxPathCharacters;
 }
 
 export function isRead(method: DescMethod): boolean {
@@ -136,10 +136,16 @@ function sideOf(name: TransportName): "cleartext" | "tls" {
 /** Selects one case for each combination of node, HTTP method, status, content type and signer. */
 function oneOfEachKind(all: readonly ContractCase[], { plain }: Side): ContractCase[] {
   const kinds = new Map<string, ContractCase>();
-  for (const one of all) {
-    const { status, headers } = plain.get(one)!;
-    const kind = [one.node, one.httpMethod, status, headers["content-type"], one.caller !== undefined].join();
-    kinds.set(kind, kinds.get(kind) ?? one);
+  for (const contractCase of all) {
+    const { status, headers } = plain.get(contractCase)!;
+    const kind = [
+      contractCase.node,
+      contractCase.httpMethod,
+      status,
+      headers["content-type"],
+      contractCase.caller !== undefined,
+    ].join();
+    kinds.set(kind, kinds.get(kind) ?? contractCase);
   }
   return [...kinds.values()];
 }
@@ -151,20 +157,20 @@ export function testCell(
   protocol: Protocol,
   scope: "all" | "kinds" = homeOf(protocol) === name ? "all" : "kinds",
 ): void {
-  const [title, least] = scope === "all" ? ["every contract case", 100] : ["one contract case of each kind", 10];
+  const [title, minCases] = scope === "all" ? ["every contract case", 100] : ["one contract case of each kind", 10];
   test.serial(`${title}, ${protocol} over ${name}`, async (t) => {
     t.timeout(5 * 60_000);
     const { nodes, reference, plain } = t.context[sideOf(name)]!;
-    const speakers = {
-      member: speak(protocol, name, nodes.member),
-      newcomer: speak(protocol, name, nodes.newcomer),
+    const clients = {
+      member: connectProtocol(protocol, name, nodes.member),
+      newcomer: connectProtocol(protocol, name, nodes.newcomer),
     };
-    t.teardown(() => Object.values(speakers).forEach((speaker) => void speaker.close()));
+    t.teardown(() => Object.values(clients).forEach((client) => void client.close()));
     const possible = cases.filter(caseOf(protocol));
     const applicable = scope === "all" ? possible : oneOfEachKind(possible, t.context[sideOf(name)]!);
-    t.true(applicable.length > least, `only ${applicable.length} cases`);
-    const compare = (contractCase: ContractCase, answer: PlainResponse) =>
-      speakers[contractCase.node].compare(contractCase, answer);
+    t.true(applicable.length > minCases, `only ${applicable.length} cases`);
+    const compare = (contractCase: ContractCase, response: PlainResponse) =>
+      clients[contractCase.node].compare(contractCase, response);
     const found = await differing(applicable, (contractCase) => compare(contractCase, plain.get(contractCase)!));
     t.deepEqual(
       await explain(found, describe, async (contractCase) =>
@@ -185,7 +191,7 @@ export function testCell(
         [],
       );
       for (const { stream, plain } of routed) {
-        const { stream: path, unary: once, ofMessage, ofAnswer } = plain!;
+        const { stream: path, unary: unaryPath, ofMessage, ofResponse } = plain!;
         for (const accept of [undefined, "text/event-stream", "application/jsonl", "application/x-ndjson"]) {
           const controller = new AbortController();
           const request: PlainRequest = accept === undefined ? {} : { headers: { accept } };
@@ -201,7 +207,7 @@ export function testCell(
           const data = message!.replace(/^(event|id): .*\n/gm, "").replace(/^data: /, "");
           t.deepEqual(
             ofMessage(mask(data)),
-            ofAnswer(mask((await client.ask(once)).text)),
+            ofResponse(mask((await client.ask(unaryPath)).text)),
             `${stream.name}, ${accept}`,
           );
         }
@@ -216,15 +222,18 @@ export function testCell(
       t.teardown(() => client.close());
       const pathOf = protocol === "plain JSON" ? ({ path }: ContractCase) => path : connectPathOf;
       const cacheable = cases
-        .filter((one) => one.node === "member" && one.httpMethod === "GET" && one.caller === undefined)
-        .filter((one) => protocol === "plain JSON" || fitsAPath(one))
-        .filter((one) => getOption(one.method, caching) !== Caching.UNSPECIFIED);
+        .filter(
+          (contractCase) =>
+            contractCase.node === "member" && contractCase.httpMethod === "GET" && contractCase.caller === undefined,
+        )
+        .filter((contractCase) => protocol === "plain JSON" || fitsInPath(contractCase))
+        .filter((contractCase) => getOption(contractCase.method, caching) !== Caching.UNSPECIFIED);
       let notModified = 0;
       for (const path of (scope === "all" ? cacheable : oneOfEachKind(cacheable, t.context[sideOf(name)]!)).map(
         pathOf,
       )) {
-        const answer = await client.ask(path);
-        const { etag } = answer.headers;
+        const response = await client.ask(path);
+        const { etag } = response.headers;
         if (etag === undefined) {
           continue;
         }
@@ -235,7 +244,7 @@ export function testCell(
             t.is(again.status, 304, path);
             t.is(again.text, "");
             t.is(again.headers["content-type"], undefined);
-            t.is(again.headers["cache-control"], answer.headers["cache-control"]);
+            t.is(again.headers["cache-control"], response.headers["cache-control"]);
             t.is(again.headers["access-control-allow-origin"], "*");
             notModified++;
           }
@@ -244,11 +253,11 @@ export function testCell(
         if (protocol === "plain JSON") {
           const head = await client.ask(path, { method: "HEAD" });
           t.is(head.status, 200);
-          t.is(head.headers["cache-control"], answer.headers["cache-control"]);
+          t.is(head.headers["cache-control"], response.headers["cache-control"]);
           t.is(head.text, "");
         }
       }
-      t.true(notModified > (scope === "all" ? 40 : 0), `only ${notModified} answers`);
+      t.true(notModified > (scope === "all" ? 40 : 0), `only ${notModified} responses`);
     });
   }
 
@@ -258,14 +267,14 @@ export function testCell(
       t.teardown(() => client.close());
       for (const streamCase of streams) {
         const controller = new AbortController();
-        const patience = AbortSignal.any([controller.signal, AbortSignal.timeout(60_000)]);
+        const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(60_000)]);
         const { stream, request, unary, unaryRequests } = streamCase;
-        const messages = await take(client.stream(stream, request, patience), unaryRequests.length);
+        const messages = await take(client.stream(stream, request, signal), unaryRequests.length);
         controller.abort();
-        const answers = await Promise.all(unaryRequests.map((one) => client.call(unary, one)));
+        const responses = await Promise.all(unaryRequests.map((unaryRequest) => client.call(unary, unaryRequest)));
         t.deepEqual(
           messages.map((message) => comparable(streamCase, message, "ofMessage")),
-          answers.map((message) => comparable(streamCase, message, "ofAnswer")),
+          responses.map((message) => comparable(streamCase, message, "ofResponse")),
           stream.name,
         );
       }
@@ -278,7 +287,7 @@ function connectPathOf({ method, request }: ContractCase): string {
   return `/${method.parent.typeName}/${method.name}?connect=v1&encoding=json&message=${encodeURIComponent(json)}`;
 }
 
-/** The first messages of a body in which each has this after it. */
+/** Returns the first messages of a body, which are separated by `end`. */
 async function takeMessages(body: AsyncIterable<Buffer>, count: number, end: string): Promise<string[]> {
   let text = "";
   for await (const piece of body) {
@@ -302,7 +311,7 @@ async function take(stream: AsyncIterable<Message>, count: number): Promise<Mess
 }
 
 /** Returns the common part of a stream message and a unary response. */
-function comparable({ stream, common }: StreamCase, message: Message, of: "ofMessage" | "ofAnswer"): string {
+function comparable({ stream, common }: StreamCase, message: Message, of: "ofMessage" | "ofResponse"): string {
   const json =
     common === undefined
       ? stream.output.fields
@@ -321,9 +330,9 @@ export function testSurface(test: TestFn<Sides>, name: TransportName): void {
     for (const node of ["member", "newcomer"] satisfies NodeName[]) {
       const [target, other] = [nodes[node], reference[node]];
       const [client, plain] = [connectTransport(name, target), connectTransport(plainTransport(other), other)];
-      t.teardown(() => [client, plain].forEach((each) => each.close()));
+      t.teardown(() => [client, plain].forEach((connected) => connected.close()));
       const compare = async ([, [path, request]]: (typeof requests)[number]): Promise<Comparison> =>
-        comparePlainAnswers(await plain.ask(path, request), await client.ask(path, request));
+        comparePlainResponses(await plain.ask(path, request), await client.ask(path, request));
       const found = await differing(requests, compare);
       t.deepEqual(await explain(found, ([title]) => title, compare), []);
     }

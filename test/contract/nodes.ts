@@ -85,10 +85,10 @@ async function seedMember(t: Teardown): Promise<string> {
   return dir;
 }
 
-async function startBoth(t: Teardown, memberDir: string, given: Record<string, string> = {}): Promise<ContractNodes> {
-  const ca = given["tls-cert"] === undefined ? {} : { ca: await readFile(given["tls-cert"]) };
+async function startBoth(t: Teardown, memberDir: string, more: Record<string, string> = {}): Promise<ContractNodes> {
+  const ca = more["tls-cert"] === undefined ? {} : { ca: await readFile(more["tls-cert"]) };
   // A node of an open network warns of private programs at a varying time.
-  const flags = { followers: "listed", "tlsnotary-enabled": true, "notary-keys": notaryKey, ...given };
+  const flags = { followers: "listed", "tlsnotary-enabled": true, "notary-keys": notaryKey, ...more };
   const member = await startTestNode(
     t,
     {
@@ -112,7 +112,7 @@ async function startBoth(t: Teardown, memberDir: string, given: Record<string, s
 }
 
 async function makeReady(member: ContractNode): Promise<void> {
-  // Another process delivers its blocks.
+  // Another process delivers the blocks of this node.
   await createClient(ControlService, member.node.control).reportSubsystem({
     name: "chain",
     status: SubsystemStatus.READY,
@@ -130,7 +130,7 @@ async function makeReady(member: ContractNode): Promise<void> {
   client.close();
 }
 
-/** HTTP/1.1 as the target speaks it: with its answers those of all else are compared. */
+/** Returns the HTTP/1.1 transport of a target, whose responses are the reference of all comparisons. */
 export function plainTransport({ ca }: Target): TransportName {
   return ca === undefined ? "HTTP/1.1" : "TLS with ALPN http/1.1";
 }

@@ -24,15 +24,15 @@ import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { cases } from "./cases.js";
 import { type ContractNodes, startContractNodes } from "./nodes.js";
 
-/** Limits of a field; undefined if it has none. */
-interface Ends {
+/** Limits of a field; a missing limit is undefined. */
+interface Limits {
   readonly of: "number" | "characters" | "items";
   readonly min: bigint | undefined;
   readonly max: bigint | undefined;
 }
 
 /** Request field with declared limits. */
-interface Ranged {
+interface LimitedField {
   readonly method: DescMethod;
   readonly field: DescField;
 }
@@ -41,13 +41,13 @@ interface Ranged {
 const isPublic = ({ typeName }: DescService): boolean => /^gatehouse\.(?!peer\.)/.test(typeName);
 const services = (await contractServices()).filter(isPublic);
 const fields = services.flatMap(({ methods }) =>
-  methods.flatMap((method) => method.input.fields.map((field): Ranged => ({ method, field }))),
+  methods.flatMap((method) => method.input.fields.map((field): LimitedField => ({ method, field }))),
 );
 
 const typeMax = 2n ** 32n - 1n;
 
 /** Returns the declared limits. The minimum and maximum of the type do not count. */
-function declaredOf(field: DescField): Ends | undefined {
+function declaredLimits(field: DescField): Limits | undefined {
   if (!hasOption(field, boundsOption)) {
     return undefined;
   }
@@ -70,55 +70,58 @@ function numberIn(text: string): bigint {
 }
 
 /** Returns the limits that the comment names, by the usual phrases of comments. */
-function promisedBy(field: DescField): Pick<Ends, "min" | "max"> | undefined {
+function documentedLimits(field: DescField): Pick<Limits, "min" | "max"> | undefined {
   const comment = commentOf(`${field.parent.typeName}.${field.name}`).replace(/\s+/g, " ");
   const range = /\b([\d,]*\d) to ([\d,]*\d)\b/.exec(comment);
-  const most = /\bat most (2\^53 - 1|[\d,]*\d)\b(?! (?:bytes|MiB))/i.exec(comment);
+  const maximum = /\bat most (2\^53 - 1|[\d,]*\d)\b(?! (?:bytes|MiB))/i.exec(comment);
   const from = /, from (\d+)\b/.exec(comment);
   if (range !== null) {
     return { min: numberIn(range[1]!), max: numberIn(range[2]!) };
   }
-  return most === null && from === null
+  return maximum === null && from === null
     ? undefined
-    : { min: from === null ? undefined : numberIn(from[1]!), max: most === null ? undefined : numberIn(most[1]!) };
+    : {
+        min: from === null ? undefined : numberIn(from[1]!),
+        max: maximum === null ? undefined : numberIn(maximum[1]!),
+      };
 }
 
 const nameOf = ({ parent, name }: DescField): string => `${parent.name}.${name}`;
 
 test("declares exactly the ranges that comments of request fields name", (t) => {
   const differences = fields.flatMap(({ field }) => {
-    const [declared, promised] = [declaredOf(field), promisedBy(field)];
-    // The least number of the type is declared by the type. The largest number that JSON holds exactly needs no words.
-    const least = promised?.min === 0n ? undefined : promised?.min;
-    const max = declared?.max === 2n ** 53n - 1n ? promised?.max : declared?.max;
-    return declared?.min === least && max === promised?.max
+    const [declared, documented] = [declaredLimits(field), documentedLimits(field)];
+    // The minimum of the type needs no declaration, and the largest exact JSON number no comment.
+    const min = documented?.min === 0n ? undefined : documented?.min;
+    const max = declared?.max === 2n ** 53n - 1n ? documented?.max : declared?.max;
+    return declared?.min === min && max === documented?.max
       ? []
       : [
           {
             field: nameOf(field),
             declared: `${declared?.min} to ${max}`,
-            promised: `${promised?.min} to ${promised?.max}`,
+            documented: `${documented?.min} to ${documented?.max}`,
           },
         ];
   });
   t.deepEqual(differences, []);
 });
 
-const file = fileTeardown();
+const fileScope = fileTeardown();
 let nodes: ContractNodes;
 let client: RpcClient;
 let control: RpcClient;
 
 test.before(async () => {
-  nodes = await startContractNodes(file);
+  nodes = await startContractNodes(fileScope);
   client = connectRpc("gRPC by Connect", "HTTP/2 by prior knowledge", nodes.member);
-  file.teardown(() => client.close());
+  fileScope.teardown(() => client.close());
   const transport = nodes.member.node.control;
   control = {
     call: async (method, request) =>
       (await transport.unary(method as never, undefined, 20_000, undefined, request as never)).message,
     stream: () => {
-      throw new Error("Nothing here streams.");
+      throw new Error("No stream is expected.");
     },
     close: () => undefined,
   };
@@ -129,36 +132,39 @@ function baseOf(method: DescMethod): object {
   if (method === (ControlService.method.reportSubsystem as DescMethod)) {
     return { name: "signaling", status: SubsystemStatus.READY, leaseS: 60 };
   }
-  return cases.find((one) => (one.method as DescMethod) === method && one.request !== undefined)?.request ?? {};
+  return (
+    cases.find((contractCase) => (contractCase.method as DescMethod) === method && contractCase.request !== undefined)
+      ?.request ?? {}
+  );
 }
 
 /** Resolves to the error message; undefined if the node accepts the request. */
-async function refusalOf(method: DescMethod, request: object): Promise<string | undefined> {
-  const ending = new AbortController();
-  const served = method.parent.typeName.startsWith("gatehouse.control.") ? control : client;
+async function rejectionOf(method: DescMethod, request: object): Promise<string | undefined> {
+  const controller = new AbortController();
+  const caller = method.parent.typeName.startsWith("gatehouse.control.") ? control : client;
   try {
     if (method.methodKind === "server_streaming") {
       // A stream without messages has accepted its request.
-      const timer = setTimeout(() => ending.abort(), 1_000);
-      for await (const _ of served.stream(method, create(method.input, request as never), ending.signal)) {
+      const timer = setTimeout(() => controller.abort(), 1_000);
+      for await (const _ of caller.stream(method, create(method.input, request as never), controller.signal)) {
         break;
       }
       clearTimeout(timer);
     } else {
-      await served.call(method, create(method.input, request as never));
+      await caller.call(method, create(method.input, request as never));
     }
     return undefined;
   } catch (error) {
-    return ending.signal.aborted ? undefined : readFailure(error).message;
+    return controller.signal.aborted ? undefined : readFailure(error).message;
   } finally {
-    ending.abort();
+    controller.abort();
   }
 }
 
 const samples = [`stor-${"0".repeat(40)}`, "0".repeat(64), `0x${"0".repeat(64)}`] as const;
 
 /** Creates a value of a size: a number, a text of that length, or a list of that many items. */
-function valueOf(field: DescField, of: Ends["of"], size: bigint): unknown {
+function valueOf(field: DescField, of: Limits["of"], size: bigint): unknown {
   if (of === "number") {
     return field.scalar === ScalarType.UINT64 ? size : Number(size);
   }
@@ -170,7 +176,7 @@ function valueOf(field: DescField, of: Ends["of"], size: bigint): unknown {
   return Array.from({ length: Number(size) }, () => item);
 }
 
-function sentenceOf(name: string, { of, min, max }: Ends, size: bigint): string {
+function errorMessageOf(name: string, { of, min, max }: Limits, size: bigint): string {
   switch (of) {
     case "number":
       return `${name} must be a whole number from ${min ?? 0n} to ${max ?? typeMax}, not "${size}".`;
@@ -184,12 +190,12 @@ function sentenceOf(name: string, { of, min, max }: Ends, size: bigint): string 
 }
 
 for (const { method, field } of fields) {
-  const ends = declaredOf(field);
-  if (ends !== undefined && field.oneof === undefined) {
+  const limits = declaredLimits(field);
+  if (limits !== undefined && field.oneof === undefined) {
     test(`accepts the limits of ${method.name}.${field.name}, and rejects values beyond`, async (t) => {
-      const { of, min, max } = ends;
+      const { of, min, max } = limits;
       const ask = (size: bigint): Promise<string | undefined> =>
-        refusalOf(method, { ...baseOf(method), [field.localName]: valueOf(field, of, size) });
+        rejectionOf(method, { ...baseOf(method), [field.localName]: valueOf(field, of, size) });
       for (const end of [min, max]) {
         if (end !== undefined) {
           t.notRegex((await ask(end)) ?? "", new RegExp(`\\b${field.name}\\b`), `${end}`);
@@ -198,7 +204,7 @@ for (const { method, field } of fields) {
       const beyond = [min !== undefined && min > 0n ? min - 1n : undefined, max === undefined ? undefined : max + 1n];
       for (const size of beyond) {
         if (size !== undefined) {
-          t.is(await ask(size), sentenceOf(field.name, ends, size));
+          t.is(await ask(size), errorMessageOf(field.name, limits, size));
         }
       }
     });
@@ -206,10 +212,10 @@ for (const { method, field } of fields) {
 }
 
 test("does not find block 0 by number, and starts lists and events from 0 at block 1", async (t) => {
-  const first = async (method: DescMethod, request: object): Promise<unknown> => {
-    const ending = new AbortController();
-    for await (const message of client.stream(method, create(method.input, request as never), ending.signal)) {
-      ending.abort();
+  const firstMessage = async (method: DescMethod, request: object): Promise<unknown> => {
+    const controller = new AbortController();
+    for await (const message of client.stream(method, create(method.input, request as never), controller.signal)) {
+      controller.abort();
       return message;
     }
     return undefined;
@@ -217,12 +223,12 @@ test("does not find block 0 by number, and starts lists and events from 0 at blo
   const error = await t.throwsAsync(client.call(ChainService.method.getBlock, { number: 0n }));
   t.is(readFailure(error).reason, "NOT_FOUND");
   for (const fromNumber of [0n, 1n]) {
-    const { block } = (await first(ChainService.method.listBlocks, { fromNumber })) as ListBlocksResponse;
+    const { block } = (await firstMessage(ChainService.method.listBlocks, { fromNumber })) as ListBlocksResponse;
     t.is(fromBinary(BlockHeaderSchema, block!.header).number, 1n);
   }
   const [zero, one] = [
-    await first(EventService.method.watch, { fromBlock: 0n }),
-    await first(EventService.method.watch, { fromBlock: 1n }),
+    await firstMessage(EventService.method.watch, { fromBlock: 0n }),
+    await firstMessage(EventService.method.watch, { fromBlock: 1n }),
   ];
   t.truthy(one);
   t.deepEqual(zero, one);

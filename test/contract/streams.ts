@@ -22,15 +22,15 @@ export interface StreamCase {
   readonly common?: {
     readonly desc: DescMessage;
     ofMessage(message: Message): Message;
-    ofAnswer(answer: Message): Message;
+    ofResponse(response: Message): Message;
   };
-  /** The same over plain HTTP, where the stream has a route: paths, and what of the bodies is compared. */
+  /** The routes over plain HTTP, if any, and the parts of the bodies to compare. */
   readonly plain?: {
     readonly stream: string;
     readonly unary: string;
     readonly ofMessage: (json: string) => unknown;
-    readonly ofAnswer: (json: string) => unknown;
-    /** Parameters as the interface's documents show them; none where it has none. */
+    readonly ofResponse: (json: string) => unknown;
+    /** Example parameters in the API documents, if any. */
     readonly parameters?: Readonly<Record<string, unknown>>;
   };
 }
@@ -47,9 +47,9 @@ export const streams: readonly StreamCase[] = [
     common: {
       desc: HealthSnapshotSchema,
       ofMessage: (message) => (message as WatchHealthResponse).snapshot!,
-      ofAnswer: (answer) => (answer as GetHealthResponse).snapshot!,
+      ofResponse: (response) => (response as GetHealthResponse).snapshot!,
     },
-    plain: { stream: "/health/watch", unary: "/health", ofMessage: parseJson, ofAnswer: parseJson },
+    plain: { stream: "/health/watch", unary: "/health", ofMessage: parseJson, ofResponse: parseJson },
   },
   {
     stream: ChainService.method.listBlocks,
@@ -59,7 +59,7 @@ export const streams: readonly StreamCase[] = [
     common: {
       desc: BlockSchema,
       ofMessage: (message) => (message as ListBlocksResponse).block!,
-      ofAnswer: (answer) => (answer as GetBlockResponse).block!,
+      ofResponse: (response) => (response as GetBlockResponse).block!,
     },
   },
   {
@@ -70,13 +70,13 @@ export const streams: readonly StreamCase[] = [
     common: {
       desc: BlockHeaderSchema,
       ofMessage: (message) => headerOf((message as WatchResponse).event),
-      ofAnswer: (answer) => (answer as GetBlockResponse).header!,
+      ofResponse: (response) => (response as GetBlockResponse).header!,
     },
     plain: {
       stream: "/events?fromBlock=2&kinds=block",
       unary: "/chain/blocks/2",
       ofMessage: (json) => (JSON.parse(json) as { block: { header: object } }).block.header,
-      ofAnswer: (json) => (JSON.parse(json) as { header: object }).header,
+      ofResponse: (json) => (JSON.parse(json) as { header: object }).header,
       parameters: {
         ...{ from: "2.1", fromBlock: 2, addresses: [exotic], owners: [owner], transactions: [includedHash] },
         kinds: ["program", "block"],
@@ -93,7 +93,7 @@ export const streams: readonly StreamCase[] = [
 
 function headerOf(event: WatchResponse["event"]): Message {
   if (event.case !== "block") {
-    throw new Error(`The event is no block: ${event.case}`);
+    throw new Error(`The event is not a block: ${event.case}`);
   }
   return event.value.header!;
 }

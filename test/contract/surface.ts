@@ -5,7 +5,7 @@ const pages = ["/docs", "/explore", "/openapi.json", "/status"];
 const rpc = "/gatehouse.info.v1.InfoService/GetVersion";
 const json = { "Content-Type": "application/json" };
 
-const nowhere = [
+const unknownPaths = [
   "/nothing",
   "/nothing/at/all?x=1",
   "//",
@@ -68,14 +68,15 @@ export const surface: Readonly<Record<string, readonly [path: string, request?: 
       ["/", { method: "POST", body: " ".repeat(3_000_000), headers: json }],
       ["/version", { headers: { identity: "nobody", signature: "0", timestamp: "1" } }],
       ["/version", { headers: { Origin: "https://example.org" } }],
-      ...nowhere.map((path) => [path, {}]),
+      ...unknownPaths.map((path) => [path, {}]),
     ] as [string, PlainRequest][]
   ).map(([path, request]) => [titleOf(path, request), [path, request]]),
 );
 
 function titleOf(path: string, { method = "GET", body, headers = {} }: PlainRequest): string {
-  const shown = path.length > 100 ? `a path of ${path.length} characters` : path;
-  const sent = body === undefined ? "" : `, ${body.length} bytes of ${String(headers["Content-Type"] ?? "nothing")}`;
-  const named = Object.keys(headers).filter((name) => name !== "Content-Type");
-  return `${method} ${shown}${sent}${named.length === 0 ? "" : `, with ${named.join(", ")}`}`;
+  const shortPath = path.length > 100 ? `a path of ${path.length} characters` : path;
+  const bodyText =
+    body === undefined ? "" : `, ${body.length} bytes of ${String(headers["Content-Type"] ?? "nothing")}`;
+  const headerNames = Object.keys(headers).filter((name) => name !== "Content-Type");
+  return `${method} ${shortPath}${bodyText}${headerNames.length === 0 ? "" : `, with ${headerNames.join(", ")}`}`;
 }

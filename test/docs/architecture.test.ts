@@ -12,7 +12,7 @@ function declares(source: string, name: string): boolean {
   return new RegExp(`${statement}|${member}`, "m").test(source);
 }
 
-test("each function that a walk names is declared where its link leads", async (t) => {
+test("each linked function is declared in the linked file", async (t) => {
   const links = [...page.matchAll(/\[`(\w+)`\]\(([^)#]+\.ts)\)/g)];
   t.true(links.length > 30);
   for (const [, name, target] of links) {

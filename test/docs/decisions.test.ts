@@ -1,11 +1,11 @@
-/** The decisions: what the list has, and how each is laid out. */
+/** The decision records: their list and their headings. */
 import test from "ava";
 import { readdir, readFile } from "node:fs/promises";
 
 const folder = "docs/decisions";
 const files = (await readdir(folder)).filter((name) => name !== "README.md").sort();
 const list = await readFile(`${folder}/README.md`, "utf8");
-test("the list has each decision once, in the order of the numbers", (t) => {
+test("the list has each decision once, in order", (t) => {
   const rows = [...list.matchAll(/^\| \[(\d{4})\]\(([^)]+)\) /gm)];
   t.deepEqual(
     rows.map(([, , name]) => name),

@@ -1,44 +1,44 @@
 /**
- * Reads the fenced blocks of a Markdown document, and what the comments before them say about running them. CONTRIBUTING.md
- * describes the comments for those who write documents.
+ * Parses the fenced blocks of a Markdown document, and the comments before them that say how to run them.
+ * CONTRIBUTING.md describes the comments.
  */
 import { tokensOf } from "./markdown.js";
 
-/** What a comment says about the block that it stands before, or holds. */
+/** The directions of a comment for the block after it or within it. */
 export interface Directions {
-  /** Why the block is not run. */
+  /** The reason to skip the block. */
   readonly skip?: string;
-  /** In which terminal it runs. */
+  /** The name of the terminal that runs it. */
   readonly terminal: string;
-  /** Its last command goes on; the document does, once this text, or the output that is shown, has come. */
+  /** The last command keeps running. The next step starts after the text `until`, or the shown output. */
   readonly stays: boolean;
   readonly until?: string;
-  /** Its last command ends with an exit code other than 0. */
+  /** The last command must exit with a code other than 0. */
   readonly fails: boolean;
-  /** It is no command but the content of this file. */
+  /** The block is saved to this file instead of being run. */
   readonly saveAs?: string;
-  /** It is a passage of this file, which is tested as a whole elsewhere. */
+  /** The block must be a passage of this file, which other tests run. */
   readonly partOf?: string;
-  /** Programs without which it is left out. */
+  /** Required programs. Without one of them, the block is skipped. */
   readonly needs: readonly string[];
-  /** Numbers in its output in whose place any may come. */
+  /** Shown numbers that may be any number in the output. */
   readonly varies: readonly string[];
 }
 
-/** A block, shown or in a comment. */
+/** A block, visible or in a comment. */
 export interface Block {
   readonly kind: "block";
-  /** Line of its first line. */
+  /** The number of its first line. */
   readonly line: number;
   readonly language: string;
   readonly text: string;
   readonly directions: Directions;
 }
 
-/** What a document has for a reader to do, in its order. What runs in a terminal is stopped by Ctrl-C, or ends by itself. */
+/** A step of a document: a block, Ctrl-C in a terminal (`stop`), or waiting for its command to exit (`end`). */
 export type Step = Block | { readonly kind: "stop" | "end"; readonly line: number; readonly terminal: string };
 
-/** A command of a console block, and the lines that are shown below it. */
+/** A command of a console block, and the output shown below it. */
 export interface Command {
   readonly line: number;
   readonly text: string;
@@ -48,15 +48,15 @@ export interface Command {
 const comment = /^<!--\s*test:[ \t]*([^\n]*?)[ \t]*(?:\n([\s\S]*?)\n?)?\s*-->$/;
 
 /**
- * The steps of a document.
+ * Parses the steps of a document.
  *
- * @throws Error with a line number when a comment is not understood or belongs to no block.
+ * @throws Error with a line number if a comment is invalid or has no block.
  */
 export function readSteps(markdown: string): Step[] {
   const steps: Step[] = [];
   let pending: { readonly line: number; readonly directions: Directions } | undefined;
 
-  const nothingPending = (): void => {
+  const rejectPending = (): void => {
     if (pending !== undefined) {
       throw new Error(`line ${pending.line}: no block follows the comment`);
     }
@@ -66,7 +66,7 @@ export function readSteps(markdown: string): Step[] {
     if (words === undefined) {
       return;
     }
-    nothingPending();
+    rejectPending();
     const [, kind, terminal = ""] = /^(stop|end) (\w+)$/.exec(words) ?? [];
     if (kind !== undefined) {
       steps.push({ kind: kind as "stop" | "end", line, terminal });
@@ -90,10 +90,10 @@ export function readSteps(markdown: string): Step[] {
       steps.push({ kind: "block", line: line + 1, language, text: content.replace(/\n$/, ""), directions });
       pending = undefined;
     } else if (type === "inline") {
-      nothingPending();
+      rejectPending();
     }
   }
-  nothingPending();
+  rejectPending();
   return steps;
 }
 
@@ -137,10 +137,10 @@ function readDirection(text: string, line: number): Partial<Directions> {
 }
 
 /**
- * The commands of a console block. A command begins with `$ `; it goes on in the next line where it ends with a backslash,
- * or where that line begins with `> `.
+ * Parses the commands of a console block. A command starts with `$ `. It continues on the next line after a backslash,
+ * or if that line starts with `> `.
  *
- * @throws Error when it does not begin with a command.
+ * @throws Error if the block does not start with a command.
  */
 export function readCommands({ text, line }: Block): Command[] {
   const commands: { line: number; text: string; shown: string[] }[] = [];
@@ -149,22 +149,22 @@ export function readCommands({ text, line }: Block): Command[] {
     if (content.startsWith("$ ")) {
       commands.push({ line: line + i, text: content.slice(2), shown: [] });
     } else if (last === undefined) {
-      throw new Error(`line ${line}: a console block begins with "$ "`);
+      throw new Error(`line ${line}: a console block must start with "$ "`);
     } else if (last.shown.length === 0 && (last.text.endsWith("\\") || content.startsWith("> "))) {
       last.text += `\n${content.replace(/^> /, "")}`;
     } else {
       last.shown.push(content);
     }
   }
-  return commands.map((command) => ({ ...command, shown: withoutEmptyEnd(command.shown) }));
+  return commands.map((command) => ({ ...command, shown: trimEndLines(command.shown) }));
 }
 
-/** Without the empty lines at the end: in a document they stand between commands. */
-export function withoutEmptyEnd(lines: readonly string[]): string[] {
+/** Removes empty lines at the end, which separate commands in a document. */
+export function trimEndLines(lines: readonly string[]): string[] {
   return lines.slice(0, lines.findLastIndex((line) => line.trim() !== "") + 1);
 }
 
-/** Whether the lines of a text stand in a file one after the other, further to the right if need be. */
+/** Returns true if a file contains the lines of a text in a row, with any common indentation. */
 export function isPassage(file: string, text: string): boolean {
   const [all, lines] = [file.split("\n"), text.split("\n")];
   return all.some((first, at) => {

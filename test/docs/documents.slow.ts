@@ -1,12 +1,12 @@
-/** Every block of every document is run, or says why it is not; what comes is what is shown. */
+/** Runs every block of every document, and compares the output with the shown one. */
 import test from "ava";
 import { readFile } from "node:fs/promises";
 import { listDocuments } from "./documents.js";
 import { runDocument } from "./run-document.js";
 
-// One after the other: each starts nodes, and a node that shares two cores with many refuses work.
+// Serial, because each document starts nodes, and an overloaded node rejects requests.
 for (const path of await listDocuments()) {
-  test.serial(`${path} shows what comes`, async (t) => {
+  test.serial(`${path} shows the actual output`, async (t) => {
     t.timeout(600_000);
     const { failures, skipped, commands } = await runDocument(t, await readFile(path, "utf8"));
     t.log(`${commands} commands`, ...skipped.map((line) => `\n${path}:${line}`));
@@ -17,7 +17,7 @@ for (const path of await listDocuments()) {
   });
 }
 
-/** What a person reads. */
+/** Truncates a failure to 60 lines of 1,000 characters. */
 function shorten(text: string): string {
   return text
     .split("\n")

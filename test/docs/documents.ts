@@ -2,11 +2,11 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Of the root and of the client only what lies there itself: what is built and installed is below them. */
+/** Folders that are not searched recursively, because they contain build output and packages. */
 const shallow = [".", "client"];
 const folders = [...shallow, "docs", "deploy", "examples", "proto"];
 
-/** Paths of all documents, from the root. */
+/** Returns the paths of all documents, relative to the root. */
 export async function listDocuments(): Promise<string[]> {
   const paths = await Promise.all(
     folders.map(async (folder) => {

@@ -1,22 +1,22 @@
-/** What documents, examples, measurements and commands sign to prove who calls holds on one network alone. */
+/** Checks that documents, examples and tools sign identities for one network, not in the older form without one. */
 import test from "ava";
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
-const places = ["*.md", "docs", "deploy", "examples", "tools/bench", "src/pages", "client", "src/cli"];
-/** Compiled, or data: proofs that are refused are there, too. The changelog tells of versions that are over. */
-const leftOut = /\.(png|svg|ico|wasm|binpb)$|^examples\/vectors\/.*\.json$|^CHANGELOG\.md$|_pb2?\b/;
+const searched = ["*.md", "docs", "deploy", "examples", "tools/bench", "src/pages", "client", "src/cli"];
+/** Skipped files: binaries, generated code, vectors with rejected identities, and the changelog of old versions. */
+const skipped = /\.(png|svg|ico|wasm|binpb)$|^examples\/vectors\/.*\.json$|^CHANGELOG\.md$|_pb2?\b/;
 
-/** The identity and the timestamp, as they are joined by a colon in any language. */
+/** Identity and timestamp joined by a colon, in any language. */
 const joined = /identity[^\w\n,;]*:[^\w\n,;]*timestamp/gi;
 const joinedAfterNetwork = /network[^\w\n,;]*:[^\w\n,;]*$/i;
-/** The headers by their names, within a few lines, and what the signature is made of. */
+/** The names of the headers within a few lines. */
 const headers = /\bidentity\b(?:(?!\n\n)[^]){0,400}?\btimestamp\b(?:(?!\n\n)[^]){0,400}?\bsignature\b[^]{0,80}/gi;
-/** What the node signs and checks by, without a network. */
+/** Calls of the functions of the node without a network. */
 const unnamed = /\bidentity(?:Message|Text)\([^()]*,\s*(?:undefined|null|"")\s*,?\s*\)/g;
 
-/** Returns what a text shows of an identity that is signed for no network. */
+/** Returns the passages of a text that sign an identity without a network. */
 function olderForms(text: string): string[] {
   return [
     ...[...text.matchAll(joined)].filter(({ index }) => !joinedAfterNetwork.test(text.slice(0, index))),
@@ -42,9 +42,9 @@ for (const [name, text, isOlder] of [
   });
 }
 
-test("each identity that is signed in documents, examples, measurements and commands names its network", async (t) => {
-  const { stdout } = await promisify(execFile)("git", ["ls-files", "-co", "--exclude-standard", "--", ...places]);
-  const paths = stdout.split("\n").filter((path) => path !== "" && !leftOut.test(path));
+test("every signed identity in documents, examples and tools names its network", async (t) => {
+  const { stdout } = await promisify(execFile)("git", ["ls-files", "-co", "--exclude-standard", "--", ...searched]);
+  const paths = stdout.split("\n").filter((path) => path !== "" && !skipped.test(path));
   const texts = await Promise.all(paths.map(async (path) => [path, await readFile(path, "utf8")] as const));
   t.deepEqual(
     texts.flatMap(([path, text]) => olderForms(text).map((found) => `${path}: ${found}`)),

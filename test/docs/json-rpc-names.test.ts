@@ -1,4 +1,4 @@
-/** JSON-RPC by the names that docs/interface.md shows: each rpc answers as its route does with the same values. */
+/** JSON-RPC with the parameter names of docs/interface.md: each rpc responds like its route with the same values. */
 import test from "ava";
 import { readFile } from "node:fs/promises";
 import { testKey } from "../helpers/chain/keys.js";
@@ -11,12 +11,12 @@ const rows = [
   ...(await readFile("docs/interface.md", "utf8")).matchAll(/^\| `GET ([^`]+)` +\| `([\w.]+)` +\| (.*?) +\|$/gm),
 ].map(([, template = "", method = "", what = ""]) => ({ template, method, what }));
 
-interface JsonRpcAnswer {
+interface JsonRpcResponse {
   readonly result?: unknown;
   readonly error?: { readonly message: string; readonly data: { readonly reason: string } };
 }
 
-test("each rpc takes over JSON-RPC the names that the table of routes shows", async (t) => {
+test("each rpc accepts over JSON-RPC the parameter names in the table of routes", async (t) => {
   const node = await startMember(t, { "tlsnotary-enabled": true });
   const { address } = await storeProgram(t, node, "notes", '{"list":[1.0,"two"]}', testKey(90));
   const { hash } = (await askJson(node.port, "/chain/head")) as { hash: string };
@@ -48,9 +48,9 @@ test("each rpc takes over JSON-RPC the names that the table of routes shows", as
       params: Object.fromEntries(names.map((name) => [name, known[name]])),
     };
     const { text } = await ask(node.port, "/", { method: "POST", body: JSON.stringify(request) });
-    const { result, error } = JSON.parse(text) as JsonRpcAnswer;
+    const { result, error } = JSON.parse(text) as JsonRpcResponse;
     if (error === undefined) {
-      t.deepEqual(lasting(result), lasting(plain), method);
+      t.deepEqual(normalize(result), normalize(plain), method);
     } else {
       t.is(error.message, plain.error!, method);
       t.not(error.data.reason, "INVALID_REQUEST", method);
@@ -59,10 +59,10 @@ test("each rpc takes over JSON-RPC the names that the table of routes shows", as
   t.true(named > 25);
 });
 
-/** What does not change from one request to the next. */
-function lasting(answer: unknown): unknown {
+/** Replaces values that differ between requests by 0. */
+function normalize(response: unknown): unknown {
   return JSON.parse(
-    JSON.stringify(answer, (name, value: unknown) =>
+    JSON.stringify(response, (name, value: unknown) =>
       /^(uptime_s|heartbeat_age_s|iterations_total|time|timestamp|since|activeRequests|at)$/.test(name) ? 0 : value,
     ),
   );

@@ -1,4 +1,4 @@
-/** Links between documents, and the tables that restate what stands elsewhere. */
+/** Links between documents, and tables that repeat declarations of the code. */
 import { getOption } from "@bufbuild/protobuf";
 import test from "ava";
 import { existsSync } from "node:fs";
@@ -13,8 +13,8 @@ import { contractServices } from "../helpers/process/contract-files.js";
 import { listDocuments } from "./documents.js";
 import { anchorsOf, codeOf, linksOf } from "./markdown.js";
 
-/** Why a link of a document leads nowhere; undefined where it leads somewhere, or to another host. */
-async function whyBroken(document: string, url: string): Promise<string | undefined> {
+/** Returns the reason that a link is broken; undefined if it works or leads to another host. */
+async function linkError(document: string, url: string): Promise<string | undefined> {
   if (/^[a-z]+:/.test(url)) {
     return undefined;
   }
@@ -37,19 +37,19 @@ async function whyBroken(document: string, url: string): Promise<string | undefi
 }
 
 for (const document of await listDocuments()) {
-  test(`every link of ${document} leads somewhere`, async (t) => {
+  test(`every link of ${document} works`, async (t) => {
     const broken: string[] = [];
     for (const { text: url, line } of linksOf(await readFile(document, "utf8"))) {
-      const why = await whyBroken(document, url);
-      if (why !== undefined) {
-        broken.push(`${document}:${line}: ${url} ${why}`);
+      const error = await linkError(document, url);
+      if (error !== undefined) {
+        broken.push(`${document}:${line}: ${url} ${error}`);
       }
     }
     t.deepEqual(broken, []);
   });
 }
 
-test("no document installs the package by its name, which is another's in the registry", async (t) => {
+test("no document installs the package by its name, which is another package in the registry", async (t) => {
   for (const document of await listDocuments()) {
     t.notRegex(
       await readFile(document, "utf8"),
@@ -59,22 +59,22 @@ test("no document installs the package by its name, which is another's in the re
   }
 });
 
-test("every alert leads to a document", async (t) => {
+test("every alert links to a document", async (t) => {
   const text = await readFile("deploy/prometheus/alerts.yml", "utf8");
   const runbooks = [...text.matchAll(/^ +runbook: (.*)$/gm)];
   t.is(runbooks.length, [...text.matchAll(/^ +- alert: /gm)].length);
   for (const [, url] of runbooks) {
-    t.is(await whyBroken("README.md", url!), undefined, url);
+    t.is(await linkError("README.md", url!), undefined, url);
   }
 });
 
-test("a link that leads nowhere is seen", async (t) => {
-  t.is(await whyBroken("README.md", "docs/none.md"), "leads to no file");
-  t.is(await whyBroken("README.md", "docs/network.md#none"), "leads to no heading");
-  t.is(await whyBroken("docs/network.md", "#node-identities"), undefined);
-  t.is(await whyBroken("docs/network.md", "../src/main.ts#L1"), undefined);
-  t.is(await whyBroken("docs/network.md", "../src/main.ts#L9999"), "leads to no line");
-  t.is(await whyBroken("docs/network.md", "../../elsewhere.md"), "leads out of the repository");
+test("detects broken links", async (t) => {
+  t.is(await linkError("README.md", "docs/none.md"), "leads to no file");
+  t.is(await linkError("README.md", "docs/network.md#none"), "leads to no heading");
+  t.is(await linkError("docs/network.md", "#node-identities"), undefined);
+  t.is(await linkError("docs/network.md", "../src/main.ts#L1"), undefined);
+  t.is(await linkError("docs/network.md", "../src/main.ts#L9999"), "leads to no line");
+  t.is(await linkError("docs/network.md", "../../elsewhere.md"), "leads out of the repository");
 });
 
 test("every document can be reached from the README", async (t) => {
@@ -95,7 +95,7 @@ test("every document can be reached from the README", async (t) => {
   );
 });
 
-test("every option and every script that a document names is there", async (t) => {
+test("every option and script in a document exists", async (t) => {
   const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
   const commands = await Promise.all(
     (await readdir("src/cli", { recursive: true }))
@@ -108,11 +108,11 @@ test("every option and every script that a document names is there", async (t) =
   ]);
   const wrong: string[] = [];
   for (const document of await listDocuments()) {
-    // The changelog also names what is gone, and the worked examples what never came.
-    const isOfToday = !["CHANGELOG.md", "CONTRIBUTING.md"].includes(document);
+    // The changelog names removed options, and the worked examples invented ones.
+    const isCurrent = !["CHANGELOG.md", "CONTRIBUTING.md"].includes(document);
     for (const code of codeOf(await readFile(document, "utf8"))) {
       const [named] = /^--[a-z][a-z-]*/.exec(code) ?? [];
-      if (isOfToday && named !== undefined && !flags.has(named)) {
+      if (isCurrent && named !== undefined && !flags.has(named)) {
         wrong.push(`${document}: ${named}`);
       }
       for (const [, script] of code.matchAll(/\bnpm run (?:--silent )?([a-z]+)/g)) {
@@ -125,11 +125,11 @@ test("every option and every script that a document names is there", async (t) =
   t.deepEqual(wrong, []);
 });
 
-/** The cells of a table's rows that begin so. */
-function rowsOf(markdown: string, beginning: string): string[][] {
+/** The cells of the table rows that start with this text. */
+function rowsOf(markdown: string, start: string): string[][] {
   return markdown
     .split("\n")
-    .filter((line) => line.startsWith(beginning))
+    .filter((line) => line.startsWith(start))
     .map((line) =>
       line
         .split("|")
@@ -138,25 +138,26 @@ function rowsOf(markdown: string, beginning: string): string[][] {
     );
 }
 
-test("the table of routes has every route of the contract, with its rpc and the names of its parameters", async (t) => {
+test("the table of routes has every route of the contract, with its rpc and parameters", async (t) => {
   const services = (await contractServices()).filter(({ typeName }) => !typeName.startsWith("gatehouse.testing."));
   const routes = services.flatMap((service) =>
     service.methods.flatMap((method) => {
       const rule = readHttpRoutes(method)[0];
       const name = `${areaOf(service)}.${method.localName}`;
-      const shownName = (field: string): string => method.input.fields.find((one) => one.name === field)!.jsonName;
+      const shownName = (field: string): string =>
+        method.input.fields.find((candidate) => candidate.name === field)!.jsonName;
       const path = rule?.template.replaceAll(/\{(\w+)\}/g, (_, field: string) => `{${shownName(field)}}`);
       return rule === undefined ? [] : [`${rule.method} ${path} ${name}`];
     }),
   );
   const document = await readFile("docs/interface.md", "utf8");
   const shown = ["| `GET ", "| `POST "]
-    .flatMap((beginning) => rowsOf(document, beginning))
+    .flatMap((start) => rowsOf(document, start))
     .map(([route = "", rpc = ""]) => `${route.replaceAll("`", "")} ${rpc.replaceAll("`", "")}`);
   t.deepEqual(shown.sort(), routes.sort());
 });
 
-test("what is said of probes names every route of one", async (t) => {
+test("docs/running.md lists the route of every probe", async (t) => {
   const probes = (await contractServices())
     .flatMap(({ methods }) => methods)
     .filter((method) => getOption(method, probe))
@@ -166,7 +167,7 @@ test("what is said of probes names every route of one", async (t) => {
   t.deepEqual([...sentence.matchAll(/`\/[\w/]+`/g)].map(([path]) => path).sort(), probes.sort());
 });
 
-test("the table of messages has every message of the node-call interface, once", async (t) => {
+test("the table of messages has every node-call message once", async (t) => {
   const rows = rowsOf(await readFile("docs/interface.md", "utf8"), "| `");
   const shown = rows
     .flatMap(([names = ""]) => [...names.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!))

@@ -1,15 +1,15 @@
-/** Parts of Markdown documents. */
+/** Links, code and anchors of Markdown documents. */
 import MarkdownIt, { type Token } from "markdown-it";
 
 const parser = new MarkdownIt({ html: true });
 
-/** A part of a document, and the line on which the block that has it starts, from 1. */
+/** A part of a document, with the number of the first line of its block, from 1. */
 interface Part {
   readonly text: string;
   readonly line: number;
 }
 
-/** The parts of a document in their order, those of a line of text after the block that has it. */
+/** Yields the tokens of a document in order, inline tokens after their block. */
 export function* tokensOf(markdown: string): Generator<Token & { readonly line: number }> {
   let line = 0;
   for (const block of parser.parse(markdown, {})) {
@@ -28,14 +28,14 @@ export function linksOf(markdown: string): Part[] {
   });
 }
 
-/** Returns what is set as code, in a line or as a block. */
+/** Returns the text of all code, inline and in blocks. */
 export function codeOf(markdown: string): string[] {
   return [...tokensOf(markdown)]
     .filter(({ type }) => ["code_inline", "code_block", "fence"].includes(type))
     .map(({ content }) => content);
 }
 
-/** Returns the anchors that GitHub gives the headings. */
+/** Returns the anchors of the headings, as GitHub creates them. */
 export function anchorsOf(markdown: string): Set<string> {
   const anchors = new Set<string>();
   const tokens = [...tokensOf(markdown)];

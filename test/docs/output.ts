@@ -1,78 +1,78 @@
 /**
- * Compares the output that a document shows with the one that came.
+ * Compares the output that a document shows with the actual output.
  *
- * `…` stands for anything within a line, a line of `...` for any lines. Keys, hashes, signatures and addresses of programs
- * are others on each machine: the first time one is shown it may be any, afterwards it is the one that came then, also in
- * commands, and no two are one. Timestamps may be any. All else is compared letter by letter.
+ * `…` matches anything within a line, and a line `...` any lines. Keys, hashes, signatures and program addresses differ
+ * in each run. A shown value stands for the actual value in its first place, also in later commands; two shown values
+ * never stand for the same one. Timestamps match any timestamp. Everything else must be equal.
  */
-import { withoutEmptyEnd } from "./document.js";
+import { trimEndLines } from "./document.js";
 
-/** Shown value → the value that came in its place. */
+/** Actual values by shown value. */
 export type Names = ReadonlyMap<string, string>;
 
-/** Names that are the same wherever they stand in a document. */
+/** Patterns of values that have one actual value in all of a document. */
 const named = ["0x[0-9a-f]{128}", "0x[0-9a-f]{64}", "stor-[0-9a-f]{40}"];
-/** What is another one each time: milliseconds since 1970, ISO 8601, a key cut short, a number that is said to vary. */
-const passing = ["1[0-9]{12}", "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "0x[0-9a-f]{8}…[0-9a-f]{4}"];
+/** Patterns of values that may differ each time: ms since 1970, ISO 8601 times, abbreviated keys. */
+const varying = ["1[0-9]{12}", "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "0x[0-9a-f]{8}…[0-9a-f]{4}"];
 const number = "[0-9]+(?:\\.[0-9]+)?";
 const boundary = { before: "(?<![\\w.-])", after: "(?![\\w-]|\\.[0-9])" };
 
 const isName = new RegExp(`^(?:${named.join("|")})$`);
 const anyName = new RegExp(`(?<!\\w)(?:${named.join("|")})(?!\\w)`, "g");
 
-/** Puts the names that came into a text of the document, such as a command. */
+/** Replaces shown values in a text, such as a command, by the actual values. */
 export function withNames(text: string, names: Names): string {
   return text.replace(anyName, (name) => names.get(name) ?? name);
 }
 
-/** The names of a command that are not known from an output stand for themselves. */
+/** Adds the unknown values of a command, which stand for themselves. */
 export function namesOf(command: string, names: Names): Names {
   return new Map([...(command.match(anyName) ?? []).map((name) => [name, name] as const), ...names]);
 }
 
 /**
- * Matches what came with what is shown.
+ * Matches an actual output with the shown one.
  *
- * @param varies numbers of what is shown that may be any number.
- * @returns all names known now; undefined when it does not match.
+ * @param varies Shown numbers that may be any number.
+ * @returns All known values; undefined if the output does not match.
  */
 export function matchOutput(
   shown: readonly string[],
-  came: string,
+  actual: string,
   names: Names,
   varies: readonly string[] = [],
 ): Names | undefined {
-  return matchLines(shown, linesOf(came), names, varies);
+  return matchLines(shown, linesOf(actual), names, varies);
 }
 
-/** The lines of an output, as they would be shown. */
-export function linesOf(came: string): string[] {
-  return withoutEmptyEnd(came.replaceAll("\r", "").split("\n")).map((line) => line.trimEnd());
+/** Splits an output into lines, without carriage returns and trailing space. */
+export function linesOf(actual: string): string[] {
+  return trimEndLines(actual.replaceAll("\r", "").split("\n")).map((line) => line.trimEnd());
 }
 
 function matchLines(
   shown: readonly string[],
-  came: readonly string[],
+  actual: readonly string[],
   names: Names,
   varies: readonly string[],
 ): Names | undefined {
   const [first, ...rest] = shown;
   if (first === undefined) {
-    return came.length === 0 ? names : undefined;
+    return actual.length === 0 ? names : undefined;
   }
   if (first.trim() === "...") {
-    return Array.from({ length: came.length + 1 }, (_, skipped) => skipped).reduce<Names | undefined>(
-      (found, skipped) => found ?? matchLines(rest, came.slice(skipped), names, varies),
+    return Array.from({ length: actual.length + 1 }, (_, skipped) => skipped).reduce<Names | undefined>(
+      (found, skipped) => found ?? matchLines(rest, actual.slice(skipped), names, varies),
       undefined,
     );
   }
-  const known = came[0] === undefined ? undefined : matchLine(first, came[0], names, varies);
-  return known && matchLines(rest, came.slice(1), known, varies);
+  const known = actual[0] === undefined ? undefined : matchLine(first, actual[0], names, varies);
+  return known && matchLines(rest, actual.slice(1), known, varies);
 }
 
-function matchLine(shown: string, came: string, names: Names, varies: readonly string[]): Names | undefined {
+function matchLine(shown: string, actual: string, names: Names, varies: readonly string[]): Names | undefined {
   const variable = varies.map(escape).join("|");
-  const parts = [...passing, ...named, ...(variable === "" ? [] : [variable])];
+  const parts = [...varying, ...named, ...(variable === "" ? [] : [variable])];
   const special = new RegExp(`${boundary.before}(?:${parts.join("|")})${boundary.after}|…`, "g");
   const fresh: string[] = [];
   const patternOf = (text: string): string => {
@@ -88,7 +88,7 @@ function matchLine(shown: string, came: string, names: Names, varies: readonly s
       const index = fresh.indexOf(text);
       return index >= 0 ? `\\${index + 1}` : `(${fresh.push(text) > 0 ? kind : ""})`;
     }
-    const kind = passing.find((kind) => new RegExp(`^(?:${kind})$`).test(text));
+    const kind = varying.find((kind) => new RegExp(`^(?:${kind})$`).test(text));
     return varies.includes(text) ? number : (kind ?? escape(text));
   };
   let pattern = "";
@@ -98,9 +98,9 @@ function matchLine(shown: string, came: string, names: Names, varies: readonly s
     end = found.index + found[0].length;
   }
   pattern += escape(shown.slice(end).trimEnd());
-  // Beside a number that varies columns may be wider or narrower.
+  // Next to a number that varies, the width of columns may differ.
   const columns = varies.some((text) => shown.includes(text)) ? pattern.replaceAll(/ {2,}/g, " {2,}") : pattern;
-  const values = new RegExp(`^${columns}$`).exec(came)?.slice(1);
+  const values = new RegExp(`^${columns}$`).exec(actual)?.slice(1);
   if (values === undefined) {
     return undefined;
   }

@@ -1,21 +1,21 @@
-/** That a document which says something else than what comes fails, whatever it is that is wrong with it. */
+/** The runner of documents: each kind of wrong document fails. */
 import test from "ava";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { runDocument } from "./run-document.js";
-import { makeSandbox, type Sandbox } from "./sandbox.js";
+import { createSandbox, type Sandbox } from "./sandbox.js";
 
-/** For documents that leave nothing in it. */
+/** A shared sandbox for documents that change no files. */
 let sandbox: Sandbox;
 const teardown = fileTeardown();
 
 test.before(async () => {
-  sandbox = await makeSandbox(teardown);
+  sandbox = await createSandbox(teardown);
 });
 
-/** A document of lines; a fence is written as ~~~. */
+/** Joins lines to a document. Fences are written as ~~~. */
 const page = (...lines: readonly string[]): string => lines.join("\n");
 
-test("what a node answers is compared, with its ports, names and times in place of those that are shown", async (t) => {
+test("compares responses of a node, with its ports, keys and times instead of the shown ones", async (t) => {
   const [one, two] = [`0x${"1".repeat(64)}`, `0x${"2".repeat(64)}`];
   const right = page(
     "~~~console",
@@ -62,35 +62,29 @@ test("what a node answers is compared, with its ports, names and times in place 
 
 for (const [what, ...lines] of [
   ["another line", "~~~console", "$ echo one", "two", "~~~"],
-  ["a line too few", "~~~console", "$ printf 'one\\ntwo\\n'", "one", "~~~"],
-  ["a line too many", "~~~console", "$ echo one", "one", "two", "~~~"],
-  ["no output where there is some", "~~~console", "$ echo one", "~~~"],
+  ["a missing line", "~~~console", "$ printf 'one\\ntwo\\n'", "one", "~~~"],
+  ["an extra line", "~~~console", "$ echo one", "one", "two", "~~~"],
+  ["missing output", "~~~console", "$ echo one", "~~~"],
   ["a number that does not vary", "<!-- test: varies 3 -->", "~~~console", "$ echo 1 2", "3 4", "~~~"],
-  ["two names that are one", "~~~console", `$ printf '0x%064d 0x%064d' 7 7`, name("a", "b"), "~~~"],
-  ["one name that is two", "~~~console", `$ printf '0x%064d 0x%064d' 7 8`, name("a", "a"), "~~~"],
+  ["two values that are equal", "~~~console", `$ printf '0x%064d 0x%064d' 7 7`, name("a", "b"), "~~~"],
+  ["one value that is two", "~~~console", `$ printf '0x%064d 0x%064d' 7 8`, name("a", "a"), "~~~"],
   ["a command that fails", "~~~sh", "echo one; false", "~~~"],
-  ["a command that shall fail", "<!-- test: fails -->", "~~~sh", "true", "~~~"],
-  ["a command that shall stay", "<!-- test: stays until one -->", "~~~sh", "echo one", "~~~"],
-  [
-    "a port that a document does not show",
-    "~~~console",
-    "$ echo http://127.0.0.1:53551",
-    "http://127.0.0.1:53550",
-    "~~~",
-  ],
+  ["a command that should fail", "<!-- test: fails -->", "~~~sh", "true", "~~~"],
+  ["a command that should stay", "<!-- test: stays until one -->", "~~~sh", "echo one", "~~~"],
+  ["another port", "~~~console", "$ echo http://127.0.0.1:53551", "http://127.0.0.1:53550", "~~~"],
   ["a variable of another terminal", "~~~sh", "a=1", "~~~", "<!-- test: in two -->", "~~~sh", 'test "$a" = 1', "~~~"],
-  ["a block that nothing is said about", "~~~json", "{}", "~~~"],
+  ["a block without a direction", "~~~json", "{}", "~~~"],
   ["a block without a language", "~~~", "one", "~~~"],
   ["a skip without a reason", "<!-- test: skip -->", "~~~json", "{}", "~~~"],
-  ["a comment that is not understood", "<!-- test: sometimes -->", "~~~sh", "true", "~~~"],
-  ["another passage than the file's", "<!-- test: part of LICENSE -->", "~~~txt", "END OF TERMS", "~~~"],
-  ["a passage of no file", "<!-- test: part of NONE -->", "~~~txt", "1", "~~~"],
+  ["an unknown direction", "<!-- test: sometimes -->", "~~~sh", "true", "~~~"],
+  ["a passage that the file does not contain", "<!-- test: part of LICENSE -->", "~~~txt", "END OF TERMS", "~~~"],
+  ["a passage of a missing file", "<!-- test: part of NONE -->", "~~~txt", "1", "~~~"],
   ["a comment without a block", "<!-- test: fails -->", "", "text"],
   ["a file that git would see", "~~~sh", "echo one > secret.txt", "~~~"],
-  ["a change of a file of the clone", "~~~sh", "echo one > examples/genesis.json", "~~~"],
+  ["a change of a file in the clone", "~~~sh", "echo one > examples/genesis.json", "~~~"],
   ["a path of the machine", "~~~sh", "echo one >/etc/gatehouse.test", "~~~"],
   ["a program that changes the machine", "~~~sh", "apt-get --version", "~~~"],
-  ["a script that is not there", "~~~sh", "npm run fly", "~~~"],
+  ["a missing script", "~~~sh", "npm run fly", "~~~"],
 ] as const) {
   test(`a document fails for ${what}`, async (t) => {
     const { failures } = await runDocument(t, page(...lines), /git|change/.test(what) ? undefined : sandbox);
@@ -102,7 +96,7 @@ function name(...digits: readonly string[]): string {
   return digits.map((digit) => `0x${digit.repeat(64)}`).join(" ");
 }
 
-test("a document passes with what may vary", async (t) => {
+test("a document passes with values that may vary", async (t) => {
   const shown = page(
     "<!-- test: varies 3.5 4 -->",
     "~~~console",
@@ -117,7 +111,7 @@ test("a document passes with what may vary", async (t) => {
     "$ echo 1795249399659 2026-01-01T00:00:00.000Z",
     "1700000000000 2025-12-31T23:59:59Z",
     "~~~",
-    "<!-- test: skip, it is a picture -->",
+    "<!-- test: skip, a picture -->",
     "~~~",
     "+--+",
     "~~~",
@@ -150,12 +144,12 @@ test("a document passes with what may vary", async (t) => {
   );
   t.deepEqual(await runDocument(t, shown), {
     failures: [],
-    skipped: ["16: it is a picture", "20: no-such-program is not installed"],
+    skipped: ["16: a picture", "20: no-such-program is not installed"],
     commands: 5,
   });
 });
 
-test("what stays is stopped, and must end well", async (t) => {
+test("a command that stays is stopped, and must exit with 0", async (t) => {
   const stays = (command: string): string =>
     page("<!-- test: in server, stays until up -->", "~~~sh", command, "~~~", "<!-- test: stop server -->");
   const { failures } = await runDocument(t, stays("trap 'exit 0' INT; echo up; while :; do sleep 0.1; done"), sandbox);

@@ -1,4 +1,4 @@
-/** Does what a document shows, in its order, as a reader would, and compares what comes with what is shown. */
+/** Runs the commands of a document in order, as a reader would, and compares the output with the shown one. */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,34 +8,34 @@ import type { Teardown } from "../helpers/nodes/teardown.js";
 import { toolProgram } from "../helpers/nodes/tools.js";
 import { type Block, isPassage, readCommands, readSteps, type Step } from "./document.js";
 import { linesOf, matchOutput, type Names, namesOf, withNames } from "./output.js";
-import { makeSandbox, namesMachinePath, type Sandbox } from "./sandbox.js";
+import { createSandbox, namesMachinePath, type Sandbox } from "./sandbox.js";
 import { openTerminal, type Outcome, type Terminal } from "./terminal.js";
 
-/** What came of a document. */
+/** The result of running a document. */
 export interface Report {
-  /** Each begins with a line number. */
+  /** Failures, each with its line number first. */
   readonly failures: readonly string[];
   readonly skipped: readonly string[];
-  /** How many commands were run. */
+  /** The number of commands that were run. */
   readonly commands: number;
 }
 
-/** A command as it is to be run. */
+/** A command to run. */
 interface Action {
   readonly line: number;
   readonly command: string;
-  /** The lines below it; undefined where none are compared. */
+  /** The shown output; undefined if the output is not compared. */
   readonly shown: readonly string[] | undefined;
   readonly stays: boolean;
   readonly fails: boolean;
-  /** The names that are known when the output is the expected one. */
+  /** Returns the known values if the output is the expected one. */
   match(output: string, names: Names): Names | undefined;
 }
 
 /**
- * Runs a document; what it started is stopped when this returns, or the test ends.
+ * Runs a document. Stops everything that it started before it returns.
  *
- * @param existing - A sandbox to run it in; one of its own when left out.
+ * @param existing - The sandbox to use; by default a new one.
  */
 export async function runDocument(t: Teardown, markdown: string, existing?: Sandbox): Promise<Report> {
   const failures: string[] = [];
@@ -43,14 +43,14 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
   let commands = 0;
   try {
     const steps = readSteps(markdown).filter((step) => {
-      const reason = step.kind === "block" ? whySkipped(step) : undefined;
+      const reason = step.kind === "block" ? skipReason(step) : undefined;
       skipped.push(...(reason === undefined ? [] : [`${step.line}: ${reason}`]));
       return reason === undefined;
     });
     if (steps.length > 0) {
-      const sandbox = existing ?? (await makeSandbox(t));
-      commands = await takeSteps(t, steps, sandbox, (failure) => failures.push(failure));
-      failures.push(...(await sandbox.leftovers()).map((change) => `0: git status shows ${change}`));
+      const sandbox = existing ?? (await createSandbox(t));
+      commands = await runSteps(t, steps, sandbox, (failure) => failures.push(failure));
+      failures.push(...(await sandbox.changedFiles()).map((change) => `0: git status shows ${change}`));
     }
   } catch (error) {
     failures.push(
@@ -60,18 +60,18 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
   return { failures, skipped, commands };
 }
 
-function whySkipped({ directions: { skip, needs } }: Block): string | undefined {
+function skipReason({ directions: { skip, needs } }: Block): string | undefined {
   const missing = needs.filter((program) => !isInstalled(program) && !existsSync(toolProgram(program)));
   return skip ?? (missing.length > 0 ? `${missing.join(", ")} is not installed` : undefined);
 }
 
 /**
- * Takes the steps one after the other, and stops what goes on running after the last one.
+ * Runs the steps in order, and stops the commands that still run after the last one.
  *
- * @returns how many commands were run.
- * @throws Error where it makes no sense to go on.
+ * @returns The number of commands that were run.
+ * @throws Error if the document cannot continue.
  */
-async function takeSteps(
+async function runSteps(
   t: Teardown,
   steps: readonly Step[],
   sandbox: Sandbox,
@@ -81,9 +81,9 @@ async function takeSteps(
   let names: Names = new Map();
   let commands = 0;
 
-  async function act(action: Action, terminal: string): Promise<void> {
+  async function runAction(action: Action, terminal: string): Promise<void> {
     if (namesMachinePath(action.command)) {
-      throw new Error(`line ${action.line}: a block that names paths of the machine is not run, and must be skipped`);
+      throw new Error(`line ${action.line}: a block with absolute paths cannot be run, and must be skipped`);
     }
     commands++;
     names = namesOf(action.command, names);
@@ -92,15 +92,15 @@ async function takeSteps(
     const { output, code } = await (
       action.stays
         ? terminals.start(terminal, text, (soFar) => match(soFar) !== undefined)
-        : runPatiently(terminals.get(terminal), text)
+        : runWithRetry(terminals.get(terminal), text)
     ).catch((error: unknown) => {
       throw new Error(`line ${action.line}: ${action.command}\n${sandbox.toDocument((error as Error).message)}`);
     });
-    const endsWell = action.stays ? code === undefined : code !== undefined && (code !== 0) === action.fails;
+    const isExpectedEnd = action.stays ? code === undefined : code !== undefined && (code !== 0) === action.fails;
     const matched = match(output);
     names = matched ?? names;
-    if (matched === undefined || !endsWell) {
-      const ending = endsWell ? "" : ` (exit code ${code})`;
+    if (matched === undefined || !isExpectedEnd) {
+      const ending = isExpectedEnd ? "" : ` (exit code ${code})`;
       const shown = matched === undefined && action.shown !== undefined ? ["--- shown:", ...action.shown] : [];
       const lines = [...linesOf(sandbox.toDocument(output)), ...shown];
       onFailure([`${action.line}: ${action.command}${ending}`, ...lines].join("\n"));
@@ -110,11 +110,11 @@ async function takeSteps(
   async function finish(terminal: string, how: "stop" | "end", line: number): Promise<void> {
     const { output, code } = await terminals.finish(terminal, how);
     if (code !== 0) {
-      onFailure(`${line}: what runs in ${terminal} ends with ${code}:\n${output}`);
+      onFailure(`${line}: the command in ${terminal} ends with ${code}:\n${output}`);
     }
   }
 
-  async function take(step: Step): Promise<void> {
+  async function runStep(step: Step): Promise<void> {
     if (step.kind !== "block") {
       await finish(step.terminal, step.kind, step.line);
     } else if (step.directions.saveAs !== undefined) {
@@ -124,20 +124,20 @@ async function takeSteps(
     } else if (step.directions.partOf !== undefined) {
       const file = await readFile(join(sandbox.root, step.directions.partOf), "utf8");
       if (!isPassage(sandbox.toDocument(file), step.text)) {
-        onFailure(`${step.line}: this is no passage of ${step.directions.partOf}`);
+        onFailure(`${step.line}: not a passage of ${step.directions.partOf}`);
       }
     } else if (step.language === "console" || step.language === "sh") {
       for (const action of actionsOf(step)) {
-        await act(action, step.directions.terminal);
+        await runAction(action, step.directions.terminal);
       }
     } else {
-      onFailure(`${step.line}: nothing says how this block is run, or why it is not`);
+      onFailure(`${step.line}: no direction says how to run or why to skip this block`);
     }
   }
 
   try {
     for (const step of steps) {
-      await take(step);
+      await runStep(step);
     }
     for (const terminal of terminals.busy()) {
       await finish(terminal, "stop", 0);
@@ -148,8 +148,8 @@ async function takeSteps(
   return commands;
 }
 
-/** A node of a busy machine may refuse a request and say when to ask again; what it refused was not done. */
-async function runPatiently(terminal: Terminal, command: string): Promise<Outcome> {
+/** Runs a command again while an overloaded node rejects it, up to 20 times. A rejected request has no effect. */
+async function runWithRetry(terminal: Terminal, command: string): Promise<Outcome> {
   for (let attempt = 1; ; attempt++) {
     const outcome = await terminal.run(command);
     if (!/\bOVERLOADED\b/.test(outcome.output) || attempt === 20) {
@@ -159,13 +159,13 @@ async function runPatiently(terminal: Terminal, command: string): Promise<Outcom
   }
 }
 
-/** In a console block each command is compared with the lines below it; a block of sh is one script. */
+/** Returns the commands of a console block with their output, or the script of an sh block. */
 function actionsOf(block: Block): Action[] {
   const { stays, until, fails, varies } = block.directions;
   const commands =
     block.language === "sh" ? [{ line: block.line, text: block.text, shown: undefined }] : readCommands(block);
   if (stays && until === undefined && commands.at(-1)?.shown === undefined) {
-    throw new Error(`line ${block.line}: nothing says until when what stays is waited for`);
+    throw new Error(`line ${block.line}: no output says how long to wait for a command that stays`);
   }
   return commands.map(({ line, text, shown }, i): Action => {
     const isLast = i === commands.length - 1;
@@ -186,11 +186,11 @@ function actionsOf(block: Block): Action[] {
 }
 
 interface Terminals {
-  /** Opens one of this name where there is none. */
+  /** Returns the terminal of this name, and opens it if needed. */
   get(name: string): Terminal;
   start(name: string, command: string, isEnough: (output: string) => boolean): ReturnType<Terminal["start"]>;
   finish(name: string, how: "stop" | "end"): Promise<Outcome>;
-  /** Those in which something goes on running. */
+  /** The names of terminals with a running command. */
   busy(): string[];
   close(): Promise<void>;
 }

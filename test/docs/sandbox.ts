@@ -1,6 +1,6 @@
 /**
- * What a reader has before the first command: a clone of the repository in which `npm ci` was run, and `gatehouse` on the
- * path. Its ports are others than those that documents show, so that documents can be run at the same time.
+ * The environment of a reader before the first command: a clone of the repository after `npm ci`, and `gatehouse` on
+ * the path. Its ports differ from those that documents show, so that documents can run concurrently.
  */
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -10,40 +10,40 @@ import { cleanEnvironment, cliPath } from "../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { toolProgram } from "../helpers/nodes/tools.js";
 
-/** A sandbox. */
+/** A clone of the repository, with an environment for commands. */
 export interface Sandbox {
   /** The root of the clone. */
   readonly root: string;
   readonly scratch: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** A text of the document with the ports of the sandbox, and one of the sandbox with those of the document. */
+  /** Replaces the ports of the document by those of the sandbox, and vice versa. */
   readonly toSandbox: (text: string) => string;
   readonly toDocument: (text: string) => string;
-  /** Files that git would show as new or changed, each with the letters that say which. */
-  leftovers(): Promise<string[]>;
+  /** Returns the lines of `git status` for new and changed files. */
+  changedFiles(): Promise<string[]>;
 }
 
 /** The ports that documents name: nodes on one machine, metrics, MCP, signaling, a page, a collector. */
 const shownPorts = [...Array.from({ length: 20 }, (_, i) => 53_550 + i), 9090, 3001, 3005, 8000, 4318];
-/** What a reader's commands may change. The rest is the real clone's, and not to be written to. */
+/** Paths that commands may change. All others are links to the real clone. */
 const copied = [".gitignore", "deploy", "docs", "examples", "gen", "proto"];
-/** What no reader's commands need. */
-const leftOut = [".git", "data"];
+/** Paths that commands do not need. */
+const omitted = [".git", "data"];
 
-/** What changes more than the sandbox. */
+/** Programs that change the machine. */
 const forbidden = ["apt", "apt-get", "createdb", "docker", "kubectl", "psql", "sudo", "systemctl", "yum"];
 
-/** Whether a command names a path of the machine: a test does nothing outside of its sandbox. `/CN=` begins a name. */
+/** Returns true if a command names an absolute path, outside of the sandbox. `/CN=` is part of a certificate name. */
 export function namesMachinePath(command: string): boolean {
   return /(?:^|[\s='":>(])\/(?!\/|dev\/null\b|CN=)\w/m.test(command);
 }
 
-/** Makes one. */
-export async function makeSandbox(t: Teardown): Promise<Sandbox> {
+/** Creates a sandbox. */
+export async function createSandbox(t: Teardown): Promise<Sandbox> {
   const home = await temporaryDirectory(t);
   const [root, bin, scratch] = [join(home, "gatehouse"), join(home, "bin"), join(home, "scratch")];
   await Promise.all([root, bin, scratch].map((dir) => mkdir(dir)));
-  for (const name of (await readdir(".")).filter((name) => !leftOut.includes(name))) {
+  for (const name of (await readdir(".")).filter((name) => !omitted.includes(name))) {
     await (copied.includes(name)
       ? cp(name, join(root, name), { recursive: true })
       : symlink(resolve(name), join(root, name)));
@@ -57,7 +57,7 @@ export async function makeSandbox(t: Teardown): Promise<Sandbox> {
   await run("git", ["add", "-A"], { cwd: root });
   const port = (shown: number): string => String(realPorts[shownPorts.indexOf(shown)]);
   await writeShims(bin, port(53_550));
-  // A terminal shows no progress of such small answers.
+  // In a terminal, curl shows no progress for small responses.
   await writeFile(join(home, ".curlrc"), "silent\nshow-error\n");
   return {
     root,
@@ -71,7 +71,7 @@ export async function makeSandbox(t: Teardown): Promise<Sandbox> {
       GATEHOUSE_METRICS_PORT: port(9090),
       GATEHOUSE_MCP_PORT: port(3001),
       GATEHOUSE_NODE: `http://127.0.0.1:${port(53_550)}`,
-      // Ports that are free for us are free for another test, too.
+      // Another test may have chosen the same free ports.
       GATEHOUSE_PORT_DRIFT: "deny",
       NO_PROXY: "127.0.0.1,localhost",
       no_proxy: "127.0.0.1,localhost",
@@ -79,15 +79,15 @@ export async function makeSandbox(t: Teardown): Promise<Sandbox> {
     }),
     toSandbox,
     toDocument: replacer(realPorts, shownPorts),
-    async leftovers() {
-      // A first letter is what was added above, a second one what has become of it.
+    async changedFiles() {
+      // The first column is the index, from `git add` above. The second one is the work tree.
       const { stdout } = await run("git", ["status", "--porcelain", "--untracked-files=all"], { cwd: root });
       return stdout.split("\n").filter((line) => /^.\S/.test(line));
     },
   };
 }
 
-/** The commands that would compile, install or look for what is there already. */
+/** Writes stubs for commands that would compile, install or search the program. */
 async function writeShims(bin: string, firstPort: string): Promise<void> {
   const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
   const node = `exec '${process.execPath}'`;
@@ -98,10 +98,10 @@ async function writeShims(bin: string, firstPort: string): Promise<void> {
       `  ci | "run build") ;;`,
       `  start) exec ${scripts["start"]} --rpc-port ${firstPort} ;;`,
       `  "run bench -- "* | "run campaign -- "*) suite=$2; shift 3; ${node} "dist/tools/$suite/main.js" "$@" ;;`,
-      `  *) echo "npm $* is not for a test" >&2; exit 1 ;;`,
+      `  *) echo "npm $* is not allowed in a test" >&2; exit 1 ;;`,
       "esac",
     ].join("\n"),
-    // By the name of the package, as which npx installs it, or of the program.
+    // The name is that of a package or of its program.
     npx: [
       "program=${1##*/}",
       "shift",
@@ -110,7 +110,7 @@ async function writeShims(bin: string, firstPort: string): Promise<void> {
     ].join("\n"),
   };
   for (const name of forbidden) {
-    shims[name] = `echo "${name} is not for a test" >&2\nexit 1`;
+    shims[name] = `echo "${name} is not allowed in a test" >&2\nexit 1`;
   }
   for (const [name, text] of Object.entries(shims)) {
     await writeFile(join(bin, name), `#!/bin/sh\n${text}\n`);
@@ -128,7 +128,7 @@ async function filesBelow(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** A run of free ports, below those that systems give out by themselves. */
+/** Returns free consecutive ports, below the range that systems assign. */
 async function freePorts(count: number): Promise<number[]> {
   for (;;) {
     const first = 20_000 + Math.floor((Math.random() * 10_000) / count) * count;

@@ -1,51 +1,51 @@
-/** A terminal of a reader: a shell that keeps its directory and variables from one command to the next. */
+/** A terminal of a reader: a shell with a current directory and variables. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** How a command ended. */
+/** The result of a command. */
 export interface Outcome {
-  /** Of stdout and stderr. */
+  /** stdout and stderr, in order. */
   readonly output: string;
   readonly code: number;
 }
 
-/** A terminal. */
+/** A running shell. */
 export interface Terminal {
   /** Runs a command to its end. */
   run(command: string): Promise<Outcome>;
   /**
-   * Runs a command until what it has printed so far is enough; it goes on running.
+   * Starts a command, and waits until it has printed enough. The command keeps running.
    *
-   * @returns what it printed, and its exit code if it has ended.
+   * @returns Its output so far, and its exit code if it has ended.
    */
   start(
     command: string,
     isEnough: (output: string) => boolean,
   ): Promise<{ readonly output: string; readonly code?: number }>;
-  /** Waits for what runs to end by itself. */
+  /** Waits until the running command exits. */
   end(): Promise<Outcome>;
-  /** Presses Ctrl-C, and waits for what runs to end. */
+  /** Sends SIGINT, and waits until the running command exits. */
   stop(): Promise<Outcome>;
-  /** Ends it with all that it has started. */
+  /** Kills the shell and everything that it has started. */
   close(): Promise<void>;
 }
 
-/** How long one command may take. */
-const patienceMs = 90_000;
+/** The time limit of a command. */
+const timeoutMs = 90_000;
 const mark = "--- the command has ended with";
 
-/** Opens one. */
+/** Starts a shell. */
 export function openTerminal(options: {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** For the files that hold the commands. */
+  /** Directory for the files with the commands. */
   readonly scratch: string;
 }): Terminal {
   const { cwd, env, scratch } = options;
-  // A process group of its own, so that Ctrl-C and the end reach everything that it started.
+  // A separate process group, so that signals reach everything that the shell started.
   const shell = spawn("bash", ["--noprofile", "--norc"], { cwd, env, detached: true });
   const closed = once(shell, "close");
   let output = "";
@@ -58,7 +58,7 @@ export function openTerminal(options: {
   });
   shell.stdin.write("exec 2>&1\nshopt -s expand_aliases\n");
 
-  async function begin(command: string): Promise<void> {
+  async function send(command: string): Promise<void> {
     const file = join(scratch, `${shell.pid}-${count++}.sh`);
     await writeFile(file, `${command}\n`);
     output = "";
@@ -70,14 +70,14 @@ export function openTerminal(options: {
     return end === undefined ? undefined : { output: output.slice(0, -end.length), code: Number(code) };
   }
 
-  async function wait<T>(look: () => T | undefined): Promise<T> {
-    const giveUpAtMs = Date.now() + patienceMs;
-    for (let found = look(); ; found = look()) {
+  async function wait<T>(check: () => T | undefined): Promise<T> {
+    const deadlineMs = Date.now() + timeoutMs;
+    for (let found = check(); ; found = check()) {
       if (found !== undefined) {
         return found;
       }
       const isOpen = shell.exitCode === null && shell.signalCode === null;
-      if (!isOpen || Date.now() > giveUpAtMs) {
+      if (!isOpen || Date.now() > deadlineMs) {
         throw new Error(`${isOpen ? "It does not end or print what is shown" : "It ends the shell"}:\n${output}`);
       }
       const more = new Promise<void>((resolve) => (wake = resolve));
@@ -87,11 +87,11 @@ export function openTerminal(options: {
 
   return {
     async run(command) {
-      await begin(command);
+      await send(command);
       return await wait(outcome);
     },
     async start(command, isEnough) {
-      await begin(command);
+      await send(command);
       return await wait(() => outcome() ?? (isEnough(output) ? { output } : undefined));
     },
     end: () => wait(outcome),
@@ -103,7 +103,7 @@ export function openTerminal(options: {
       try {
         process.kill(-shell.pid!, "SIGKILL");
       } catch {
-        // All of it has ended.
+        // Everything has ended already.
       }
       await closed;
     },

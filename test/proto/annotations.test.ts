@@ -1,4 +1,4 @@
-/** What the contract says of itself beside its types, rpc by rpc and field by field. */
+/** The options of rpcs and fields in the contract. */
 import { type DescField, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
@@ -13,8 +13,8 @@ const files = await contractFiles();
 const methods = files.flatMap((file) => file.services).flatMap((service) => service.methods);
 const routed = methods.filter((method) => hasOption(method, http));
 
-test("an rpc with a GET has no side effects, and one that writes does not say so", (t) => {
-  const isSilent = new Map(
+test("rpcs with a GET route declare NO_SIDE_EFFECTS, and rpcs that write do not", (t) => {
+  const isRead = new Map(
     methods.map((method) => [
       `${method.parent.typeName}/${method.name}`,
       method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
@@ -23,9 +23,9 @@ test("an rpc with a GET has no side effects, and one that writes does not say so
   const gets = routed.filter((method) => getOption(method, http).pattern.case === "get");
   t.true(gets.length > 25);
   for (const { parent, name } of gets) {
-    t.true(isSilent.get(`${parent.typeName}/${name}`), `${parent.typeName}/${name}`);
+    t.true(isRead.get(`${parent.typeName}/${name}`), `${parent.typeName}/${name}`);
   }
-  t.true(isSilent.get("gatehouse.attestation.v1.AttestationService/VerifyAttestation"));
+  t.true(isRead.get("gatehouse.attestation.v1.AttestationService/VerifyAttestation"));
   for (const writing of [
     "gatehouse.chain.v1.ChainService/SubmitTransaction",
     "gatehouse.chain.v1.ConsensusService/ApplyBlock",
@@ -37,11 +37,11 @@ test("an rpc with a GET has no side effects, and one that writes does not say so
     "gatehouse.peer.v1.PeerService/ExchangeStatus",
     "gatehouse.peer.v1.PeerService/RelayTransactions",
   ]) {
-    t.false(isSilent.get(writing), writing);
+    t.false(isRead.get(writing), writing);
   }
 });
 
-test("what stands in a path is required", (t) => {
+test("fields in paths are required", (t) => {
   const inPaths = routed.flatMap((method) => {
     const { pattern } = getOption(method, http);
     const names = pathFieldsOf(String(pattern.value));
@@ -51,7 +51,7 @@ test("what stands in a path is required", (t) => {
   t.deepEqual(inPaths.filter((field) => !isRequired(field)).map(String), []);
 });
 
-test("only what can be unset is left out when unset", (t) => {
+test("only fields that can be unset have omit_when_unset", (t) => {
   const fields: DescField[] = files
     .flatMap((file) => [...nestedTypes(file)])
     .filter((type): type is DescMessage => type.kind === "message")
@@ -66,10 +66,10 @@ test("only what can be unset is left out when unset", (t) => {
   );
 });
 
-test("each proto names its Go package, one module for all", (t) => {
-  const own = files.filter(({ proto }) => !proto.package.startsWith("gatehouse.testing."));
-  t.true(own.length > 15);
-  for (const { proto } of own) {
+test("each proto names its Go package in one common module", (t) => {
+  const publicFiles = files.filter(({ proto }) => !proto.package.startsWith("gatehouse.testing."));
+  t.true(publicFiles.length > 15);
+  for (const { proto } of publicFiles) {
     const [, area, version] = /^gatehouse\.(\w+)\.(v\d+)$/.exec(proto.package) ?? [];
     t.is(proto.options?.goPackage, `gatehouse.example/contract/${area}/${version};${area}${version}`, proto.name);
   }
