@@ -78,7 +78,7 @@ test("logs another kind of error at once, but limits the number of kinds", (t) =
   t.is(lines.length, 1);
 });
 
-test("logs an error anew after a long time", (t) => {
+test("logs an error in full after a long pause", (t) => {
   const { lines, fields, clock, throttle } = setUp();
   throttle.failed(connectError());
   throttle.succeeded();
@@ -88,7 +88,7 @@ test("logs an error anew after a long time", (t) => {
   t.truthy(fields[2]!.err);
 });
 
-test("logs an error anew after a long time, even with uncounted repetitions", (t) => {
+test("logs an error in full after a long pause, even with uncounted repetitions", (t) => {
   const { lines, fields, clock, throttle } = setUp();
   throttle.failed(connectError());
   throttle.failed(connectError());

@@ -9,7 +9,7 @@ import { storeProgram } from "../helpers/chain/stored-program.js";
 /** Rows of the table of routes. */
 const rows = [
   ...(await readFile("docs/interface.md", "utf8")).matchAll(/^\| `GET ([^`]+)` +\| `([\w.]+)` +\| (.*?) +\|$/gm),
-].map(([, template = "", method = "", what = ""]) => ({ template, method, what }));
+].map(([, template = "", method = "", description = ""]) => ({ template, method, description }));
 
 interface JsonRpcResponse {
   readonly result?: unknown;
@@ -26,11 +26,11 @@ test("each rpc accepts over JSON-RPC the parameter names in the table of routes"
     ...{ commitment: hash, nullifierHash: hash, root: hash, withBody: "true" },
   };
   let named = 0;
-  for (const { template, method, what } of rows.filter(
-    ({ what: text }) => !text.includes("(#streams)") && !text.includes("(#events)"),
+  for (const { template, method, description } of rows.filter(
+    ({ description }) => !description.includes("(#streams)") && !description.includes("(#events)"),
   )) {
     const inPath = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-    const inQuery = [...what.matchAll(/`\?(\w+)=`/g)].map(([, name]) => name!);
+    const inQuery = [...description.matchAll(/`\?(\w+)=`/g)].map(([, name]) => name!);
     const names = [...inPath, ...inQuery];
     named += names.length;
     t.deepEqual(

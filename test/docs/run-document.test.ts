@@ -60,7 +60,7 @@ test("compares responses of a node, with its ports, keys and times instead of th
   t.true(failures[0]!.endsWith('\n"0.2.0"\n--- shown:\n{"version":"0.2.0"}'), failures[0]);
 });
 
-for (const [what, ...lines] of [
+for (const [label, ...lines] of [
   ["another line", "~~~console", "$ echo one", "two", "~~~"],
   ["a missing line", "~~~console", "$ printf 'one\\ntwo\\n'", "one", "~~~"],
   ["an extra line", "~~~console", "$ echo one", "one", "two", "~~~"],
@@ -86,8 +86,8 @@ for (const [what, ...lines] of [
   ["a program that changes the machine", "~~~sh", "apt-get --version", "~~~"],
   ["a missing script", "~~~sh", "npm run fly", "~~~"],
 ] as const) {
-  test(`a document fails for ${what}`, async (t) => {
-    const { failures } = await runDocument(t, page(...lines), /git|change/.test(what) ? undefined : sandbox);
+  test(`a document fails for ${label}`, async (t) => {
+    const { failures } = await runDocument(t, page(...lines), /git|change/.test(label) ? undefined : sandbox);
     t.is(failures.length, 1, failures.join("\n"));
   });
 }

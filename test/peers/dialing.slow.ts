@@ -59,11 +59,11 @@ function strangerKey(i: number): OddKey {
 /** The maximum number of connections since a time in ms: 8, and one more every 10 s. */
 const maxConnectionsSince = (startMs: number): number => 8 + Math.ceil((Date.now() - startMs) / 10_000);
 
-for (const [what, ports] of [
+for (const [label, ports] of [
   ["one endpoint", 1],
   ["twenty ports of one machine, under three names each", 20],
 ] as const) {
-  test.serial(`twenty identities that announce ${what} cause only a few connections`, async (t) => {
+  test.serial(`twenty identities that announce ${label} cause only a few connections`, async (t) => {
     const node = await startMemberOf(t, { key: authority, genesis });
     const victim = await startVictim(t, ports);
     const startMs = Date.now();

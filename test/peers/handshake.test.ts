@@ -83,14 +83,14 @@ test("rejects invalid handshakes with the reason, and lists the caller as unveri
       true,
     ],
   ];
-  for (const [what, nodeInfo, expected, isListed] of cases) {
+  for (const [label, nodeInfo, expected, isListed] of cases) {
     const rejection = await rejectionOf(stranger.handshake(nodeInfo));
-    t.regex(rejection, expected, what);
+    t.regex(rejection, expected, label);
     const listed = (await peersOf(node)).find(({ connection }) => connection.string === nodeInfo.endpoint);
-    t.is(listed !== undefined, isListed, what);
+    t.is(listed !== undefined, isListed, label);
     if (listed !== undefined) {
-      t.like(listed, { verification: { status: false }, status: { online: false, ready: false } }, what);
-      t.true(rejection.endsWith(`: ${listed.verification.message}`), what);
+      t.like(listed, { verification: { status: false }, status: { online: false, ready: false } }, label);
+      t.true(rejection.endsWith(`: ${listed.verification.message}`), label);
     }
   }
   t.regex(

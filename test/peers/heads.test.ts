@@ -166,22 +166,22 @@ test("ignores signed heads of a wrong signer, network, block or time, and accept
     "an older time": [() => signHead(oldMs - 1, block)],
   };
   let latestMs = oldMs;
-  for (const [what, [make, message]] of Object.entries(bad)) {
+  for (const [label, [make, message]] of Object.entries(bad)) {
     const timestampMs = latestMs + 500;
     signed = make(
       { number: 1n, hash: sha256(block!.header), timestampMs: BigInt(timestampMs), genesisHash },
       timestampMs,
     );
     const before = polls;
-    await until(() => polls >= before + 2, what);
+    await until(() => polls >= before + 2, label);
     if (message !== undefined) {
-      await until(async () => message.test((await peersOf(node))[0]!.verification.message ?? ""), what);
+      await until(async () => message.test((await peersOf(node))[0]!.verification.message ?? ""), label);
     }
-    t.deepEqual([await saidMs(node), await passedOnMs()], [latestMs, latestMs], what);
+    t.deepEqual([await saidMs(node), await passedOnMs()], [latestMs, latestMs], label);
     // The node accepts a valid head of the same peer, so it has processed the invalid one.
     latestMs += 1_000;
     signed = signHead(latestMs, block);
-    await until(async () => (await saidMs(node)) === latestMs, what);
+    await until(async () => (await saidMs(node)) === latestMs, label);
   }
   t.is((await askHead(node)).said!.proposer, authority.publicKey);
 });

@@ -177,8 +177,8 @@ const invalidFiles: readonly (readonly [string, string, RegExp])[] = [
   ],
   ["an invalid identity", '[{"url":"https://a:1","identity":"0x1"}]', /check entry 0\.identity/],
 ];
-for (const [what, content, expected] of invalidFiles) {
-  test(`a peers file with ${what} stops the start`, async (t) => {
+for (const [label, content, expected] of invalidFiles) {
+  test(`a peers file with ${label} stops the start`, async (t) => {
     const peers = join(await temporaryDirectory(t), "peers.json");
     await writeFile(peers, content);
     const { message } = await t.throwsAsync(startTestNode(t, { peers }));

@@ -134,7 +134,7 @@ async function startPair(t: Teardown) {
   return { dir, follower, start };
 }
 
-for (const [what, lose] of [
+for (const [label, lose] of [
   [
     "whose database is an older copy",
     async (dir: string, copy: string) => {
@@ -144,7 +144,7 @@ for (const [what, lose] of [
   ],
   ["that has lost its database", (dir: string) => removeDatabase(dir)],
 ] as const) {
-  test(`an authority ${what} syncs its blocks from a follower, without a fork`, async (t) => {
+  test(`an authority ${label} syncs its blocks from a follower, without a fork`, async (t) => {
     t.timeout(180_000);
     const { dir, follower, start } = await startPair(t);
     let node = await start(true);

@@ -138,7 +138,7 @@ test("drops a peer that sends anything but the next block, and follows another o
   };
   // The authority has signed two blocks with one number: the node continues, and reports the fork.
   const forks = new Set(["a bad root", "old blocks endlessly"]);
-  for (const [what, stream] of Object.entries(bad)) {
+  for (const [label, stream] of Object.entries(bad)) {
     let statusRequests = 0;
     const status = () => {
       statusRequests++;
@@ -150,20 +150,20 @@ test("drops a peer that sends anything but the next block, and follows another o
     await until(async () =>
       /It (sent an invalid block|did not send block 20)/.test((await peersOf(node))[0]?.verification.message ?? ""),
     );
-    t.true((await peersOf(node))[0]!.verification.status, what);
-    t.false((await peersOf(node))[0]!.status.ready, what);
+    t.true((await peersOf(node))[0]!.verification.status, label);
+    t.false((await peersOf(node))[0]!.status.ready, label);
     const { number } = await headOf(node);
-    t.true(number <= 1, what);
-    t.false((await health(node)).accepting, what);
+    t.true(number <= 1, label);
+    t.false((await health(node)).accepting, label);
     // The node requests no blocks from it for a while, however often it reports its head.
     const { calls } = faulty;
     const requestsBefore = statusRequests;
     await until(() => statusRequests >= requestsBefore + 5);
-    t.is(faulty.calls, calls, what);
+    t.is(faulty.calls, calls, label);
 
     await addHonestPeer(t, node, blocks);
     await until(async () => (await headOf(node)).number === 20);
-    await until(async () => (await health(node)).status === (forks.has(what) ? "failing" : "ok"));
+    await until(async () => (await health(node)).status === (forks.has(label) ? "failing" : "ok"));
     await node.stop();
   }
 });
