@@ -1,4 +1,4 @@
-/** The log of blocks as events: what it reads, what it keeps, and what it asks of access rules. */
+/** Event log: reads of blocks, caches, checks of access rules, and slow subscribers. */
 import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import {
@@ -16,9 +16,21 @@ import { until } from "../helpers/nodes/until.js";
 const mib = 1024 * 1024;
 const hashOf = (number: number, index: number): string => `0x${`${number}-${index}`.padStart(64, "0")}`;
 
-/** A chain of so many blocks with so many changes of one program in each, which nobody but its owner may read. */
+/**
+ * Simulates a chain with changes of one program, which only its owner may read.
+ *
+ * @param count number of changes in each block.
+ */
 function chainOf(head: number, count = 2, maxBytes = 16 * mib) {
-  const state = { head, reads: [] as number[], atOnce: 0, mostAtOnce: 0, asked: [] as (string | undefined)[] };
+  const state = {
+    head,
+    /** Numbers of the blocks that were read. */
+    reads: [] as number[],
+    concurrentReads: 0,
+    maxConcurrentReads: 0,
+    /** Identities whose access was checked. */
+    accessChecks: [] as (string | undefined)[],
+  };
   const body = (): TransactionBody =>
     create(TransactionBodySchema, {
       operation: {
@@ -29,9 +41,9 @@ function chainOf(head: number, count = 2, maxBytes = 16 * mib) {
   const log = createBlockLog({
     async readBlock(number): Promise<SourceBlock> {
       state.reads.push(Number(number));
-      state.mostAtOnce = Math.max(state.mostAtOnce, ++state.atOnce);
+      state.maxConcurrentReads = Math.max(state.maxConcurrentReads, ++state.concurrentReads);
       await new Promise((resolve) => setTimeout(resolve, 1));
-      state.atOnce--;
+      state.concurrentReads--;
       return {
         hash: `block ${number}`,
         header: create(BlockHeaderSchema, { number }),
@@ -42,7 +54,7 @@ function chainOf(head: number, count = 2, maxBytes = 16 * mib) {
     decoder: { decode: body, addressOf: () => "stor-a" },
     access: {
       readableOf(addresses, identity) {
-        state.asked.push(identity);
+        state.accessChecks.push(identity);
         return Promise.resolve(new Set(identity === "owner" ? addresses : []));
       },
       ownersOf: (addresses) => Promise.resolve(new Map(addresses.map((address) => [address, "owner"]))),
@@ -53,77 +65,77 @@ function chainOf(head: number, count = 2, maxBytes = 16 * mib) {
   return { state, log };
 }
 
-const all = readWatchRequest(create(WatchRequestSchema));
+const unfiltered = readWatchRequest(create(WatchRequestSchema));
 
-/** Reads from a place to the end of a block, as somebody. */
-async function readTo(
+/** Reads a range of blocks as a caller. Returns the cursors of the events. */
+async function readBlocks(
   { log }: ReturnType<typeof chainOf>,
   [from, to]: readonly [number, number],
   identity?: string,
-  watching = all,
+  request = unfiltered,
 ): Promise<string[]> {
   const cursors: string[] = [];
-  let at: CursorPosition = { block: BigInt(from - 1), position: positionOfBlock };
-  while (at.block < to || at.position !== positionOfBlock) {
-    const { position: next, message } = await log.next(at, watching, identity);
+  let after: CursorPosition = { block: BigInt(from - 1), position: positionOfBlock };
+  while (after.block < to || after.position !== positionOfBlock) {
+    const { position, message } = await log.next(after, request, identity);
     cursors.push(...(message === undefined ? [] : [message.cursor!]));
-    at = next;
+    after = position;
   }
   return cursors;
 }
 
-test("the newest blocks are read once for all, and rules asked once for all who are the same to them", async (t) => {
+test("reads recent blocks once for all subscribers, and checks access once for each identity and block", async (t) => {
   const chain = chainOf(300);
   const readers = [undefined, "owner", undefined, "owner", "other", undefined];
-  const heard = await Promise.all(readers.map((identity) => readTo(chain, [299, 300], identity)));
-  t.deepEqual(heard[1], ["299.0", "299.1", "299.2", "299.3", "299", "300.0", "300.1", "300.2", "300.3", "300"]);
-  t.deepEqual(heard[0], ["299.0", "299.2", "299", "300.0", "300.2", "300"]);
-  t.deepEqual(heard[4], heard[0]);
+  const cursors = await Promise.all(readers.map((identity) => readBlocks(chain, [299, 300], identity)));
+  t.deepEqual(cursors[1], ["299.0", "299.1", "299.2", "299.3", "299", "300.0", "300.1", "300.2", "300.3", "300"]);
+  t.deepEqual(cursors[0], ["299.0", "299.2", "299", "300.0", "300.2", "300"]);
+  t.deepEqual(cursors[4], cursors[0]);
   t.deepEqual(chain.state.reads, [299, 300]);
-  t.deepEqual(await readTo(chain, [300, 300], "owner"), heard[1]!.slice(5));
+  t.deepEqual(await readBlocks(chain, [300, 300], "owner"), cursors[1]!.slice(5));
   t.deepEqual(chain.state.reads, [299, 300]);
-  const asked = chain.state.asked.length;
-  t.true(asked <= 12, `${asked} times`);
+  const checks = chain.state.accessChecks.length;
+  t.true(checks <= 12, `${checks} checks`);
   chain.state.head = 301;
-  await readTo(chain, [300, 300], "owner");
-  t.is(chain.state.asked.length, asked + 1, "a block may have changed a rule");
+  await readBlocks(chain, [300, 300], "owner");
+  t.is(chain.state.accessChecks.length, checks + 1, "the new block may have changed an access rule");
 });
 
-test("old blocks are read one after the other, whoever asks, and push out none of the new ones", async (t) => {
+test("reads older blocks one at a time, and does not evict recent ones for them", async (t) => {
   const chain = chainOf(10_000);
-  await readTo(chain, [9_990, 10_000]);
+  await readBlocks(chain, [9_990, 10_000]);
   chain.state.reads.length = 0;
-  chain.state.mostAtOnce = 0;
-  await Promise.all([1, 101, 201, 301].map((from) => readTo(chain, [from, from + 60])));
-  t.is(chain.state.mostAtOnce, 1);
+  chain.state.maxConcurrentReads = 0;
+  await Promise.all([1, 101, 201, 301].map((from) => readBlocks(chain, [from, from + 60])));
+  t.is(chain.state.maxConcurrentReads, 1);
   chain.state.reads.length = 0;
-  await readTo(chain, [9_990, 10_000]);
+  await readBlocks(chain, [9_990, 10_000]);
   t.deepEqual(chain.state.reads, []);
   chain.log.clear();
-  await readTo(chain, [10_000, 10_000]);
+  await readBlocks(chain, [10_000, 10_000]);
   t.deepEqual(chain.state.reads, [10_000]);
 });
 
-test("the largest block is read once, also where there is least memory", async (t) => {
+test("caches the largest block, also with the smallest memory limit", async (t) => {
   for (const head of [1, 1_000]) {
     const chain = chainOf(head, 1_024, 8 * mib);
-    t.is((await readTo(chain, [1, 1], "owner")).length, 2 * 1_024 + 1);
+    t.is((await readBlocks(chain, [1, 1], "owner")).length, 2 * 1_024 + 1);
     t.deepEqual(chain.state.reads, [1]);
   }
 });
 
-test("what somebody does not ask for costs no question about rules", async (t) => {
+test("does not check access for events that a filter excludes", async (t) => {
   const chain = chainOf(5);
   for (const request of [{ addresses: [`stor-${"0".repeat(40)}`] }, { kinds: [EventKind.BLOCK] }]) {
-    await readTo(chain, [1, 5], "owner", readWatchRequest(create(WatchRequestSchema, request)));
+    await readBlocks(chain, [1, 5], "owner", readWatchRequest(create(WatchRequestSchema, request)));
   }
-  t.deepEqual(chain.state.asked, []);
+  t.deepEqual(chain.state.accessChecks, []);
 });
 
-test("a block that cannot be read fails whoever asks for it, and is tried again", async (t) => {
+test("a failed read of a block rejects, and the next request reads the block again", async (t) => {
   let isBroken = true;
-  const { log: whole } = chainOf(1);
-  const log = createBlockLog({
+  const { log: workingLog } = chainOf(1);
+  const brokenLog = createBlockLog({
     readBlock: () => Promise.reject(new Error("broken")),
     decoder: { decode: () => create(TransactionBodySchema), addressOf: () => undefined },
     access: { readableOf: () => Promise.resolve(new Set()), ownersOf: () => Promise.resolve(new Map()) },
@@ -131,14 +143,14 @@ test("a block that cannot be read fails whoever asks for it, and is tried again"
     maxBytes: mib,
   });
   const start = { block: 0n, position: positionOfBlock };
-  const next = (): Promise<unknown> => (isBroken ? log : whole).next(start, all, undefined);
+  const next = (): Promise<unknown> => (isBroken ? brokenLog : workingLog).next(start, unfiltered, undefined);
   await t.throwsAsync(next, { message: "broken" });
   await t.throwsAsync(next, { message: "broken" });
   isBroken = false;
   await t.notThrowsAsync(next);
 });
 
-test("a reader who takes his time holds nothing, and goes on where he was", async (t) => {
+test("a slow subscriber receives every event, and an idle one progress messages", async (t) => {
   const chain = chainOf(1);
   const events = createEvents({
     head: () => ({ number: BigInt(chain.state.head), lowestBlock: 1n }),
@@ -146,8 +158,8 @@ test("a reader who takes his time holds nothing, and goes on where he was", asyn
     checkRetained: () => undefined,
     progressEveryMs: 0,
   });
-  const ended = new AbortController();
-  const call = { caller: { address: "", identity: "owner" }, signal: ended.signal };
+  const controller = new AbortController();
+  const call = { caller: { address: "", identity: "owner" }, signal: controller.signal };
   const watch = (request: object) =>
     events.service.watch(create(WatchRequestSchema, request), call)[Symbol.asyncIterator]() as AsyncIterator<
       EventMessage,
@@ -164,16 +176,16 @@ test("a reader who takes his time holds nothing, and goes on where he was", asyn
   t.is(cursors.length, 2_000 * 5 - 1);
   t.deepEqual(cursors.slice(0, 5), ["1.1", "1.2", "1.3", "1", "2.0"]);
 
-  // Who hears of nothing that he asks for hears how far it is; one who goes away ends.
+  // A subscriber without matching events gets progress messages, until its signal is aborted.
   const idle = watch({ addresses: [`stor-${"0".repeat(40)}`], fromBlock: 1_999n });
   t.like((await idle.next()).value, { cursor: "1999", event: { case: "progress" } });
   t.like((await idle.next()).value, { cursor: "2000", event: { case: "progress" } });
   const next = idle.next();
-  ended.abort();
+  controller.abort();
   t.true((await next).done);
 });
 
-test("of rejections there are as many as somebody who is behind can be told, and no more", async (t) => {
+test("a subscriber that falls behind receives the latest 1,024 rejections", async (t) => {
   const chain = chainOf(1);
   const head = () => ({ number: BigInt(chain.state.head), lowestBlock: 1n });
   const events = createEvents({ head, log: chain.log, checkRetained: () => undefined });
@@ -186,16 +198,16 @@ test("of rejections there are as many as somebody who is behind can be told, and
   for (let i = 0; i < 3_000; i++) {
     events.rejected({ hash: String(i), reason: "so" });
   }
-  const heard: string[] = [];
-  while (heard.at(-1) !== "2999") {
+  const hashes: string[] = [];
+  while (hashes.at(-1) !== "2999") {
     const { event } = (await watch.next()).value as { event: { value: { hash: string } } };
-    heard.push(event.value.hash);
+    hashes.push(event.value.hash);
   }
   t.deepEqual(
-    heard,
+    hashes,
     Array.from({ length: 1_024 }, (_, i) => String(3_000 - 1_024 + i)),
   );
-  const over = watch.next();
+  const next = watch.next();
   events.close();
-  await until(async () => (await over).done === true);
+  await until(async () => (await next).done === true);
 });

@@ -1,6 +1,6 @@
 /**
- * What those who watch have heard, compared with the blocks, after node and watchers were killed again and again: no gap, no
- * repetition, no disorder. EVENT_CHANGES=10000 EVENT_KILLS=50 makes it longer; EVENT_SEED repeats its dice.
+ * Compares received events with the blocks, after nodes and connections were killed repeatedly: no gap, no repetition,
+ * no wrong order. EVENT_CHANGES=10000 EVENT_KILLS=50 run longer; EVENT_SEED repeats a run.
  */
 import { fromBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
@@ -30,13 +30,13 @@ const seed = Number(process.env.EVENT_SEED ?? Date.now() % 1_000_000);
 const [authority, alice] = [testKey(1), testKey(2)];
 const { genesis } = networkOf(authority);
 
-/** Programs that are changed by turns; every other one is private. */
+/** Number of programs that are changed in rotation; every second one is private. */
 const programCount = 10;
-/** Transactions between which nodes and connections are killed. */
-const width = 20;
+/** Number of transactions in a batch; nodes and connections are killed during a batch. */
+const batchSize = 20;
 
-/** Numbers from 0 to 1 that are the same for a seed. */
-function createDice(start: number): () => number {
+/** Creates a generator of pseudorandom numbers from 0 to 1; equal seeds yield equal numbers. */
+function createRandom(start: number): () => number {
   let state = start;
   return () => {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -47,6 +47,7 @@ function createDice(start: number): () => number {
 const nameOf = (index: number): string => `program ${index}`;
 const addressOf = (index: number): string => programAddress(alice.publicKey, nameOf(index), BigInt(index + 1), "");
 
+/** Returns the transaction with this index: the first ones create the programs, the others change them. */
 function changeAt(index: number): Transaction {
   const sign = (operation: Operation): Transaction => signTransaction(alice, index + 1, operation, { expiresMs });
   if (index >= programCount) {
@@ -59,12 +60,12 @@ function changeAt(index: number): Transaction {
 }
 const expiresMs = Date.now() + 3_500_000;
 
-/** Somebody who watches, loses his connection now and then, and goes on after the last whole event that he has. */
+/** Watches events. After a lost connection, reconnects and resumes after the last complete event. */
 function watch(t: ExecutionContext, port: () => number, query: string, key?: TestKey) {
-  const heard: string[] = [];
+  const received: string[] = [];
   let last = "";
-  const over = new AbortController();
-  let cut: () => void = () => undefined;
+  const stopped = new AbortController();
+  let disconnect: () => void = () => undefined;
 
   async function read(): Promise<void> {
     const headers = {
@@ -72,7 +73,7 @@ function watch(t: ExecutionContext, port: () => number, query: string, key?: Tes
       ...(last !== "" && { "last-event-id": last }),
     };
     const request = httpRequest({ host: "127.0.0.1", port: port(), path: `/events${query}`, headers, agent: false });
-    cut = () => request.destroy();
+    disconnect = () => request.destroy();
     request.end();
     const [response] = (await once(request, "response")) as [AsyncIterable<Buffer> & { statusCode?: number }];
     let rest = "";
@@ -85,34 +86,35 @@ function watch(t: ExecutionContext, port: () => number, query: string, key?: Tes
         ) as Record<string, string | undefined>;
         if (event !== undefined && id !== undefined) {
           last = id;
-          heard.push(...(event === "progress" ? [] : [`${id} ${describe(event, data!)}`]));
+          received.push(...(event === "progress" ? [] : [`${id} ${describe(event, data!)}`]));
         }
       }
     }
   }
   void (async () => {
-    while (!over.signal.aborted) {
+    while (!stopped.signal.aborted) {
       await read().catch(() => undefined);
       await sleep(5);
     }
   })();
   t.teardown(() => {
-    over.abort();
-    cut();
+    stopped.abort();
+    disconnect();
   });
-  return { heard, cut: () => cut(), block: () => Number(last.split(".")[0]) - (last.includes(".") ? 1 : 0) };
+  const completedBlock = () => Number(last.split(".")[0]) - (last.includes(".") ? 1 : 0);
+  return { received, disconnect: () => disconnect(), completedBlock };
 }
 
 function describe(event: string, data: string): string {
-  const told = JSON.parse(data) as Record<string, Record<string, unknown>>;
-  const { hash, transactionHash, storageAddress } = told[event] ?? {};
+  const message = JSON.parse(data) as Record<string, Record<string, unknown>>;
+  const { hash, transactionHash, storageAddress } = message[event] ?? {};
   return `${event} ${String(hash ?? transactionHash)} ${event === "program" ? String(storageAddress) : ""}`.trim();
 }
 
-/** What there was to hear, made of the blocks alone. */
-async function readLog(rpcUrl: string) {
+/** Returns the expected events, derived from the blocks alone. */
+async function readExpected(rpcUrl: string) {
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: rpcUrl }));
-  const log: { readonly text: string; readonly address: string | undefined; readonly kind: string }[] = [];
+  const events: { readonly text: string; readonly address: string | undefined; readonly kind: string }[] = [];
   for await (const { block } of chain.listBlocks({ fromNumber: 1n }, { headers: callerOf(alice).headers() })) {
     const { number } = fromBinary(BlockHeaderSchema, block!.header);
     for (const [i, { body }] of block!.transactions.entries()) {
@@ -123,18 +125,18 @@ async function readLog(rpcUrl: string) {
         change.case === "createProgram"
           ? addressOf(Number(nonce) - 1)
           : (change.value as { storageAddress: string }).storageAddress;
-      log.push({ text: `${number}.${2 * i} transaction ${hash}`, address, kind: "transaction" });
-      log.push({ text: `${number}.${2 * i + 1} program ${hash} ${address}`, address, kind: "program" });
+      events.push({ text: `${number}.${2 * i} transaction ${hash}`, address, kind: "transaction" });
+      events.push({ text: `${number}.${2 * i + 1} program ${hash} ${address}`, address, kind: "program" });
     }
-    log.push({ text: `${number} block ${sha256(block!.header)}`, address: undefined, kind: "block" });
+    events.push({ text: `${number} block ${sha256(block!.header)}`, address: undefined, kind: "block" });
   }
-  return log;
+  return events;
 }
 
-test("killed as often as one likes, node and watchers: what was heard is what is in the blocks", async (t) => {
+test("watchers receive exactly the events of the blocks, although node and connections are killed", async (t) => {
   t.timeout(60 * 60_000);
   t.log(`seed ${seed}, ${changes} changes, ${kills} kills`);
-  const dice = createDice(seed);
+  const random = createRandom(seed);
   const dir = await temporaryDirectory(t);
   const start = async (): Promise<NodeProcess> =>
     await startProcessOf(t, {
@@ -150,59 +152,59 @@ test("killed as often as one likes, node and watchers: what was heard is what is
     "of one program": watch(t, port, `?fromBlock=1&addresses=${addressOf(2)}&kinds=program`),
   };
 
-  /** Hands one in until the node says that it has it. */
+  /** Submits a transaction until the node acknowledges it. */
   async function submit({ body, signature }: Transaction): Promise<void> {
-    const [one, two] = [body, signature].map((bytes) => Buffer.from(bytes).toString("base64"));
-    const text = JSON.stringify({ transaction: { body: one, signature: two } });
+    const [encodedBody, encodedSignature] = [body, signature].map((bytes) => Buffer.from(bytes).toString("base64"));
+    const text = JSON.stringify({ transaction: { body: encodedBody, signature: encodedSignature } });
     const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: text };
     await until(async () => {
-      const answer = await ask(port(), "/chain/transactions", request).catch(() => undefined);
-      t.true(answer === undefined || answer.status === 200 || answer.status >= 429, answer?.text);
-      return answer?.status === 200;
-    }, `a transaction is taken`);
+      const response = await ask(port(), "/chain/transactions", request).catch(() => undefined);
+      t.true(response === undefined || response.status === 200 || response.status >= 429, response?.text);
+      return response?.status === 200;
+    }, "a transaction is acknowledged");
   }
 
   let killed = 0;
-  for (let index = 0; index < changes; index += width) {
-    const count = Math.min(width, changes - index);
-    // One after the other: nonces rise.
-    const handedIn = (async () => {
+  for (let index = 0; index < changes; index += batchSize) {
+    const count = Math.min(batchSize, changes - index);
+    // Submitted one after the other, because nonces must increase.
+    const submitted = (async () => {
       for (let i = 0; i < count; i++) {
         await submit(changeAt(index + i));
       }
     })();
     for (; killed < Math.floor((kills * (index + count)) / changes); killed++) {
-      for (const { cut } of Object.values(watchers)) {
-        if (dice() < 0.7) {
-          cut();
+      for (const { disconnect } of Object.values(watchers)) {
+        if (random() < 0.7) {
+          disconnect();
         }
       }
-      await sleep(50 * dice());
-      if (dice() < 0.5) {
+      await sleep(50 * random());
+      if (random() < 0.5) {
         node.child.kill("SIGKILL");
         await node.ended;
         node = await start();
       }
     }
-    await handedIn;
+    await submitted;
   }
   t.is(killed, kills);
   const last = sha256(changeAt(changes - 1).body);
   await until(async () => (await ask(port(), `/chain/transactions/${last}`)).text.includes('"included"'));
 
-  const log = await readLog(`http://127.0.0.1:${port()}`);
-  t.is(log.filter(({ kind }) => kind === "program").length, changes);
-  const head = Number(log.at(-1)!.text.split(" ")[0]);
+  const events = await readExpected(`http://127.0.0.1:${port()}`);
+  t.is(events.filter(({ kind }) => kind === "program").length, changes);
+  const head = Number(events.at(-1)!.text.split(" ")[0]);
   const isPublic = (address: string | undefined): boolean =>
     Array.from({ length: programCount / 2 }, (_, i) => addressOf(2 * i)).includes(address ?? "");
   const expected = {
-    owner: log,
-    stranger: log.filter(({ kind, address }) => kind !== "program" || isPublic(address)),
-    "of one program": log.filter(({ kind, address }) => kind === "program" && address === addressOf(2)),
+    owner: events,
+    stranger: events.filter(({ kind, address }) => kind !== "program" || isPublic(address)),
+    "of one program": events.filter(({ kind, address }) => kind === "program" && address === addressOf(2)),
   };
-  for (const [name, { heard, block }] of Object.entries(watchers)) {
+  for (const [name, { received, completedBlock }] of Object.entries(watchers)) {
     const texts = expected[name as keyof typeof expected].map(({ text }) => text);
-    await until(() => heard.length >= texts.length || block() >= head, `${name} has heard all`);
-    t.deepEqual(heard, texts, name);
+    await until(() => received.length >= texts.length || completedBlock() >= head, `${name} has received all events`);
+    t.deepEqual(received, texts, name);
   }
 });

@@ -1,7 +1,6 @@
 /**
- * Who stops reading for a while costs the node no memory, and goes on where he was: on the same connection, or, where he
- * stopped for long, on another one after the last message that he has. EVENT_STOPPED_S=600 and
- * EVENT_CHANGES=10000 make it longer.
+ * Readers of an event stream that pause for a while use no memory on the node, and then miss no event. They resume on
+ * the same connection, or after a long pause on a new one. EVENT_STOPPED_S=600 and EVENT_CHANGES=10000 run longer.
  */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -17,28 +16,28 @@ import { silentPeer } from "../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 
-const stoppedS = Number(process.env.EVENT_STOPPED_S ?? 3);
+const pausedS = Number(process.env.EVENT_STOPPED_S ?? 3);
 const changes = Number(process.env.EVENT_CHANGES ?? 300);
-/** What all of them have not read is more than the node may hold, where it is of many changes. */
+/** Number of readers. With many changes, all their unread events together would exceed the node's memory limit. */
 const readers = 20;
 const [authority, alice] = [testKey(1), testKey(2)];
 
 interface Reader {
-  /** Those of blocks and programs, in the order in which they came. */
+  /** Cursors of the received block and program events, in order. */
   readonly cursors: readonly string[];
-  /** How often the node has ended it. */
-  readonly cuts: number;
-  stop(): void;
-  goOn(): void;
+  /** Number of times that the node has closed the connection. */
+  readonly disconnects: number;
+  pause(): void;
+  resume(): void;
 }
 
-/** Reads on a bare socket; where that is ended, goes on after the last message that it has. */
+/** Reads the event stream on a TCP socket. Reconnects after the last message if the node closes the connection. */
 function listen(t: ExecutionContext, port: number): Reader {
   const cursors: string[] = [];
   let socket: Socket;
-  let [last, cuts, isOver] = ["", 0, false];
+  let [last, disconnects, isStopped] = ["", 0, false];
   t.teardown(() => {
-    isOver = true;
+    isStopped = true;
     socket.destroy();
   });
 
@@ -60,8 +59,8 @@ function listen(t: ExecutionContext, port: number): Reader {
     socket
       .on("error", () => undefined)
       .on("close", () => {
-        if (!isOver) {
-          cuts++;
+        if (!isStopped) {
+          disconnects++;
           open();
         }
       });
@@ -73,80 +72,85 @@ function listen(t: ExecutionContext, port: number): Reader {
   open();
   return {
     cursors,
-    get cuts() {
-      return cuts;
+    get disconnects() {
+      return disconnects;
     },
-    stop: () => socket.pause(),
-    goOn: () => socket.resume(),
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
   };
 }
 
-/** Memory of a process in MiB. */
+/** Returns the resident memory of a process in MiB. */
 async function residentOf(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, "utf8"))![1]) / 1024;
 }
 
 const testLinux = process.platform === "linux" ? test : test.skip;
-testLinux(`${readers} readers that stop for a while cost no memory, and go on where they were`, async (t) => {
-  t.timeout(60 * 60_000);
-  const { genesis } = networkOf(authority);
-  const flags = { "rate-limit": "0", "sender-bytes-per-minute": "0", "sender-programs-per-minute": "0" };
-  const node = await startProcessOf(t, { key: authority, genesis, seeds: [silentPeer], flags });
-  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
-  const storageAddress = programAddress(alice.publicKey, "told", 1n, "");
-  let nonce = 0;
-  let hash = "";
-  const submit = async (): Promise<void> => {
-    const operation =
-      ++nonce === 1
-        ? createPublic("told", "{}")
-        : { case: "setField" as const, value: { storageAddress, field: `${"f".repeat(200)}${nonce % 5}`, value: "1" } };
-    ({ hash } = await chain.submitTransaction({ transaction: signTransaction(alice, nonce, operation) }));
-  };
-  while (nonce < 50) {
-    await submit();
-  }
-  const all = Array.from({ length: readers }, () => listen(t, node.port));
-  await until(() => Promise.resolve(all.every(({ cursors }) => cursors.length > 10)), "everybody hears");
-  for (const reader of all) {
-    reader.stop();
-  }
-  const heard = all.map(({ cursors }) => cursors.length);
-  const before = await residentOf(node.child.pid!);
-  const stoppedAtMs = Date.now();
-  while (nonce < changes) {
-    await submit();
-  }
-  await sleep(Math.max(0, stoppedAtMs + stoppedS * 1_000 - Date.now()));
-  const after = await residentOf(node.child.pid!);
-  t.log(
-    `stopped for ${Math.round((Date.now() - stoppedAtMs) / 1_000)} s, ${before.toFixed(0)} -> ${after.toFixed(0)} MiB`,
-  );
-  t.deepEqual(
-    all.map(({ cursors }) => cursors.length),
-    heard,
-  );
-  t.true(after - before < 64, `${before} MiB, then ${after} MiB`);
-  for (const reader of all) {
-    reader.goOn();
-  }
-  await until(async () => (await chain.getTransaction({ hash })).blockNumber !== undefined, "all is in blocks");
-  await until(async () => {
-    const { number } = await headOf(node);
-    return all.every(({ cursors }) => cursors.at(-1) === String(number));
-  }, "everybody has heard all");
-  t.log(`cut ${all.reduce((sum, { cuts }) => sum + cuts, 0)} times`);
-  const expected = all[0]!.cursors;
-  t.true(expected.filter((cursor) => cursor.includes(".")).length >= changes);
-  t.is(new Set(expected).size, expected.length);
-  const places = expected.map((cursor) => cursor.split(".").map(Number));
-  t.true(
-    places.every(([block, place = Infinity], i) => {
-      const [lastBlock, lastPlace = Infinity] = places[i - 1] ?? [0, 0];
-      return i === 0 || block! > lastBlock! || (block === lastBlock && place > lastPlace);
-    }),
-  );
-  for (const { cursors } of all) {
-    t.deepEqual(cursors, expected);
-  }
-});
+testLinux(
+  `${readers} readers that pause use no memory on the node, and receive all events once they resume`,
+  async (t) => {
+    t.timeout(60 * 60_000);
+    const { genesis } = networkOf(authority);
+    const flags = { "rate-limit": "0", "sender-bytes-per-minute": "0", "sender-programs-per-minute": "0" };
+    const node = await startProcessOf(t, { key: authority, genesis, seeds: [silentPeer], flags });
+    const chain = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
+    const storageAddress = programAddress(alice.publicKey, "changing", 1n, "");
+    let nonce = 0;
+    let hash = "";
+    const submit = async (): Promise<void> => {
+      const operation =
+        ++nonce === 1
+          ? createPublic("changing", "{}")
+          : {
+              case: "setField" as const,
+              value: { storageAddress, field: `${"f".repeat(200)}${nonce % 5}`, value: "1" },
+            };
+      ({ hash } = await chain.submitTransaction({ transaction: signTransaction(alice, nonce, operation) }));
+    };
+    while (nonce < 50) {
+      await submit();
+    }
+    const all = Array.from({ length: readers }, () => listen(t, node.port));
+    await until(() => Promise.resolve(all.every(({ cursors }) => cursors.length > 10)), "all readers receive events");
+    for (const reader of all) {
+      reader.pause();
+    }
+    const receivedCounts = all.map(({ cursors }) => cursors.length);
+    const beforeMib = await residentOf(node.child.pid!);
+    const pausedAtMs = Date.now();
+    while (nonce < changes) {
+      await submit();
+    }
+    await sleep(Math.max(0, pausedAtMs + pausedS * 1_000 - Date.now()));
+    const afterMib = await residentOf(node.child.pid!);
+    const elapsedS = Math.round((Date.now() - pausedAtMs) / 1_000);
+    t.log(`paused for ${elapsedS} s, ${beforeMib.toFixed(0)} -> ${afterMib.toFixed(0)} MiB`);
+    t.deepEqual(
+      all.map(({ cursors }) => cursors.length),
+      receivedCounts,
+    );
+    t.true(afterMib - beforeMib < 64, `${beforeMib} MiB, then ${afterMib} MiB`);
+    for (const reader of all) {
+      reader.resume();
+    }
+    await until(async () => (await chain.getTransaction({ hash })).blockNumber !== undefined, "all is in blocks");
+    await until(async () => {
+      const { number } = await headOf(node);
+      return all.every(({ cursors }) => cursors.at(-1) === String(number));
+    }, "all readers have received all events");
+    t.log(`disconnected ${all.reduce((sum, { disconnects }) => sum + disconnects, 0)} times`);
+    const expected = all[0]!.cursors;
+    t.true(expected.filter((cursor) => cursor.includes(".")).length >= changes);
+    t.is(new Set(expected).size, expected.length);
+    const positions = expected.map((cursor) => cursor.split(".").map(Number));
+    t.true(
+      positions.every(([block, position = Infinity], i) => {
+        const [lastBlock, lastPosition = Infinity] = positions[i - 1] ?? [0, 0];
+        return i === 0 || block! > lastBlock! || (block === lastBlock && position > lastPosition);
+      }),
+    );
+    for (const { cursors } of all) {
+      t.deepEqual(cursors, expected);
+    }
+  },
+);

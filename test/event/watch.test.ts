@@ -1,4 +1,4 @@
-/** What happens on a chain, as those who watch a real node are told. */
+/** Event streams of a real node: order, cursors, filters, access rules, live events and limits. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test, { type ExecutionContext } from "ava";
@@ -22,9 +22,9 @@ const element = (value: number): string => `0x${value.toString(16).padStart(64, 
 
 interface Chain {
   readonly node: TestNode;
-  /** Hands a transaction in, and waits for its block; gives hash and number. */
+  /** Submits a transaction and waits for its block. Returns the hash of the transaction and the block number. */
   readonly apply: (transaction: Transaction) => Promise<{ readonly hash: string; readonly number: number }>;
-  /** A change of a program by alice. */
+  /** Applies an operation of alice, with her next nonce. */
   write(operation: Operation): Promise<{ readonly hash: string; readonly number: number }>;
   submit(transaction: Transaction): Promise<string>;
   listen(query?: string, headers?: Readonly<Record<string, string>>): Promise<Listener>;
@@ -68,9 +68,10 @@ const setField = (storageAddress: string, field: string, value = "1"): Operation
   case: "setField",
   value: { storageAddress, field, value },
 });
-const as = (key: TestKey) => callerOf(key).headers();
+const signedBy = (key: TestKey) => callerOf(key).headers();
 const addressAt = (name: string, nonce: number) => programAddress(alice.publicKey, name, BigInt(nonce), "");
-const said = (events: readonly EventJson[]) =>
+/** Describes each event in a few words. */
+const summarize = (events: readonly EventJson[]) =>
   events.map(({ cursor, program, transaction, nullifier, commitments, block }) =>
     [
       cursor,
@@ -84,12 +85,12 @@ const said = (events: readonly EventJson[]) =>
       .join(" "),
   );
 
-test("each thing that happens is told once, in its order, by its kind, and after any message it goes on", async (t) => {
+test("sends each event once and in order, and resumes after any cursor", async (t) => {
   const chain = await start(t);
   const early = await chain.listen();
   t.deepEqual((await chain.listen("?fromBlock=1")).status, 200);
   const address = addressAt("a", 1);
-  const made = await chain.write(createPublic("a", '{"n":1}'));
+  const created = await chain.write(createPublic("a", '{"n":1}'));
   await chain.write(setField(address, "n", "2"));
   await chain.write({
     case: "writeProgram",
@@ -102,7 +103,7 @@ test("each thing that happens is told once, in its order, by its kind, and after
   t.is(last, 7);
 
   const all = await early.takeTo(last);
-  t.deepEqual(said(all), [
+  t.deepEqual(summarize(all), [
     ...["1.0 included", "1.1 created", "1 block of 1"],
     ...["2.0 included", "2.1 fields n", "2 block of 1"],
     ...["3.0 included", "3.1 written", "3 block of 1"],
@@ -113,13 +114,13 @@ test("each thing that happens is told once, in its order, by its kind, and after
   ]);
   t.like(early.heard[0], { cursor: "0", blockNumber: 0, progress: {} });
   t.like(all[0]!.transaction, {
-    hash: made.hash,
+    hash: created.hash,
     index: 0,
     sender: alice.publicKey,
     nonce: 1,
     storageAddress: address,
   });
-  t.like(all[1]!.program, { storageAddress: address, transactionHash: made.hash });
+  t.like(all[1]!.program, { storageAddress: address, transactionHash: created.hash });
   t.like(all[13]!.commitments, { commitments: [element(5)] });
   const { header } = JSON.parse((await ask(chain.node.port, "/chain/blocks/5")).text) as {
     header: { commitmentRoot: string };
@@ -132,16 +133,16 @@ test("each thing that happens is told once, in its order, by its kind, and after
       [`?from=${cursor}`, {}],
       ["?from=0&fromBlock=6", { "last-event-id": cursor }],
     ] as const) {
-      const later = await chain.listen(query, headers);
-      t.deepEqual(await later.takeTo(last), all.slice(i + 1), `after ${cursor}`);
-      later.end();
+      const resumed = await chain.listen(query, headers);
+      t.deepEqual(await resumed.takeTo(last), all.slice(i + 1), `after ${cursor}`);
+      resumed.end();
     }
   }
-  const third = await chain.listen("?fromBlock=3");
-  t.deepEqual(await third.takeTo(last), all.slice(6));
+  const fromThird = await chain.listen("?fromBlock=3");
+  t.deepEqual(await fromThird.takeTo(last), all.slice(6));
 });
 
-test("filters let through what they name, whatever they leave out", async (t) => {
+test("filters select events by address, owner, transaction and kind", async (t) => {
   const chain = await start(t);
   const [a, b] = [addressAt("a", 1), addressAt("b", 2)];
   const { hash } = await chain.write(createPublic("a", "{}"));
@@ -162,29 +163,29 @@ test("filters let through what they name, whatever they leave out", async (t) =>
   ];
   for (const [query, expected] of expectations) {
     const listener = await chain.listen(`?fromBlock=1&${query}`);
-    t.deepEqual(said(await listener.takeTo(last)), expected, query);
-    // What says nothing of its own says where it is, so that who goes on there does not begin at the beginning.
+    t.deepEqual(summarize(await listener.takeTo(last)), expected, query);
+    // A progress message states the position, so that a client without matching events resumes there.
     t.is(blockDone(listener.heard.at(-1)!), last, query);
     listener.end();
   }
 });
 
-test("a program is told of to those who may read it now, and of its transactions others hear the hash alone", async (t) => {
+test("callers without read access get only the hashes of a program's transactions", async (t) => {
   const chain = await start(t);
   const address = addressAt("a", 1);
   const { hash } = await chain.write(createPrivate("a", [bob.publicKey]));
   const { number: second } = await chain.write(setField(address, "secret"));
-  const withheld = ["1.0 included, withheld", "1 block of 1", "2.0 included, withheld", "2 block of 1"];
-  const whole = ["1.0 included", "1.1 created", "1 block of 1", "2.0 included", "2.1 fields secret", "2 block of 1"];
-  const heardBy = async (query: string, headers: Readonly<Record<string, string>>, last: number) => {
+  const redacted = ["1.0 included, withheld", "1 block of 1", "2.0 included, withheld", "2 block of 1"];
+  const full = ["1.0 included", "1.1 created", "1 block of 1", "2.0 included", "2.1 fields secret", "2 block of 1"];
+  const read = async (query: string, headers: Readonly<Record<string, string>>, last: number) => {
     const listener = await chain.listen(`?fromBlock=1${query}`, headers);
     const events = await listener.takeTo(last);
     listener.end();
     return { events, all: JSON.stringify(listener.heard) };
   };
-  for (const headers of [{}, as(carol)]) {
-    const { events, all } = await heardBy("", headers, second);
-    t.deepEqual(said(events), withheld);
+  for (const headers of [{}, signedBy(carol)]) {
+    const { events, all } = await read("", headers, second);
+    t.deepEqual(summarize(events), redacted);
     t.deepEqual(events[0], {
       ...{ cursor: "1.0", blockNumber: 1 },
       transaction: { hash, outcome: "included", index: 0, withheld: true },
@@ -193,64 +194,64 @@ test("a program is told of to those who may read it now, and of its transactions
       t.false(all.includes(secret), secret);
     }
     for (const query of [`&addresses=${address}`, `&owners=${alice.publicKey}`, "&kinds=program"]) {
-      const nothing = await heardBy(query, headers, second);
-      t.deepEqual(nothing.events, [], query);
-      t.false(nothing.all.includes("."), "no cursor leads into a block");
+      const filtered = await read(query, headers, second);
+      t.deepEqual(filtered.events, [], query);
+      t.false(filtered.all.includes("."), "no cursor reveals a position within a block");
     }
-    t.deepEqual(said((await heardBy(`&transactions=${hash}`, headers, second)).events), withheld.slice(0, 1));
+    t.deepEqual(summarize((await read(`&transactions=${hash}`, headers, second)).events), redacted.slice(0, 1));
   }
   for (const key of [alice, bob]) {
-    t.deepEqual(said((await heardBy("", as(key), second)).events), whole);
-    t.deepEqual(said((await heardBy(`&owners=${alice.publicKey}&kinds=program`, as(key), second)).events), [
+    t.deepEqual(summarize((await read("", signedBy(key), second)).events), full);
+    t.deepEqual(summarize((await read(`&owners=${alice.publicKey}&kinds=program`, signedBy(key), second)).events), [
       "1.1 created",
       "2.1 fields secret",
     ]);
   }
 
-  // The rule counts as it is when somebody hears of it, whenever his stream began.
-  const [ofBob, ofCarol] = [await chain.listen("", as(bob)), await chain.listen("", as(carol))];
+  // The access rule at the time of sending applies, whenever the stream started.
+  const [ofBob, ofCarol] = [await chain.listen("", signedBy(bob)), await chain.listen("", signedBy(carol))];
   const access = { mode: AccessMode.RESTRICTED, allowed: [carol.publicKey] };
   await chain.write({ case: "updateAccess", value: { storageAddress: address, access } });
   const { number: fourth } = await chain.write(setField(address, "later"));
-  t.deepEqual(said(await ofBob.takeTo(fourth)), [
+  t.deepEqual(summarize(await ofBob.takeTo(fourth)), [
     ...["3.0 included, withheld", "3 block of 1"],
     ...["4.0 included, withheld", "4 block of 1"],
   ]);
-  t.deepEqual(said(await ofCarol.takeTo(fourth)), [
+  t.deepEqual(summarize(await ofCarol.takeTo(fourth)), [
     ...["3.0 included", "3.1 access", "3 block of 1"],
     ...["4.0 included", "4.1 fields later", "4 block of 1"],
   ]);
-  t.deepEqual(said((await heardBy("", as(bob), 2)).events.slice(0, 4)), withheld);
+  t.deepEqual(summarize((await read("", signedBy(bob), 2)).events.slice(0, 4)), redacted);
 
   const { number: fifth } = await chain.write({ case: "deleteProgram", value: { storageAddress: address } });
-  t.deepEqual(said((await heardBy(`&addresses=${address}`, as(carol), fifth)).events), []);
-  t.true(said((await heardBy(`&addresses=${address}`, as(alice), fifth)).events).includes("5.1 deleted"));
+  t.deepEqual(summarize((await read(`&addresses=${address}`, signedBy(carol), fifth)).events), []);
+  t.true(summarize((await read(`&addresses=${address}`, signedBy(alice), fifth)).events).includes("5.1 deleted"));
 });
 
-test("what is rejected, and what an authority signs anew, is told as it happens", async (t) => {
+test("sends live events for rejected transactions and for signed heads", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const node = await startTestNode(t, { genesis: "genesis.json" }, dir, { stateHeadEveryMs: 50 });
   const chain = chainOf(t, node);
   const heads = await chain.listen("?kinds=head");
   const listener = await chain.listen("?kinds=transaction");
-  const ofHeads = () => heads.heard.filter(({ head }) => head !== undefined);
-  await until(() => ofHeads().length >= 2);
-  t.like(ofHeads()[1], { head: { statement: { number: 0, proposer: authority.publicKey } }, cursor: "0" });
+  const headEvents = () => heads.heard.filter(({ head }) => head !== undefined);
+  await until(() => headEvents().length >= 2);
+  t.like(headEvents()[1], { head: { statement: { number: 0, proposer: authority.publicKey } }, cursor: "0" });
 
-  // Two that exclude each other; where the first is in a block already, the second is refused at once.
+  // Both spend the same nullifier. If the first one is in a block already, the second one is rejected on submission.
   for (let i = 1; !listener.heard.some(({ transaction }) => transaction?.outcome === "rejected"); i++) {
     const pair = [2 * i, 2 * i + 1].map((nonce) => signZk(authority, nonce, spend(element(i))));
     const [first, second] = await Promise.allSettled(pair.map((one) => chain.submit(one)));
     t.is(first!.status, "fulfilled");
     await until(() => listener.heard.some(({ transaction }) => transaction?.hash === sha256(pair[0]!.body)));
     if (second!.status === "fulfilled") {
-      const { hash } = { hash: sha256(pair[1]!.body) };
+      const hash = sha256(pair[1]!.body);
       await until(() => listener.heard.some(({ transaction }) => transaction?.hash === hash));
-      const told = listener.heard.filter(({ transaction }) => transaction?.hash === hash);
-      t.is(told.length, 1);
-      t.is(told[0]!.transaction!.outcome, "rejected");
-      t.regex(told[0]!.transaction!.reason!, /^The nullifier is spent already/);
-      t.is(told[0]!.transaction!.index, undefined);
+      const events = listener.heard.filter(({ transaction }) => transaction?.hash === hash);
+      t.is(events.length, 1);
+      t.is(events[0]!.transaction!.outcome, "rejected");
+      t.regex(events[0]!.transaction!.reason!, /^The nullifier is spent already/);
+      t.is(events[0]!.transaction!.index, undefined);
     }
   }
   const cursors = listener.heard.map(blockDone);
@@ -260,18 +261,18 @@ test("what is rejected, and what an authority signs anew, is told as it happens"
   );
 });
 
-test("a block that is yet to come is waited for", async (t) => {
+test("a stream from a future block waits for that block", async (t) => {
   const chain = await start(t);
   const listener = await chain.listen("?fromBlock=3&kinds=block");
   t.like(listener.heard[0] ?? (await firstOf(listener)), { cursor: "2", progress: {} });
   for (let i = 1; i <= 4; i++) {
     await chain.write(createPublic(`p${i}`, "{}"));
   }
-  t.deepEqual(said(await listener.take(2)), ["3 block of 1", "4 block of 1"]);
-  // The same, with a cursor of a node that was further.
+  t.deepEqual(summarize(await listener.take(2)), ["3 block of 1", "4 block of 1"]);
+  // A cursor of another node may be ahead of this one.
   const ahead = await chain.listen("?from=5.1&kinds=transaction&kinds=program&kinds=block");
   await chain.write(createPublic("p5", "{}"));
-  t.deepEqual(said(await ahead.take(1)), ["5 block of 1"]);
+  t.deepEqual(summarize(await ahead.take(1)), ["5 block of 1"]);
 });
 
 async function firstOf(listener: Listener): Promise<EventJson> {
@@ -279,9 +280,9 @@ async function firstOf(listener: Listener): Promise<EventJson> {
   return listener.heard[0]!;
 }
 
-test("what cannot be asked for is refused with a sentence", async (t) => {
+test("rejects an invalid parameter with 400 and a message that names it", async (t) => {
   const chain = await start(t);
-  const refusals: readonly [query: string, sentence: RegExp][] = [
+  const invalid: readonly [query: string, message: RegExp][] = [
     ["?from=x", /from must be an unchanged cursor of a message of this stream, not "x"/],
     ["?from=1.2.3", /from must be an unchanged cursor/],
     ["?from=-1", /from must be an unchanged cursor/],
@@ -296,44 +297,44 @@ test("what cannot be asked for is refused with a sentence", async (t) => {
     ["?kinds=everything", /kinds must be one of .*block, transaction/],
     [`?${`owners=${alice.publicKey}&`.repeat(101)}`, /owners must have at most 100 items, not 101/],
   ];
-  for (const [query, sentence] of refusals) {
+  for (const [query, message] of invalid) {
     const { status, text } = await ask(chain.node.port, `/events${query}`);
     const { errorCode, error } = JSON.parse(text) as { errorCode: string; error: string };
     t.deepEqual([status, errorCode], [400, "INVALID_REQUEST"], query);
-    t.regex(error, sentence);
+    t.regex(error, message);
   }
   const { status } = await ask(chain.node.port, "/events", { headers: { "last-event-id": "what?" } });
   t.is(status, 400);
 });
 
-test("a node without a chain has nothing to tell", async (t) => {
+test("a node without a chain responds with 503", async (t) => {
   const node = await startTestNode(t);
   const { status, text } = await ask(node.port, "/events");
   t.is(status, 503);
   t.regex(text, /STATE_NOT_READY/);
 });
 
-test("a browser's client hears all over a restart of the node", async (t) => {
+test("a browser's EventSource receives all events across a restart of the node", async (t) => {
   const chain = await start(t);
   const { port, dir } = chain.node;
   const source = new EventSource(`http://127.0.0.1:${port}/events?kinds=block&fromBlock=1`);
   t.teardown(() => source.close());
-  const heard: string[] = [];
-  source.addEventListener("block", ({ lastEventId }) => heard.push(lastEventId));
+  const cursors: string[] = [];
+  source.addEventListener("block", ({ lastEventId }) => cursors.push(lastEventId));
   await chain.write(createPublic("a", "{}"));
   await chain.write(createPublic("b", "{}"));
-  await until(() => heard.length === 2);
+  await until(() => cursors.length === 2);
   await chain.node.stop();
-  const again = chainOf(
+  const restarted = chainOf(
     t,
     await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(port), "loop-interval": "0.1" }, dir),
   );
-  await again.apply(signTransaction(carol, 1, createPublic("c", "{}")));
-  await until(() => heard.length >= 3);
-  t.deepEqual(heard, ["1", "2", "3"]);
+  await restarted.apply(signTransaction(carol, 1, createPublic("c", "{}")));
+  await until(() => cursors.length >= 3);
+  t.deepEqual(cursors, ["1", "2", "3"]);
 });
 
-test("streams of a node that stops end, and it waits for none of them", async (t) => {
+test("a node that stops ends all streams without an error message", async (t) => {
   const chain = await start(t);
   const listeners = await Promise.all([chain.listen(), chain.listen("?fromBlock=100"), chain.listen("?kinds=head")]);
   await Promise.all(listeners.map(firstOf));
@@ -342,7 +343,7 @@ test("streams of a node that stops end, and it waits for none of them", async (t
   t.true(listeners.every(({ heard }) => heard.every((one) => one.errorCode === undefined)));
 });
 
-test("a reader of the database tells what another node writes", async (t) => {
+test("a reader sends the events of blocks that another node writes", async (t) => {
   const chain = await start(t);
   const database = `sqlite:${chain.node.databaseFile}`;
   const reader = await startTestNode(t, { database, role: "reader" });
@@ -356,14 +357,14 @@ test("a reader of the database tells what another node writes", async (t) => {
   t.is(listener.heard.filter(isEvent).length, 9);
 });
 
-test("streams are bounded for an address, and leave room for its requests", async (t) => {
+test("limits the streams of an address with 429, without blocking its other requests", async (t) => {
   const chain = await start(t, { "streams-per-address": "3", "rate-limit-exempt": "192.0.2.1" });
-  const held = await Promise.all([chain.listen(), chain.listen(), chain.listen()]);
+  const open = await Promise.all([chain.listen(), chain.listen(), chain.listen()]);
   const { status, text } = await ask(chain.node.port, "/events");
   t.is(status, 429);
   t.regex(text, /TOO_MANY_STREAMS/);
   t.is((await ask(chain.node.port, "/version")).status, 200);
-  held[0]!.end();
+  open[0]!.end();
   await until(async () => {
     const next = await chain.listen();
     return next.status === 200;
