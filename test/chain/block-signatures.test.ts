@@ -1,4 +1,4 @@
-/** The signatures of a block's transactions, which are verified several at a time. */
+/** Verification of the transaction signatures of a block, several at a time. */
 import test from "ava";
 import { setTimeout as pause } from "node:timers/promises";
 import { verifyTransaction, signBlock, verifyBlock } from "../../src/chain/transactions/transaction.js";
@@ -8,7 +8,7 @@ import { createPublic, rulesOf, signTransaction, testNetwork } from "../helpers/
 
 const [authority, alice] = [testKey(1), testKey(2)];
 
-test("after one that does not hold no further ones are verified, though others still hold", async (t) => {
+test("stops verifying the signatures of a block at the first invalid one", async (t) => {
   const transactions = Array.from({ length: 300 }, (_, i) => signTransaction(alice, i + 1, createPublic("a", "{}")));
   const header = {
     ...{ number: 1n, previousHash: testNetwork, timestampMs: 1n, proposer: authority.publicKey },
@@ -33,6 +33,6 @@ test("after one that does not hold no further ones are verified, though others s
   }
   await t.throwsAsync(verifyBlock(signed, rules), { message: /not signed by its sender/ });
   await pause(200);
-  // Each is read for the size of the block, and those for their signatures that were begun meanwhile.
+  // Each signature is read once for the size of the block. Some more are read until the first one turns out invalid.
   t.true(reads < 300 + 100, String(reads));
 });

@@ -26,8 +26,8 @@ import type { Teardown } from "../helpers/nodes/teardown.js";
 const [authority, second, alice, bob] = [testKey(1), testKey(2), testKey(3), testKey(4)];
 const now = 1_800_000_000_000;
 
-/** Where no program is. */
-const nowhere = `stor-${"0".repeat(40)}`;
+/** Address without a program. */
+const unusedAddress = `stor-${"0".repeat(40)}`;
 
 const sign = (key: TestKey, nonce: number, operation: Operation, options: SigningOptions = {}): Transaction =>
   signTransaction(key, nonce, operation, { expiresMs: now + 600_000, ...options });
@@ -53,7 +53,7 @@ const reasonOf = (error: Error | undefined): string | undefined =>
   error instanceof RpcError ? error.reason : undefined;
 
 for (const engine of engines.names) {
-  test(`${engine}: a transaction is pending, then in a block, and submitting it again changes nothing`, async (t) => {
+  test(`${engine}: a transaction is pending, then included; submitting it again changes nothing`, async (t) => {
     const { chain, store } = await open(t, engine);
     const transaction = sign(alice, 1, createPublic("a", "{}"));
     const hash = await chain.submit(transaction);
@@ -73,27 +73,27 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: what is wrong with a transaction is told at once`, async (t) => {
+  test(`${engine}: rejects an invalid transaction on submission`, async (t) => {
     const { chain } = await open(t, engine);
-    const good = sign(alice, 5, createPublic("a", "{}"));
-    const bad: readonly (readonly [string, Parameters<Chain["submit"]>[0]])[] = [
-      ["INVALID_SIGNATURE", { ...good, signature: bob.sign(transactionMessage(good.body)) }],
-      ["INVALID_SIGNATURE", { ...good, signature: new Uint8Array() }],
+    const valid = sign(alice, 5, createPublic("a", "{}"));
+    const invalid: readonly (readonly [string, Parameters<Chain["submit"]>[0]])[] = [
+      ["INVALID_SIGNATURE", { ...valid, signature: bob.sign(transactionMessage(valid.body)) }],
+      ["INVALID_SIGNATURE", { ...valid, signature: new Uint8Array() }],
       ["INVALID_SIGNATURE", sign(alice, 6, createPublic("a", "{}"), { sender: bob.publicKey })],
-      ["INVALID_REQUEST", { ...good, body: new Uint8Array([0xff]) }],
-      ["INVALID_REQUEST", { ...good, body: new Uint8Array() }],
+      ["INVALID_REQUEST", { ...valid, body: new Uint8Array([0xff]) }],
+      ["INVALID_REQUEST", { ...valid, body: new Uint8Array() }],
       ["INVALID_REQUEST", sign(alice, 6, createPublic("a", "{}"), { sender: "0x12" })],
       ["INVALID_REQUEST", sign(alice, 6, createPublic("a", "{}"), { network: sha256("another") })],
       ["INVALID_REQUEST", sign(alice, 6, createPublic("a", "{}"), { expiresMs: now - 1 })],
       ["INVALID_REQUEST", sign(alice, 6, createPublic("a", "{}"), { expiresMs: now + 2 * 3_600_000 })],
-      ["INVALID_SIGNATURE", { ...good, signature: alice.sign(good.body) }],
+      ["INVALID_SIGNATURE", { ...valid, signature: alice.sign(valid.body) }],
       ["INVALID_REQUEST", sign(alice, 2 ** 60, createPublic("a", "{}"))],
       ["INVALID_REQUEST", sign(alice, 6, createPublic("a", `"${"x".repeat(1_400_000)}"`))],
     ];
-    for (const [reason, transaction] of bad) {
+    for (const [reason, transaction] of invalid) {
       t.is(reasonOf(await t.throwsAsync(chain.submit(transaction))), reason);
     }
-    await chain.submit(good);
+    await chain.submit(valid);
     await chain.produceBlock(authority);
     const used = await t.throwsAsync(chain.submit(sign(alice, 5, createPublic("b", "{}"))));
     t.regex(used.message, /nonce 5 is already used/);
@@ -101,14 +101,15 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: a transaction whose effects cannot be made is rejected with the reason, and the others are not`, async (t) => {
+  test(`${engine}: rejects a transaction that fails in a block with a reason, and includes the others`, async (t) => {
     const { chain, store, database } = await open(t, engine);
-    const good = await chain.submit(sign(alice, 1, createPublic("a", "{}")));
-    const bad = await chain.submit(sign(alice, 2, { case: "deleteProgram", value: { storageAddress: nowhere } }));
+    const first = await chain.submit(sign(alice, 1, createPublic("a", "{}")));
+    const deletion = { case: "deleteProgram" as const, value: { storageAddress: unusedAddress } };
+    const failing = await chain.submit(sign(alice, 2, deletion));
     const last = await chain.submit(sign(alice, 3, createPublic("c", "{}")));
     const { block } = await chain.produceBlock(authority);
-    t.deepEqual(decodeBlock(block!.signed).transactionHashes, [good, last]);
-    t.deepEqual(await store.transactionStatus(bad), {
+    t.deepEqual(decodeBlock(block!.signed).transactionHashes, [first, last]);
+    t.deepEqual(await store.transactionStatus(failing), {
       status: "rejected",
       reason: "There is no storage program at this address.",
     });
@@ -124,7 +125,7 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: the transactions of one sender are included in the order of their nonces`, async (t) => {
+  test(`${engine}: includes the transactions of a sender in nonce order`, async (t) => {
     const { chain } = await open(t, engine);
     for (const nonce of [3, 1, 2]) {
       await chain.submit(sign(alice, nonce, createPublic(`n${nonce}`, "{}")));
@@ -138,7 +139,7 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: the mempool is bounded`, async (t) => {
+  test(`${engine}: rejects transactions with OVERLOADED once the mempool quota is used up`, async (t) => {
     const { chain } = await open(t, engine);
     const document = `"${"x".repeat(1_000_000)}"`;
     const error = await t.throwsAsync(
@@ -153,24 +154,24 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: a transaction is known at every moment of its way into a block`, async (t) => {
+  test(`${engine}: a transaction always has a status while it moves from the mempool into a block`, async (t) => {
     const { chain, store } = await open(t, engine);
     for (let nonce = 1; nonce <= 30; nonce++) {
       const hash = await chain.submit(sign(alice, nonce, createPublic("a", "{}")));
-      const sealed = chain.produceBlock(authority);
-      for (let look = 0; look < 25; look++) {
+      const production = chain.produceBlock(authority);
+      for (let poll = 0; poll < 25; poll++) {
         t.not(await store.transactionStatus(hash), undefined);
       }
-      await sealed;
+      await production;
       t.is((await store.transactionStatus(hash))!.status, "included");
     }
   });
 }
 
-test("what could not be put into the mempool does not fill it", async (t) => {
+test("a transaction that could not be stored releases its capacity in the mempool", async (t) => {
   const { store, database } = await open(t, "sqlite");
   let isBroken = true;
-  const breaking: ChainStore = {
+  const failingStore: ChainStore = {
     ...store,
     mempool: {
       ...store.mempool,
@@ -179,8 +180,8 @@ test("what could not be put into the mempool does not fill it", async (t) => {
     },
   };
   const chain = createChain({
-    store: breaking,
-    mempool: await openTestMempool(breaking, () => now),
+    store: failingStore,
+    mempool: await openTestMempool(failingStore, () => now),
     genesis: {
       text: "",
       hash: testNetwork,
@@ -205,8 +206,8 @@ test("what could not be put into the mempool does not fill it", async (t) => {
   await t.notThrowsAsync(chain.submit(sign(alice, 81, createPublic("a", document))));
 });
 
-/** Blocks that another node makes. */
-async function makeBlocks(
+/** Returns blocks that another node has produced. */
+async function produceBlocks(
   t: Teardown,
   count: number,
   authorities: readonly TestKey[] = [authority],
@@ -225,9 +226,9 @@ async function makeBlocks(
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: blocks of another node are applied, in order, once`, async (t) => {
+  test(`${engine}: applies blocks of another node in order, each once`, async (t) => {
     const { chain, store, database } = await open(t, engine);
-    const blocks = await makeBlocks(t, 3);
+    const blocks = await produceBlocks(t, 3);
     const ahead = await t.throwsAsync(chain.apply(blocks[1]!));
     t.regex(ahead.message, /not the next block: expected block 1 after 0x/);
     for (const block of blocks) {
@@ -240,6 +241,7 @@ for (const engine of engines.names) {
   });
 }
 
+/** Returns the block with a changed header, signed by this key. */
 function resign(block: Block, change: object, key: TestKey): Block {
   const header = toBinary(
     BlockHeaderSchema,
@@ -249,16 +251,16 @@ function resign(block: Block, change: object, key: TestKey): Block {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: a block that does not fit is refused whole`, async (t) => {
+  test(`${engine}: rejects an invalid block and stores none of its transactions`, async (t) => {
     const { chain, store, database } = await open(t, engine);
-    const [block] = await makeBlocks(t, 1);
-    const stranger = sign(alice, 2, { case: "deleteProgram", value: { storageAddress: nowhere } });
-    const broken = create(BlockSchema, { ...block!, transactions: [...block!.transactions, stranger] });
+    const [block] = await produceBlocks(t, 1);
+    const failing = sign(alice, 2, { case: "deleteProgram", value: { storageAddress: unusedAddress } });
+    const extended = create(BlockSchema, { ...block!, transactions: [...block!.transactions, failing] });
     const forged = {
       ...block!.transactions[0]!,
       signature: bob.sign(transactionMessage(block!.transactions[0]!.body)),
     };
-    const wrong = sign(bob, 7, createPublic("wrong", "no JSON"));
+    const invalid = sign(bob, 7, createPublic("wrong", "no JSON"));
     const cases: readonly (readonly [string, RegExp, Block])[] = [
       ["another proposer", /not an authority/, resign(block!, {}, second)],
       [
@@ -267,37 +269,41 @@ for (const engine of engines.names) {
         create(BlockSchema, { ...block!, signature: alice.sign(block!.header) }),
       ],
       ["another number", /not the next block/, resign(block!, { number: 2n }, authority)],
-      ["another past", /not the next block/, resign(block!, { previousHash: sha256(block!.header) }, authority)],
-      ["a time to come", /in the future/, resign(block!, { timestampMs: BigInt(now + 3_600_000) }, authority)],
-      ["other transactions", /does not hold the transactions/, broken],
-      // Its header is right: signatures are in no hash.
       [
-        "a transaction that somebody else signed",
+        "another previous block",
+        /not the next block/,
+        resign(block!, { previousHash: sha256(block!.header) }, authority),
+      ],
+      ["a time in the future", /in the future/, resign(block!, { timestampMs: BigInt(now + 3_600_000) }, authority)],
+      ["other transactions", /does not hold the transactions/, extended],
+      // The hash in the header matches, because it does not cover signatures.
+      [
+        "a transaction with the signature of another key",
         /not signed by its sender/,
         create(BlockSchema, { ...block!, transactions: [forged, ...block!.transactions.slice(1)] }),
       ],
       [
-        "one such among those that cannot be applied",
+        "the same, with a transaction that cannot be applied",
         /not signed by its sender/,
         resign(
-          create(BlockSchema, { ...broken, transactions: [forged, ...broken.transactions.slice(1)] }),
-          { transactionsHash: hashOf(broken.transactions) },
+          create(BlockSchema, { ...extended, transactions: [forged, ...extended.transactions.slice(1)] }),
+          { transactionsHash: hashOf(extended.transactions) },
           authority,
         ),
       ],
       [
-        "a transaction that is none",
+        "a transaction with an invalid document",
         /is not JSON/,
         resign(
-          create(BlockSchema, { ...block!, transactions: [wrong] }),
-          { transactionsHash: hashOf([wrong]) },
+          create(BlockSchema, { ...block!, transactions: [invalid] }),
+          { transactionsHash: hashOf([invalid]) },
           authority,
         ),
       ],
       [
         "a transaction that cannot be applied",
         /no storage program/,
-        resign(broken, { transactionsHash: hashOf([...block!.transactions, stranger]) }, authority),
+        resign(extended, { transactionsHash: hashOf(extended.transactions) }, authority),
       ],
       [
         "a transaction twice",
@@ -309,36 +315,37 @@ for (const engine of engines.names) {
         ),
       ],
       ["another network", /of another network/, resign(block!, { genesisHash: sha256("another") }, authority)],
-      ["bytes", /cannot be decoded/, create(BlockSchema, { header: new Uint8Array([0xff]) })],
+      ["bytes that are no header", /cannot be decoded/, create(BlockSchema, { header: new Uint8Array([0xff]) })],
     ];
-    for (const [what, message, bad] of cases) {
-      const error = await t.throwsAsync(chain.apply(bad), undefined, what);
+    for (const [what, message, invalidBlock] of cases) {
+      const error = await t.throwsAsync(chain.apply(invalidBlock), undefined, what);
       t.regex(error.message, message, what);
       t.true(error instanceof RpcError, what);
     }
-    // What was in a block that was refused is not believed for that.
+    // Transactions of a rejected block are not cached as valid.
     await t.throwsAsync(chain.submit(forged), { message: /not signed by its sender/ });
-    await t.throwsAsync(chain.submit(wrong), { message: /is not JSON/ });
+    await t.throwsAsync(chain.submit(invalid), { message: /is not JSON/ });
     t.is(chain.head()!.number, 0n);
     t.deepEqual(await database.read.rows((sql) => sql("programs")), []);
     t.deepEqual(await database.read.rows((sql) => sql("transactions")), []);
     t.is(await store.block(1n), undefined);
     await chain.apply(block!);
     t.is(chain.head()!.number, 1n);
-    const again = create(BlockSchema, { ...block!, transactions: [forged, ...block!.transactions.slice(1)] });
-    await t.throwsAsync(chain.apply(again), { message: /not signed by its sender/ });
+    const appliedBefore = create(BlockSchema, { ...block!, transactions: [forged, ...block!.transactions.slice(1)] });
+    await t.throwsAsync(chain.apply(appliedBefore), { message: /not signed by its sender/ });
   });
 }
 
+/** Returns the hash in a header that identifies these transactions. */
 function hashOf(transactions: readonly { readonly body: Uint8Array }[]): string {
   return sha256(Buffer.concat(transactions.map(({ body }) => Buffer.from(sha256(body).slice(2), "hex"))));
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: blocks are applied one after the other, however they are asked for`, async (t) => {
+  test(`${engine}: applies concurrently submitted blocks in the order of their submission`, async (t) => {
     const { chain } = await open(t, engine);
-    // The first takes longer to read than the others.
-    const blocks = await makeBlocks(t, 5, [authority], (number) => (number === 1 ? 400 : 1));
+    // The first block takes longer to verify than the others.
+    const blocks = await produceBlocks(t, 5, [authority], (number) => (number === 1 ? 400 : 1));
     await Promise.all(blocks.map((block) => chain.apply(block)));
     t.is(chain.head()!.number, 5n);
   });

@@ -1,4 +1,4 @@
-/** What a reader is told of the blocks that somebody else applies. */
+/** Notifications of a read-only chain about the blocks that another node applies. */
 import test from "ava";
 import { type ChainReader, createChainReader } from "../../src/chain/chain-reader.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
@@ -13,62 +13,63 @@ const engines = await prepareEngines();
 
 const [authority, alice] = [testKey(1), testKey(2)];
 
-test("it hears of each block before that is the head, and of a leap where many came or the database went back", async (t) => {
+test("reports each block before it becomes the head, or a reset after many blocks or a changed chain", async (t) => {
   const database = await engines.open(t, "sqlite");
   const chain = await openChain(database, [authority]);
   const store = createChainStore(database, stateIn);
   let nonce = 0;
-  const makeBlock = async (): Promise<void> => {
+  const produceBlock = async (): Promise<void> => {
     nonce++;
     await chain.submit(signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}")));
     await chain.produceBlock(authority);
   };
-  const heard: string[] = [];
-  const numberNow = (): string => String(reader?.head()?.number);
+  const calls: string[] = [];
+  const headNumber = (): string => String(reader?.head()?.number);
   let reader: ChainReader | undefined = createChainReader({
     store,
     head: (await store.head())!,
     pollIntervalMs: 1,
     onApplied: ({ header, transactions }) =>
-      heard.push(`${header.number} with ${transactions.length}, after ${numberNow()}`),
-    onReset: () => heard.push(`leap, after ${numberNow()}`),
-    onHeadChanged: (isLeap) => heard.push(`${isLeap ? "leapt" : "moved"} to ${numberNow()}`),
+      calls.push(`${header.number} with ${transactions.length}, after ${headNumber()}`),
+    onReset: () => calls.push(`reset, after ${headNumber()}`),
+    onHeadChanged: (isReset) => calls.push(`${isReset ? "reset" : "moved"} to ${headNumber()}`),
     onError: (error) => t.fail(String(error)),
   });
-  const reads = async (number: bigint): Promise<void> => await until(() => reader?.head()?.number === number);
-  await makeBlock();
-  await reads(1n);
-  t.deepEqual(heard.splice(0), ["1 with 1, after 0", "moved to 1"]);
+  const untilHead = async (number: bigint): Promise<void> => await until(() => reader?.head()?.number === number);
+  await produceBlock();
+  await untilHead(1n);
+  t.deepEqual(calls.splice(0), ["1 with 1, after 0", "moved to 1"]);
 
   await reader.stop();
-  const [first, behind] = [reader.head()!, { pollIntervalMs: 1, onError: (error: unknown) => t.fail(String(error)) }];
-  await makeBlock();
-  await makeBlock();
+  const first = reader.head()!;
+  await produceBlock();
+  await produceBlock();
   const follow = (head: typeof first): ChainReader =>
     createChainReader({
-      ...{ ...behind, store, head },
-      onApplied: ({ header }) => heard.push(String(header.number)),
-      onReset: () => heard.push("leap"),
+      ...{ store, head, pollIntervalMs: 1 },
+      onApplied: ({ header }) => calls.push(String(header.number)),
+      onReset: () => calls.push("reset"),
       onHeadChanged: () => undefined,
+      onError: (error) => t.fail(String(error)),
     });
   reader = follow(first);
-  await reads(3n);
-  t.deepEqual(heard.splice(0), ["2", "3"]);
+  await untilHead(3n);
+  t.deepEqual(calls.splice(0), ["2", "3"]);
 
   await reader.stop();
   for (let i = 0; i < 21; i++) {
-    await makeBlock();
+    await produceBlock();
   }
   reader = follow(reader.head()!);
-  await reads(24n);
-  t.deepEqual(heard.splice(0), ["leap"]);
+  await untilHead(24n);
+  t.deepEqual(calls.splice(0), ["reset"]);
 
   await database.write.run((sql) => sql("blocks").where("number", 24).delete());
-  await reads(23n);
-  t.deepEqual(heard.splice(0), ["leap"]);
+  await untilHead(23n);
+  t.deepEqual(calls.splice(0), ["reset"]);
   await reader.stop();
   reader = follow({ ...reader.head()!, number: 22n, hash: "0xother" });
-  await reads(23n);
-  t.deepEqual(heard.splice(0), ["leap"], "what it followed was another chain");
+  await untilHead(23n);
+  t.deepEqual(calls.splice(0), ["reset"], "the earlier head belonged to another chain");
   await reader.stop();
 });

@@ -25,12 +25,12 @@ import { until } from "../helpers/nodes/until.js";
 
 const [authority, other, alice] = [testKey(1), testKey(2), testKey(3)];
 
-test("blocks come in by the control service alone", async (t) => {
+test("only the control socket accepts blocks and signed heads", async (t) => {
   const dir = await temporaryDirectory(t);
   await writeFile(join(dir, "genesis.json"), genesisOf(authority, other));
   const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
   const internal = createClient(ConsensusService, node.control);
-  const open = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const publicChain = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
 
   const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);
   t.teardown(() => database.close());
@@ -40,8 +40,8 @@ test("blocks come in by the control service alone", async (t) => {
   const hash = await elsewhere.submit(signTransaction(alice, 1, createPublic("a", "{}"), { network }));
   const block = (await elsewhere.produceBlock(other)).block!;
 
-  const outside = createClient(ConsensusService, createGrpcTransport({ baseUrl: node.rpcUrl }));
-  t.is(readFailure(await t.throwsAsync(outside.applyBlock({ block: block.signed }))).code, 12);
+  const onPublicPort = createClient(ConsensusService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  t.is(readFailure(await t.throwsAsync(onPublicPort.applyBlock({ block: block.signed }))).code, 12);
   t.is((await ask(node.port, "/gatehouse.chain.v1.ConsensusService/ApplyBlock", { method: "POST" })).status, 404);
 
   const empty = readFailure(await t.throwsAsync(internal.applyBlock({})));
@@ -50,41 +50,49 @@ test("blocks come in by the control service alone", async (t) => {
   t.is(readFailure(await t.throwsAsync(internal.applyBlock({ block: forged }))).reason, "INVALID_SIGNATURE");
 
   t.is((await internal.applyBlock({ block: block.signed })).hash, block.hash);
-  t.is((await open.getHead({})).hash, block.hash);
-  t.like(await open.getTransaction({ hash }), { status: TransactionStatus.INCLUDED, blockNumber: 1n });
+  t.is((await publicChain.getHead({})).hash, block.hash);
+  t.like(await publicChain.getTransaction({ hash }), { status: TransactionStatus.INCLUDED, blockNumber: 1n });
   t.is((await ask(node.port, `/storage-program/search?q=a`)).status, 200);
 
-  // Of several authorities none says by itself which block is the newest.
-  const about = { number: 1n, hash: block.hash, genesisHash: network, timestampMs: BigInt(Date.now()) };
-  t.is((await open.getHead({})).head, undefined);
+  // A node of several authorities does not sign heads by itself.
+  const statement = { number: 1n, hash: block.hash, genesisHash: network, timestampMs: BigInt(Date.now()) };
+  t.is((await publicChain.getHead({})).head, undefined);
   for (const [head, reason, message] of [
     [undefined, "INVALID_REQUEST", /must hold a signed head/],
-    [signedHead(other, { ...about, number: 0n, hash: network }), "INVALID_REQUEST", /The latest block is another one/],
-    [signedHead(other, { ...about, timestampMs: about.timestampMs + 90_000n }), "INVALID_REQUEST", /in the future/],
-    [signedHead(other, { ...about, timestampMs: 1n }), "INVALID_REQUEST", /before that of its block/],
-    [signedHead(other, { ...about, genesisHash: block.hash }), "INVALID_REQUEST", /for another network/],
-    [signedHead(alice, about), "INVALID_SIGNATURE", /not from an authority/],
-    [signedHead(alice, { ...about, proposer: other.publicKey }), "INVALID_SIGNATURE", /not signed by its proposer/],
+    [
+      signedHead(other, { ...statement, number: 0n, hash: network }),
+      "INVALID_REQUEST",
+      /The latest block is another one/,
+    ],
+    [
+      signedHead(other, { ...statement, timestampMs: statement.timestampMs + 90_000n }),
+      "INVALID_REQUEST",
+      /in the future/,
+    ],
+    [signedHead(other, { ...statement, timestampMs: 1n }), "INVALID_REQUEST", /before that of its block/],
+    [signedHead(other, { ...statement, genesisHash: block.hash }), "INVALID_REQUEST", /for another network/],
+    [signedHead(alice, statement), "INVALID_SIGNATURE", /not from an authority/],
+    [signedHead(alice, { ...statement, proposer: other.publicKey }), "INVALID_SIGNATURE", /not signed by its proposer/],
   ] as const) {
     const failure = readFailure(await t.throwsAsync(internal.reportHead(head === undefined ? {} : { head })));
     t.is(failure.reason, reason);
     t.regex(failure.message, message);
   }
-  t.is((await open.getHead({})).head, undefined);
-  const word = signedHead(authority, about);
-  await internal.reportHead({ head: word });
-  const { head } = await open.getHead({});
-  t.deepEqual(readSignedHead(head!), readSignedHead(word));
-  // One that is no newer changes nothing.
-  await internal.reportHead({ head: signedHead(other, about) });
-  t.deepEqual((await open.getHead({})).head, head);
+  t.is((await publicChain.getHead({})).head, undefined);
+  const reported = signedHead(authority, statement);
+  await internal.reportHead({ head: reported });
+  const { head } = await publicChain.getHead({});
+  t.deepEqual(readSignedHead(head!), readSignedHead(reported));
+  // A signed head with the same time does not replace it.
+  await internal.reportHead({ head: signedHead(other, statement) });
+  t.deepEqual((await publicChain.getHead({})).head, head);
 });
 
 interface HealthJson {
   readonly subsystems: { readonly chain: { readonly status: string; readonly lastError: { message: string } | null } };
 }
 
-/** A node of these authorities whose key is the first one's, and a client of it. */
+/** Starts a node with the key of the first authority, and returns functions that submit transactions to it. */
 async function startAuthority(t: Teardown, ...authorities: readonly TestKey[]) {
   const dir = await authorityDirectory(t, ...authorities);
   const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
@@ -98,9 +106,9 @@ async function startAuthority(t: Teardown, ...authorities: readonly TestKey[]) {
   return { node, dir, submit, statusOf };
 }
 
-test("a node whose key is the single authority makes blocks; one that shares the authority does not", async (t) => {
+test("a node produces blocks if its key is the only authority, but not if there are others", async (t) => {
   const sharing = await startAuthority(t, authority, other);
-  // Nobody would put it into a block, and that is said wherever somebody looks.
+  // No process would produce a block with the transaction. The response, the log and /health say so.
   const refusal = readFailure(await t.throwsAsync(sharing.submit(1)));
   t.is(refusal.reason, "STATE_NOT_READY");
   t.regex(refusal.message, /has 2 authorities, .* no consensus process reports/);
@@ -114,22 +122,22 @@ test("a node whose key is the single authority makes blocks; one that shares the
   });
   t.is((await askJson<HealthJson>(sharing.node.port, "/health")).subsystems.chain.status, "ready");
   const waiting = await sharing.submit(1);
-  // It looks for work as often as the other one would, and began before it.
+  // The other node started earlier, so it would have produced a block by now.
   const alone = await startAuthority(t, authority);
-  let made = "";
+  let included = "";
   for (const nonce of [1, 2]) {
-    made = await alone.submit(nonce);
-    await until(async () => (await alone.statusOf(made)) === TransactionStatus.INCLUDED);
+    included = await alone.submit(nonce);
+    await until(async () => (await alone.statusOf(included)) === TransactionStatus.INCLUDED);
   }
   t.is(await sharing.statusOf(waiting), TransactionStatus.PENDING);
 
   for (const [{ node, dir }, hash, status] of [
-    [alone, made, TransactionStatus.INCLUDED],
+    [alone, included, TransactionStatus.INCLUDED],
     [sharing, waiting, TransactionStatus.PENDING],
   ] as const) {
     await node.stop();
-    const again = await startTestNode(t, {}, dir);
-    const client = createClient(ChainService, createGrpcTransport({ baseUrl: again.rpcUrl }));
+    const restarted = await startTestNode(t, {}, dir);
+    const client = createClient(ChainService, createGrpcTransport({ baseUrl: restarted.rpcUrl }));
     t.is((await client.getTransaction({ hash })).status, status, "after a restart");
   }
 });

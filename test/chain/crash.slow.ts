@@ -1,4 +1,4 @@
-/** What a node survives while it applies blocks: whole blocks only, and nothing lost that was told to be in one. */
+/** Kills and locked database files during block production: no partial block, and no lost transaction. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test, { type ExecutionContext } from "ava";
@@ -20,14 +20,14 @@ import { until } from "../helpers/nodes/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 
-test("killed in the middle again and again, it has whole blocks only, and everything that it told of", async (t) => {
+test("after repeated kills, all blocks are complete and have every transaction reported as included", async (t) => {
   const dir = await authorityDirectory(t, authority);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let nonce = 0;
   for (let round = 0; round < 6; round++) {
     const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")]);
     const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
-    for (const hash of told) {
+    for (const hash of reported) {
       t.is((await client.getTransaction({ hash })).status, TransactionStatus.INCLUDED);
     }
     const submitBatch = async (): Promise<string[]> => {
@@ -38,17 +38,17 @@ test("killed in the middle again and again, it has whole blocks only, and everyt
       await Promise.all(batch.map((transaction) => client.submitTransaction({ transaction })));
       return batch.map(({ body }) => sha256(body));
     };
-    const enough = told.size + 20;
+    const enough = reported.size + 20;
     const submitted: string[] = [];
-    while (told.size < enough) {
+    while (reported.size < enough) {
       submitted.push(...(await submitBatch()));
       for (const hash of submitted.slice(-60)) {
         if ((await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED) {
-          told.add(hash);
+          reported.add(hash);
         }
       }
     }
-    // There is a block every 250 ms: it is killed at another moment of making one each time.
+    // A block is produced every 250 ms. The delay differs in each round, so the kill hits a different stage.
     const unfinished = submitBatch().catch(() => []);
     await sleep(45 * round);
     node.child.kill("SIGKILL");
@@ -79,10 +79,10 @@ test("killed in the middle again and again, it has whole blocks only, and everyt
     transactions += transactionHashes.length;
   }
   t.true(transactions >= included);
-  t.log(`${transactions} transactions, ${told.size} of them told of before a kill`);
+  t.log(`${transactions} transactions, ${reported.size} of them reported as included before a kill`);
 });
 
-/** Locks a file of SQLite against writes, as somebody else would; gives what ends that. */
+/** Locks an SQLite file against writes, as another process would. Returns the function that unlocks it. */
 async function lockFile(t: ExecutionContext, filename: string, update: string): Promise<() => Promise<void>> {
   const locker = knex({ client: "sqlite3", connection: { filename }, useNullAsDefault: true });
   t.teardown(() => locker.destroy());
@@ -97,7 +97,7 @@ interface FailingHealth {
   readonly subsystems: { readonly chain: { readonly lastError: { readonly message: string } } };
 }
 
-test("while somebody else has locked the database nothing is lost: what is refused says so, and what was pending gets in", async (t) => {
+test("while another process locks the database, submissions get 503 and nothing pending is lost", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
@@ -110,7 +110,7 @@ test("while somebody else has locked the database nothing is lost: what is refus
 
   const unlockMempool = await lockFile(t, `${filename}${mempoolSuffix}`, "DELETE FROM rejected_transactions");
   const second = signTransaction(alice, 2, createPublic("b", "{}"));
-  const refused = await ask(node.port, "/chain/transactions", {
+  const response = await ask(node.port, "/chain/transactions", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({
@@ -120,8 +120,8 @@ test("while somebody else has locked the database nothing is lost: what is refus
       },
     }),
   });
-  t.is(refused.status, 503);
-  t.like(JSON.parse(refused.text), { errorCode: "DATABASE_UNAVAILABLE", retryAfter: 5 });
+  t.is(response.status, 503);
+  t.like(JSON.parse(response.text), { errorCode: "DATABASE_UNAVAILABLE", retryAfter: 5 });
   t.is((await askJson<FailingHealth>(node.port, "/health")).status, "failing");
   await unlockBlocks();
   await until(
@@ -140,7 +140,7 @@ test("while somebody else has locked the database nothing is lost: what is refus
   t.is((await ask(node.port, "/storage-program/search?q=a")).status, 200);
 });
 
-test("a lock that somebody else holds for a moment is no trouble: who writes meanwhile comes back", async (t) => {
+test("during a short lock of another process, /health stays ok and submissions get OVERLOADED", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
@@ -156,12 +156,12 @@ test("a lock that somebody else holds for a moment is no trouble: who writes mea
   const unlockBlocks = await lockFile(t, filename, "UPDATE blocks SET number = number");
   const unlockMempool = await lockFile(t, `${filename}${mempoolSuffix}`, "DELETE FROM rejected_transactions");
   const first = signTransaction(alice, 1, createPublic("a", "{}"));
-  const refused = await t.throwsAsync(client.submitTransaction({ transaction: first }));
-  t.like(readFailure(refused), { reason: "OVERLOADED", retryAfterS: 5 });
+  const error = await t.throwsAsync(client.submitTransaction({ transaction: first }));
+  t.like(readFailure(error), { reason: "OVERLOADED", retryAfterS: 5 });
   await unlockMempool();
   await client.submitTransaction({ transaction: first });
   await until(() => statuses.size > 0);
-  // The block that it gets into is tried meanwhile, and waits for the lock as long as the engine does.
+  // Block production waits for the lock meanwhile, up to the timeout of the engine.
   await sleep(2_500);
   await unlockBlocks();
   await until(
@@ -172,36 +172,39 @@ test("a lock that somebody else holds for a moment is no trouble: who writes mea
   t.deepEqual([...statuses], [200]);
 });
 
-test("killed when a block is stored and its transactions are still in the mempool, it has them once", async (t) => {
+test("a kill between storing a block and updating the mempool includes no transaction twice", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const mempoolFile = join(dir, `gatehouse.sqlite${mempoolSuffix}`);
   const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")]);
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
-  const lock = knex({ client: "sqlite3", connection: { filename: mempoolFile }, useNullAsDefault: true });
-  t.teardown(() => lock.destroy());
-  // What leaves the mempool waits, while a block is made of it.
-  await lock.raw("CREATE TRIGGER kept BEFORE DELETE ON pending_transactions BEGIN SELECT RAISE(IGNORE); END");
+  const mempool = knex({ client: "sqlite3", connection: { filename: mempoolFile }, useNullAsDefault: true });
+  t.teardown(() => mempool.destroy());
+  // The trigger ignores the removals from the mempool while blocks are stored.
+  await mempool.raw(
+    "CREATE TRIGGER ignore_deletes BEFORE DELETE ON pending_transactions BEGIN SELECT RAISE(IGNORE); END",
+  );
   const transactions = [1, 2, 3].map((nonce) => signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}")));
   await Promise.all(transactions.map((transaction) => client.submitTransaction({ transaction })));
-  const areIncluded = async (asked: typeof client): Promise<boolean> => {
-    const fates = await Promise.all(transactions.map(({ body }) => asked.getTransaction({ hash: sha256(body) })));
-    return fates.every(({ status }) => status === TransactionStatus.INCLUDED);
+  const areIncluded = async ({ getTransaction }: typeof client): Promise<boolean> => {
+    const responses = await Promise.all(transactions.map(({ body }) => getTransaction({ hash: sha256(body) })));
+    return responses.every(({ status }) => status === TransactionStatus.INCLUDED);
   };
   await until(() => areIncluded(client));
   node.child.kill("SIGKILL");
   await node.ended;
-  t.is((await lock<{ hash: string }>("pending_transactions").select("hash")).length, 3);
-  await lock.raw("DROP TRIGGER kept");
+  t.is((await mempool<{ hash: string }>("pending_transactions").select("hash")).length, 3);
+  await mempool.raw("DROP TRIGGER ignore_deletes");
 
-  const again = await startTestNode(t, {}, dir);
-  t.true(await areIncluded(createClient(ChainService, createGrpcTransport({ baseUrl: again.rpcUrl }))));
-  t.is((await askJson<{ mempool_size: number }>(again.port, "/health")).mempool_size, 0);
-  t.is((await lock<{ hash: string }>("pending_transactions").select("hash")).length, 0);
+  const restarted = await startTestNode(t, {}, dir);
+  const restartedClient = createClient(ChainService, createGrpcTransport({ baseUrl: restarted.rpcUrl }));
+  t.true(await areIncluded(restartedClient));
+  t.is((await askJson<{ mempool_size: number }>(restarted.port, "/health")).mempool_size, 0);
+  t.is((await mempool<{ hash: string }>("pending_transactions").select("hash")).length, 0);
   const last = signTransaction(alice, 4, createPublic("p4", "{}"));
-  const asked = createClient(ChainService, createGrpcTransport({ baseUrl: again.rpcUrl }));
-  await asked.submitTransaction({ transaction: last });
+  await restartedClient.submitTransaction({ transaction: last });
   await until(
-    async () => (await asked.getTransaction({ hash: sha256(last.body) })).status === TransactionStatus.INCLUDED,
+    async () =>
+      (await restartedClient.getTransaction({ hash: sha256(last.body) })).status === TransactionStatus.INCLUDED,
   );
-  t.is((await askJson<{ count: number }>(again.port, "/storage-program/search?q=p")).count, 4);
+  t.is((await askJson<{ count: number }>(restarted.port, "/storage-program/search?q=p")).count, 4);
 });

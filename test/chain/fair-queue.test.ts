@@ -1,4 +1,4 @@
-/** Whose turn it is, whatever others have waiting. */
+/** Fair order of pending transactions between sources, and between the senders of a source. */
 import test from "ava";
 import {
   createVirtualTime,
@@ -10,34 +10,35 @@ import {
 
 interface Entry extends QueuedTransaction {
   readonly name: string;
-  readonly origin: string | undefined;
+  readonly source: string | undefined;
 }
 
-/** A pool that chance fills and empties. */
+/** Creates an empty pool of pending transactions. */
 function createPool() {
-  const line = createVirtualTime();
-  const waiting = new Set<Entry>();
+  const virtualTime = createVirtualTime();
+  const pending = new Set<Entry>();
   return {
-    waiting,
-    add(origin: string | undefined, sender: string, nonce: number, sizeBytes = 200): Entry {
-      const name = `${origin ?? "own"} ${sender} ${nonce}`;
-      const entry = { name, origin, sender, nonce: BigInt(nonce), sizeBytes, startTag: line.add(origin, sender) };
-      waiting.add(entry);
+    pending,
+    add(source: string | undefined, sender: string, nonce: number, sizeBytes = 200): Entry {
+      const name = `${source ?? "own"} ${sender} ${nonce}`;
+      const startTag = virtualTime.add(source, sender);
+      const entry = { name, source, sender, nonce: BigInt(nonce), sizeBytes, startTag };
+      pending.add(entry);
       return entry;
     },
-    leave(entry: Entry, isServed = true): void {
-      waiting.delete(entry);
-      line.remove(entry, isServed);
+    remove(entry: Entry, isServed = true): void {
+      pending.delete(entry);
+      virtualTime.remove(entry, isServed);
     },
-    select: (count: number, bytes = Infinity): Entry[] => selectFair(waiting, line, { count, bytes }),
-    line,
+    select: (count: number, bytes = Infinity): Entry[] => selectFair(pending, virtualTime, { count, bytes }),
+    virtualTime,
   };
 }
 
 const names = (entries: readonly Entry[]): string[] => entries.map(({ name }) => name);
 
-/** The same numbers each time, from 0 to 1. */
-function createChance(seed: number): () => number {
+/** Creates a generator of pseudorandom numbers from 0 to 1; equal seeds yield equal numbers. */
+function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -45,7 +46,7 @@ function createChance(seed: number): () => number {
   };
 }
 
-test("origins take turns, and so do the senders of each", (t) => {
+test("sources alternate, and so do the senders of each source", (t) => {
   const pool = createPool();
   for (const nonce of [1, 2, 3]) {
     pool.add("a", "x", nonce);
@@ -57,16 +58,16 @@ test("origins take turns, and so do the senders of each", (t) => {
   t.deepEqual(names(pool.select(2)), ["a x 1", "b z 1"]);
 });
 
-test("a sender's are in the order of their nonces, wherever they came from", (t) => {
+test("transactions of a sender are selected in nonce order, whatever their sources", (t) => {
   const pool = createPool();
-  for (const [origin, nonce] of [
+  for (const [source, nonce] of [
     ["a", 7],
     ["b", 3],
     ["a", 5],
     ["c", 6],
     ["b", 4],
   ] as const) {
-    pool.add(origin, "x", nonce);
+    pool.add(source, "x", nonce);
   }
   pool.add("c", "y", 1);
   const ofX = pool.select(10).filter(({ sender }) => sender === "x");
@@ -76,7 +77,7 @@ test("a sender's are in the order of their nonces, wherever they came from", (t)
   );
 });
 
-test("what is selected stays within its bounds, and is something in any case", (t) => {
+test("a selection respects the limits, but includes at least one transaction", (t) => {
   const pool = createPool();
   pool.add("a", "x", 1, 5_000);
   pool.add("a", "x", 2, 2_000);
@@ -93,63 +94,70 @@ test("what is selected stays within its bounds, and is something in any case", (
   );
 });
 
-/** Blocks are made and transactions come for a while, then an honest one, and then more; gives its place. */
-function placeOfHonest(seed: number, origin: string | undefined, sizeOf: (chance: () => number) => number) {
-  const chance = createChance(seed);
-  const below = (n: number): number => Math.floor(chance() * n);
+/**
+ * Adds transactions at random, some of which are served and some expire, then an honest one, and then more.
+ *
+ * @param honestSource source of the honest transaction; undefined for one of the sources of the others.
+ * @returns position of the honest transaction in the fair order, number of sources, and number of senders at its
+ * source.
+ */
+function positionOfHonest(seed: number, honestSource: string | undefined, sizeOf: (random: () => number) => number) {
+  const random = createRandom(seed);
+  const below = (n: number): number => Math.floor(random() * n);
   const pool = createPool();
   let nonce = 0;
-  const origins = 1 + below(8);
-  const flood = (): Entry => pool.add(`o${below(origins)}`, `s${below(6)}`, ++nonce, sizeOf(chance));
+  const sourceCount = 1 + below(8);
+  const flood = (): Entry => pool.add(`o${below(sourceCount)}`, `s${below(6)}`, ++nonce, sizeOf(random));
   for (let block = 0; block < 12; block++) {
     for (let i = below(120); i > 0; i--) {
       flood();
     }
-    pool.select(1 + below(60), 3 * 1024 * 1024).forEach((entry) => pool.leave(entry));
-    // Some expire.
-    [...pool.waiting].filter(() => chance() < 0.1).forEach((entry) => pool.leave(entry, false));
+    pool.select(1 + below(60), 3 * 1024 * 1024).forEach((entry) => pool.remove(entry));
+    const expired = [...pool.pending].filter(() => random() < 0.1);
+    expired.forEach((entry) => pool.remove(entry, false));
   }
-  const home = origin ?? `o${below(origins)}`;
-  const honest = pool.add(home, "honest", 1);
+  const source = honestSource ?? `o${below(sourceCount)}`;
+  const honest = pool.add(source, "honest", 1);
   for (let i = below(200); i > 0; i--) {
     flood();
   }
-  const lanes = [...pool.waiting].map(({ startTag, sender }) => ({ lane: startTag.sourceKey, sender }));
+  const flows = [...pool.pending].map(({ startTag, sender }) => ({ sourceKey: startTag.sourceKey, sender }));
   return {
-    place: pool.select(Infinity).indexOf(honest),
-    origins: new Set(lanes.map(({ lane }) => lane)).size,
-    senders: new Set(lanes.filter(({ lane }) => lane === home).map(({ sender }) => sender)).size,
+    position: pool.select(Infinity).indexOf(honest),
+    sources: new Set(flows.map(({ sourceKey }) => sourceKey)).size,
+    senders: new Set(flows.filter(({ sourceKey }) => sourceKey === source).map(({ sender }) => sender)).size,
   };
 }
 
-test("whatever waits, the next one of a sender is within the first places: one for each origin and sender of its own", (t) => {
+test("a transaction waits for at most one transaction of each source, times the senders of its own source", (t) => {
   for (let seed = 1; seed <= 100; seed++) {
-    const { place, origins, senders } = placeOfHonest(seed, undefined, () => 300);
-    t.true(place >= 0 && place < origins * senders, `seed ${seed}: place ${place} of ${origins} × ${senders}`);
+    const { position, sources, senders } = positionOfHonest(seed, undefined, () => 300);
+    const message = `seed ${seed}: position ${position} of ${sources} × ${senders}`;
+    t.true(position >= 0 && position < sources * senders, message);
   }
 });
 
-test("what weighs more costs its own origin turns, and nobody else any", (t) => {
+test("large transactions delay only their own source", (t) => {
   for (let seed = 1; seed <= 100; seed++) {
-    const sizeOf = (chance: () => number): number => (chance() < 0.2 ? 1 + Math.floor(chance() * 1_300_000) : 300);
-    const { place, origins } = placeOfHonest(seed, "home", sizeOf);
-    t.true(place >= 0 && place < origins, `seed ${seed}: place ${place} of ${origins}`);
+    const sizeOf = (random: () => number): number => (random() < 0.2 ? 1 + Math.floor(random() * 1_300_000) : 300);
+    const { position, sources } = positionOfHonest(seed, "home", sizeOf);
+    t.true(position >= 0 && position < sources, `seed ${seed}: position ${position} of ${sources}`);
   }
 });
 
-test("everything that waits is selected once, each sender's by nonce, whatever came and went before", (t) => {
+test("each pending transaction is selected once, those of a sender in nonce order", (t) => {
   for (let seed = 1; seed <= 40; seed++) {
-    const chance = createChance(seed);
-    const below = (n: number): number => Math.floor(chance() * n);
+    const random = createRandom(seed);
+    const below = (n: number): number => Math.floor(random() * n);
     const pool = createPool();
     for (let i = 0; i < 300; i++) {
       pool.add(below(9) === 0 ? undefined : `o${below(5)}`, `s${below(7)}`, i, 1 + below(20_000));
       if (below(3) === 0) {
-        pool.select(1 + below(3)).forEach((entry) => pool.leave(entry));
+        pool.select(1 + below(3)).forEach((entry) => pool.remove(entry));
       }
     }
     const selected = pool.select(Infinity);
-    t.deepEqual(names(selected).sort(), names([...pool.waiting]).sort());
+    t.deepEqual(names(selected).sort(), names([...pool.pending]).sort());
     const last = new Map<string, bigint>();
     for (const { sender, nonce } of selected) {
       t.true((last.get(sender) ?? -1n) < nonce);
@@ -158,11 +166,11 @@ test("everything that waits is selected once, each sender's by nonce, whatever c
   }
 });
 
-test("a large one is served in the end, though small ones keep coming from others and from its own origin", (t) => {
+test("a large transaction does not starve while small ones keep arriving from all sources", (t) => {
   const pool = createPool();
   let nonce = 0;
   const flood = (): void => {
-    for (const [origin, sender] of [
+    for (const [source, sender] of [
       ["a", "x"],
       ["b", "y"],
       ["c", `fresh ${nonce}`],
@@ -170,29 +178,29 @@ test("a large one is served in the end, though small ones keep coming from other
       ["home", `fresh ${nonce}`],
     ] as const) {
       for (let i = 0; i < 400; i++) {
-        pool.add(origin, sender, ++nonce);
+        pool.add(source, sender, ++nonce);
       }
     }
   };
   flood();
   const large = pool.add("home", "honest", 1, 1_000_000);
   let blocks = 0;
-  while (pool.waiting.has(large)) {
-    pool.select(1_000, 3 * 1024 * 1024).forEach((entry) => pool.leave(entry));
+  while (pool.pending.has(large)) {
+    pool.select(1_000, 3 * 1024 * 1024).forEach((entry) => pool.remove(entry));
     flood();
     blocks++;
-    // One of four origins, and one of up to eight senders of its own: so much comes before what weighs 326 places.
+    // The transaction costs 326 slots. Its source is one of four, its sender one of up to eight there.
     t.true(blocks <= (4 * 8 * slotsOf(large)) / 1_000);
   }
 });
 
-test("who has nothing waiting is forgotten, and gains nothing by having been away", (t) => {
+test("a source without pending transactions is forgotten, and gains no advantage when it returns", (t) => {
   const pool = createPool();
   const first = pool.add("a", "x", 1, 500_000);
-  pool.leave(first);
-  t.is(pool.line.of("a"), 0);
-  const stays = [1, 2, 3].map((nonce) => pool.add("b", "y", nonce));
-  pool.leave(stays[0]!);
+  pool.remove(first);
+  t.is(pool.virtualTime.of("a"), 0);
+  const ofB = [1, 2, 3].map((nonce) => pool.add("b", "y", nonce));
+  pool.remove(ofB[0]!);
   pool.add("a", "x", 2);
   t.deepEqual(names(pool.select(2)), ["b y 2", "a x 2"]);
 });

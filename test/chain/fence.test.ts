@@ -1,4 +1,4 @@
-/** The fence around what a node stores, with two nodes at once, and a commit whose answer is lost. */
+/** Write fence with two nodes at one database, and a commit whose outcome is lost. */
 import test from "ava";
 import { setImmediate } from "node:timers/promises";
 import { markDatabaseError } from "../../src/base/errors/database-error-kind.js";
@@ -26,9 +26,9 @@ const genesis = {
   ...{ text: genesisOf(authority), hash: testNetwork, authorities: [authority.publicKey] },
   ...{ followers: [], writers: [], timestampMs: 0 },
 };
-const place = { host: "a host", machine: "a machine", pid: 7, identity: authority.publicKey };
+const holderProcess = { host: "a host", machine: "a machine", pid: 7, identity: authority.publicKey };
 
-/** Two nodes with connections of their own to one database. */
+/** Opens one database twice, as two nodes do. */
 async function openTwice(t: Teardown, engine: (typeof engines.names)[number]): Promise<[Database, Database]> {
   const url = await engines.createUrl(t, engine);
   const open = async (): Promise<Database> => {
@@ -36,13 +36,13 @@ async function openTwice(t: Teardown, engine: (typeof engines.names)[number]): P
     t.teardown(() => database.close());
     return database;
   };
-  const both: [Database, Database] = [await open(), await open()];
-  await migrate(both[0]);
-  return both;
+  const databases: [Database, Database] = [await open(), await open()];
+  await migrate(databases[0]);
+  return databases;
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: a block that is stored although its answer is lost is the newest one, and the next comes after it`, async (t) => {
+  test(`${engine}: the next block follows a stored block whose commit outcome was lost`, async (t) => {
     const database = await engines.open(t, engine);
     const store = createChainStore(database, stateIn);
     await store.insertGenesis(genesis);
@@ -53,8 +53,8 @@ for (const engine of engines.names) {
       ...{ mempool, genesis, head: await store.head(), executor: effectsOn(database, genesis.authorities) },
       store: {
         ...store,
-        async write(newest, work) {
-          const result = await store.write(newest, work);
+        async write(latest, work) {
+          const result = await store.write(latest, work);
           if (isLost) {
             isLost = false;
             const error = new Error("Connection terminated");
@@ -74,12 +74,12 @@ for (const engine of engines.names) {
     const { block } = await chain.produceBlock(authority);
     t.is(block?.header.number, 2n);
     t.deepEqual(applied, [1n, 2n]);
-    t.is(block?.transactions.length, 1, "what the first has is not in the second");
+    t.is(block?.transactions.length, 1, "the second block does not repeat the first transaction");
     t.is(mempool.stats().count, 0);
     await chain.confirm();
   });
 
-  test(`${engine}: a node whose newest block is another one than the database's stores nothing`, async (t) => {
+  test(`${engine}: stores nothing if the latest block in the database differs from the node's`, async (t) => {
     const database = await engines.open(t, engine);
     const store = createChainStore(database, stateIn);
     await store.insertGenesis(genesis);
@@ -113,70 +113,74 @@ for (const engine of engines.names) {
     );
   });
 
-  test(`${engine}: nobody takes the lease while a block or a transaction is being stored, and who has lost it stores neither`, async (t) => {
-    const [mine, theirs] = await openTwice(t, engine);
-    const lease = createWriterLeaseStore(theirs);
-    const held = { holder: "one", epoch: (await lease.acquire(await lease.read(), { ...place, holder: "one" }))! };
+  test(`${engine}: the lease cannot be acquired during a write, and a node that lost it writes nothing`, async (t) => {
+    const [own, other] = await openTwice(t, engine);
+    const lease = createWriterLeaseStore(other);
+    const acquire = async (holder: string): Promise<number | undefined> =>
+      await lease.acquire(await lease.read(), { ...holderProcess, holder });
+    const held = { holder: "one", epoch: (await acquire("one"))! };
     const outcomes: (string | undefined)[] = [];
     const files =
       engine === "sqlite"
         ? { lock: () => Promise.resolve(true), findLostFile: () => Promise.resolve(undefined) }
         : undefined;
-    const fence = createFence({ held, files, onOutcome: (trouble) => outcomes.push(trouble?.reason) });
+    const fence = createFence({ held, files, onOutcome: (error) => outcomes.push(error?.reason) });
     await lease.release(held);
 
-    const tryToTake = async (): Promise<number | undefined> =>
-      await lease.acquire(await lease.read(), { ...place, holder: "two" }).catch(() => undefined);
-    await mine.transaction((db) =>
+    const tryToAcquire = (): Promise<number | undefined> => acquire("two").catch(() => undefined);
+    await own.transaction((db) =>
       fence.blocks(db, async () => {
-        t.is(await tryToTake(), undefined);
+        t.is(await tryToAcquire(), undefined);
       }),
     );
     t.deepEqual(outcomes, [undefined]);
     await lease.release(held);
     if (engine === "postgresql") {
-      await mine.mempool.transaction((db) =>
+      await own.mempool.transaction((db) =>
         fence.mempool(db, async () => {
-          t.is(await tryToTake(), undefined);
-          // A block is stored meanwhile.
-          await mine.transaction((other) => fence.blocks(other, () => setImmediate(undefined)));
+          t.is(await tryToAcquire(), undefined);
+          // A block is stored during the transaction of the mempool.
+          await own.transaction((blockDb) => fence.blocks(blockDb, () => setImmediate(undefined)));
         }),
       );
       await lease.release(held);
     }
-    t.is(await tryToTake(), held.epoch + 1);
+    t.is(await tryToAcquire(), held.epoch + 1);
     outcomes.length = 0;
     const work = (): Promise<void> => Promise.reject(new Error("it ran"));
     await t.throwsAsync(
-      mine.transaction((db) => fence.blocks(db, work)),
+      own.transaction((db) => fence.blocks(db, work)),
       { instanceOf: FencedError, message: /^Another node writes to the database now/ },
     );
     if (engine === "postgresql") {
       await t.throwsAsync(
-        mine.mempool.transaction((db) => fence.mempool(db, work)),
+        own.mempool.transaction((db) => fence.mempool(db, work)),
         { instanceOf: FencedError },
       );
     }
     t.deepEqual(new Set(outcomes), new Set(["lease"]));
-    await theirs.write.run((sql) => sql("writer_lease").update({ holder: "nobody", epoch: 0 }));
+    await other.write.run((sql) => sql("writer_lease").update({ holder: "nobody", epoch: 0 }));
     await t.throwsAsync(
-      mine.transaction((db) => fence.blocks(db, work)),
+      own.transaction((db) => fence.blocks(db, work)),
       { message: /^The database was reset to an earlier state: its writer lease has epoch 0, and this node's has 1\./ },
     );
   });
 }
 
-test("a file that is lost while something is stored takes it back", async (t) => {
+test("a write is rolled back if a database file is moved during it", async (t) => {
   const database = await engines.open(t, "sqlite");
   const lease = createWriterLeaseStore(database);
-  const held = { holder: "one", epoch: (await lease.acquire(await lease.read(), { ...place, holder: "one" }))! };
+  const held = {
+    holder: "one",
+    epoch: (await lease.acquire(await lease.read(), { ...holderProcess, holder: "one" }))!,
+  };
   let lost: string | undefined;
   const files = { lock: () => Promise.resolve(true), findLostFile: () => Promise.resolve(lost) };
   const store = createChainStore(database, stateIn, createFence({ held, files, onOutcome: () => undefined }));
   lost = "/somewhere/gatehouse.sqlite";
   const error = await t.throwsAsync(store.insertGenesis(genesis), { instanceOf: FencedError });
   t.is(error.reason, "files");
-  t.false(error.message.includes("/somewhere"), "strangers are not told the path");
+  t.false(error.message.includes("/somewhere"), "the message does not contain the path");
   lost = undefined;
   t.is(await createChainStore(database, stateIn, noFence).head(), undefined);
   await store.insertGenesis(genesis);

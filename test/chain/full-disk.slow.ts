@@ -1,4 +1,4 @@
-/** A disk of its own for a node, full and emptied again. Linux alone lets a test make one. */
+/** Node whose disk is full for a while. Requires Linux, where the test mounts a small disk for the node. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { appendFile, mkdir, rm } from "node:fs/promises";
@@ -21,21 +21,26 @@ import { testUnless } from "../helpers/nodes/when.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 const testMounted = testUnless(whyNotMounted("mount -t tmpfs tmpfs /mnt"));
-/** Longer than the node waits between its tries, and than the database library waits for anything. */
+/** Duration of the full disk: longer than the node's retry interval and than any timeout of the database library. */
 const fullForMs = 7_000;
 
 interface FillingNode extends RunningCli {
-  /** Submits another transaction, a large one where nothing else is said. Rejects when it is refused. */
+  /** Submits another transaction, with a document of 400 kB by default. Rejects if the node rejects it. */
   submit(bytes?: number): Promise<void>;
-  /** Leaves no room on its disk. */
+  /** Fills the node's disk completely. */
   fill(): Promise<void>;
-  /** Makes room on its disk. */
+  /** Frees space on the node's disk. */
   free(): Promise<void>;
-  /** Resolves when everything that was told of is in a block; gives how many that are. */
+  /** Waits until all acknowledged transactions are in blocks. Returns their number. */
   included(): Promise<number>;
 }
 
-/** Starts a node whose database is on a small disk, but for this file of it. */
+/**
+ * Starts a node whose database is on a small disk.
+ *
+ * @param elsewhere name of a database file that is not on this disk.
+ * @param ballastBytes size of a file that takes up space on the disk, which has 48 MiB.
+ */
 async function startOnSmallDisk(t: Teardown, elsewhere?: string, ballastBytes = 42_000_000): Promise<FillingNode> {
   const dir = await authorityDirectory(t, authority);
   const disk = join(dir, "disk");
@@ -47,9 +52,9 @@ async function startOnSmallDisk(t: Teardown, elsewhere?: string, ballastBytes = 
   const flags = ["--genesis", join(dir, "genesis.json"), "--database", `sqlite:${disk}/node.sqlite`];
   const node = await startNodeProcess(t, dir, flags, afterMounting(mount));
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
-  // What the node has mounted is seen by others through its process.
+  // Other processes see the node's mount through its entry in /proc.
   const ballast = `/proc/${node.child.pid}/root${disk}/ballast`;
-  const told: string[] = [];
+  const acknowledged: string[] = [];
   let nonce = 0;
   return {
     ...node,
@@ -58,27 +63,27 @@ async function startOnSmallDisk(t: Teardown, elsewhere?: string, ballastBytes = 
       const document = JSON.stringify({ text: "x".repeat(bytes) });
       const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, document));
       await client.submitTransaction({ transaction });
-      told.push(sha256(transaction.body));
+      acknowledged.push(sha256(transaction.body));
     },
     async fill() {
       for (const block of [1_000_000, 4_096]) {
-        while (await hasRoom(ballast, block)) {
-          // The next one may have room, too.
+        while (await tryAppend(ballast, block)) {
+          // Another block may fit.
         }
       }
     },
     free: () => rm(ballast),
     async included() {
-      for (const hash of told) {
+      for (const hash of acknowledged) {
         await until(async () => (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED);
       }
-      return told.length;
+      return acknowledged.length;
     },
   };
 }
 
-/** Whether so many bytes more have room at the end of a file. */
-async function hasRoom(path: string, bytes: number): Promise<boolean> {
+/** Appends bytes to a file. Returns false if the disk is full. */
+async function tryAppend(path: string, bytes: number): Promise<boolean> {
   try {
     await appendFile(path, Buffer.alloc(bytes));
     return true;
@@ -90,7 +95,8 @@ async function hasRoom(path: string, bytes: number): Promise<boolean> {
   }
 }
 
-async function isRefused(node: FillingNode, bytes?: number): Promise<boolean> {
+/** Submits a transaction. Returns true if it is rejected because the database is unavailable. */
+async function isRejected(node: FillingNode, bytes?: number): Promise<boolean> {
   try {
     await node.submit(bytes);
     return false;
@@ -102,8 +108,8 @@ async function isRefused(node: FillingNode, bytes?: number): Promise<boolean> {
 
 const health = (node: FillingNode) => askJson<HealthBody>(node.port, "/health");
 
-/** Waits until a disk is full, and for longer than any try takes; then makes room. */
-async function staysFullThenHeals(node: FillingNode): Promise<HealthBody> {
+/** Waits until the node reports the full disk, leaves it full for a while, frees it and waits for recovery. */
+async function recover(node: FillingNode): Promise<HealthBody> {
   await until(async () => (await health(node)).status === "failing");
   await sleep(fullForMs);
   const full = await health(node);
@@ -114,26 +120,29 @@ async function staysFullThenHeals(node: FillingNode): Promise<HealthBody> {
 
 const noWrites = "The database accepts no writes (SQLITE_FULL).";
 
-testMounted("a full disk shows as failing, loses nothing, and heals when there is room again", async (t) => {
-  const node = await startOnSmallDisk(t);
-  await node.submit(100);
-  await node.included();
-  await node.fill();
-  // Nothing waits for a block: nobody but the node's own tries finds out when there is room again. It is larger than what
-  // the files have room for in themselves.
-  t.true(await isRefused(node, 900_000));
-  await until(async () => (await health(node)).status === "failing");
-  t.is((await ask(node.port, "/storage-program/search?q=p")).status, 200, "reads go on");
-  t.true(await isRefused(node, 900_000), "what is refused again is refused for the same reason");
-  t.like(await staysFullThenHeals(node), {
-    status: "failing",
-    subsystems: { chain: { status: "failed", lastError: { message: noWrites } } },
-  });
-  await node.submit();
-  t.log(`${await node.included()} transactions told of, all of them in blocks`);
-});
+testMounted(
+  "reports a full disk as failing, serves reads, loses nothing, and recovers once space is freed",
+  async (t) => {
+    const node = await startOnSmallDisk(t);
+    await node.submit(100);
+    await node.included();
+    await node.fill();
+    // No transaction is pending, so only the node's own write attempts detect the recovery. The transaction is larger
+    // than the free pages inside the database files.
+    t.true(await isRejected(node, 900_000));
+    await until(async () => (await health(node)).status === "failing");
+    t.is((await ask(node.port, "/storage-program/search?q=p")).status, 200, "reads go on");
+    t.true(await isRejected(node, 900_000), "a later submission is rejected for the same reason");
+    t.like(await recover(node), {
+      status: "failing",
+      subsystems: { chain: { status: "failed", lastError: { message: noWrites } } },
+    });
+    await node.submit();
+    t.log(`${await node.included()} acknowledged transactions, all of them in blocks`);
+  },
+);
 
-testMounted("a disk that is full for blocks alone heals", async (t) => {
+testMounted("recovers from a full disk of the block database alone, while the mempool accepts writes", async (t) => {
   const node = await startOnSmallDisk(t, `node.sqlite${mempoolSuffix}`);
   await until(async () => {
     await node.submit();
@@ -141,18 +150,18 @@ testMounted("a disk that is full for blocks alone heals", async (t) => {
   });
   for (let i = 0; i < 5; i++) {
     await node.submit(100);
-    t.is((await health(node)).status, "failing", "that transactions are taken says nothing of blocks");
+    t.is((await health(node)).status, "failing", "writes of the mempool do not prove that blocks can be stored");
   }
-  t.like((await staysFullThenHeals(node)).subsystems.chain, { status: "failed", lastError: { message: noWrites } });
+  t.like((await recover(node)).subsystems.chain, { status: "failed", lastError: { message: noWrites } });
   await node.submit();
-  t.log(`${await node.included()} transactions told of, all of them in blocks`);
+  t.log(`${await node.included()} acknowledged transactions, all of them in blocks`);
 });
 
-testMounted("a disk that is full for what waits alone heals", async (t) => {
-  // Less room than what the file of the mempool grows to before its pages are used again.
+testMounted("recovers from a full disk of the mempool database alone", async (t) => {
+  // Less space than the mempool file takes before it reuses its pages.
   const node = await startOnSmallDisk(t, "node.sqlite", 48_700_000);
-  await until(() => isRefused(node));
-  t.like((await staysFullThenHeals(node)).subsystems.chain, { status: "failed", lastError: { message: noWrites } });
+  await until(() => isRejected(node));
+  t.like((await recover(node)).subsystems.chain, { status: "failed", lastError: { message: noWrites } });
   await node.submit();
-  t.log(`${await node.included()} transactions told of, all of them in blocks`);
+  t.log(`${await node.included()} acknowledged transactions, all of them in blocks`);
 });

@@ -19,23 +19,23 @@ async function genesisFile(t: Teardown, content: string | Buffer): Promise<strin
   return file;
 }
 
-test("the file becomes block 0 once, and its text is served as it was written", async (t) => {
+test("the genesis file becomes block 0 once, and its text is served unchanged", async (t) => {
   const dir = await temporaryDirectory(t);
   const text = '{ "name": "a net",\n "supply": 1.0, "big": 12345678901234567890, "ключ": "\\u0000" }\n';
   const genesis = await genesisFile(t, text);
   const first = await startTestNode(t, { genesis }, dir);
-  const { text: answer } = await ask(first.port, "/genesis");
-  t.true(answer.includes('"supply": 1.0, "big": 12345678901234567890, "ключ": "\\u0000"'), answer);
+  const { text: served } = await ask(first.port, "/genesis");
+  t.true(served.includes('"supply": 1.0, "big": 12345678901234567890, "ключ": "\\u0000"'), served);
   await first.stop();
 
   const second = await startTestNode(t, {}, dir);
-  t.is((await ask(second.port, "/genesis")).text, answer);
+  t.is((await ask(second.port, "/genesis")).text, served);
   await second.stop();
 
   await t.notThrowsAsync(startTestNode(t, { genesis }, dir));
 });
 
-test("the network is named by the SHA-256 of the text", async (t) => {
+test("the hash of block 0 is the SHA-256 of the genesis text", async (t) => {
   const text = '{"timestamp": 1700000000000}';
   const dir = await temporaryDirectory(t);
   const node = await startTestNode(t, { genesis: await genesisFile(t, text) }, dir);
@@ -52,7 +52,7 @@ test("the network is named by the SHA-256 of the text", async (t) => {
   });
 });
 
-test("another file is refused afterwards, even if it means the same", async (t) => {
+test("rejects another genesis file later, even if it is the same JSON", async (t) => {
   const dir = await temporaryDirectory(t);
   await (await startTestNode(t, { genesis: await genesisFile(t, "{}") }, dir)).stop();
   const other = await genesisFile(t, "{ }");
@@ -60,7 +60,7 @@ test("another file is refused afterwards, even if it means the same", async (t) 
   t.regex(message, /^The genesis file \S+ \(0x[0-9a-f]{64}\) is not the one that this database was started with/);
 });
 
-test("a genesis that was changed in the database fails the chain, and the node says so", async (t) => {
+test("a genesis that was changed in the database makes /health report the chain as failed", async (t) => {
   const dir = await temporaryDirectory(t);
   await (await startTestNode(t, { genesis: await genesisFile(t, '{"name":"a"}') }, dir)).stop();
   await seedDatabase(dir, async ({ write }) => {
@@ -73,20 +73,20 @@ test("a genesis that was changed in the database fails the chain, and the node s
 });
 
 const broken: readonly (readonly [string, string | Buffer, RegExp])[] = [
-  ["no JSON", "{", /is not JSON: /],
-  ["no object", "[]", /is not usable: .*expected object/],
-  ["a time that is none", '{"timestamp": -1}', /is not usable at timestamp: /],
-  ["an authority that is no key", '{"authorities": ["0xAB"]}', /is not usable at authorities\.0: /],
+  ["invalid JSON", "{", /is not JSON: /],
+  ["an array instead of an object", "[]", /is not usable: .*expected object/],
+  ["an invalid timestamp", '{"timestamp": -1}', /is not usable at timestamp: /],
+  ["an authority that is not a key", '{"authorities": ["0xAB"]}', /is not usable at authorities\.0: /],
   [
-    "an authority for which anybody can sign",
+    "an authority with a key of small order",
     `{"authorities": ["0x01${"0".repeat(62)}"]}`,
     /is not usable at authorities\.0: the key is of small order, or not in canonical form/,
   ],
-  ["no UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), /is not UTF-8 text/],
-  ["a NUL", '{"a":"\0"}', /is not UTF-8 text/],
+  ["invalid UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), /is not UTF-8 text/],
+  ["a NUL character", '{"a":"\0"}', /is not UTF-8 text/],
 ];
 for (const [what, content, expected] of broken) {
-  test(`a file with ${what} is refused, and nothing is stored`, async (t) => {
+  test(`rejects a genesis file with ${what}, and stores nothing`, async (t) => {
     const dir = await temporaryDirectory(t);
     const genesis = await genesisFile(t, content);
     const error = await t.throwsAsync(startTestNode(t, { genesis }, dir), { instanceOf: StartError });
@@ -99,7 +99,7 @@ for (const [what, content, expected] of broken) {
   });
 }
 
-test("a file that is missing or cannot be read is said with its path", async (t) => {
+test("an error about a missing or unreadable genesis file states its path", async (t) => {
   const dir = await temporaryDirectory(t);
   await t.throwsAsync(startTestNode(t, { genesis: join(dir, "none.json") }), {
     instanceOf: StartError,
@@ -108,7 +108,7 @@ test("a file that is missing or cannot be read is said with its path", async (t)
   await t.throwsAsync(startTestNode(t, { genesis: dir }), { message: /cannot be read: EISDIR/ });
 });
 
-test("a chain of an older format is refused, and stays as it is", async (t) => {
+test("does not start with a chain of an older format, and leaves it unchanged", async (t) => {
   const dir = await temporaryDirectory(t);
   const genesis = await genesisFile(t, genesisOf(testKey(1)));
   await (await startTestNode(t, { genesis }, dir)).stop();

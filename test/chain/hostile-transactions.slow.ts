@@ -1,6 +1,6 @@
 /**
- * Whatever a stranger signs, both engines say the same, make the same block of it, take each other's, hold the same state
- * afterwards, and go on. HOSTILE_SEED repeats a run; HOSTILE_BLOCKS makes it longer.
+ * Random hostile transactions on both engines: they return the same responses, produce the same blocks, apply each
+ * other's blocks and reach the same state. HOSTILE_SEED repeats a run; HOSTILE_BLOCKS sets the number of blocks.
  */
 import test from "ava";
 import { randomInt } from "node:crypto";
@@ -35,7 +35,7 @@ interface Node {
   readonly database: Database;
   readonly chain: Chain;
   readonly store: ChainStore;
-  /** What no rule said. */
+  /** Errors that are not rejections by a rule. */
   readonly unexpected: unknown[];
 }
 
@@ -51,8 +51,8 @@ async function openNodes(t: Teardown, role: string, nowMs: () => number, hasProo
   );
 }
 
-/** What a node says to a transaction: its hash, or why not. */
-async function say({ chain, unexpected }: Node, transaction: Transaction): Promise<string> {
+/** Submits a transaction. Returns its hash, or the reason and message of the rejection. */
+async function submit({ chain, unexpected }: Node, transaction: Transaction): Promise<string> {
   try {
     return await chain.submit(transaction);
   } catch (error) {
@@ -64,68 +64,69 @@ async function say({ chain, unexpected }: Node, transaction: Transaction): Promi
 }
 
 for (const hasProofs of [false, true]) {
-  test(`hostile transactions, ${hasProofs ? "with" : "without"} a key for proofs`, async (t) => {
+  test(`both engines agree on hostile transactions, ${hasProofs ? "with" : "without"} proofs`, async (t) => {
     const seed = Number(process.env["HOSTILE_SEED"] ?? randomInt(2 ** 31));
     t.log(`HOSTILE_SEED=${seed}`);
     const chance = createChance(seed + 1);
-    let now = 1_800_000_000_000;
-    const nowMs = (): number => now;
-    const sealers = await openNodes(t, "the authority", nowMs, hasProofs);
+    let timeMs = 1_800_000_000_000;
+    const nowMs = (): number => timeMs;
+    const producers = await openNodes(t, "the authority", nowMs, hasProofs);
     const followers = await openNodes(t, "the follower", nowMs, hasProofs);
-    const nodes = [...sealers, ...followers];
+    const nodes = [...producers, ...followers];
     const hostile = createHostileTransactions({ seed, network, authority, nowMs, hasProofs });
 
-    /** All nodes say the same, of which that of the first is given. */
-    async function agree<T>(asked: readonly Node[], what: string, ask: (node: Node) => Promise<T>): Promise<T> {
-      const [first, ...others] = await Promise.all(asked.map(ask));
-      others.forEach((other, i) => t.deepEqual(other, first, `${what}: ${asked[i + 1]!.name} and ${asked[0]!.name}`));
+    /** Checks that an operation has the same result on all nodes, and returns the result. */
+    async function sameOn<T>(compared: readonly Node[], what: string, run: (node: Node) => Promise<T>): Promise<T> {
+      const [first, ...others] = await Promise.all(compared.map(run));
+      const names = compared.map(({ name }) => name);
+      others.forEach((other, i) => t.deepEqual(other, first, `${what}: ${names[i + 1]} and ${names[0]}`));
       return first!;
     }
 
-    /** Makes the next block with each authority, and has it applied by the follower on the other engine. */
-    async function seal(what: string): Promise<void> {
-      const made = await Promise.all(sealers.map(({ chain }) => chain.produceBlock(authority)));
-      await agree(sealers, what, (node) => Promise.resolve(made[sealers.indexOf(node)]!.block?.hash));
+    /** Produces the next block on each authority. The follower on the other engine applies it. */
+    async function produce(what: string): Promise<void> {
+      const built = await Promise.all(producers.map(({ chain }) => chain.produceBlock(authority)));
+      await sameOn(producers, what, (node) => Promise.resolve(built[producers.indexOf(node)]!.block?.hash));
       await Promise.all(
-        made.toReversed().map(async ({ block }, i) => block && (await followers[i]!.chain.apply(block.signed))),
+        built.toReversed().map(async ({ block }, i) => block && (await followers[i]!.chain.apply(block.signed))),
       );
-      await agree(nodes, what, ({ chain }) => Promise.resolve(chain.head()!.hash));
-      const { root } = await agree(nodes, what, async ({ database }) => createTreeStore(database.read).root());
+      await sameOn(nodes, what, ({ chain }) => Promise.resolve(chain.head()!.hash));
+      const { root } = await sameOn(nodes, what, async ({ database }) => createTreeStore(database.read).root());
       hostile.learnRoot(root);
     }
 
     const outcomes = { included: 0, rejected: 0, pending: 0, refused: 0 };
     for (let block = 1; block <= blockCount; block++) {
-      const said: string[] = [];
+      const results: string[] = [];
       for (let i = 1 + chance.below(30); i > 0; i--) {
         const transaction = hostile.next();
         const bytes = Buffer.from(transaction.body).toString("base64").slice(0, 2_000);
-        const answer = await agree(sealers, bytes, (node) => say(node, transaction));
-        said.push(answer);
-        if (answer.startsWith("0x")) {
+        const result = await sameOn(producers, bytes, (node) => submit(node, transaction));
+        results.push(result);
+        if (result.startsWith("0x")) {
           hostile.learnTaken(transaction);
         }
       }
-      now += chance.pick([0, 1, 250, 2_000, 60_000, 700_000]);
-      await seal(`block ${block}`);
-      for (const one of said) {
-        const fate = one.startsWith("0x")
-          ? await agree(sealers, one, ({ store }) => store.transactionStatus(one))
+      timeMs += chance.pick([0, 1, 250, 2_000, 60_000, 700_000]);
+      await produce(`block ${block}`);
+      for (const result of results) {
+        const info = result.startsWith("0x")
+          ? await sameOn(producers, result, ({ store }) => store.transactionStatus(result))
           : undefined;
-        outcomes[fate?.status ?? "refused"]++;
+        outcomes[info?.status ?? "refused"]++;
       }
     }
 
     t.log(outcomes);
-    t.true(outcomes.included > 0 && outcomes.refused > 0, "some are good, and some are not");
+    t.true(outcomes.included > 0 && outcomes.refused > 0, "some are valid, and some are not");
 
     const honest = hostile.honest();
-    const hash = await agree(sealers, "the honest one", (node) => say(node, honest));
-    while ((await sealers[0]!.store.transactionStatus(hash))?.status === "pending") {
-      await seal("the honest one");
+    const hash = await sameOn(producers, "the honest one", (node) => submit(node, honest));
+    while ((await producers[0]!.store.transactionStatus(hash))?.status === "pending") {
+      await produce("the honest one");
     }
-    t.like(await agree(nodes, "the honest one", ({ store }) => store.transactionStatus(hash)), { status: "included" });
-    await agree(nodes, "state", ({ database }) => readState(database, hostile));
+    t.like(await sameOn(nodes, "the honest one", ({ store }) => store.transactionStatus(hash)), { status: "included" });
+    await sameOn(nodes, "state", ({ database }) => readState(database, hostile));
     t.deepEqual(
       nodes.flatMap(({ unexpected }) => unexpected),
       [],

@@ -1,4 +1,4 @@
-/** Nodes that are killed while senders have several transactions in flight: what was acknowledged is not overtaken. */
+/** Nodes that are killed while senders have several transactions in flight: acknowledged ones keep their order. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -22,20 +22,20 @@ const connections = 4;
 
 const engines = await prepareEngines();
 
-/** A sender of a round: it has several transactions in flight, and sends those again that were not acknowledged. */
+/** Sender with several transactions in flight. After a kill, it resends those that were not acknowledged. */
 interface Sender {
   readonly key: (typeof senders)[number];
   nonce: number;
-  unanswered: Transaction[];
+  unacknowledged: Transaction[];
 }
 
 for (const engine of engines.names) {
-  test.serial(`${engine}: killed again and again, it gets into a block whatever it acknowledged`, async (t) => {
+  test.serial(`${engine}: a node that is killed repeatedly includes every acknowledged transaction`, async (t) => {
     const dir = await authorityDirectory(t, authority);
     const url = await engines.createUrl(t, engine);
     const start = () => startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json"), "--database", url]);
     const acknowledged = new Set<string>();
-    const sending: Sender[] = senders.map((key) => ({ key, nonce: 0, unanswered: [] }));
+    const sending: Sender[] = senders.map((key) => ({ key, nonce: 0, unacknowledged: [] }));
     const next = (sender: Sender): Transaction => {
       const nonce = ++sender.nonce;
       return signTransaction(sender.key, nonce, createPublic(`p${nonce}`, `{"a":"${"x".repeat((nonce % 5) * 900)}"}`));
@@ -48,27 +48,27 @@ for (const engine of engines.names) {
       );
       let isKilled = false;
       const enough = acknowledged.size + 60 + 7 * round;
-      /** False once the node is gone. */
+      /** Submits a transaction. Returns false once the node was killed. */
       const submit = async (sender: Sender, transaction: Transaction): Promise<boolean> => {
         try {
           await clients[sender.nonce % connections]!.submitTransaction({ transaction });
           acknowledged.add(sha256(transaction.body));
           return true;
         } catch (error) {
-          // One that is too late was never acknowledged.
-          const isRefused = !isKilled && readFailure(error).reason === "INVALID_REQUEST";
-          return isRefused || (sender.unanswered.push(transaction), false);
+          // The nonce of a resent transaction may be too low, because it was never acknowledged.
+          const isRejected = !isKilled && readFailure(error).reason === "INVALID_REQUEST";
+          return isRejected || (sender.unacknowledged.push(transaction), false);
         }
       };
       const runs = sending.map(async (sender) => {
-        const again = sender.unanswered.splice(0);
-        const lanes = Array.from({ length: inFlight }, async () => {
-          while (!isKilled && (await submit(sender, again.shift() ?? next(sender)))) {
-            // The next one.
+        const toResend = sender.unacknowledged.splice(0);
+        const loops = Array.from({ length: inFlight }, async () => {
+          while (!isKilled && (await submit(sender, toResend.shift() ?? next(sender)))) {
+            // Submits the next transaction.
           }
         });
-        await Promise.all(lanes);
-        sender.unanswered.push(...again);
+        await Promise.all(loops);
+        sender.unacknowledged.push(...toResend);
       });
       await until(() => acknowledged.size >= enough);
       node.child.kill("SIGKILL");
@@ -79,12 +79,12 @@ for (const engine of engines.names) {
     const node = await start();
     const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
     for (const hash of acknowledged) {
-      let fate = await client.getTransaction({ hash });
+      let response = await client.getTransaction({ hash });
       await until(async () => {
-        fate = await client.getTransaction({ hash });
-        return fate.status !== TransactionStatus.PENDING;
+        response = await client.getTransaction({ hash });
+        return response.status !== TransactionStatus.PENDING;
       });
-      t.is(fate.status, TransactionStatus.INCLUDED, fate.reason);
+      t.is(response.status, TransactionStatus.INCLUDED, response.reason);
     }
     t.log(`${acknowledged.size} acknowledged in ${kills} kills`);
   });

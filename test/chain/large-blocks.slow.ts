@@ -1,4 +1,4 @@
-/** Blocks as large as they may be: what a node answers of them, by every protocol, and what it takes while it does. */
+/** Blocks of the maximum size: responses in every protocol, and the memory of a node that serves them. */
 import { toBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
 import test from "ava";
@@ -30,13 +30,13 @@ const chain = ChainService.method;
 
 let nonce = 0;
 
-/** Transactions with documents of so many bytes. */
+/** Creates transactions with documents of this size in bytes. */
 const documents = (count: number, bytes: number): Transaction[] =>
   Array.from({ length: count }, () =>
     signTransaction(alice, ++nonce, createPublic("large", JSON.stringify("x".repeat(bytes)))),
   );
 
-/** The directory of a node with these blocks, which waits for other blocks from outside. */
+/** Creates the data directory of a node that has these blocks, and is no authority. */
 async function directoryWith(t: Teardown, blocks: Iterable<readonly Transaction[]>): Promise<string> {
   const dir = await temporaryDirectory(t);
   await seedDatabase(dir, (database) => insertBlocks(database, authority, blocks));
@@ -45,7 +45,7 @@ async function directoryWith(t: Teardown, blocks: Iterable<readonly Transaction[
   return dir;
 }
 
-interface NodeCallAnswer {
+interface NodeCallResponse {
   readonly result: number;
   readonly response: readonly { readonly header: { readonly number: number } }[] & { readonly error?: string };
 }
@@ -53,14 +53,14 @@ interface NodeCallAnswer {
 const nodeCall = (port: number, message: string, data: object): Promise<PlainResponse> =>
   ask(port, "/", { method: "POST", body: JSON.stringify({ method: "nodeCall", params: [{ message, data }] }) });
 
-/** Numbers of the blocks that getBlocks gives, and how long its answer was. */
+/** Calls getBlocks. Returns the numbers of the blocks in the response, and its size in bytes. */
 async function getBlocks(port: number, data: object): Promise<{ numbers: number[]; bytes: number }> {
   const { text } = await nodeCall(port, "getBlocks", data);
-  const { response } = JSON.parse(text) as NodeCallAnswer;
+  const { response } = JSON.parse(text) as NodeCallResponse;
   return { numbers: response.map(({ header }) => header.number), bytes: Buffer.byteLength(text) };
 }
 
-/** The blocks of a stream. */
+/** Returns all blocks of a stream. */
 async function listBlocks(client: RpcClient, fromNumber: bigint): Promise<Block[]> {
   const blocks: Block[] = [];
   for await (const message of client.stream(chain.listBlocks, { fromNumber }, new AbortController().signal)) {
@@ -69,39 +69,39 @@ async function listBlocks(client: RpcClient, fromNumber: bigint): Promise<Block[
   return blocks;
 }
 
-test("getBlocks ends when its answer is as long as one may be; asked again from there, it gives all blocks", async (t) => {
+test("getBlocks limits the size of its response; repeated calls return all blocks", async (t) => {
   const mixed = [20, 700_000, 1_000_000, 600_000, 20, 20, 1_000_000, 1_000_000, 1_000_000, 20].map((bytes) =>
     documents(1, bytes),
   );
   const dir = await directoryWith(t, [...mixed, documents(3, 1_048_000), documents(1, 20)]);
   const { port } = await startTestNode(t, { genesis: "genesis.json" }, dir);
-  const answers: number[][] = [];
-  for (let start = 1; start <= 12; start = answers.at(-1)!.at(-1)! + 1) {
+  const responses: number[][] = [];
+  for (let start = 1; start <= 12; start = responses.at(-1)!.at(-1)! + 1) {
     const { numbers, bytes } = await getBlocks(port, { start, limit: 50 });
     t.true(bytes <= maxResponseBytes || numbers.length === 1, `${bytes} bytes for ${numbers.join()}`);
-    answers.push(numbers);
+    responses.push(numbers);
   }
-  t.deepEqual(answers, [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10], [11], [12]]);
+  t.deepEqual(responses, [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10], [11], [12]]);
   t.deepEqual((await getBlocks(port, { start: 3, limit: 2 })).numbers, [3, 4]);
   t.deepEqual((await getBlocks(port, { start: 13, limit: 2 })).numbers, []);
   t.deepEqual((await getBlocks(port, { start: 1e300, limit: 2 })).numbers, []);
 
-  // Of the newest the last ones are given; those before them are asked for by their numbers.
+  // "latest" returns the last blocks that fit; earlier ones are requested by number.
   t.deepEqual((await getBlocks(port, { start: "latest" })).numbers, [12]);
   t.deepEqual((await getBlocks(port, { start: 0, limit: 1 })).numbers, [12]);
 });
 
-test("a block that no answer holds is refused, with the reason; ListBlocks gives it to any client", async (t) => {
+test("a block above the response limit gets ANSWER_TOO_LARGE in each protocol; ListBlocks streams it", async (t) => {
   const dir = await directoryWith(t, [documents(1, 20), documents(2_500, 1_384), documents(1, 20)]);
   const { port } = await startTestNode(t, { genesis: "genesis.json" }, dir);
   const clients = connectEach(port);
   t.teardown(() => Object.values(clients).forEach((client) => client.close()));
   const { hash } = await askJson<{ hash: string }>(port, "/chain/blocks/1");
   t.truthy(hash);
-  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
-  t.teardown(() => client.close());
+  const grpcClient = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  t.teardown(() => grpcClient.close());
   const counts: number[] = [];
-  for await (const { block } of callStream(client, chain.listBlocks, { fromNumber: 1n })) {
+  for await (const { block } of callStream(grpcClient, chain.listBlocks, { fromNumber: 1n })) {
     counts.push(block!.transactions.length);
   }
   t.deepEqual(counts, [1, 2_500, 1]);
@@ -143,7 +143,7 @@ test("a block that no answer holds is refused, with the reason; ListBlocks gives
   t.deepEqual((await getBlocks(port, { start: 3 })).numbers, [3]);
 });
 
-test("the largest block that a node makes fits an answer, in every protocol", async (t) => {
+test("the largest block that a node builds fits a response in every protocol", async (t) => {
   const dir = await directoryWith(t, [documents(3, 1_048_000), documents(1_000, 2_900)]);
   const { port } = await startTestNode(t, { genesis: "genesis.json" }, dir);
   const clients = connectEach(port);
@@ -155,15 +155,15 @@ test("the largest block that a node makes fits an answer, in every protocol", as
     const plain = await askJson<{ hash: string; transactionHashes: string[] }>(port, `/chain/blocks/${number}`);
     t.is(plain.transactionHashes.length, count);
     for (const [protocol, client] of Object.entries(clients)) {
-      const answer = (await client.call(chain.getBlock, { number })) as unknown as typeof plain & { block: Block };
-      t.deepEqual(answer.transactionHashes, plain.transactionHashes, protocol);
-      t.is(answer.hash, plain.hash, protocol);
-      t.is(answer.block.transactions.length, count, protocol);
+      const response = (await client.call(chain.getBlock, { number })) as unknown as typeof plain & { block: Block };
+      t.deepEqual(response.transactionHashes, plain.transactionHashes, protocol);
+      t.is(response.hash, plain.hash, protocol);
+      t.is(response.block.transactions.length, count, protocol);
     }
   }
 });
 
-test("a block that is larger than a message may be is none", async (t) => {
+test("verifyBlock rejects a block above the size limit, and accepts one of exactly that size", async (t) => {
   const header = {
     number: 1n,
     previousHash: "0x",
@@ -203,18 +203,18 @@ test("a block that is larger than a message may be is none", async (t) => {
   });
 });
 
-// By itself: answers wait in the node until this process reads them. All of them at once are less than its heap.
-test.serial("a node with a heap of 128 MB gives anybody large blocks by the dozen, and lives", async (t) => {
+// Serial, because the node buffers the responses until this process reads them. All of them together fit its heap.
+test.serial("a node with a heap of 128 MB survives concurrent requests for many large blocks", async (t) => {
   const large = Array.from({ length: 10 }, () => documents(3, 1_048_000));
-  const middling = Array.from({ length: 40 }, () => documents(1, 300_000));
-  const dir = await directoryWith(t, [...large, ...middling]);
+  const medium = Array.from({ length: 40 }, () => documents(1, 300_000));
+  const dir = await directoryWith(t, [...large, ...medium]);
   const limited = ["env", "NODE_OPTIONS=--max-old-space-size=128"];
   const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")], limited);
   const batch = Array.from({ length: 100 }, (_, id) => ({ jsonrpc: "2.0", id, method: "chain.getBlock", params: [1] }));
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     ...Array.from({ length: 12 }, (_, i) => nodeCall(node.port, "getBlocks", { start: i % 4 === 0 ? 1 : 11 })),
     ...Array.from({ length: 4 }, () => ask(node.port, "/", { method: "POST", body: JSON.stringify(batch) })),
   ]);
-  t.true(answers.every(({ status, text }) => status === 200 && text.length < 1.4 * maxResponseBytes));
+  t.true(responses.every(({ status, text }) => status === 200 && text.length < 1.4 * maxResponseBytes));
   t.is((await ask(node.port, "/health")).status, 200);
 });

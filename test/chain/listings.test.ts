@@ -1,4 +1,4 @@
-/** A page of transactions of which the caller may read few: it is made of a bounded look, and tells nothing of the others. */
+/** Pages of transactions of which the caller may read few: the scan is limited, and positions of others stay hidden. */
 import test from "ava";
 import {
   type ListedTransaction,
@@ -9,14 +9,14 @@ import {
 } from "../../src/chain/blocks/listings.js";
 import { RpcError } from "../../src/rpc/errors.js";
 
-/** So many transactions as no test can make blocks of; the caller may read those at these places alone. */
-function pageOf(count: number, readable: ReadonlySet<number>) {
-  let asked = 0;
+/** Simulates a long list of transactions, one in each block. The caller may read only those in these blocks. */
+function listOf(count: number, readable: ReadonlySet<number>) {
+  let scanned = 0;
   const read = (before: TransactionPosition, pageSize: number) =>
     readTransactionPage({
       store: {
         transactionEntries(_, { blockNumber }, limit) {
-          asked += limit;
+          scanned += limit;
           const first = Math.min(count, Number(blockNumber) - 1);
           const numbers = Array.from({ length: Math.min(limit, first) }, (__, i) => first - i);
           return Promise.resolve(
@@ -25,26 +25,26 @@ function pageOf(count: number, readable: ReadonlySet<number>) {
             }),
           );
         },
-        listedTransactions: (places) => Promise.resolve(places.map((place) => place as ListedTransaction)),
+        listedTransactions: (positions) => Promise.resolve(positions as ListedTransaction[]),
       },
-      of: { sender: "somebody" },
+      of: { sender: "alice" },
       ...{ before, pageSize, maxBytes: 1_000_000 },
       readableOf: (entries) => Promise.resolve(entries.filter(({ blockNumber }) => readable.has(Number(blockNumber)))),
       signal: new AbortController().signal,
     });
-  return { read, asked: () => asked };
+  return { read, scanned: () => scanned };
 }
 
-test("a look for what may be read ends after 10,000 that may not", async (t) => {
-  const { read, asked } = pageOf(1_000_000, new Set([3]));
+test("the scan for a page ends with an error after 10,000 unreadable transactions", async (t) => {
+  const { read, scanned } = listOf(1_000_000, new Set([3]));
   const failure = await t.throwsAsync(read(latestPosition, 50), { instanceOf: RpcError });
   t.is(failure.reason, "ANSWER_TOO_LARGE");
   t.regex(failure.message, /; add a block_number\.$/);
-  t.is(asked(), 10_000);
+  t.is(scanned(), 10_000);
 });
 
-test("a page that ends early goes on after the last that was shown", async (t) => {
-  const { read } = pageOf(1_000_000, new Set([999_999, 995_000, 985_000]));
+test("after a page that the scan limit ended, the next one starts after its last transaction", async (t) => {
+  const { read } = listOf(1_000_000, new Set([999_999, 995_000, 985_000]));
   const page = await read(latestPosition, 50);
   t.deepEqual(
     page.transactions.map(({ blockNumber }) => blockNumber),
@@ -58,8 +58,8 @@ test("a page that ends early goes on after the last that was shown", async (t) =
   );
 });
 
-test("of few transactions all are looked at", async (t) => {
-  const { read } = pageOf(1_200, new Set([7]));
+test("a list below the scan limit is scanned to its end", async (t) => {
+  const { read } = listOf(1_200, new Set([7]));
   const { transactions, next } = await read(latestPosition, 50);
   t.deepEqual([transactions.length, next], [1, undefined]);
 });

@@ -1,4 +1,4 @@
-/** What waits for a block, on both engines: taken while blocks are made, kept over restarts, shared among all who write. */
+/** Mempool on both engines: admission while a block is built, restarts, quotas, order of each sender, and relay. */
 import test from "ava";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
@@ -34,34 +34,34 @@ interface Opened {
 interface Settings {
   readonly nowMs?: () => number;
   readonly rules?: Parameters<typeof openTestMempool>[2];
-  /** The effects of transactions wait for it. */
+  /** Delays the execution of every transaction until it resolves. */
   readonly gate?: Promise<void>;
-  readonly change?: (store: ChainStore<State>) => ChainStore<State>;
+  /** Wraps the store, for example to inject errors. */
+  readonly wrap?: (store: ChainStore<State>) => ChainStore<State>;
 }
 
-/** Opens what a node that writes has over a database; again, where it has been before. */
+/** Opens store, mempool and chain over a database, as a node does at each start. */
 async function start(database: Database, settings: Settings = {}): Promise<Opened> {
-  const { nowMs = Date.now, rules, gate, change } = settings;
-  const stored = createChainStore(database, stateIn);
-  const store = change === undefined ? stored : change(stored);
+  const { nowMs = Date.now, rules, gate, wrap = (store) => store } = settings;
+  const store = wrap(createChainStore(database, stateIn));
   if ((await store.head()) === undefined) {
     await store.insertGenesis(genesis);
   }
   const mempool = await openTestMempool(store, nowMs, rules);
-  const effects = effectsOn(database, genesis.authorities);
+  const executor = effectsOn(database, genesis.authorities);
   const chain = createChain({
     ...{ store, mempool, genesis, nowMs },
     head: await store.head(),
     executor: {
-      ...effects,
+      ...executor,
       start(block, state) {
-        const begun = effects.start(block, state);
+        const execution = executor.start(block, state);
         return {
-          prefetch: (transactions) => begun.prefetch(transactions),
-          finish: (included) => begun.finish(included),
+          prefetch: (transactions) => execution.prefetch(transactions),
+          finish: (included) => execution.finish(included),
           async apply(transaction) {
             await gate;
-            return await begun.apply(transaction);
+            return await execution.apply(transaction);
           },
         };
       },
@@ -72,7 +72,7 @@ async function start(database: Database, settings: Settings = {}): Promise<Opene
   return { store, mempool, chain };
 }
 
-/** A promise that somebody else resolves. */
+/** Creates a promise, and the function that resolves it. */
 function createGate() {
   let open = (): void => undefined;
   const promise = new Promise<void>((resolve) => (open = resolve));
@@ -83,10 +83,11 @@ const from = (address: string, isExempt = false): SubmissionSource => ({ source:
 const program = (key: typeof alice, nonce: number, json = "{}"): Transaction =>
   signTransaction(key, nonce, createPublic(`p${nonce}`, json));
 
-/** Of a program that there is not: it is rejected when a block is made. */
-const deletion = (key: typeof alice, nonce: number): Transaction =>
+/** Deletes a program that does not exist, so block production rejects the transaction. */
+const invalidDeletion = (key: typeof alice, nonce: number): Transaction =>
   signTransaction(key, nonce, { case: "deleteProgram", value: { storageAddress: `stor-${"0".repeat(40)}` } });
 
+/** Returns the reason of the RpcError with which a promise rejects; undefined if it resolves. */
 async function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
   try {
     await work;
@@ -100,13 +101,13 @@ async function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: while a block is applied transactions are taken and told of, and nobody waits for it`, async (t) => {
+  test(`${engine}: accepts transactions and reports them as pending while a block is being built`, async (t) => {
     const database = await engines.open(t, engine);
     const { promise, open } = createGate();
     t.teardown(open);
     const { chain, mempool, store } = await start(database, { gate: promise });
     const first = await chain.submit(program(alice, 1));
-    const sealed = chain.produceBlock(authority);
+    const production = chain.produceBlock(authority);
     const hashes: string[] = [];
     for (let nonce = 1; nonce <= 20; nonce++) {
       hashes.push(await chain.submit(program(bob, nonce), from("192.0.2.1")));
@@ -117,55 +118,55 @@ for (const engine of engines.names) {
     t.is((await mempool.oldestPending(50)).length, 21);
     t.is(mempool.stats().count, 21);
     open();
-    t.is((await sealed).block!.transactions.length, 1);
+    t.is((await production).block!.transactions.length, 1);
     t.is((await chain.produceBlock(authority)).block!.transactions.length, 20);
     t.is(await store.pendingCount(), 0);
   });
 
-  test(`${engine}: what ended between a block and its leaving the mempool is in the block once, and not pending`, async (t) => {
+  test(`${engine}: removes included transactions at start that a killed process left in the mempool`, async (t) => {
     const database = await engines.open(t, engine);
-    const failing = await start(database, {
-      change: (store) => ({
+    const killed = await start(database, {
+      wrap: (store) => ({
         ...store,
         mempool: { ...store.mempool, remove: () => Promise.reject(new Error("the process ends here")) },
       }),
     });
     const transaction = program(alice, 1);
-    const good = await failing.chain.submit(transaction);
-    const bad = await failing.chain.submit(deletion(alice, 2));
-    await failing.chain.produceBlock(authority);
-    t.is((await failing.mempool.transactionStatus(good))?.status, "included");
-    t.like(await failing.mempool.transactionStatus(bad), {
+    const valid = await killed.chain.submit(transaction);
+    const invalid = await killed.chain.submit(invalidDeletion(alice, 2));
+    await killed.chain.produceBlock(authority);
+    t.is((await killed.mempool.transactionStatus(valid))?.status, "included");
+    t.like(await killed.mempool.transactionStatus(invalid), {
       status: "rejected",
       reason: "There is no storage program at this address.",
     });
     t.is(
-      (await failing.store.transactionStatus(good))?.status,
+      (await killed.store.transactionStatus(valid))?.status,
       "included",
-      "what is in a block is, whatever the mempool holds",
+      "the block takes precedence over the mempool",
     );
-    t.is(await failing.store.pendingCount(), 2);
+    t.is(await killed.store.pendingCount(), 2);
 
     const { chain, mempool, store } = await start(database);
-    t.is((await mempool.transactionStatus(good))?.status, "included");
+    t.is((await mempool.transactionStatus(valid))?.status, "included");
     t.is(mempool.stats().count, 1);
     t.is((await chain.produceBlock(authority)).block, undefined);
-    t.is((await mempool.transactionStatus(bad))?.status, "rejected");
+    t.is((await mempool.transactionStatus(invalid))?.status, "rejected");
     t.is(await store.pendingCount(), 0);
-    t.is(await chain.submit(transaction), good);
+    t.is(await chain.submit(transaction), valid);
     t.is((await database.read.rows((sql) => sql("transactions"))).length, 1);
   });
 
-  test(`${engine}: what could not be taken out at once is taken out later`, async (t) => {
+  test(`${engine}: retries the removal of included transactions after a database error`, async (t) => {
     const database = await engines.open(t, engine);
     let isBroken = true;
     const { chain, mempool, store } = await start(database, {
-      change: (whole) => ({
-        ...whole,
+      wrap: (inner) => ({
+        ...inner,
         mempool: {
-          ...whole.mempool,
-          remove: (settled) =>
-            isBroken ? Promise.reject(new Error("the disk is full")) : whole.mempool.remove(settled),
+          ...inner.mempool,
+          remove: (removals) =>
+            isBroken ? Promise.reject(new Error("the disk is full")) : inner.mempool.remove(removals),
         },
       }),
     });
@@ -177,14 +178,14 @@ for (const engine of engines.names) {
     t.is(await store.pendingCount(), 0);
   });
 
-  test(`${engine}: rejected is final, also after a restart`, async (t) => {
+  test(`${engine}: does not accept a rejected transaction again, also after a restart`, async (t) => {
     const database = await engines.open(t, engine);
-    const bad = deletion(alice, 1);
+    const invalid = invalidDeletion(alice, 1);
     const first = await start(database);
-    const hash = await first.chain.submit(bad);
+    const hash = await first.chain.submit(invalid);
     await first.chain.produceBlock(authority);
     for (const { chain, mempool } of [first, await start(database)]) {
-      const error = await t.throwsAsync(chain.submit(bad), { instanceOf: RpcError });
+      const error = await t.throwsAsync(chain.submit(invalid), { instanceOf: RpcError });
       t.like(error, {
         reason: "INVALID_REQUEST",
         message: "The transaction was rejected: There is no storage program at this address.",
@@ -197,7 +198,7 @@ for (const engine of engines.names) {
     }
   });
 
-  test(`${engine}: what expires leaves the mempool for good, and is told of`, async (t) => {
+  test(`${engine}: rejects an expired transaction, and stores its rejection`, async (t) => {
     const database = await engines.open(t, engine);
     let nowMs = 1_800_000_000_000;
     const { chain, mempool, store } = await start(database, { nowMs: () => nowMs });
@@ -210,17 +211,17 @@ for (const engine of engines.names) {
     nowMs += 2_000;
     await mempool.sweep();
     t.is(await store.pendingCount(), 0);
-    const fate = await mempool.transactionStatus(hash);
-    t.deepEqual(fate, await store.transactionStatus(hash));
+    const info = await mempool.transactionStatus(hash);
+    t.deepEqual(info, await store.transactionStatus(hash));
     t.regex(
-      fate?.status === "rejected" ? fate.reason : "",
+      info?.status === "rejected" ? info.reason : "",
       /^The transaction has expired: it was in no block by 2027-/,
     );
     t.is(await reasonOf(chain.submit(transaction)), "INVALID_REQUEST");
     t.is((await chain.produceBlock(authority)).block, undefined);
   });
 
-  test(`${engine}: what is pending comes back after a restart, in its order, with whose it is`, async (t) => {
+  test(`${engine}: restores pending transactions after a restart, with their order and sources`, async (t) => {
     const database = await engines.open(t, engine);
     const first = await start(database);
     const hashes: string[] = [];
@@ -236,13 +237,13 @@ for (const engine of engines.names) {
     t.is((await chain.produceBlock(authority)).block!.transactions.length, 3);
   });
 
-  test(`${engine}: bytes that somebody changed keep nobody waiting`, async (t) => {
+  test(`${engine}: rejects pending transactions with changed bytes, and includes the others`, async (t) => {
     const database = await engines.open(t, engine);
     const { chain, mempool } = await start(database);
-    const [torn, changed] = [await chain.submit(program(alice, 1)), await chain.submit(program(alice, 2))];
-    const good = await chain.submit(program(bob, 1));
+    const [undecodable, changed] = [await chain.submit(program(alice, 1)), await chain.submit(program(alice, 2))];
+    const unchanged = await chain.submit(program(bob, 1));
     for (const [hash, bytes] of [
-      [torn, "ff"],
+      [undecodable, "ff"],
       [changed, "0a0101"],
     ] as const) {
       await database.mempool.write.run((sql) =>
@@ -254,48 +255,48 @@ for (const engine of engines.names) {
     const { block } = await chain.produceBlock(authority);
     t.deepEqual(
       block!.transactions.map(({ hash }) => hash),
-      [good],
+      [unchanged],
     );
-    t.is((await mempool.transactionStatus(torn))?.status, "rejected");
+    t.is((await mempool.transactionStatus(undecodable))?.status, "rejected");
     t.is((await mempool.transactionStatus(changed))?.status, "rejected");
   });
 }
 
-test("a block that comes while its transaction is being taken leaves nothing pending", async (t) => {
+test("a transaction is not pending if a block includes it while it is being stored", async (t) => {
   const database = await engines.open(t, "sqlite");
-  const maker = await start(await engines.open(t, "sqlite"));
+  const producer = await start(await engines.open(t, "sqlite"));
   const transaction = program(alice, 1);
-  await maker.chain.submit(transaction);
-  const { block } = await maker.chain.produceBlock(authority);
+  await producer.chain.submit(transaction);
+  const { block } = await producer.chain.produceBlock(authority);
 
-  let inserting = false;
+  let isInserting = false;
   const { promise, open } = createGate();
   const { chain, mempool, store } = await start(database, {
-    change: (whole) => ({
-      ...whole,
+    wrap: (inner) => ({
+      ...inner,
       mempool: {
-        ...whole.mempool,
-        async insertPending(...given) {
-          inserting = true;
+        ...inner.mempool,
+        async insertPending(entry, bytes) {
+          isInserting = true;
           await promise;
-          await whole.mempool.insertPending(...given);
+          await inner.mempool.insertPending(entry, bytes);
         },
       },
     }),
   });
   const submitted = chain.submit(transaction);
-  await until(() => inserting);
-  const again = chain.submit(transaction);
+  await until(() => isInserting);
+  const concurrent = chain.submit(transaction);
   await chain.apply(block!.signed);
   open();
   const hash = await submitted;
-  t.is(await again, hash);
+  t.is(await concurrent, hash);
   t.is((await mempool.transactionStatus(hash))?.status, "included");
   t.is(mempool.stats().count, 0);
   t.is(await store.pendingCount(), 0);
 });
 
-test("an origin has its share, a sender too, and there is room for somebody else", async (t) => {
+test("a source above its quota gets OVERLOADED, and other sources are admitted", async (t) => {
   const { chain, mempool } = await start(await engines.open(t, "sqlite"));
   const flood = from("192.0.2.1");
   for (let i = 0; i < 500; i++) {
@@ -309,16 +310,16 @@ test("an origin has its share, a sender too, and there is room for somebody else
   t.is(mempool.stats().refused.share, 1);
   t.is(mempool.stats().largestSource, 501 / 10_000);
   const { block } = await chain.produceBlock(authority);
-  // Of fifty senders at one origin and one at another, his is the second.
+  // The two sources alternate, although the first one has fifty senders.
   t.is(
     block!.transactions.findIndex(({ hash }) => hash === honest),
     1,
   );
-  // There is room again.
+  // The block has freed capacity.
   await chain.submit(program(bob, 3), flood);
 });
 
-test("a sender has a tenth of the mempool at most, from wherever it comes", async (t) => {
+test("a sender takes at most a tenth of the mempool, over all sources together", async (t) => {
   const { chain } = await start(await engines.open(t, "sqlite"));
   const document = JSON.stringify("x".repeat(1_000_000));
   const reasons = [];
@@ -328,60 +329,60 @@ test("a sender has a tenth of the mempool at most, from wherever it comes", asyn
   t.deepEqual(reasons, [...Array.from({ length: 6 }, () => undefined), "OVERLOADED"]);
 });
 
-test("as the mempool fills up shares shrink, so that a newcomer finds room", async (t) => {
+test("quotas shrink as the mempool fills up, so a new source is still admitted", async (t) => {
   const { chain } = await start(await engines.open(t, "sqlite"));
   const document = JSON.stringify("x".repeat(1_000_000));
-  let taken = 0;
-  for (let origin = 1; origin <= 40; origin++) {
+  let admitted = 0;
+  for (let source = 1; source <= 40; source++) {
     for (let i = 0; i < 4; i++) {
-      const transaction = program(testKey(100 + origin), i, document);
-      taken += Number((await reasonOf(chain.submit(transaction, from(`192.0.2.${origin}`)))) === undefined);
+      const transaction = program(testKey(100 + source), i, document);
+      admitted += Number((await reasonOf(chain.submit(transaction, from(`192.0.2.${source}`)))) === undefined);
     }
   }
-  t.true(taken > 55 && taken <= 67, `${taken} of a megabyte each`);
+  t.true(admitted > 55 && admitted <= 67, `${admitted} of a megabyte each`);
   t.is(await reasonOf(chain.submit(program(bob, 1), from("203.0.113.1"))), undefined);
 });
 
-test("rates hold for strangers, rules for writers for everybody, and what is refused by a rule is counted", async (t) => {
+test("exempt sources have no rates, but need a listed sender; refusals are counted by reason", async (t) => {
   const rules = {
     rates: { bytes: 0, programs: 2, leaves: 1 },
     mayWrite: (sender: string) => sender !== bob.publicKey,
   };
   const { chain, mempool } = await start(await engines.open(t, "sqlite"), { rules });
-  const stranger = from("192.0.2.1");
+  const limited = from("192.0.2.1");
   t.is(await reasonOf(chain.submit(program(bob, 1))), "PERMISSION_DENIED");
-  await chain.submit(program(alice, 1), stranger);
-  await chain.submit(program(alice, 2), stranger);
-  t.is(await reasonOf(chain.submit(program(alice, 3), stranger)), "RATE_LIMITED");
-  t.is(await reasonOf(chain.submit(program(testKey(9), 1), stranger)), "RATE_LIMITED", "another key, the same address");
+  await chain.submit(program(alice, 1), limited);
+  await chain.submit(program(alice, 2), limited);
+  t.is(await reasonOf(chain.submit(program(alice, 3), limited)), "RATE_LIMITED");
+  t.is(await reasonOf(chain.submit(program(testKey(9), 1), limited)), "RATE_LIMITED", "another key, the same address");
   await chain.submit(program(testKey(9), 1), from("192.0.2.2"));
   await chain.submit(program(alice, 3), from("192.0.2.1", true));
-  await chain.submit(signZk(alice, 4, commit(`0x${"1".padStart(64, "0")}`)), stranger);
-  t.is(await reasonOf(chain.submit(signZk(alice, 5, commit(`0x${"2".padStart(64, "0")}`)), stranger)), "RATE_LIMITED");
+  await chain.submit(signZk(alice, 4, commit(`0x${"1".padStart(64, "0")}`)), limited);
+  t.is(await reasonOf(chain.submit(signZk(alice, 5, commit(`0x${"2".padStart(64, "0")}`)), limited)), "RATE_LIMITED");
   t.deepEqual(mempool.stats().refused, { share: 0, rate: 3, writers: 1 });
 });
 
-test("a transaction that another address sends at the same time has its own chance", async (t) => {
+test("a rejected submission does not affect a concurrent one of the same transaction", async (t) => {
   const { chain } = await start(await engines.open(t, "sqlite"), {
     rules: { rates: { bytes: 0, programs: 1, leaves: 0 } },
   });
-  const spent = from("192.0.2.1");
-  await chain.submit(program(alice, 1), spent);
+  const atLimit = from("192.0.2.1");
+  await chain.submit(program(alice, 1), atLimit);
   const transaction = program(bob, 1);
-  const [refused, taken] = await Promise.allSettled([
-    chain.submit(transaction, spent),
+  const [first, second] = await Promise.allSettled([
+    chain.submit(transaction, atLimit),
     chain.submit(transaction, from("192.0.2.2")),
   ]);
-  t.is(refused.status, "rejected");
-  t.is(taken.status, "fulfilled");
+  t.is(first.status, "rejected");
+  t.is(second.status, "fulfilled");
 });
 
 for (const engine of engines.names) {
-  test(`${engine}: what comes before the one before it waits for that one, and so does what comes after it`, async (t) => {
+  test(`${engine}: waits up to 30 s for the predecessor of a transaction, and delays later ones`, async (t) => {
     const database = await engines.open(t, engine);
     let nowMs = Date.now();
     let { chain } = await start(database, { nowMs: () => nowMs });
-    const inBlock = async (): Promise<bigint[]> => {
+    const produce = async (): Promise<bigint[]> => {
       const { block } = await chain.produceBlock(authority);
       return (
         block?.transactions.filter(({ body }) => body.sender === alice.publicKey).map(({ body }) => body.nonce) ?? []
@@ -390,54 +391,53 @@ for (const engine of engines.names) {
     await chain.submit(program(alice, 3), { afterNonce: 2n });
     await chain.submit(program(alice, 4));
     await chain.submit(program(bob, 1));
-    t.deepEqual(await inBlock(), []);
-    // The order is known after a restart as well.
+    t.deepEqual(await produce(), []);
+    // The order is restored after a restart.
     ({ chain } = await start(database, { nowMs: () => nowMs }));
-    t.deepEqual(await inBlock(), []);
+    t.deepEqual(await produce(), []);
     await chain.submit(program(alice, 2), { afterNonce: 1n });
-    t.deepEqual(await inBlock(), []);
+    t.deepEqual(await produce(), []);
     await chain.submit(program(alice, 1));
-    t.deepEqual(await inBlock(), [1n, 2n, 3n, 4n]);
-    // What is in a block is not waited for.
+    t.deepEqual(await produce(), [1n, 2n, 3n, 4n]);
+    // A predecessor that is in a block needs no wait.
     await chain.submit(program(alice, 6), { afterNonce: 4n });
-    t.deepEqual(await inBlock(), [6n]);
-    // Nobody waits for ever.
+    t.deepEqual(await produce(), [6n]);
+    // The wait is limited.
     await chain.submit(program(alice, 9), { afterNonce: 8n });
     nowMs += maxPredecessorWaitMs - 1;
-    t.deepEqual(await inBlock(), []);
-    // No two transactions come in the same millisecond.
+    t.deepEqual(await produce(), []);
+    // Arrival times are unique, so the recorded one may be some milliseconds later.
     nowMs += 100;
-    t.deepEqual(await inBlock(), [9n]);
+    t.deepEqual(await produce(), [9n]);
   });
 }
 
-test("who says that there is less to wait for is believed", async (t) => {
+test("a lower predecessor nonce, or none, shortens the wait of a pending transaction", async (t) => {
   const { chain, mempool } = await start(await engines.open(t, "sqlite"));
-  const late = program(alice, 9);
-  const hash = await chain.submit(late, { afterNonce: 8n });
+  const hash = await chain.submit(program(alice, 9), { afterNonce: 8n });
   mempool.lowerAfterNonce(hash, 8n);
   t.is((await chain.produceBlock(authority)).block, undefined);
   await chain.submit(program(alice, 7));
   t.is((await chain.produceBlock(authority)).block?.transactions.length, 1);
   mempool.lowerAfterNonce(hash, 7n);
   t.is((await chain.produceBlock(authority)).block?.transactions.length, 1);
-  const twice = program(alice, 20);
-  await chain.submit(twice, { afterNonce: 15n });
+  const relayed = program(alice, 20);
+  await chain.submit(relayed, { afterNonce: 15n });
   t.is((await chain.produceBlock(authority)).block, undefined);
-  await chain.submit(twice);
-  t.is((await chain.produceBlock(authority)).block?.transactions.length, 1, "its sender hands it in here");
+  await chain.submit(relayed);
+  t.is((await chain.produceBlock(authority)).block?.transactions.length, 1, "the sender submits it here, too");
 });
 
-test("what never gets into a block is waited for no more", async (t) => {
+test("a transaction stops waiting for a predecessor that is rejected", async (t) => {
   const { chain } = await start(await engines.open(t, "sqlite"));
-  await chain.submit(deletion(alice, 1));
+  await chain.submit(invalidDeletion(alice, 1));
   await chain.submit(program(alice, 2), { afterNonce: 1n });
   const { block, rejected } = await chain.produceBlock(authority);
   t.is(rejected.size, 1);
   t.is(block?.transactions.length, 1);
 });
 
-test("what is relayed tells what it comes after, as far as that waits here", async (t) => {
+test("a relayed transaction states the nonce of its predecessor", async (t) => {
   const { chain, mempool } = await start(await engines.open(t, "sqlite"));
   const hashes = [
     await chain.submit(program(alice, 5), { afterNonce: 3n }),
@@ -446,14 +446,14 @@ test("what is relayed tells what it comes after, as far as that waits here", asy
     await chain.submit(program(bob, 1)),
   ];
   const relayed = await mempool.toRelay("authority", Date.now(), { count: 10, bytes: 1_000_000 });
-  const told = new Map(relayed.map(({ hash, afterNonce }) => [hash, afterNonce]));
+  const predecessors = new Map(relayed.map(({ hash, afterNonce }) => [hash, afterNonce]));
   t.deepEqual(
-    hashes.map((hash) => told.get(hash)),
+    hashes.map((hash) => predecessors.get(hash)),
     [3n, 6n, 5n, undefined],
   );
 });
 
-test("what waits is relayed in its turn, and what was refused keeps its sender's later ones back, and nobody else's", async (t) => {
+test("transactions are relayed in fair order; a deferred one delays the later ones of its sender only", async (t) => {
   let nowMs = Date.now();
   const { chain, mempool } = await start(await engines.open(t, "sqlite"), { nowMs: () => nowMs });
   const ofAlice = [];
@@ -461,42 +461,42 @@ test("what waits is relayed in its turn, and what was refused keeps its sender's
     ofAlice.push(await chain.submit(program(alice, nonce), from("192.0.2.1")));
   }
   const ofBob = await chain.submit(program(bob, 1), from("192.0.2.2"));
-  const waiting = async (to: "authority" | "peer" = "authority"): Promise<string[]> =>
+  const toRelay = async (to: "authority" | "peer" = "authority"): Promise<string[]> =>
     (await mempool.toRelay(to, nowMs - 5_000, { count: 10, bytes: 1_000_000 })).map(({ hash }) => hash);
-  t.deepEqual(await waiting(), [ofAlice[0], ofBob, ofAlice[1], ofAlice[2]]);
+  t.deepEqual(await toRelay(), [ofAlice[0], ofBob, ofAlice[1], ofAlice[2]]);
   mempool.markRelayed("authority", [ofAlice[0]!], nowMs);
   mempool.defer("authority", [ofAlice[1]!]);
-  t.deepEqual(await waiting(), [ofBob]);
-  t.is((await waiting("peer")).length, 4);
+  t.deepEqual(await toRelay(), [ofBob]);
+  t.is((await toRelay("peer")).length, 4);
   nowMs += 1_000;
-  t.deepEqual(await waiting(), [ofAlice[1], ofBob, ofAlice[2]]);
+  t.deepEqual(await toRelay(), [ofAlice[1], ofBob, ofAlice[2]]);
   mempool.defer("authority", [ofAlice[1]!]);
   nowMs += 1_000;
-  t.deepEqual(await waiting(), [ofBob], "longer the second time");
+  t.deepEqual(await toRelay(), [ofBob], "the second delay is longer");
   nowMs += 5_000;
-  t.is((await waiting()).length, 4);
+  t.is((await toRelay()).length, 4);
 });
 
-test("a clock that jumps neither holds up what waits nor lets it go early, also after a restart", async (t) => {
+test("waits and relays depend on the monotonic clock: a change of the wall clock affects neither", async (t) => {
   const minuteMs = 60_000;
   for (const jumpMs of [-5 * minuteMs, 5 * minuteMs]) {
     const database = await engines.open(t, "sqlite");
     let [wallMs, monotonicMs] = [Date.now(), 10];
     const settings = { nowMs: () => wallMs, rules: { monotonicMs: () => monotonicMs } };
     let { chain, mempool } = await start(database, settings);
-    const sealed = async (): Promise<number> =>
+    const produce = async (): Promise<number> =>
       (await chain.produceBlock(authority, Date.now())).block?.transactions.length ?? 0;
     const toRelay = async (): Promise<number> =>
       (await mempool.toRelay("authority", monotonicMs - 5_000, { count: 10, bytes: 1_000_000 })).length;
 
-    const lasting = (nonce: number) =>
+    const longLived = (nonce: number) =>
       signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"), { expiresMs: Date.now() + 30 * minuteMs });
-    const hash = await chain.submit(lasting(2), { afterNonce: 1n });
-    t.is(await toRelay(), 1, "a process that has just begun relays at once");
+    const hash = await chain.submit(longLived(2), { afterNonce: 1n });
+    t.is(await toRelay(), 1, "relayed immediately after the start");
     mempool.markRelayed("authority", [hash], monotonicMs);
     wallMs += jumpMs;
-    t.is(await sealed(), 0, "it waits");
-    t.is(await toRelay(), 0, "it was relayed a moment ago");
+    t.is(await produce(), 0, "it waits");
+    t.is(await toRelay(), 0, "relayed less than 5 s ago");
     monotonicMs += 5_001;
     t.is(await toRelay(), 1);
     mempool.defer("authority", [hash]);
@@ -506,42 +506,43 @@ test("a clock that jumps neither holds up what waits nor lets it go early, also 
     t.is(await toRelay(), 1);
 
     monotonicMs += maxPredecessorWaitMs;
-    t.is(await sealed(), 1, "for its time, and no longer");
+    t.is(await produce(), 1, "the wait has ended");
 
-    await chain.submit(lasting(5), { afterNonce: 4n });
+    await chain.submit(longLived(5), { afterNonce: 4n });
     wallMs -= 5 * minuteMs;
     ({ chain, mempool } = await start(database, settings));
-    t.is(await sealed(), 0);
+    t.is(await produce(), 0);
     monotonicMs += maxPredecessorWaitMs;
-    t.is(await sealed(), 1, "and after a restart for no longer than that");
+    t.is(await produce(), 1, "a restart does not extend the wait beyond the limit");
   }
 });
 
-/** A store whose look for the last nonce waits, each time, until it is let go. */
-function slowChecks() {
-  const waiting: (() => void)[] = [];
-  let isSlow = true;
-  const change = (store: ChainStore<State>): ChainStore<State> => ({
+/** Creates a wrapper of the store that blocks each read of a last nonce until the test releases it. */
+function blockChecks() {
+  const blocked: (() => void)[] = [];
+  let isBlocking = true;
+  const wrap = (store: ChainStore<State>): ChainStore<State> => ({
     ...store,
     async lastNonce(sender) {
-      if (isSlow) {
-        await new Promise<void>((resolve) => waiting.push(resolve));
+      if (isBlocking) {
+        await new Promise<void>((resolve) => blocked.push(resolve));
       }
       return await store.lastNonce(sender);
     },
   });
   return {
-    change,
-    waiting,
-    letGo(): void {
-      isSlow = false;
-      waiting.splice(0).forEach((go) => go());
+    wrap,
+    /** Functions that release the blocked reads. */
+    blocked,
+    releaseAll(): void {
+      isBlocking = false;
+      blocked.splice(0).forEach((release) => release());
     },
   };
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: pending rows of a sender go into blocks in the order of their nonces, however they are stored`, async (t) => {
+  test(`${engine}: includes stored transactions of a sender in nonce order, whatever their times`, async (t) => {
     const database = await engines.open(t, engine);
     const first = await start(database);
     for (const nonce of [9, 3, 7, 1, 5]) {
@@ -549,7 +550,7 @@ for (const engine of engines.names) {
     }
     const hashes = (await first.mempool.oldestPending(10)).map(({ hash }) => hash);
     for (const [i, hash] of hashes.entries()) {
-      // Two have the same time, and the last that came has the earliest.
+      // Pairs of rows have equal times, and the times are in reverse order.
       const receivedMs = Date.now() - Math.floor(i / 2) * 1_000;
       await database.mempool.write.run((sql) =>
         sql("pending_transactions").where({ hash }).update({ received_ms: receivedMs }),
@@ -564,56 +565,56 @@ for (const engine of engines.names) {
     t.is(rejected.size, 0);
   });
 
-  test(`${engine}: a transaction that comes while a later one of its sender gets into a block is not acknowledged`, async (t) => {
+  test(`${engine}: rejects a transaction if a later one of its sender enters a block meanwhile`, async (t) => {
     const database = await engines.open(t, engine);
     const { promise, open } = createGate();
     t.teardown(open);
-    let isMaking = false;
+    let isProducing = false;
     const { chain, mempool, store } = await start(database, {
       gate: promise,
-      change: (whole) => ({
-        ...whole,
-        write(newest, work) {
-          isMaking = true;
-          return whole.write(newest, work);
+      wrap: (inner) => ({
+        ...inner,
+        write(latest, work) {
+          isProducing = true;
+          return inner.write(latest, work);
         },
       }),
     });
     await chain.submit(program(alice, 5));
-    const sealed = chain.produceBlock(authority);
-    await until(() => isMaking);
-    const early = program(alice, 1);
-    const outcome = Promise.allSettled([chain.submit(early)]);
-    // Others do not wait for the block.
+    const production = chain.produceBlock(authority);
+    await until(() => isProducing);
+    const earlier = program(alice, 1);
+    const outcome = Promise.allSettled([chain.submit(earlier)]);
+    // Transactions of other senders do not wait for the block.
     await chain.submit(program(bob, 1));
     const next = chain.submit(program(alice, 6));
     open();
-    t.is((await sealed).block!.transactions.length, 1);
+    t.is((await production).block!.transactions.length, 1);
     const [{ status }] = await outcome;
     t.is(status, "rejected");
     await next;
     t.is((await chain.produceBlock(authority)).rejected.size, 0);
-    t.is(await mempool.transactionStatus(sha256(early.body)), undefined);
+    t.is(await mempool.transactionStatus(sha256(earlier.body)), undefined);
     t.is(await store.pendingCount(), 0);
   });
 
-  test(`${engine}: of what a sender hands in at once, a later one is neither stored nor taken before an earlier one`, async (t) => {
+  test(`${engine}: stores concurrently submitted transactions of a sender in nonce order`, async (t) => {
     const database = await engines.open(t, engine);
-    const checks = slowChecks();
+    const checks = blockChecks();
     const { chain, mempool, store } = await start(database, checks);
-    const early = chain.submit(program(alice, 1));
-    await until(() => checks.waiting.length === 1);
-    const late = chain.submit(program(alice, 5));
-    await until(() => checks.waiting.length === 2);
-    checks.waiting[1]!();
-    const others = chain.submit(program(bob, 1));
-    await until(() => checks.waiting.length === 3);
-    checks.waiting[2]!();
-    await others;
-    t.is(await store.pendingCount(), 1, "what is stored now is there after a kill, without the one before it");
+    const earlier = chain.submit(program(alice, 1));
+    await until(() => checks.blocked.length === 1);
+    const later = chain.submit(program(alice, 5));
+    await until(() => checks.blocked.length === 2);
+    checks.blocked[1]!();
+    const ofBob = chain.submit(program(bob, 1));
+    await until(() => checks.blocked.length === 3);
+    checks.blocked[2]!();
+    await ofBob;
+    t.is(await store.pendingCount(), 1, "a later transaction that is stored first would leave a gap after a kill");
     t.is((await chain.produceBlock(authority)).block?.transactions.length, 1);
-    checks.letGo();
-    await Promise.all([early, late]);
+    checks.releaseAll();
+    await Promise.all([earlier, later]);
     const { block, rejected } = await chain.produceBlock(authority);
     t.deepEqual(
       block?.transactions.map(({ body }) => body.nonce),
@@ -623,27 +624,27 @@ for (const engine of engines.names) {
     t.is(mempool.stats().count, 0);
   });
 
-  test(`${engine}: what waits is neither taken nor relayed before an earlier one of its sender that is being stored`, async (t) => {
+  test(`${engine}: holds back a transaction while an earlier one of its sender is being stored`, async (t) => {
     const database = await engines.open(t, engine);
-    const checks = slowChecks();
+    const checks = blockChecks();
     const { chain, mempool } = await start(database, checks);
-    const late = chain.submit(program(alice, 5));
-    await until(() => checks.waiting.length === 1);
-    checks.waiting[0]!();
-    await late;
-    const early = chain.submit(program(alice, 1));
-    await until(() => checks.waiting.length === 2);
-    const relayed = async (): Promise<number> =>
+    const later = chain.submit(program(alice, 5));
+    await until(() => checks.blocked.length === 1);
+    checks.blocked[0]!();
+    await later;
+    const earlier = chain.submit(program(alice, 1));
+    await until(() => checks.blocked.length === 2);
+    const countToRelay = async (): Promise<number> =>
       (await mempool.toRelay("authority", Date.now(), { count: 10, bytes: 1_000_000 })).length;
-    t.is(await relayed(), 0);
+    t.is(await countToRelay(), 0);
     t.is((await chain.produceBlock(authority)).block, undefined);
-    checks.letGo();
-    await early;
-    t.is(await relayed(), 2);
+    checks.releaseAll();
+    await earlier;
+    t.is(await countToRelay(), 2);
     t.is((await chain.produceBlock(authority)).block?.transactions.length, 2);
   });
 
-  test(`${engine}: after a restart nothing waits for what is in a block`, async (t) => {
+  test(`${engine}: does not wait after a restart for a predecessor that is in a block`, async (t) => {
     const database = await engines.open(t, engine);
     const first = await start(database);
     await first.chain.submit(program(alice, 1));

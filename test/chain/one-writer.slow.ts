@@ -1,4 +1,6 @@
-/** One node writes to a database: who comes second is refused, and who comes after a killed one waits for nobody. */
+/**
+ * Only one node writes to a database: a second one does not start, and one that follows a killed one starts at once.
+ */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test, { type ExecutionContext } from "ava";
@@ -23,14 +25,14 @@ import { eventually, until } from "../helpers/nodes/until.js";
 
 const engines = await prepareEngines();
 
-const [authority, alice, stranger] = [testKey(1), testKey(2), testKey(3)];
+const [authority, alice, other] = [testKey(1), testKey(2), testKey(3)];
 
-const free = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
+const freePorts = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
 
-/** A node that writes, as a process; its log goes to stderr. */
+/** Starts a node that writes, as a process that logs to stderr. */
 async function startWriter(t: Teardown, database: string, dir: string): Promise<RunningCli> {
   const args = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--database", database];
-  return await startCli(t, [...args, ...free, "--log-level", "info", "--recover"]);
+  return await startCli(t, [...args, ...freePorts, "--log-level", "info", "--recover"]);
 }
 
 /** Submits a transaction of alice, and waits until it is in a block. */
@@ -57,30 +59,30 @@ const healthOf = (port: number): Promise<ChainHealth> => askJson<ChainHealth>(po
 
 for (const engine of engines.names) {
   test.serial(
-    `${engine}: a second writer is refused and told who the first is; after a kill -9 another is ready at once`,
+    `${engine}: a second writer does not start and names the first; after a kill -9 another one starts at once`,
     async (t) => {
       const dir = await authorityDirectory(t, authority);
       const database = await engines.createUrl(t, engine);
       const first = await startWriter(t, database, dir);
       await include(clientOf(first.ready.rpc), 1);
-      const other = await authorityDirectory(t, authority);
-      const refused = await runCliProcess(["start", "--data-dir", other, "--database", database, ...free]);
-      t.is(refused.code, 1);
+      const otherDir = await authorityDirectory(t, authority);
+      const second = await runCliProcess(["start", "--data-dir", otherDir, "--database", database, ...freePorts]);
+      t.is(second.code, 1);
       t.regex(
-        refused.stderr.trim().split("\n").at(-1)!,
+        second.stderr.trim().split("\n").at(-1)!,
         new RegExp(
           `^gatehouse: Another node, process ${first.child.pid} on ${hostname()}, since \\d{4}-.*Z, writes to th.* database.*; stop it first`,
         ),
       );
       first.child.kill("SIGKILL");
       await first.ended;
-      const second = await startWriter(t, database, other);
-      await include(clientOf(second.ready.rpc), 2);
-      t.false(second.stderr().includes("the lease expires"), "it waited for nobody");
+      const successor = await startWriter(t, database, otherDir);
+      await include(clientOf(successor.ready.rpc), 2);
+      t.false(successor.stderr().includes("the lease expires"), "it did not wait for the lease");
     },
   );
 
-  test.serial(`${engine}: of writers that start at the same time exactly one starts`, async (t) => {
+  test.serial(`${engine}: exactly one of several writers that start at the same time succeeds`, async (t) => {
     const database = await engines.createUrl(t, engine);
     const dirs = await Promise.all([1, 2, 3].map(() => authorityDirectory(t, authority)));
     const started = await Promise.allSettled(dirs.map((dir) => startWriter(t, database, dir)));
@@ -93,7 +95,7 @@ for (const engine of engines.names) {
   });
 
   test.serial(
-    `${engine}: rows of the newest block that are deleted under a node are noticed, and no other block is made`,
+    `${engine}: a node detects that its latest block was deleted from the database, and produces no other one`,
     async (t) => {
       const dir = await authorityDirectory(t, authority);
       const url = await engines.createUrl(t, engine);
@@ -109,17 +111,20 @@ for (const engine of engines.names) {
       await until(async () => !(await healthOf(node.port)).accepting);
       const { subsystems } = await healthOf(node.port);
       t.is(subsystems.chain.status, "failed");
-      // Who looks first says so: the next block, or the walk over what is stored.
+      // Either the next block or the scan of the stored data detects it first.
       t.regex(
         subsystems.chain.lastError.message,
         /^The latest block in the database is 2, but this node has created or applied 3 \(|does not match the state root of block 2|^The database has transactions of blocks that it does not have\./,
       );
       const transaction = signTransaction(alice, 4, createPublic("p4", "{}"));
-      // It waits, or is refused where the walk has looked at what it needs.
+      // The transaction waits, or is rejected if the scan has found corruption in data that it requires.
       await client.submitTransaction({ transaction }).catch(() => undefined);
 
       await database.write.run((sql) => sql("blocks").insert(row));
-      await eventually("it is taken", async () => (await client.submitTransaction({ transaction })).hash !== "");
+      await eventually(
+        "the transaction is accepted",
+        async () => (await client.submitTransaction({ transaction })).hash !== "",
+      );
       await until(async () => (await client.getHead({})).number === 4n);
       await until(async () => (await healthOf(node.port)).subsystems.chain.status === "ready");
       const numbers = await database.read.rows<{ number: number }>((sql) =>
@@ -133,54 +138,54 @@ for (const engine of engines.names) {
   );
 
   test.serial(
-    `${engine}: a database has its node's key; another one, or none, is refused unless the operator says so`,
+    `${engine}: a node with another key than the database's, or none, starts only with --recover`,
     async (t) => {
       const dir = await authorityDirectory(t, authority);
       const flags = { database: await engines.createUrl(t, engine), recover: false };
       await (await startTestNode(t, { ...flags, genesis: "genesis.json" }, dir)).stop();
-      const strange = await temporaryDirectory(t);
-      await writeKey(join(strange, "identity.key"), stranger);
-      await t.throwsAsync(startTestNode(t, flags, strange), {
+      const withOtherKey = await temporaryDirectory(t);
+      await writeKey(join(withOtherKey, "identity.key"), other);
+      await t.throwsAsync(startTestNode(t, flags, withOtherKey), {
         instanceOf: StartError,
-        message: `The database belongs to the node ${authority.publicKey}; this key is ${stranger.publicKey}. Restore the key from the backup, or start with --recover to take it over.`,
+        message: `The database belongs to the node ${authority.publicKey}; this key is ${other.publicKey}. Restore the key from the backup, or start with --recover to take it over.`,
       });
       const empty = await temporaryDirectory(t);
       await t.throwsAsync(startTestNode(t, flags, empty), {
         instanceOf: StartError,
         message: `The database belongs to the node ${authority.publicKey}, whose key is not at ${join(empty, "identity.key")}. Restore the key from the backup, or start with --recover to take it over.`,
       });
-      await t.throwsAsync(startTestNode(t, flags, empty), { message: /whose key is not at/ }, "no key was made");
+      await t.throwsAsync(startTestNode(t, flags, empty), { message: /whose key is not at/ }, "no key was created");
       await (await startTestNode(t, flags, dir)).stop();
 
-      const owner = await startTestNode(t, { ...flags, recover: true }, strange);
-      t.is(owner.publicKey, stranger.publicKey);
+      const owner = await startTestNode(t, { ...flags, recover: true }, withOtherKey);
+      t.is(owner.publicKey, other.publicKey);
       await owner.stop();
       await t.throwsAsync(startTestNode(t, flags, dir), {
-        message: new RegExp(`belongs to the node ${stranger.publicKey}`),
+        message: new RegExp(`belongs to the node ${other.publicKey}`),
       });
       const reader = await startTestNode(t, { ...flags, role: "reader" });
-      t.not(reader.publicKey, stranger.publicKey, "readers are whoever they are");
+      t.not(reader.publicKey, other.publicKey, "readers may have any key");
     },
   );
 }
 
-test.serial("sqlite: a key that was replaced beside the database is refused", async (t) => {
+test.serial("sqlite: a node does not start if the key next to the database was replaced", async (t) => {
   const dir = await authorityDirectory(t, authority);
   await (await startTestNode(t, { genesis: "genesis.json", recover: false }, dir)).stop();
-  await writeKey(join(dir, "identity.key"), stranger);
+  await writeKey(join(dir, "identity.key"), other);
   await t.throwsAsync(startTestNode(t, { recover: false }, dir), { message: /^The database belongs to the node/ });
   await rm(join(dir, "identity.key"));
   await t.throwsAsync(startTestNode(t, { recover: false }, dir), { message: /whose key is not at/ });
 });
 
-/** A transaction is refused because of the database. */
-async function isRefused(t: ExecutionContext, client: ReturnType<typeof clientOf>, nonce: number): Promise<void> {
+/** Checks that a transaction is rejected because the database is unavailable. */
+async function checkRejected(t: ExecutionContext, client: ReturnType<typeof clientOf>, nonce: number): Promise<void> {
   const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"));
   const failure = readFailure(await t.throwsAsync(client.submitTransaction({ transaction })));
   t.is(failure.reason, "DATABASE_UNAVAILABLE");
 }
 
-/** A node with one transaction in a block, and its data directory, which may be moved. */
+/** Starts a node in a directory that the test may move, and includes one transaction in a block. */
 async function startInMovable(t: Teardown) {
   const dir = join(await temporaryDirectory(t), "data");
   await cp(await authorityDirectory(t, authority), dir, { recursive: true });
@@ -191,13 +196,13 @@ async function startInMovable(t: Teardown) {
 }
 
 test.serial(
-  "a data directory that is renamed under a node keeps it from acknowledging anything until it is back",
+  "a node acknowledges nothing while its data directory is renamed, and recovers once it is back",
   async (t) => {
     const { dir, node, client } = await startInMovable(t);
-    const isRead = async (): Promise<boolean> => (await ask(node.port, "/storage-program/search?q=p1")).status === 200;
-    t.true(await isRead());
+    const canRead = async (): Promise<boolean> => (await ask(node.port, "/storage-program/search?q=p1")).status === 200;
+    t.true(await canRead());
     await rename(dir, `${dir}-moved`);
-    await isRefused(t, client, 2);
+    await checkRejected(t, client, 2);
     await until(async () => (await ask(node.port, "/health")).status === 503);
     const { accepting, subsystems } = await healthOf(node.port);
     t.is(
@@ -205,7 +210,7 @@ test.serial(
       "The file gatehouse.sqlite was moved or replaced while the node had it open; the node stores nothing until it is back.",
     );
     t.false(accepting);
-    t.true(await isRead(), "reads go on");
+    t.true(await canRead(), "reads still work");
 
     await rename(`${dir}-moved`, dir);
     await until(async () => (await ask(node.port, "/health")).status === 200);
@@ -214,19 +219,19 @@ test.serial(
 );
 
 test.serial(
-  "a data directory that is removed under a node is noticed, and another one in its place is not taken for it",
+  "a node detects that its data directory was removed, and does not accept a copy in its place",
   async (t) => {
     const { dir, node, client } = await startInMovable(t);
     await cp(dir, `${dir}-copy`, { recursive: true, filter: (path) => !path.endsWith(".sock") });
     await rm(dir, { recursive: true });
-    await isRefused(t, client, 2);
+    await checkRejected(t, client, 2);
     await rename(`${dir}-copy`, dir);
-    await isRefused(t, client, 3);
+    await checkRejected(t, client, 3);
     await until(async () => (await healthOf(node.port)).subsystems.chain.status === "failed");
   },
 );
 
-test.serial("sqlite: two names of one directory are one database", async (t) => {
+test.serial("sqlite: a second node does not start on the same database by another path", async (t) => {
   const dir = await authorityDirectory(t, authority);
   await startTestNode(t, { genesis: "genesis.json" }, dir);
   const moved = `${dir}-moved`;
@@ -237,7 +242,7 @@ test.serial("sqlite: two names of one directory are one database", async (t) => 
   });
 });
 
-test.serial("sqlite: a start where another process has the database, of which nothing is known, says so", async (t) => {
+test.serial("sqlite: a node does not start while another process locks the database", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
   t.teardown(() => database.close());

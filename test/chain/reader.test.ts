@@ -21,10 +21,10 @@ const engines = await prepareEngines();
 const [authority, alice] = [testKey(1), testKey(2)];
 
 /**
- * The database for a role that owns it and for one that may read and nothing else, where the engine has roles; as
- * docs/data.md says.
+ * Creates an owner role and a read-only role, as docs/data.md describes, on an engine that has roles. Returns the URL
+ * of the owner, and a function that grants read access and returns the URL of the reader.
  */
-async function asOwnerAndReader(url: string): Promise<readonly [owner: string, reader: () => Promise<string>]> {
+async function createRoles(url: string): Promise<readonly [owner: string, grantReader: () => Promise<string>]> {
   if (!url.startsWith("postgres")) {
     return [url, () => Promise.resolve(url)];
   }
@@ -47,7 +47,7 @@ async function asOwnerAndReader(url: string): Promise<readonly [owner: string, r
       owner,
       "GRANT SELECT ON ALL TABLES IN SCHEMA public TO gatehouse_reader",
       "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO gatehouse_reader",
-      // A later version makes more tables.
+      // Stands for a table that a later version adds.
       "CREATE TABLE later (n integer)",
     );
     return as("gatehouse_reader");
@@ -56,8 +56,8 @@ async function asOwnerAndReader(url: string): Promise<readonly [owner: string, r
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: a reader serves what another node writes, as soon as it is written, and writes nothing`, async (t) => {
-    const [database, grantReader] = await asOwnerAndReader(await engines.createUrl(t, engine));
+  test(`${engine}: a reader serves the state that another node writes, and rejects transactions`, async (t) => {
+    const [database, grantReader] = await createRoles(await engines.createUrl(t, engine));
     const early = await t.throwsAsync(startTestNode(t, { database, role: "reader" }), { instanceOf: StartError });
     t.regex(early.message, /start the node that writes to it first/);
 
@@ -74,7 +74,7 @@ for (const engine of engines.names) {
         { message: /permission denied/ },
       );
     }
-    // It needs no peers to be ready: what it serves comes by the database.
+    // A reader needs no peers to be ready, because it reads the database.
     t.is((await ask(reader.port, "/readyz")).status, 200);
     t.like(await askJson(reader.port, "/health"), { status: "ok", dormant: false, accepting: true });
     const write = createClient(ChainService, createGrpcTransport({ baseUrl: writer.rpcUrl }));
@@ -87,13 +87,13 @@ for (const engine of engines.names) {
     await until(async () => (await ask(reader.port, path)).status === 200);
     await until(async () => (await read.getHead({})).number === 1n);
     const storageAddress = path.slice("/storage-program/".length);
-    // What is read again and again is kept in memory.
+    // Repeated reads fill the caches.
     for (const { port } of [writer, reader, writer, reader, writer, reader]) {
       t.true((await ask(port, `${path}/field/n`)).text.includes('"value":1'));
     }
     const change = { case: "setField" as const, value: { storageAddress, field: "n", value: "2" } };
     await write.submitTransaction({ transaction: signTransaction(alice, 2, change) });
-    // Whoever is told of block 2 reads what block 2 has made of it, from either node.
+    // On either node, a response that names block 2 contains the state of block 2.
     for (const { port } of [writer, reader]) {
       await until(async () => {
         const { headers, text } = await ask(port, `${path}/field/n`);
@@ -114,7 +114,7 @@ for (const engine of engines.names) {
     await until(async () => (await read.getHead({})).number === 2n);
   });
 
-  test(`${engine}: a reader says nothing of the state while the writer takes in a snapshot`, async (t) => {
+  test(`${engine}: a reader serves no state while the writer runs a snapshot sync`, async (t) => {
     const database = await engines.createUrl(t, engine);
     const dir = await authorityDirectory(t, authority);
     const writer = await startTestNode(t, { database, genesis: "genesis.json" }, dir);
@@ -122,15 +122,15 @@ for (const engine of engines.names) {
     await submitTransaction({ transaction: signTransaction(alice, 1, createPublic("a", "{}")) });
     const path = `/storage-program/${programAddress(alice.publicKey, "a", 1n, "")}`;
     const early = await startTestNode(t, { database, role: "reader" });
-    const is = async ({ port }: { readonly port: number }, status: number): Promise<boolean> =>
+    const hasStatus = async ({ port }: { readonly port: number }, status: number): Promise<boolean> =>
       (await ask(port, path)).status === status;
-    await until(() => is(early, 200));
+    await until(() => hasStatus(early, 200));
     await writer.stop();
 
     const opened = await openDatabase(database);
     t.teardown(() => opened.close());
     await startSync(opened.write, Buffer.alloc(0), 1n);
-    await until(() => is(early, 503));
+    await until(() => hasStatus(early, 503));
     const late = await startTestNode(t, { database, role: "reader" });
     for (const { port } of [early, late]) {
       t.regex((await ask(port, path)).text, /it is syncing from a snapshot/);
@@ -138,7 +138,7 @@ for (const engine of engines.names) {
       t.is((await ask(port, "/readyz")).status, 503);
     }
     await endSync(opened.write);
-    await until(async () => (await is(early, 200)) && (await is(late, 200)));
+    await until(async () => (await hasStatus(early, 200)) && (await hasStatus(late, 200)));
     await until(async () => (await ask(late.port, "/readyz")).status === 200);
   });
 }

@@ -1,4 +1,4 @@
-/** Making blocks of transactions of which some do harm: each is its own trouble, and nobody else's. */
+/** Block production with transactions that fail or are deferred, which must not affect the others. */
 import test from "ava";
 import { markDatabaseError } from "../../src/base/errors/database-error-kind.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
@@ -22,11 +22,11 @@ const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 
 const engines = await prepareEngines();
 
-/** What goes wrong, by the name of the program that a transaction makes. */
+/** Injected errors, by the name of the program that a transaction creates. */
 interface Faults {
-  /** Throws, or gives work that is added to what was done. */
+  /** Called once a program was created. Throws, or returns additional execution cost. */
   readonly onApply?: (name: string) => number;
-  /** Throws, after a block was put together of these. */
+  /** Called with the programs of a block before the block is completed; may throw. */
   readonly onFinish?: (names: readonly string[]) => void;
 }
 
@@ -43,7 +43,7 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
     timestampMs: 0,
   };
   await store.insertGenesis(genesis);
-  const effects = effectsOn(database, genesis.authorities);
+  const executor = effectsOn(database, genesis.authorities);
   const unexpected: unknown[] = [];
   const chain: Chain = createChain<State>({
     store,
@@ -51,15 +51,15 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
     genesis,
     head: await store.head(),
     executor: {
-      ...effects,
+      ...executor,
       start(block, state): BlockExecutor {
         const names: string[] = [];
         const { programs } = state;
-        const begun = effects.start(block, {
+        const execution = executor.start(block, {
           ...state,
           programs: {
             ...programs,
-            // What goes wrong does so after something was changed.
+            // Errors are thrown after a change, which must be rolled back.
             async insert(program, timeMs, work) {
               await programs.insert(program, timeMs, work);
               work.addText(onApply(program.name));
@@ -68,10 +68,10 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
           },
         });
         return {
-          ...begun,
+          ...execution,
           async finish(included) {
             onFinish(names);
-            return await begun.finish(included);
+            return await execution.finish(included);
           },
         };
       },
@@ -85,13 +85,13 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
     unexpected,
     submit: (key: typeof alice, nonce: number, name: string) =>
       chain.submit(signTransaction(key, nonce, createPublic(name, "{}"))),
-    fate: (hash: string) => store.transactionStatus(hash),
+    statusOf: (hash: string) => store.transactionStatus(hash),
   };
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: whatever a transaction throws is its own rejection, and leaves nothing behind`, async (t) => {
-    const { chain, unexpected, submit, fate } = await open(t, engine, {
+  test(`${engine}: rejects a transaction that throws an unexpected error, and includes the others`, async (t) => {
+    const { chain, unexpected, submit, statusOf } = await open(t, engine, {
       onApply(name) {
         if (name === "bad") {
           throw new TypeError("undefined is not a function");
@@ -102,43 +102,43 @@ for (const engine of engines.names) {
     const hashes = [await submit(alice, 1, "a"), await submit(bob, 1, "bad"), await submit(alice, 2, "b")];
     const { block } = await chain.produceBlock(authority);
     t.is(block!.transactions.length, 2);
-    t.deepEqual(await fate(hashes[1]!), { status: "rejected", reason: "The transaction cannot be applied." });
+    t.deepEqual(await statusOf(hashes[1]!), { status: "rejected", reason: "The transaction cannot be applied." });
     t.is(unexpected.length, 1);
-    t.deepEqual(await fate(hashes[2]!), { status: "included", blockNumber: 1n });
+    t.deepEqual(await statusOf(hashes[2]!), { status: "included", blockNumber: 1n });
   });
 
-  test(`${engine}: a transaction whose block cannot be ended is found and rejected, and the others get in`, async (t) => {
-    const { chain, submit, fate } = await open(t, engine, {
+  test(`${engine}: finds and rejects the transaction that makes a block fail, and includes the others`, async (t) => {
+    const { chain, submit, statusOf } = await open(t, engine, {
       onFinish(names) {
         if (names.includes("bad")) {
-          throw new Error("it does not add up");
+          throw new Error("the block cannot be completed");
         }
       },
     });
-    const good: string[] = [];
+    const others: string[] = [];
     for (let nonce = 1; nonce <= 5; nonce++) {
-      good.push(await submit(alice, nonce, `p${nonce}`));
+      others.push(await submit(alice, nonce, `p${nonce}`));
     }
     const bad = await submit(bob, 1, "bad");
-    good.push(await submit(alice, 6, "last"));
-    for (let tries = 0; tries < 20 && (await fate(bad))?.status === "pending"; tries++) {
+    others.push(await submit(alice, 6, "last"));
+    for (let tries = 0; tries < 20 && (await statusOf(bad))?.status === "pending"; tries++) {
       await chain.produceBlock(authority).catch(() => undefined);
     }
-    t.is((await fate(bad))?.status, "rejected");
+    t.is((await statusOf(bad))?.status, "rejected");
     for (let tries = 0; tries < 5; tries++) {
       await chain.produceBlock(authority);
     }
-    for (const hash of good) {
-      t.is((await fate(hash))?.status, "included");
+    for (const hash of others) {
+      t.is((await statusOf(hash))?.status, "included");
     }
   });
 
-  test(`${engine}: what is refused for now is tried again, and what its sender sent behind it waits with it`, async (t) => {
+  test(`${engine}: defers a transaction after a temporary rejection, and the later ones of its sender`, async (t) => {
     let isBusy = true;
-    const { chain, submit, fate } = await open(t, engine, {
+    const { chain, submit, statusOf } = await open(t, engine, {
       onApply(name) {
         if (name === "busy" && isBusy) {
-          throw new RpcError("OVERLOADED", "Too much at once.", 1);
+          throw new RpcError("OVERLOADED", "Too many at once.", 1);
         }
         return 0;
       },
@@ -150,7 +150,7 @@ for (const engine of engines.names) {
       first.block!.transactions.map(({ hash }) => hash),
       [hashes[2]],
     );
-    t.is((await fate(hashes[0]!))?.status, "pending");
+    t.is((await statusOf(hashes[0]!))?.status, "pending");
     t.like(await chain.produceBlock(authority), { block: undefined, deferredCount: 1 });
     isBusy = false;
     const { block } = await chain.produceBlock(authority);
@@ -160,15 +160,15 @@ for (const engine of engines.names) {
     );
   });
 
-  test(`${engine}: others have their turn after each transaction that takes as long as one`, async (t) => {
-    const turn = countTurns(t);
-    const turns: number[] = [];
+  test(`${engine}: yields to the event loop after each transaction that takes 5 ms`, async (t) => {
+    const currentTick = countTurns(t);
+    const ticks: number[] = [];
     const { chain, submit } = await open(t, engine, {
       onApply() {
-        turns.push(turn());
+        ticks.push(currentTick());
         const sinceMs = performance.now();
         while (performance.now() - sinceMs < 5) {
-          // It is at work.
+          // Blocks the event loop.
         }
         return 0;
       },
@@ -177,14 +177,14 @@ for (const engine of engines.names) {
       await submit(alice, nonce, `p${nonce}`);
     }
     t.is((await chain.produceBlock(authority)).block!.transactions.length, 10);
-    t.is(new Set(turns).size, 10);
+    t.is(new Set(ticks).size, 10);
   });
 
-  test(`${engine}: a database in trouble rejects no transaction`, async (t) => {
-    let isAway = true;
-    const { chain, submit, fate } = await open(t, engine, {
+  test(`${engine}: rejects no transaction while the database is unavailable`, async (t) => {
+    let isUnavailable = true;
+    const { chain, submit, statusOf } = await open(t, engine, {
       onApply() {
-        if (isAway) {
+        if (isUnavailable) {
           const error = new Error("the disk is gone");
           markDatabaseError(error);
           throw error;
@@ -196,78 +196,78 @@ for (const engine of engines.names) {
     for (let tries = 0; tries < 3; tries++) {
       await t.throwsAsync(chain.produceBlock(authority), { message: "the disk is gone" });
     }
-    t.is((await fate(hash))?.status, "pending");
-    isAway = false;
+    t.is((await statusOf(hash))?.status, "pending");
+    isUnavailable = false;
     t.is((await chain.produceBlock(authority)).block!.transactions.length, 1);
   });
 
-  test(`${engine}: a block has no more work than a block may have, made here or elsewhere`, async (t) => {
-    const heavy = { onApply: (name: string) => (name === "heavy" ? maxBlockCost : 0) };
-    const maker = await open(t, engine, heavy);
-    await maker.submit(alice, 1, "light");
-    await maker.submit(bob, 1, "heavy");
-    await maker.submit(alice, 2, "light");
-    const { block } = await maker.chain.produceBlock(authority);
+  test(`${engine}: neither builds nor applies a block above the cost limit`, async (t) => {
+    const costs = { onApply: (name: string) => (name === "heavy" ? maxBlockCost : 0) };
+    const producer = await open(t, engine, costs);
+    await producer.submit(alice, 1, "light");
+    await producer.submit(bob, 1, "heavy");
+    await producer.submit(alice, 2, "light");
+    const { block } = await producer.chain.produceBlock(authority);
     t.is(block!.transactions.length, 2);
-    t.is((await maker.chain.produceBlock(authority)).block!.transactions.length, 1);
+    t.is((await producer.chain.produceBlock(authority)).block!.transactions.length, 1);
 
-    const careless = await open(t, engine, {});
+    const withoutCosts = await open(t, engine, {});
     for (const [key, nonce, name] of [
       [bob, 1, "heavy"],
       [alice, 1, "light"],
     ] as const) {
-      await careless.submit(key, nonce, name);
+      await withoutCosts.submit(key, nonce, name);
     }
-    const made = await careless.chain.produceBlock(authority);
-    const follower = await open(t, engine, heavy);
-    await t.throwsAsync(follower.chain.apply(made.block!.signed), { message: /cost is higher than/ });
+    const tooCostly = await withoutCosts.chain.produceBlock(authority);
+    const follower = await open(t, engine, costs);
+    await t.throwsAsync(follower.chain.apply(tooCostly.block!.signed), { message: /cost is higher than/ });
     t.is(follower.chain.head()!.number, 0n);
   });
 }
 
-test("a sealer that gets nowhere while something waits says so, and that it goes on again", async (t) => {
+test("block production reports that it is stuck while transactions wait, and its next progress", async (t) => {
   const nothing = { block: undefined, rejected: new Map<string, string>(), deferredCount: 0 };
-  const told: (string | undefined)[] = [];
+  const reports: (string | undefined)[] = [];
   let nowMs = 0;
-  let seal: BlockProducerDeps["produceBlock"] = () => Promise.resolve(nothing);
-  const sealer = createBlockProducer({
-    produceBlock: () => seal(),
+  let produce: BlockProducerDeps["produceBlock"] = () => Promise.resolve(nothing);
+  const producer = createBlockProducer({
+    produceBlock: () => produce(),
     pauseMs: 1,
     stuckAfterMs: 10_000,
     nowMs: () => nowMs,
     onError: () => undefined,
-    onStuck: (trouble) => told.push(trouble),
+    onStuck: (reason) => reports.push(reason),
   });
-  t.teardown(() => sealer.stop());
-  const turns = async (): Promise<void> => {
+  t.teardown(() => producer.stop());
+  const someAttempts = async (): Promise<void> => {
     let count = 0;
-    const inner = seal;
-    seal = () => {
+    const inner = produce;
+    produce = () => {
       count++;
       return inner();
     };
     await until(() => Promise.resolve(count > 3));
-    seal = inner;
+    produce = inner;
   };
-  await turns();
+  await someAttempts();
   nowMs = 60_000;
-  await turns();
-  t.deepEqual(told, [], "nothing to do is no trouble");
-  seal = () => Promise.resolve({ ...nothing, deferredCount: 1 });
-  await turns();
+  await someAttempts();
+  t.deepEqual(reports, [], "an empty mempool counts as progress");
+  produce = () => Promise.resolve({ ...nothing, deferredCount: 1 });
+  await someAttempts();
   nowMs = 71_000;
-  await turns();
-  t.deepEqual(told, ["No block could be produced for 10 s: a resource that its transactions need is busy."]);
-  seal = () => Promise.resolve({ ...nothing, rejected: new Map([["0x", ""]]), deferredCount: 1 });
-  await turns();
-  t.is(told.length, 2);
-  t.is(told[1], undefined, "a rejection is progress");
-  seal = () => Promise.reject(new Error("no"));
-  await turns();
+  await someAttempts();
+  t.deepEqual(reports, ["No block could be produced for 10 s: a resource that its transactions need is busy."]);
+  produce = () => Promise.resolve({ ...nothing, rejected: new Map([["0x", ""]]), deferredCount: 1 });
+  await someAttempts();
+  t.is(reports.length, 2);
+  t.is(reports[1], undefined, "a rejection is progress");
+  produce = () => Promise.reject(new Error("no"));
+  await someAttempts();
   nowMs = 90_000;
-  await turns();
-  t.regex(told[2]!, /block production fails/);
-  seal = () => Promise.resolve(nothing);
-  await turns();
-  t.is(told[3], undefined);
+  await someAttempts();
+  t.regex(reports[2]!, /block production fails/);
+  produce = () => Promise.resolve(nothing);
+  await someAttempts();
+  t.is(reports[3], undefined);
 });

@@ -8,7 +8,8 @@ import { commit, createPublic, rulesOf, signTransaction, signZk } from "../helpe
 const none = { bytes: 0, programs: 0, leaves: 0 };
 const one = { bytes: 0, programs: 1, leaves: 0 };
 
-function failureOf(run: () => void): RpcError | undefined {
+/** Returns the RpcError that a function throws; undefined if it throws none. */
+function errorOf(run: () => void): RpcError | undefined {
   try {
     run();
     return undefined;
@@ -20,26 +21,26 @@ function failureOf(run: () => void): RpcError | undefined {
   }
 }
 
-test("a sender has its own count, and an origin that of all its senders", (t) => {
+test("rates are counted for each sender, and for each source over all its senders", (t) => {
   const rates = createSenderRates({ ...none, programs: 3 });
   for (let i = 0; i < 3; i++) {
     rates.count({ sender: `s${i}`, source: "a" }, one);
   }
-  const refused = failureOf(() => rates.count({ sender: "s3", source: "a" }, one));
-  t.like(refused, { reason: "RATE_LIMITED", message: refused!.message });
-  t.regex(refused!.message, /^Too many new programs of this address in a minute; try again in \d+ s\.$/);
-  t.true(refused!.retryAfterS! > 15 && refused!.retryAfterS! <= 20);
+  const error = errorOf(() => rates.count({ sender: "s3", source: "a" }, one));
+  t.is(error?.reason, "RATE_LIMITED");
+  t.regex(error!.message, /^Too many new programs of this address in a minute; try again in \d+ s\.$/);
+  t.true(error!.retryAfterS! > 15 && error!.retryAfterS! <= 20);
   rates.count({ sender: "s0", source: "b" }, one);
   rates.count({ sender: "s0", source: "c" }, one);
-  t.regex(failureOf(() => rates.count({ sender: "s0", source: "d" }, one))!.message, /of this sender/);
-  // What was refused for the sender is not counted for the address.
+  t.regex(errorOf(() => rates.count({ sender: "s0", source: "d" }, one))!.message, /of this sender/);
+  // A transaction above the rate of its sender is not counted for the address.
   for (let i = 10; i < 13; i++) {
     rates.count({ sender: `s${i}`, source: "d" }, one);
   }
   rates.count({ sender: "s0", source: undefined }, { ...none, leaves: 1 });
 });
 
-test("a check counts nothing, 0 is no limit, and the largest transaction passes at the lowest rate", (t) => {
+test("a check counts nothing, 0 disables a limit, and the lowest rate admits the largest transaction", (t) => {
   const rates = createSenderRates({ bytes: 1, programs: 0, leaves: 1 });
   const writer = { sender: "s", source: "a" };
   for (let i = 0; i < 100; i++) {
@@ -47,10 +48,10 @@ test("a check counts nothing, 0 is no limit, and the largest transaction passes 
     rates.count(writer, one);
   }
   rates.count(writer, { ...none, bytes: 1_300_000 });
-  t.is(failureOf(() => rates.check(writer, { ...none, bytes: 1_300_000 }))?.reason, "RATE_LIMITED");
+  t.is(errorOf(() => rates.check(writer, { ...none, bytes: 1_300_000 }))?.reason, "RATE_LIMITED");
 });
 
-test("what a transaction counts as", (t) => {
+test("a transaction counts as its bytes, and as a new program or leaf if it creates one", (t) => {
   const create = verifyTransaction(signTransaction(testKey(1), 1, createPublic("a", "{}")), rulesOf());
   t.deepEqual(costsOf(create.body, 100), { bytes: 100, programs: 1, leaves: 0 });
   const leaf = verifyTransaction(signZk(testKey(1), 1, commit(`0x${"1".padStart(64, "0")}`)), rulesOf());

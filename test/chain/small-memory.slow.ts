@@ -1,4 +1,4 @@
-/** A node with little memory that is handed large documents, and is started again with all that waits. */
+/** Node with 256 MB of memory that receives large documents and blocks, and restarts with a full mempool. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -17,12 +17,12 @@ import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js"
 import { until } from "../helpers/nodes/until.js";
 
 const containerBytes = 256 * 1024 * 1024;
-/** What docs/running.md has such a container set. */
+/** Environment that docs/running.md recommends for such a container. */
 const heap = ["env", "NODE_OPTIONS=--max-old-space-size=160", "MALLOC_ARENA_MAX=2"];
 let groups = 0;
 
-/** What stands before a command so that it has little memory: a group of its own where this process may make one. */
-async function withLittleMemory(t: Teardown): Promise<string[]> {
+/** Returns the prefix of a command that limits its memory: by a cgroup if this process may create one, else by heap. */
+async function limitMemory(t: Teardown): Promise<string[]> {
   const group = join("/sys/fs/cgroup/memory", `gatehouse-${process.pid}-${groups++}`);
   try {
     await mkdir(group);
@@ -41,22 +41,22 @@ async function withLittleMemory(t: Teardown): Promise<string[]> {
 
 const senders = 8;
 const document = `[${"0,".repeat(520_000)}0]`;
-/** As large, quickly applied, and hard to compress on its way. */
+/** Document of the same size that is applied quickly and does not compress well. */
 const text = JSON.stringify(randomBytes(750_000).toString("base64"));
 const blocksWanted = 10;
 
 const headOf = async ({ port }: RunningCli): Promise<number> =>
   Number((await askJson<{ number: string }>(port, "/chain/head")).number);
 
-/** A machine that has much to do refuses for a while. */
+/** Returns true if a call succeeds. A busy node rejects calls for a while. */
 const succeeds = (call: Promise<unknown>): Promise<boolean> =>
   call.then(
     () => true,
     () => false,
   );
 
-/** Makes blocks of three megabytes, and gives how many there are. */
-async function makeLargeBlocks(authority: RunningCli): Promise<number> {
+/** Produces blocks of 3 MB. Returns the number of the latest one. */
+async function produceLargeBlocks(authority: RunningCli): Promise<number> {
   await Promise.all(
     [1, 2, 3].map(async (seed) => {
       const client = createClient(ChainService, createGrpcTransport({ baseUrl: authority.ready.rpc }));
@@ -70,80 +70,80 @@ async function makeLargeBlocks(authority: RunningCli): Promise<number> {
   return await headOf(authority);
 }
 
-/** Reads all blocks as each interface gives them; refusals are answers. */
+/** Reads all blocks through each interface; tolerates rejections. Returns the number of blocks read. */
 async function readBlocks({ ready, port }: RunningCli, head: number): Promise<number> {
   let read = 0;
   const stream = async (): Promise<void> => {
     const baseUrl = ready.rpc;
     const client = createClient(ChainService, createGrpcTransport({ baseUrl, readMaxBytes: 8 * 1024 * 1024 }));
     let next = 1n;
-    const readOn = async (): Promise<void> => {
+    const resume = async (): Promise<void> => {
       for await (const { block } of client.listBlocks({ fromNumber: next })) {
         next++;
         read += Number(block !== undefined);
       }
     };
-    await until(() => succeeds(readOn()));
+    await until(() => succeeds(resume()));
   };
   const ask = async (): Promise<void> => {
     for (let number = 1; number <= head; number++) {
-      const answer = await fetch(`http://127.0.0.1:${port}/chain/blocks/${number}`);
-      await answer.arrayBuffer();
-      read += Number(answer.ok);
+      const response = await fetch(`http://127.0.0.1:${port}/chain/blocks/${number}`);
+      await response.arrayBuffer();
+      read += Number(response.ok);
     }
   };
   const call = async (): Promise<void> => {
     const params = [{ message: "getBlocks", data: { start: 1, limit: 50 }, muid: "1" }];
     const body = JSON.stringify({ method: "nodeCall", params });
-    const answer = await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body });
-    await answer.arrayBuffer();
+    const response = await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body });
+    await response.arrayBuffer();
   };
   await Promise.all([stream(), stream(), ask(), ask(), call(), call()]);
   return read;
 }
 
-test("in 256 MB it takes documents of 1 MiB until they have no room, and goes on after it was killed", async (t) => {
+test("in 256 MB, accepts documents of 1 MiB until the mempool is full, and includes them after a kill", async (t) => {
   const dir = await authorityDirectory(t, testKey(1));
-  const little = await withLittleMemory(t);
-  // Without its operator's word it makes no block yet, so that the mempool fills up.
+  const limited = await limitMemory(t);
+  // Without --recover the node produces no blocks yet, so the mempool fills up.
   const flags = ["--genesis", join(dir, "genesis.json"), noWord];
-  const node = await startNodeProcess(t, dir, flags, little);
+  const node = await startNodeProcess(t, dir, flags, limited);
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
-  let told = 0;
-  const refusals = await Promise.all(
+  let acknowledged = 0;
+  const reasons = await Promise.all(
     Array.from({ length: senders }, async (_, i) => {
       for (let nonce = 1; ; nonce++) {
         const transaction = signTransaction(testKey(10 + i), nonce, createPublic(`p${nonce}`, document));
         try {
           await client.submitTransaction({ transaction });
-          told++;
+          acknowledged++;
         } catch (error) {
           return readFailure(error).reason;
         }
       }
     }),
   );
-  t.log(`${told} taken, then ${[...new Set(refusals)].join(", ")}`);
+  t.log(`${acknowledged} acknowledged, then ${[...new Set(reasons)].join(", ")}`);
   t.is(node.child.exitCode, null);
-  t.is(node.child.signalCode, null, "it is not killed for its memory");
-  t.true(told >= 20);
+  t.is(node.child.signalCode, null, "not killed for lack of memory");
+  t.true(acknowledged >= 20);
   node.child.kill("SIGKILL");
   await node.ended;
 
-  const again = await startNodeProcess(t, dir, [], little);
-  await until(async () => (await askJson<{ mempool_size: number }>(again.port, "/health")).mempool_size === 0);
-  t.is(again.child.signalCode, null);
-  t.log(little.length > heap.length ? "a group of 256 MB" : "a heap of 160 MB");
+  const restarted = await startNodeProcess(t, dir, [], limited);
+  await until(async () => (await askJson<{ mempool_size: number }>(restarted.port, "/health")).mempool_size === 0);
+  t.is(restarted.child.signalCode, null);
+  t.log(limited.length > heap.length ? "a group of 256 MB" : "a heap of 160 MB");
 });
 
-test("in 256 MB it follows a chain of large blocks, goes on behind it, and gives them to whoever reads", async (t) => {
+test("in 256 MB, follows a chain of large blocks, resumes after a kill, and serves the blocks", async (t) => {
   const dir = await authorityDirectory(t, testKey(1));
   const genesis = join(dir, "genesis.json");
   const network = ["--allow-private-peers", "--loop-interval", "0.2", "--sender-bytes-per-minute", "0"];
   const authority = await startNodeProcess(t, dir, ["--genesis", genesis, ...network]);
-  const head = await makeLargeBlocks(authority);
+  const head = await produceLargeBlocks(authority);
 
-  const little = await withLittleMemory(t);
+  const limited = await limitMemory(t);
   const own = await temporaryDirectory(t);
   await copyFile(genesis, join(own, "genesis.json"));
   await writeFile(
@@ -151,16 +151,16 @@ test("in 256 MB it follows a chain of large blocks, goes on behind it, and gives
     JSON.stringify([{ url: `https://127.0.0.1:${authority.ready.ports["omni"]}` }]),
   );
   const flags = ["--genesis", join(own, "genesis.json"), "--peers", join(own, "peers.json"), ...network];
-  const joining = await startNodeProcess(t, own, flags, little);
-  await until(async () => (await headOf(joining)) > head / 4);
-  joining.child.kill("SIGKILL");
-  await joining.ended;
+  const killed = await startNodeProcess(t, own, flags, limited);
+  await until(async () => (await headOf(killed)) > head / 4);
+  killed.child.kill("SIGKILL");
+  await killed.ended;
 
-  const follower = await startNodeProcess(t, own, flags, little);
+  const follower = await startNodeProcess(t, own, flags, limited);
   await until(async () => (await headOf(follower)) >= head);
   const read = await readBlocks(follower, head);
-  t.true(read >= 2 * head, "each stream gave all of them");
-  t.is(follower.child.signalCode, null, "it is not killed for its memory");
+  t.true(read >= 2 * head, "each stream returned all blocks");
+  t.is(follower.child.signalCode, null, "not killed for lack of memory");
   t.is(follower.child.exitCode, null);
   t.log(`${head} blocks, ${read} reads`);
 });

@@ -1,4 +1,4 @@
-/** A node on an open network: what strangers may write, over real sockets, and what others see of it. */
+/** Limits on the writes of unknown clients, over real sockets, and their effect on other clients. */
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,23 +17,23 @@ import { connectTransport } from "../helpers/wire/transports.js";
 import { commit, createPublic, signTransaction, signZk } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 
-/** Nobody on this machine is exempt. */
-const strange = { "rate-limit-exempt": "192.0.2.1", "rate-limit": "0" };
+/** Flags of a node that exempts no client on this machine. */
+const withoutExemption = { "rate-limit-exempt": "192.0.2.1", "rate-limit": "0" };
 
-interface Answer {
+interface SubmitResponse {
   readonly errorCode?: string;
   readonly error?: string;
   readonly retryAfter?: number;
   readonly hash?: string;
 }
 
-async function submit(port: number, transaction: Transaction, address: string): Promise<Answer> {
+async function submit(port: number, transaction: Transaction, address: string): Promise<SubmitResponse> {
   const { body, signature } = transaction;
   const text = JSON.stringify({
     transaction: { body: Buffer.from(body).toString("base64"), signature: Buffer.from(signature).toString("base64") },
   });
   const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: text };
-  return JSON.parse((await ask(port, "/chain/transactions", request, address)).text) as Answer;
+  return JSON.parse((await ask(port, "/chain/transactions", request, address)).text) as SubmitResponse;
 }
 
 async function statusOf(port: number, transaction: Transaction): Promise<string | undefined> {
@@ -44,47 +44,53 @@ async function statusOf(port: number, transaction: Transaction): Promise<string 
 const program = (key: TestKey, nonce: number, json = "{}", network?: string): Transaction =>
   signTransaction(key, nonce, createPublic(`p${nonce}`, json), network === undefined ? {} : { network });
 
-test("a flood from other addresses, with as many keys as they like, delays nobody beyond the second block", async (t) => {
-  const node = await startMember(t, { ...strange, "sender-bytes-per-minute": "0", "sender-programs-per-minute": "0" });
+test("a flood from other addresses with many keys delays an honest transaction by at most two blocks", async (t) => {
+  const flags = { "sender-bytes-per-minute": "0", "sender-programs-per-minute": "0" };
+  const node = await startMember(t, { ...withoutExemption, ...flags });
   const document = JSON.stringify("x".repeat(200_000));
   let isOver = false;
   let nonce = 0;
-  const refusals = new Set<string | undefined>();
+  const errorCodes = new Set<string | undefined>();
   const flood = async (address: string): Promise<void> => {
     while (!isOver) {
       nonce++;
-      const answer = await submit(node.port, program(testKey(100 + (nonce % 100)), nonce, document), address);
-      if (answer.hash === undefined) {
-        refusals.add(answer.errorCode);
+      const response = await submit(node.port, program(testKey(100 + (nonce % 100)), nonce, document), address);
+      if (response.hash === undefined) {
+        errorCodes.add(response.errorCode);
         await sleep(20);
       }
     }
   };
-  // More at once than the share of an address holds, which blocks would otherwise empty as fast as one by one fills it.
+  // Enough concurrent submissions to use up the quota of an address. Blocks empty it faster than one after the other.
   const floods = [2, 3, 4].flatMap((last) => Array.from({ length: 18 }, () => flood(`127.0.0.${last}`)));
-  const end = async (): Promise<void> => {
+  const stop = async (): Promise<void> => {
     isOver = true;
     await Promise.all(floods);
   };
-  t.teardown(end);
-  await until(() => refusals.size > 0);
+  t.teardown(stop);
+  await until(() => errorCodes.size > 0);
   for (let i = 1; i <= 3; i++) {
     const honest = program(testKey(50), i);
     t.truthy((await submit(node.port, honest, "127.0.0.9")).hash);
-    const before = node.chain.head()!.number;
+    const submittedAt = node.chain.head()!.number;
     await until(async () => (await statusOf(node.port, honest)) === "included");
     const { blockNumber } = await askJson<{ blockNumber: string | number }>(
       node.port,
       `/chain/transactions/${sha256(honest.body)}`,
     );
-    t.true(Number(blockNumber) <= Number(before) + 2, `block ${blockNumber} after ${before}`);
+    t.true(Number(blockNumber) <= Number(submittedAt) + 2, `block ${blockNumber} after ${submittedAt}`);
   }
-  await end();
-  t.deepEqual([...refusals], ["OVERLOADED"]);
+  await stop();
+  t.deepEqual([...errorCodes], ["OVERLOADED"]);
 });
 
-test("rates are told with the time to wait, and shown in the metrics", async (t) => {
-  const flags = { ...strange, ...metricsFlags, "sender-leaves-per-minute": "2", "sender-programs-per-minute": "2" };
+test("RATE_LIMITED states the time to wait, and the metrics count refused transactions", async (t) => {
+  const flags = {
+    ...withoutExemption,
+    ...metricsFlags,
+    "sender-leaves-per-minute": "2",
+    "sender-programs-per-minute": "2",
+  };
   const node = await startMember(t, flags);
   const leaf = (nonce: number): Transaction =>
     signZk(testKey(50), nonce, commit(`0x${String(nonce).padStart(64, "0")}`));
@@ -107,8 +113,8 @@ test("rates are told with the time to wait, and shown in the metrics", async (t)
   t.regex(text, /^gatehouse_mempool_largest_origin_ratio 0/m);
 });
 
-test("of an address that has written enough, what it announces is refused unread; what may fit is looked at", async (t) => {
-  const node = await startMember(t, { ...strange, "sender-bytes-per-minute": "1500000" });
+test("rejects a body by its length if its address is above the byte rate; reads it if it may fit", async (t) => {
+  const node = await startMember(t, { ...withoutExemption, "sender-bytes-per-minute": "1500000" });
   const documentOf = (bytes: number): string => JSON.stringify("x".repeat(bytes));
   t.truthy((await submit(node.port, program(testKey(70), 1, documentOf(1_000_000)), "127.0.0.1")).hash);
   const noJson = Buffer.alloc(1_400_000, "x");
@@ -125,45 +131,45 @@ test("of an address that has written enough, what it announces is refused unread
     t.regex(text, /Too many bytes of this address in a minute; try again in \d+ s\./);
   }
   t.is((await ask(node.port, "/chain/transactions", { method: "POST", body: noJson }, "127.0.0.3")).status, 400);
-  t.truthy((await submit(node.port, program(testKey(71), 1), "127.0.0.1")).hash, "a small one fits");
+  t.truthy((await submit(node.port, program(testKey(71), 1), "127.0.0.1")).hash, "a small body fits");
   const huge = await ask(
     node.port,
     "/chain/transactions",
     { method: "POST", body: Buffer.alloc(3_000_000) },
     "127.0.0.1",
   );
-  t.is(huge.status, 413, "what fits nowhere is refused as that");
+  t.is(huge.status, 413, "the size limit takes precedence over the rate");
 });
 
-/** A directory of an authority whose genesis names a writer. */
+/** Creates the data directory of an authority, with one writer in the genesis and one in the writers file. */
 async function prepareListed(t: Teardown) {
   const dir = await temporaryDirectory(t);
-  const [authority, ofGenesis, ofFile, stranger] = [testKey(1), testKey(2), testKey(3), testKey(4)];
+  const [authority, ofGenesis, ofFile, unlisted] = [testKey(1), testKey(2), testKey(3), testKey(4)];
   const genesis = { ...(JSON.parse(genesisOf(authority)) as object), writers: [ofGenesis.publicKey] };
   const text = JSON.stringify(genesis);
   await writeFile(join(dir, "genesis.json"), text);
   await writeKey(join(dir, "identity.key"), authority);
   await writeFile(join(dir, "writers.json"), JSON.stringify([ofFile.publicKey]));
-  return { dir, network: sha256(text), authority, ofGenesis, ofFile, stranger };
+  return { dir, network: sha256(text), authority, ofGenesis, ofFile, unlisted };
 }
 
-test("where writers are listed, nobody else's transactions are taken", async (t) => {
-  const { dir, network, authority, ofGenesis, ofFile, stranger } = await prepareListed(t);
+test("with --writers listed, rejects transactions of unlisted senders", async (t) => {
+  const { dir, network, authority, ofGenesis, ofFile, unlisted } = await prepareListed(t);
   const flags = { genesis: "genesis.json", writers: "listed", "writers-file": "writers.json" };
   const node = await startTestNode(t, flags, dir);
   for (const key of [authority, ofGenesis, ofFile]) {
     t.truthy((await submit(node.port, program(key, 1, "{}", network), "127.0.0.1")).hash);
   }
-  const refused = await submit(node.port, program(stranger, 1, "{}", network), "127.0.0.1");
+  const refused = await submit(node.port, program(unlisted, 1, "{}", network), "127.0.0.1");
   t.like(refused, { errorCode: "PERMISSION_DENIED" });
   t.regex(refused.error!, /listed writers only/);
-  // It is this node's rule, and none of the chain: a block with a stranger's transaction is a block.
+  // The rule belongs to this node, not to the chain: blocks may contain transactions of unlisted senders.
   await node.stop();
   const open = await startTestNode(t, {}, dir);
-  t.truthy((await submit(open.port, program(stranger, 1, "{}", network), "127.0.0.1")).hash);
+  t.truthy((await submit(open.port, program(unlisted, 1, "{}", network), "127.0.0.1")).hash);
 });
 
-test("a file of writers that cannot be used stops the start", async (t) => {
+test("the node does not start with an invalid writers file", async (t) => {
   const { dir } = await prepareListed(t);
   const flags = { genesis: "genesis.json", writers: "listed", "writers-file": "writers.json" };
   for (const [text, message] of [

@@ -1,4 +1,4 @@
-/** Senders for whom anybody can sign. */
+/** Senders with keys of small order, for which anyone can forge signatures. */
 import { toJson } from "@bufbuild/protobuf";
 import test from "ava";
 import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
@@ -8,7 +8,7 @@ import { startMember } from "../helpers/nodes/start-member.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { forge, smallOrderKeys } from "../helpers/chain/weak-keys.js";
 
-test("a key of small order sends no transaction, whatever was signed with it", async (t) => {
+test("rejects transactions from keys of small order with 401", async (t) => {
   const { port } = await startMember(t);
   const submit = (key: Pick<TestKey, "publicKey" | "sign">) =>
     ask(port, "/chain/transactions", {
