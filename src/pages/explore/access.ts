@@ -2,6 +2,7 @@
 import type { AccessRule } from "./answers.js";
 import { h } from "./dom.js";
 import { ownerLink } from "./parts.js";
+import { visible } from "./words.js";
 
 const modes: Readonly<Record<string, string>> = {
   public: "Everyone may read it.",
@@ -18,7 +19,11 @@ export function accessParts({ mode, allowed, blacklisted, groups }: AccessRule):
     ...keyList("Allowed to read", allowed),
     ...keyList("Never allowed", blacklisted),
     ...Object.entries(groups).flatMap(([name, { members, permissions }]) =>
-      keyList(`Group ${JSON.stringify(name)}, may ${permissions.join(" and ") || "do nothing"}`, members, "nobody"),
+      keyList(
+        `Group ${visible(JSON.stringify(name))}, may ${permissions.join(" and ") || "do nothing"}`,
+        members,
+        "nobody",
+      ),
     ),
   );
 }

@@ -5,6 +5,11 @@ export interface HeadAnswer {
   readonly hash: string;
   readonly timestamp: number;
   readonly genesisHash: string;
+  /** Header and signature in base64; empty for block 0. */
+  readonly header: string;
+  readonly signature: string;
+  /** Latest statement of an authority about its latest block, in base64; missing if the node has none. */
+  readonly head?: { readonly statement: string; readonly signature: string };
 }
 
 export interface HealthAnswer {
@@ -39,6 +44,8 @@ export interface BlockAnswer {
     readonly stateRoot: string;
   };
   readonly transactionHashes: readonly string[];
+  /** Block as it was signed, in base64. */
+  readonly block: { readonly header: string; readonly signature: string };
 }
 
 /** Operation of a transaction: an object with one member, named after the operation. */
@@ -147,7 +154,7 @@ export interface PeerAnswer {
   readonly connection: { readonly string: string };
   readonly identity: string;
   readonly verification: { readonly status: boolean; readonly message: string | null };
-  readonly sync: { readonly block: number | null };
+  readonly sync: { readonly block: number | null; readonly block_hash: string | null };
   readonly status: { readonly online: boolean; readonly ready: boolean; readonly timestamp: number | null };
 }
 
@@ -155,6 +162,29 @@ export interface InfoAnswer {
   readonly identity: string;
   readonly connectionString: string;
   readonly peerlist: readonly PeerAnswer[];
+}
+
+/** Subsystems by name, as far as views show them. */
+export interface SubsystemsAnswer {
+  readonly subsystems: Readonly<
+    Record<
+      string,
+      {
+        readonly status: string;
+        readonly lastError?: { readonly message?: string } | null;
+        readonly extra?: {
+          readonly reason?: string;
+          readonly snapshot?: {
+            readonly block: number;
+            readonly done_bytes: number;
+            readonly total_bytes: number;
+            readonly bytes_per_s: number;
+            readonly left_s: number | null;
+          };
+        };
+      }
+    >
+  >;
 }
 
 /** Result of one kind; `kind` names it. */

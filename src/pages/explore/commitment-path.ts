@@ -2,7 +2,7 @@
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import type { MerkleProofAnswer } from "./answers.js";
 import { draw, h } from "./dom.js";
-import { code, table } from "./parts.js";
+import { hash, table } from "./parts.js";
 
 /** Level of a path, from the leaf up. */
 export interface Level {
@@ -87,9 +87,9 @@ export function pathTable(levels: readonly Level[]): HTMLElement {
     .slice(0, -1)
     .map(({ node, sibling, side, isEmpty }, i) => [
       i,
-      code(node),
+      hash(node),
       side,
-      h("span", {}, code(sibling!), ...(isEmpty ? [" (empty)"] : [])),
+      h("span", {}, hash(sibling!), ...(isEmpty ? [" (empty)"] : [])),
     ]);
   return h(
     "details",

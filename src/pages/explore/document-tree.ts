@@ -1,8 +1,9 @@
 /** Shows JSON texts as trees that open and close, with numbers and the order of members as written. */
 import { eachMember, itemsOf } from "../../storage/documents/document.js";
 import { typeOfJson } from "../../storage/documents/json-text.js";
-import { h } from "./dom.js";
-import { counted } from "./words.js";
+import { button, h } from "./dom.js";
+import { given } from "./parts.js";
+import { counted, cut } from "./words.js";
 
 /** Part of a document, with its name or index. */
 export interface Part {
@@ -34,7 +35,7 @@ const maxShownLength = 2_000;
 export function documentTree(text: string, isOpen = true): HTMLElement {
   const type = typeOfJson(text);
   if (type !== "object" && type !== "array") {
-    return scalar(text.trim(), type);
+    return longText(text.trim(), type);
   }
   const parts = partsOf(text);
   const summary = type === "object" ? counted(parts.length, "field") : counted(parts.length, "item");
@@ -57,7 +58,7 @@ function showParts(list: HTMLElement, parts: readonly Part[], from: number): voi
   const shown = parts.slice(from, from + shownAtOnce);
   list.append(
     ...shown.map(({ name, text }) =>
-      h("li", {}, h("span", { class: "name" }, name === "" ? '""' : name), ": ", documentTree(text, false)),
+      h("li", {}, h("span", { class: "name" }, name === "" ? '""' : given(name)), ": ", documentTree(text, false)),
     ),
   );
   const left = parts.length - from - shown.length;
@@ -72,16 +73,15 @@ function showParts(list: HTMLElement, parts: readonly Part[], from: number): voi
   }
 }
 
-/** Returns a scalar as written. */
-function scalar(text: string, type: string): HTMLElement {
+/** Returns a text that is shortened until a reader asks for all of it. */
+export function longText(text: string, className?: string): HTMLElement {
   if (text.length <= maxShownLength) {
-    return h("code", { class: type }, text);
+    return h("code", { class: className }, text);
   }
-  const cut = h("code", { class: type }, `${text.slice(0, maxShownLength)}…`);
-  const all = h("button", { type: "button" }, `Show all ${text.length} characters`);
-  all.addEventListener("click", () => {
-    cut.textContent = text;
+  const shown = h("code", { class: className }, cut(text, maxShownLength));
+  const all = button(`Show all ${text.length} characters`, {}, () => {
+    shown.textContent = text;
     all.remove();
   });
-  return h("span", {}, cut, " ", all);
+  return h("span", {}, shown, " ", all);
 }

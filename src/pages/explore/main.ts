@@ -7,12 +7,15 @@ import { linkTo, readRoute, type Route } from "./routes.js";
 import { layOutSignIn } from "./sign-in.js";
 import type { Looking, View } from "./view.js";
 import { viewBlock } from "./views/block.js";
+import { viewForks } from "./views/forks.js";
+import { viewLog } from "./views/log.js";
 import { viewNullifier } from "./views/nullifier.js";
 import { viewOverview } from "./views/overview.js";
 import { viewOwner } from "./views/owner.js";
 import { viewPeers } from "./views/peers.js";
 import { viewProgram } from "./views/program.js";
 import { viewSearch } from "./views/search.js";
+import { viewSnapshots } from "./views/snapshots.js";
 import { viewTransaction } from "./views/transaction.js";
 import { viewTree } from "./views/tree.js";
 
@@ -42,6 +45,12 @@ async function viewOf(looking: Looking, route: Route | undefined): Promise<View>
       return await viewNullifier(looking, route.hash);
     case "peers":
       return await viewPeers(looking);
+    case "snapshots":
+      return await viewSnapshots(looking);
+    case "forks":
+      return await viewForks(looking);
+    case "log":
+      return await viewLog(looking);
     case "search":
       return await viewSearch(looking, route.text);
   }

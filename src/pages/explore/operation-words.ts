@@ -4,13 +4,24 @@ import { type OperationTarget, readOperation } from "../../base/describe-operati
 import type { AccessRule, TransactionBody } from "./answers.js";
 import { accessParts } from "./access.js";
 import { type Content, h } from "./dom.js";
-import { documentTree } from "./document-tree.js";
-import { code, facts, link, programLink } from "./parts.js";
-import { short } from "./words.js";
+import { documentTree, longText } from "./document-tree.js";
+import { code, commitmentLink, facts, given, hash, nullifierLink, programLink } from "./parts.js";
 
 /** Describes a change of a program's history by the name that the node uses, such as `set_field`. */
 export function changeWords(kind: string): string {
   return kind.replace(/^./, (first) => first.toUpperCase()).replaceAll("_", " ");
+}
+
+/** Returns the address of the program that an operation creates or changes; undefined if there is none. */
+export function changedProgram(body: TransactionBody | undefined): string | undefined {
+  const target = body && readOperation(body, sha256Hex)?.target;
+  return target?.kind === "program" ? target.name : undefined;
+}
+
+/** Returns the same description as a text, for a file. */
+export function operationText(body: TransactionBody | undefined): string | undefined {
+  const operation = body && readOperation(body, sha256Hex);
+  return operation && `${operation.summary}${operation.target === undefined ? "" : ` ${operation.target.name}`}`;
 }
 
 /** Returns a description in one line; `Not shown to you` if the program may not be read. */
@@ -18,7 +29,7 @@ export function operationLine(body: TransactionBody | undefined): HTMLElement {
   const operation = body && readOperation(body, sha256Hex);
   return operation === undefined
     ? h("span", { class: "dim" }, "Not shown to you")
-    : h("span", {}, operation.summary, " ", operation.target && targetLink(operation.target));
+    : h("span", {}, given(operation.summary, 300), " ", operation.target && targetLink(operation.target));
 }
 
 function targetLink({ kind, name }: OperationTarget): Content {
@@ -26,9 +37,9 @@ function targetLink({ kind, name }: OperationTarget): Content {
     case "program":
       return programLink(name);
     case "commitment":
-      return link({ kind: "tree", commitment: name }, short(name));
+      return commitmentLink(name);
     case "nullifier":
-      return link({ kind: "nullifier", hash: name }, short(name));
+      return nullifierLink(name);
   }
 }
 
@@ -73,10 +84,13 @@ function show(name: string, value: unknown): Content {
   }
   if (name === "data") {
     const { json, binary } = value as { readonly json?: string; readonly binary?: string };
-    return json === undefined ? code(binary ?? "none") : documentTree(json);
+    return json === undefined ? longText(binary ?? "none") : documentTree(json);
   }
   if (jsonTexts.has(name) && typeof value === "string") {
     return documentTree(value);
   }
-  return code(typeof value === "string" ? value : JSON.stringify(value));
+  if (typeof value !== "string") {
+    return code(JSON.stringify(value));
+  }
+  return /^0x[0-9a-f]{64}$/.test(value) ? hash(value) : longText(value);
 }

@@ -1,10 +1,15 @@
 /** Parts of views: links, facts, tables, lists with pages. */
-import { at, button, type Content, h, say } from "./dom.js";
+import { copyable } from "./copy.js";
+import { at, type Content, h, say } from "./dom.js";
 import { linkTo, type Route } from "./routes.js";
-import { ago, short, timeOf } from "./words.js";
+import { ago, cut, short, timeOf, visible } from "./words.js";
 
 /** Returns a link to a view. */
-export function link(route: Route, text: string, attributes: { readonly class?: string } = {}): HTMLElement {
+export function link(
+  route: Route,
+  text: string,
+  attributes: { readonly class?: string; readonly title?: string } = {},
+): HTMLElement {
   return h("a", { href: linkTo(route), ...attributes }, text);
 }
 
@@ -24,15 +29,48 @@ export function ownerLink(key: string): HTMLElement {
   return codeLink({ kind: "owner", key }, key);
 }
 
-/** Returns a link with a shortened name; the title has the full name. */
+export function nullifierLink(hash: string): HTMLElement {
+  return codeLink({ kind: "nullifier", hash }, hash);
+}
+
+export function commitmentLink(commitment: string): HTMLElement {
+  return codeLink({ kind: "tree", commitment }, commitment);
+}
+
+/** Returns a link with a shortened name, and a button that copies the full name; the title has it, too. */
 function codeLink(route: Route, name: string): HTMLElement {
-  return h("a", { href: linkTo(route), title: name }, code(short(name)));
+  return copyable(h("a", { href: linkTo(route), title: name }, code(short(name))), name);
 }
 
 /** Returns the link with all digits of the name. */
-export function wholeLink(link: HTMLElement, name: string): HTMLElement {
-  link.replaceChildren(code(name));
-  return link;
+export function wholeLink(linked: HTMLElement, name: string): HTMLElement {
+  linked.querySelector("a")!.replaceChildren(code(name));
+  return linked;
+}
+
+/** Returns a link to the block before another one, by its hash. */
+export function blockHashLink(hash: string): HTMLElement {
+  return copyable(link({ kind: "block", name: hash }, "", { title: hash }), hash);
+}
+
+/** Returns a hash or key with a button that copies it. */
+export function hash(text: string): HTMLElement {
+  return copyable(code(text), text);
+}
+
+/** Returns the first and last digits of a hash or key, with a button that copies it. */
+export function shortHash(text: string): HTMLElement {
+  return copyable(h("code", { title: text }, short(text)), text);
+}
+
+/** Returns a text from a document, a peer or a log: its direction ends with it, and what cannot be seen is written out. */
+export function given(text: string, maxLength = 200): HTMLElement {
+  return h("bdi", {}, cut(visible(text), maxLength));
+}
+
+/** Returns a link to a program by the name that its owner chose. */
+export function namedProgramLink(address: string, name: string): HTMLElement {
+  return h("a", { href: linkTo({ kind: "program", address }) }, given(name, 100));
 }
 
 export function code(text: string): HTMLElement {
@@ -108,45 +146,6 @@ export function table(label: string, columns: readonly string[], rows: readonly 
   };
   made.add(rows);
   return made;
-}
-
-/** Page of a list. */
-export interface Page {
-  readonly rows: readonly (readonly Content[])[];
-  /** Returns the next page; undefined for the last page. */
-  readonly next?: (() => Promise<Page>) | undefined;
-}
-
-/**
- * Returns a table with a button for the next page.
- *
- * @param empty text for a list without rows.
- */
-export function pagedTable(label: string, columns: readonly string[], first: Page, empty: string): HTMLElement {
-  if (first.rows.length === 0) {
-    return note(empty);
-  }
-  const { element, add } = table(label, columns, first.rows);
-  const more = h("p");
-  const offer = ({ next }: Page): void => {
-    more.replaceChildren(
-      ...(next === undefined
-        ? []
-        : [
-            button("Show more", { "aria-label": `Show more: ${label}` }, async () => {
-              try {
-                const page = await next();
-                add(page.rows);
-                offer(page);
-              } catch (error) {
-                tell(messageOf(error));
-              }
-            }),
-          ]),
-    );
-  };
-  offer(first);
-  return h("div", {}, element, more);
 }
 
 /** Returns a part of a view; if it fails, its error message. */

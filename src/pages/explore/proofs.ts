@@ -3,28 +3,35 @@ import { checkProof, type ProofQuestion, type ProvedState } from "../../../clien
 import { readProofJson } from "../../../client/src/proof/json.js";
 import { type ProofNetwork, readProofNetwork } from "../../../client/src/proof/network.js";
 import type { SignedHeader } from "../../../client/src/proof/proof-error.js";
-import { readHeader } from "../../../client/src/proof/headers.js";
+import type { GetProofResponse } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import type { HeadAnswer } from "./answers.js";
 import { type ExploredNode, withQuery } from "./node.js";
 
-/** Proved state and its signer. */
+/** Proved state. */
 export interface Verified {
   readonly state: ProvedState;
-  /** Signer of the header: 0x and 64 lowercase hex digits; undefined for block 0. */
-  readonly signer: string | undefined;
-  readonly genesisHash: string;
+}
+
+/** Record of a check, filled as far as the check came. */
+export interface Trace {
+  question: ProofQuestion;
+  network?: ProofNetwork;
+  response?: GetProofResponse;
+  state?: ProvedState;
 }
 
 /** Checks proofs for one network. */
 export interface Proofs {
   /** Hash of the genesis that the reader trusts; the node's own until the reader names one. */
   trusted: string | undefined;
+  /** Returns the trusted network. Rejects with ProofError or NodeError. */
+  network(): Promise<ProofNetwork>;
   /** Requests a proof and checks it. Rejects with ProofError or NodeError. */
-  verify(question: ProofQuestion): Promise<Verified>;
+  verify(question: ProofQuestion, trace?: Trace): Promise<Verified>;
 }
 
 /** Maximum age in seconds of an authority's statement about the latest block. They sign one every 30 s. */
-const maxAgeS = 120;
+export const maxAgeS = 120;
 
 /** Creates the checks for the node that served the page. */
 export function createProofs({ ask, askText }: Pick<ExploredNode, "ask" | "askText">): Proofs {
@@ -42,9 +49,12 @@ export function createProofs({ ask, askText }: Pick<ExploredNode, "ask" | "askTe
 
   return {
     trusted: undefined,
-    async verify(question) {
-      const network = await networkOf(this.trusted);
-      const { storageAddress, fields, withDocument, withMetadata, withCommitments, nullifiers } = question;
+    network() {
+      return networkOf(this.trusted);
+    },
+    async verify(question, trace = { question }) {
+      const network = (trace.network = await this.network());
+      const { storageAddress, fields, withDocument, withMetadata, withCommitments, nullifiers, senders } = question;
       const text = await askText(
         withQuery("state/proof", {
           storageAddress,
@@ -53,12 +63,14 @@ export function createProofs({ ask, askText }: Pick<ExploredNode, "ask" | "askTe
           withMetadata: withMetadata === true ? "true" : undefined,
           withCommitments: withCommitments === true ? "true" : undefined,
           nullifiers,
+          senders,
         }),
       );
-      const state = checkProof(question, readProofJson(text), { network, nowMs: Date.now(), maxAgeS, seen });
-      const { signed } = state.block;
-      seen = signed ?? seen;
-      return { state, signer: signed && readHeader(signed.header).proposer, genesisHash: network.genesisHash };
+      trace.response = readProofJson(text);
+      const state = checkProof(question, trace.response, { network, nowMs: Date.now(), maxAgeS, seen });
+      trace.state = state;
+      seen = state.block.signed ?? seen;
+      return { state };
     },
   };
 }

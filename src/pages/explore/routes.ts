@@ -10,7 +10,7 @@ export type Route =
   | { readonly kind: "owner"; readonly key: string }
   | { readonly kind: "tree"; readonly commitment: string | undefined }
   | { readonly kind: "nullifier"; readonly hash: string }
-  | { readonly kind: "peers" }
+  | { readonly kind: "peers" | "snapshots" | "forks" | "log" }
   | { readonly kind: "search"; readonly text: string };
 
 /** Returns the address of a view. */
@@ -35,7 +35,10 @@ function partsOf(route: Route): string[] {
     case "nullifier":
       return ["nullifier", route.hash];
     case "peers":
-      return ["peers"];
+    case "snapshots":
+    case "forks":
+    case "log":
+      return [route.kind];
     case "search":
       return ["search", route.text];
   }
@@ -43,13 +46,18 @@ function partsOf(route: Route): string[] {
 
 /** Returns the view that an address names; undefined if there is none. */
 export function readRoute(hash: string): Route | undefined {
-  const parts = decode(hash.replace(/^#?\/?/, "").split("/"));
+  const parts = decode(
+    hash
+      .replace(/\?.*$/s, "")
+      .replace(/^#?\/?/, "")
+      .split("/"),
+  );
   if (parts === undefined || parts.length > 2) {
     return undefined;
   }
   const [kind, name] = parts;
   if (name === undefined) {
-    return kind === "" ? { kind: "overview" } : kind === "tree" ? { kind, commitment: undefined } : readPeers(kind);
+    return kind === "" ? { kind: "overview" } : kind === "tree" ? { kind, commitment: undefined } : readPlain(kind);
   }
   switch (kind) {
     case "block":
@@ -70,8 +78,17 @@ export function readRoute(hash: string): Route | undefined {
   }
 }
 
-function readPeers(kind: string | undefined): Route | undefined {
-  return kind === "peers" ? { kind } : undefined;
+/** Returns a view without parameters. */
+function readPlain(kind: string | undefined): Route | undefined {
+  switch (kind) {
+    case "peers":
+    case "snapshots":
+    case "forks":
+    case "log":
+      return { kind };
+    default:
+      return undefined;
+  }
 }
 
 function decode(parts: readonly string[]): string[] | undefined {

@@ -1,17 +1,16 @@
-/** A button that checks a proof in this page, and the description of the result. */
-import type { ProofQuestion } from "../../../client/src/proof/check.js";
+/** A button that checks a proof in this page, and the result, step by step. */
 import { ProofError } from "../../../client/src/proof/proof-error.js";
 import { button, type Content, h } from "./dom.js";
-import { blockLink, code, messageOf, ownerLink } from "./parts.js";
-import type { Proofs, Verified } from "./proofs.js";
-import { ago, short } from "./words.js";
+import { messageOf } from "./parts.js";
+import type { Proofs, Trace, Verified } from "./proofs.js";
+import { commandFor, stepList, stepsOf, unproved } from "./verify-steps.js";
 
 /** Claim to be verified. */
 export interface Claim {
   /** Label of the button, for screen readers as well. */
   readonly label: string;
   readonly name: string;
-  readonly question: ProofQuestion;
+  readonly question: Trace["question"];
   /** Describes the proved value; throws an Error with the reason if it differs from the shown one. */
   readonly conclude: (verified: Verified) => readonly Content[];
 }
@@ -23,43 +22,40 @@ export interface Verifier {
 }
 
 export function createVerifier(proofs: Proofs, { label, name, question, conclude }: Claim): Verifier {
-  const result = h("div", { class: "verdict", role: "status" });
+  const verdict = h("div", { role: "status" });
+  const steps = h("div");
+  const result = h("div", { class: "verdict", hidden: true }, verdict, steps);
   const press = button(label, { "aria-label": name }, async () => {
     press.disabled = true;
-    result.replaceChildren("Requesting the proof…");
+    result.hidden = false;
     result.className = "verdict";
+    verdict.replaceChildren("Requesting the proof…");
+    steps.replaceChildren();
+    const trace: Trace = { question };
+    const isPinned = proofs.trusted !== undefined;
+    let failure: unknown;
     try {
-      const verified = await proofs.verify(question);
-      result.replaceChildren(
-        h("strong", { class: "good" }, "✓ Verified."),
-        " ",
-        ...conclude(verified).map(toText),
-        basis(verified),
-      );
+      const verified = await proofs.verify(question, trace);
+      const words = conclude(verified).filter((content) => content !== undefined);
+      verdict.replaceChildren(h("strong", { class: "good" }, "✓ Verified."), " ", h("span", {}, ...words));
       result.classList.add("good-line");
     } catch (error) {
+      failure = error;
       const flaw = error instanceof ProofError ? ` (${error.flaw})` : "";
-      result.replaceChildren(h("strong", { class: "bad" }, "✗ Not verified."), ` ${messageOf(error)}${flaw}`);
+      verdict.replaceChildren(h("strong", { class: "bad" }, "✗ Not verified."), ` ${messageOf(error)}${flaw}`);
       result.classList.add("bad-line");
     }
+    const url = new URL(".", location.href).href;
+    steps.replaceChildren(
+      h(
+        "details",
+        { open: failure !== undefined },
+        h("summary", {}, "Step by step"),
+        stepList(stepsOf(trace, failure, isPinned)),
+        unproved(proofs, commandFor(question, url), trace.network?.genesisHash),
+      ),
+    );
     press.disabled = false;
   });
   return { button: press, result };
-}
-
-const toText = (content: Content): Node | string => (content instanceof Node ? content : String(content ?? ""));
-
-/** Describes the basis of a proof: block, signer, genesis. */
-function basis({ state, signer, genesisHash }: Verified): HTMLElement {
-  const { number, saidMs } = state.block;
-  return h(
-    "p",
-    { class: "dim" },
-    "As of block ",
-    blockLink(Number(number)),
-    ...(signer === undefined ? [] : [", whose header ", ownerLink(signer), " signed"]),
-    `; an authority of the network said ${ago(Number(saidMs))} that it is the newest. Network: `,
-    h("span", { title: genesisHash }, code(short(genesisHash))),
-    ".",
-  );
 }

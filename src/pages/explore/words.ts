@@ -35,3 +35,16 @@ export function sizeOf(bytes: number): string {
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
+
+/** Returns a text with at most that many characters, and a mark if some are left out. */
+export function cut(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
+
+/** Returns a text with its control, invisible and direction characters written as escapes, such as `\\u202e`. */
+export function visible(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u00AD\u061C\u115F\u1160\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0]/gu,
+    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -4,7 +4,7 @@ import type { Pages } from "./pages.js";
 
 /** Creates the page, which loads its data through the API. */
 export function createExplorerPages(): Pages {
-  const style = readAssets("common.css", "explore.css", "cards.css");
+  const style = readAssets("common.css", "explore.css", "views.css", "cards.css");
   const script = readAssets("explore.js");
   return {
     "/explore": {

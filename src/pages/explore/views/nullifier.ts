@@ -1,8 +1,9 @@
 /** Shows if a nullifier is spent, with its proof. */
 import type { NullifierAnswer } from "../answers.js";
 import { h } from "../dom.js";
-import { blockLink, code, facts, transactionLink } from "../parts.js";
+import { blockLink, facts, hash as copyableHash, transactionLink } from "../parts.js";
 import { createVerifier } from "../verify-button.js";
+import { trustForm } from "../trust-form.js";
 import type { Looking, View } from "../view.js";
 import { short } from "../words.js";
 
@@ -24,13 +25,14 @@ export async function viewNullifier({ node, proofs, signal }: Looking, hash: str
     title: `Nullifier ${short(hash)}`,
     contents: [
       facts({
-        Nullifier: code(hash),
+        Nullifier: copyableHash(hash),
         State: h("strong", {}, used ? "spent" : "not spent"),
         Block: blockNumber === undefined ? undefined : blockLink(blockNumber),
         Transaction: transactionHash === undefined ? undefined : transactionLink(transactionHash),
       }),
       h("p", {}, button),
       result,
+      trustForm(proofs, node),
     ],
   };
 }

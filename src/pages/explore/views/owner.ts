@@ -1,60 +1,62 @@
-/** Shows a key: its programs, and the transactions that it signed. */
-import type { ProgramsAnswer, SenderAnswer, TransactionsAnswer } from "../answers.js";
-import { type Content } from "../dom.js";
+/** Shows a key: its nonce, its programs, and the transactions that it signed. */
+import type { ProgramsAnswer, ProgramSummary, SenderAnswer } from "../answers.js";
+import { containing, dataTable, type DataTable } from "../table/data-table.js";
+import { h } from "../dom.js";
 import { withQuery } from "../node.js";
-import { operationLine } from "../operation-words.js";
-import { blockLink, code, facts, note, type Page, pagedTable, section, timeAgo, transactionLink } from "../parts.js";
-import { programRows, programColumns } from "../program-rows.js";
+import { facts, hash, note, section } from "../parts.js";
+import { programColumns } from "../table/program-rows.js";
+import { loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
+import { createVerifier } from "../verify-button.js";
 import type { Looking, View } from "../view.js";
 import { short } from "../words.js";
 
-export async function viewOwner({ node, signal }: Looking, key: string): Promise<View> {
+export async function viewOwner({ node, proofs, signal }: Looking, key: string): Promise<View> {
   const named = encodeURIComponent(key);
-  const programs = async (pageToken?: string): Promise<Page> => {
-    const answer = await node.ask<ProgramsAnswer>(withQuery(`storage-program/owner/${named}`, { pageToken }), signal);
-    const { nextPageToken } = answer;
-    return {
-      rows: programRows(answer.programs),
-      next: nextPageToken === undefined ? undefined : () => programs(nextPageToken),
-    };
+  const loadPrograms: DataTable<ProgramSummary>["load"] = async (pageToken, size) => {
+    const path = withQuery(`storage-program/owner/${named}`, { pageToken, limit: String(size) });
+    const { programs, nextPageToken } = await node.ask<ProgramsAnswer>(path, signal);
+    return { rows: programs, next: nextPageToken };
   };
-  const transactions = async (pageToken?: string): Promise<Page> => {
-    const path = withQuery("chain/transactions", { sender: key, pageToken });
-    const { transactions: found, nextPageToken } = await node.ask<TransactionsAnswer>(path, signal);
-    return {
-      rows: found.map(({ hash, blockNumber, timestamp, body }): Content[] => [
-        blockLink(blockNumber),
-        timeAgo(timestamp),
-        operationLine(body),
-        transactionLink(hash),
-      ]),
-      next: nextPageToken === undefined ? undefined : () => transactions(nextPageToken),
-    };
-  };
-  const [{ nonce }, firstPrograms, firstTransactions] = await Promise.all([
+  const { block, when, operation, hash: hashColumn } = transactionColumns;
+  const [{ nonce }, programs, transactions] = await Promise.all([
     node.ask<SenderAnswer>(`chain/senders/${named}`, signal),
-    programs(),
-    transactions(),
+    dataTable<ProgramSummary>({
+      id: "programs",
+      label: "Programs",
+      columns: programColumns.slice(0, -1),
+      filters: [containing("name", "Name contains", ({ programName }) => programName)],
+      empty: "None that your key may read.",
+      load: loadPrograms,
+    }),
+    dataTable({
+      id: "transactions",
+      label: "Transactions",
+      columns: [block, when, operation, hashColumn],
+      filters: [operationFilter],
+      empty: "None that your key may read.",
+      load: loadTransactions(node, { sender: key }, signal),
+    }),
   ]);
   const isYou = node.session.publicKey === key.toLowerCase();
+  const { button, result } = createVerifier(proofs, {
+    label: "Verify the nonce",
+    name: "Verify the nonce",
+    question: { senders: [key] },
+    conclude({ state }) {
+      if (state.senders[0]?.nonce !== BigInt(nonce)) {
+        throw new Error("The proof shows another nonce: it has changed. Reload the page.");
+      }
+      return [nonce === 0 ? "It has sent no transaction." : `The last nonce is ${nonce}.`];
+    },
+  });
   return {
     title: isYou ? "You" : `Owner ${short(key)}`,
     contents: [
-      facts({ Key: code(key), "Last nonce": nonce === 0 ? "none: it has sent no transaction" : nonce }),
-      section(
-        "Programs",
-        ...(isYou ? [] : [note("Those that your key may read.")]),
-        pagedTable("Programs", programColumns, firstPrograms, "None that your key may read."),
-      ),
-      section(
-        "Transactions",
-        pagedTable(
-          "Transactions",
-          ["Block", "When", "Operation", "Hash"],
-          firstTransactions,
-          "None that your key may read.",
-        ),
-      ),
+      facts({ Key: hash(key), "Last nonce": nonce === 0 ? "none: it has sent no transaction" : nonce }),
+      h("p", {}, button),
+      result,
+      section("Programs", ...(isYou ? [] : [note("Those that your key may read.")]), programs),
+      section("Transactions", transactions),
     ],
   };
 }

@@ -1,37 +1,92 @@
-/** Shows the peers of this node, as a graph around it. */
-import type { InfoAnswer, PeerAnswer } from "../answers.js";
+/** Shows the peers of this node: a map of its connections, and a table. */
+import type { HeadAnswer, InfoAnswer, PeerAnswer } from "../answers.js";
+import { containing, dataTable, fromList, oneOf } from "../table/data-table.js";
 import { draw, h } from "../dom.js";
-import { code, facts, note, section, table, timeAgo } from "../parts.js";
+import { withQuery } from "../node.js";
+import { code, facts, given, hash, note, ownerLink, section, timeAgo } from "../parts.js";
 import type { Looking, View } from "../view.js";
-import { counted, short } from "../words.js";
+import { counted } from "../words.js";
 
 /** Maximum number of drawn peers. More would overlap; the table has all. */
 const mostDrawn = 24;
+/** Maximum number of requests for further peers. */
+const maxRequests = 20;
+
+interface Numbered {
+  readonly number: number;
+  readonly peer: PeerAnswer;
+}
 
 export async function viewPeers({ node, signal }: Looking): Promise<View> {
-  const { identity, connectionString, peerlist } = await node.ask<InfoAnswer>("info", signal);
-  const rows = peerlist.map((peer, i) => [
-    `${i + 1}  ${peer.connection.string}`,
-    h("span", { class: classes[stateOf(peer)] }, stateOf(peer)),
-    peer.verification.message ?? (peer.verification.status ? "verified" : "not verified"),
-    peer.sync.block ?? "unknown",
-    peer.status.timestamp === null ? "never" : timeAgo(peer.status.timestamp),
-    peer.identity === "" ? "unknown" : h("span", { title: peer.identity }, code(short(peer.identity))),
+  const [{ identity, connectionString, peerlist, nextPeerOffset }, head] = await Promise.all([
+    node.ask<InfoAnswer & { readonly nextPeerOffset?: number }>("info", signal),
+    node.ask<HeadAnswer>("chain/head", signal),
   ]);
+  const peers = [...peerlist];
+  for (let offset = nextPeerOffset, i = 0; offset !== undefined && i < maxRequests; i++) {
+    const more = await node.ask<readonly PeerAnswer[]>(withQuery("peerlist", { offset: String(offset) }), signal);
+    peers.push(...more);
+    offset = more.length === 0 ? undefined : offset + more.length;
+  }
+  const rows = peers.map((peer, i): Numbered => ({ number: i + 1, peer }));
   return {
     title: "Peers",
     contents: [
-      facts({ "This node": code(connectionString), Key: code(identity) }),
+      facts({
+        "This node": code(connectionString),
+        Key: hash(identity),
+        "Its latest block": head.number,
+        Peers: peers.length,
+      }),
       section(
-        "Graph",
-        graph(peerlist),
-        note("A solid line: the peer proved its identity. The numbers are those of the table."),
+        "Map",
+        map(peers, head.number),
+        note(
+          "The connections of this node; a node does not know those between its peers. A solid line: the peer proved its identity. Inside: the number in the table. Below: how many blocks the peer is behind (−) or ahead (+).",
+        ),
       ),
       section(
         "Peers",
-        peerlist.length === 0
-          ? note("The node knows no peers.")
-          : table("Peers", ["Address", "State", "Identity", "Block", "Seen", "Key"], rows).element,
+        await dataTable<Numbered>({
+          id: "peers",
+          label: "Peers",
+          columns: [
+            { name: "Number", cell: ({ number }) => number, csv: ({ number }) => number },
+            {
+              name: "Address",
+              cell: ({ peer }) => given(peer.connection.string, 300),
+              csv: ({ peer }) => peer.connection.string,
+            },
+            {
+              name: "State",
+              cell: ({ peer }) => h("span", { class: classes[stateOf(peer)] }, stateOf(peer)),
+              csv: ({ peer }) => stateOf(peer),
+            },
+            { name: "Identity", cell: ({ peer }) => given(proofOf(peer), 300), csv: ({ peer }) => proofOf(peer) },
+            { name: "Block", cell: ({ peer }) => peer.sync.block ?? "unknown", csv: ({ peer }) => peer.sync.block },
+            {
+              name: "Lag",
+              cell: ({ peer }) => lagWords(lagOf(peer, head.number)),
+              csv: ({ peer }) => lagOf(peer, head.number),
+            },
+            {
+              name: "Seen",
+              cell: ({ peer }) => (peer.status.timestamp === null ? "never" : timeAgo(peer.status.timestamp)),
+              csv: ({ peer }) => (peer.status.timestamp === null ? "" : new Date(peer.status.timestamp).toISOString()),
+            },
+            {
+              name: "Key",
+              cell: ({ peer }) => (peer.identity === "" ? "unknown" : ownerLink(peer.identity)),
+              csv: ({ peer }) => peer.identity,
+            },
+          ],
+          filters: [
+            oneOf("state", "State", ["ready", "online", "offline"], ({ peer }) => stateOf(peer)),
+            containing("address", "Address contains", ({ peer }) => peer.connection.string),
+          ],
+          empty: "The node knows no peers.",
+          load: fromList(rows),
+        }),
       ),
     ],
   };
@@ -45,13 +100,32 @@ function stateOf({ status }: PeerAnswer): State {
   return status.ready ? "ready" : status.online ? "online" : "offline";
 }
 
-function graph(peers: readonly PeerAnswer[]): SVGElement {
+function proofOf({ verification }: PeerAnswer): string {
+  return verification.message ?? (verification.status ? "verified" : "not verified");
+}
+
+/** Returns the number of blocks that a peer is behind; negative if it is ahead, undefined while unknown. */
+function lagOf({ sync }: PeerAnswer, latest: number): number | undefined {
+  return sync.block === null ? undefined : latest - sync.block;
+}
+
+function lagWords(lag: number | undefined): string {
+  return lag === undefined
+    ? "unknown"
+    : lag === 0
+      ? "none"
+      : lag > 0
+        ? `${counted(lag, "block")} behind`
+        : `${counted(-lag, "block")} ahead`;
+}
+
+function map(peers: readonly PeerAnswer[], latest: number): SVGElement {
   const drawn = peers.slice(0, mostDrawn);
-  const [width, height] = [340, 260];
+  const [width, height] = [340, 280];
   const [x, y] = [width / 2, height / 2];
   const spots = drawn.map((peer, i) => {
     const angle = (2 * Math.PI * i) / drawn.length - Math.PI / 2;
-    return { peer, number: i + 1, x: x + 135 * Math.cos(angle), y: y + 100 * Math.sin(angle) };
+    return { peer, number: i + 1, x: x + 135 * Math.cos(angle), y: y - 6 + 105 * Math.sin(angle) };
   });
   const states = (["ready", "online", "offline"] as const)
     .map((state) => [state, peers.filter((peer) => stateOf(peer) === state).length] as const)
@@ -76,15 +150,22 @@ function graph(peers: readonly PeerAnswer[]): SVGElement {
       }),
     ),
     dot(x, y, "node", "this", 24),
-    ...spots.map(({ peer, number, ...at }) => dot(at.x, at.y, classes[stateOf(peer)], String(number), 14)),
+    ...spots.map(({ peer, number, ...at }) =>
+      dot(at.x, at.y, classes[stateOf(peer)], String(number), 14, lagMark(lagOf(peer, latest))),
+    ),
   );
 }
 
-function dot(x: number, y: number, className: string, text: string, radius: number): SVGElement {
+function lagMark(lag: number | undefined): string {
+  return lag === undefined ? "" : lag === 0 ? "±0" : lag > 0 ? `−${lag}` : `+${-lag}`;
+}
+
+function dot(x: number, y: number, className: string, text: string, radius: number, below = ""): SVGElement {
   return draw(
     "g",
     { class: className },
     draw("circle", { cx: x, cy: y, r: radius }),
     draw("text", { x, y: y + 4, "text-anchor": "middle" }, text),
+    draw("text", { class: "lag", x, y: y + radius + 12, "text-anchor": "middle" }, below),
   );
 }

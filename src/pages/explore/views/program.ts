@@ -2,30 +2,18 @@
 import { eachField } from "../../../storage/documents/document-parts.js";
 import { typeOfJson } from "../../../storage/documents/json-text.js";
 import { accessParts } from "../access.js";
-import type { HistoryAnswer, ProgramAnswer } from "../answers.js";
-import { documentTree, partsOf } from "../document-tree.js";
-import { button, type Content, h } from "../dom.js";
-import { NodeError, withQuery } from "../node.js";
-import { changeWords } from "../operation-words.js";
-import {
-  blockLink,
-  code,
-  facts,
-  note,
-  orWhyNot,
-  ownerLink,
-  type Page,
-  pagedTable,
-  section,
-  timeAgo,
-  transactionLink,
-  wholeLink,
-} from "../parts.js";
+import type { ProgramAnswer } from "../answers.js";
+import { documentTree, longText, type Part, partsOf } from "../document-tree.js";
+import { button, type Content, h, say } from "../dom.js";
+import { NodeError } from "../node.js";
+import { code, facts, hash, note, orWhyNot, ownerLink, section, timeAgo, wholeLink } from "../parts.js";
+import { programHistory } from "../history/program-history.js";
 import type { Proofs } from "../proofs.js";
+import { changeQuery, readQuery } from "../table/query.js";
 import { trustForm } from "../trust-form.js";
 import { createVerifier } from "../verify-button.js";
 import type { Looking, View } from "../view.js";
-import { sizeOf } from "../words.js";
+import { counted, cut, sizeOf, visible } from "../words.js";
 
 export async function viewProgram(looking: Looking, address: string): Promise<View> {
   const { node, proofs, signal } = looking;
@@ -38,11 +26,11 @@ export async function viewProgram(looking: Looking, address: string): Promise<Vi
       (wanted) => [...eachField(text)].find(({ name }) => name === wanted)!.value,
     ) as [string, string];
     return {
-      title: program.programName,
+      title: visible(program.programName),
       contents: [
         note("Storage program"),
         facts({
-          Address: code(program.storageAddress),
+          Address: hash(program.storageAddress),
           Owner: wholeLink(ownerLink(program.owner), program.owner),
           Holds:
             program.sizeBytes === 0
@@ -54,7 +42,7 @@ export async function viewProgram(looking: Looking, address: string): Promise<Vi
         section("Document", ...documentParts(proofs, program, data)),
         ...(metadata === "null" ? [] : [section("Metadata", documentTree(metadata))]),
         section("Who may read", accessParts(program.acl)),
-        section("History", await orWhyNot(history(looking, path), signal)),
+        section("History", await orWhyNot(programHistory(looking, path), signal)),
         section("Proof", ...proofParts(looking, program, data)),
       ],
     };
@@ -71,7 +59,7 @@ function privateParts({ node, signIn }: Looking, address: string): HTMLElement[]
     node.session.publicKey === undefined
       ? "There is no public program at this address. If it is private, sign in with a key that its rule allows."
       : "There is no program at this address that your key may read. Sign in with another key.";
-  return [facts({ Address: code(address) }), h("p", {}, who), h("p", {}, button("Sign in with a key", {}, signIn))];
+  return [facts({ Address: hash(address) }), h("p", {}, who), h("p", {}, button("Sign in with a key", {}, signIn))];
 }
 
 /** Returns the fields, each with a button that verifies it; for other documents the whole. */
@@ -84,14 +72,27 @@ function documentParts(
     return [note("It holds nothing.")];
   }
   if (encoding !== "json") {
-    return [note("Bytes, as base64:"), h("pre", {}, (JSON.parse(data) as string).replace(/.{76}/g, "$&\n"))];
+    return [note("Bytes, as base64:"), h("div", { class: "raw" }, longText(JSON.parse(data) as string))];
   }
   if (typeOfJson(data) !== "object") {
     return [documentTree(data)];
   }
-  const fields = partsOf(data);
-  const items = fields.map(({ name, text }) => {
-    const shown = name === "" ? '""' : name;
+  return [fieldList(proofs, storageAddress, partsOf(data)), asWritten(data)];
+}
+
+/** Number of fields shown at first, and added with each press for more. */
+const fieldsShown = 100;
+
+/** Returns the fields, each with a button that verifies it. The address has the filter by name. */
+function fieldList(proofs: Proofs, storageAddress: string, fields: readonly Part[]): HTMLElement {
+  if (fields.length === 0) {
+    return note("It has no fields.");
+  }
+  const list = h("ul", { class: "fields", "aria-label": "Fields" });
+  const said = h("p", { class: "dim", role: "status" });
+  const more = h("p");
+  const itemOf = ({ name, text }: Part): HTMLElement => {
+    const shown = name === "" ? '""' : cut(visible(name), 256);
     const { button, result } = createVerifier(proofs, {
       label: "Verify",
       name: `Verify ${shown}`,
@@ -110,15 +111,49 @@ function documentParts(
       ),
       result,
     );
+  };
+  const add = (found: readonly Part[], from: number): void => {
+    const end = from + fieldsShown;
+    list.append(...found.slice(from, end).map(itemOf));
+    const left = found.length - end;
+    more.replaceChildren(
+      ...(left > 0 ? [button(`Show ${Math.min(left, fieldsShown)} of ${left} more`, {}, () => add(found, end))] : []),
+    );
+  };
+  const show = (wanted: string): void => {
+    const found = wanted === "" ? fields : fields.filter(({ name }) => name.toLowerCase().includes(wanted));
+    list.replaceChildren();
+    list.hidden = found.length === 0;
+    add(found, 0);
+    say(said, wanted === "" ? "" : `${found.length} of ${counted(fields.length, "field")}.`);
+  };
+  const filter = h("input", { type: "search", spellcheck: "false" });
+  filter.value = readQuery().get("fields.name") ?? "";
+  filter.addEventListener("input", () => {
+    changeQuery({ "fields.name": filter.value.trim() });
+    show(filter.value.trim().toLowerCase());
   });
-  return [
-    fields.length === 0 ? note("It has no fields.") : h("ul", { class: "fields", "aria-label": "Fields" }, ...items),
-    asWritten(data),
-  ];
+  show(filter.value.trim().toLowerCase());
+  const form = h("div", { class: "filters" }, h("label", {}, "Name contains ", filter));
+  return h(
+    "div",
+    { class: "data" },
+    ...(fields.length > 10 ? [h("div", { class: "tools" }, form)] : []),
+    list,
+    said,
+    more,
+  );
 }
 
+/** Returns the text as it was written. It is created when it is opened, since it may be large. */
 function asWritten(data: string): HTMLElement {
-  return h("details", {}, h("summary", {}, "As it was written"), h("pre", { tabindex: 0 }, data));
+  const made = h("details", {}, h("summary", {}, "As it was written"));
+  made.addEventListener("toggle", () => {
+    if (made.childElementCount === 1) {
+      made.append(h("div", { class: "raw" }, longText(data)));
+    }
+  });
+  return made;
 }
 
 type ProvedProgram = Awaited<ReturnType<Proofs["verify"]>>["state"]["program"];
@@ -131,30 +166,7 @@ function concludeField(name: string, shown: string, program: ProvedProgram): Con
   if (value !== shown) {
     throw new Error("The proof shows another value: the field has changed. Reload the page.");
   }
-  return [`The field is `, code(value.length > 200 ? `${value.slice(0, 200)}…` : value), "."];
-}
-
-async function history({ node, signal }: Looking, path: string): Promise<HTMLElement> {
-  const pageOf = async (pageToken?: string): Promise<Page> => {
-    const query = { pageToken };
-    const answer = await node.ask<HistoryAnswer>(withQuery(`${path}/history`, query), signal);
-    return {
-      rows: answer.changes.map(({ blockNumber, timestamp, transactionHash, sender, kind, fields }) => [
-        blockLink(blockNumber),
-        timeAgo(timestamp),
-        fields.length === 0 ? changeWords(kind) : `${changeWords(kind)}: ${fields.join(", ")}`,
-        transactionLink(transactionHash),
-        ownerLink(sender),
-      ]),
-      next: answer.nextPageToken === undefined ? undefined : () => pageOf(answer.nextPageToken),
-    };
-  };
-  return pagedTable(
-    "History",
-    ["Block", "When", "Change", "Transaction", "By"],
-    await pageOf(),
-    "Nothing of it is stored.",
-  );
+  return [`The field is `, code(cut(value, 200)), "."];
 }
 
 function proofParts(

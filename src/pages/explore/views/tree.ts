@@ -3,7 +3,7 @@ import type { MerkleProofAnswer, RootAnswer } from "../answers.js";
 import { climb, drawPath, pathTable } from "../commitment-path.js";
 import { h } from "../dom.js";
 import { NodeError } from "../node.js";
-import { blockLink, code, facts, note, section } from "../parts.js";
+import { blockLink, facts, hash, note, section } from "../parts.js";
 import type { Proofs } from "../proofs.js";
 import { linkTo } from "../routes.js";
 import { trustForm } from "../trust-form.js";
@@ -24,7 +24,7 @@ export async function viewTree(looking: Looking, commitment: string | undefined)
     title: commitment === undefined ? "Commitment tree" : `Commitment ${short(commitment)}`,
     contents: [
       facts({
-        Root: code(rootHash),
+        Root: hash(rootHash),
         Leaves: `${leafCount} of ${2 ** 20}`,
         "Root made by": blockNumber === 0 ? "the genesis" : h("span", {}, "block ", blockLink(blockNumber)),
       }),
@@ -102,7 +102,7 @@ async function proofSection({ node, proofs, signal }: Looking, commitment: strin
   return section(
     title,
     facts({
-      Commitment: code(answer.commitment),
+      Commitment: hash(answer.commitment),
       Leaf: proof.leafIndex,
       "Under the root of": h("span", {}, "block ", blockLink(blockNumber)),
     }),
