@@ -41,7 +41,7 @@ export function buildApplication(deps: ApplicationDeps): NodeApplication {
       next();
     }
   });
-  app.use(toMiddleware(handlers.preflight), toMiddleware(handlers.grpc));
+  app.use(toMiddleware(handlers.preflight), toMiddleware(handlers.grpc), toMiddleware(handlers.front));
   app.use(createTranscodingRouter(endpoints, exchangeOf, { mayEndEmpty: true }));
   app.post("/", toMiddleware(handlers.jsonRpc));
   app.use(createConnectMiddleware(protocol, exchangeOf));

@@ -18,6 +18,10 @@ export interface HistoryPoint {
   readonly behind: number | null;
   /** Number of pending transactions; null while the count is unavailable. */
   readonly pending: number | null;
+  /** Number of transactions in the blocks since the point before; null for the first point, and while unknown. */
+  readonly transactions: number | null;
+  /** Number of leaves of the commitment tree; null while unknown. */
+  readonly commitments: number | null;
   /** Number of verified peers that are online. */
   readonly online: number;
 }
@@ -54,6 +58,8 @@ export function createHistory(maxPoints = historyPoints): History {
       block: column("block"),
       behind: column("behind"),
       pending: column("pending"),
+      transactions: column("transactions"),
+      commitments: column("commitments"),
       online: column("online"),
     }),
   };

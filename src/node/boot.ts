@@ -281,11 +281,11 @@ export const bootTable = BootTable.of<BootInput>()
   })
   .part({
     name: "health sources",
-    needs: ["core", "database", "monitoredStore", "health", "chain", "network", "history"],
+    needs: ["core", "database", "monitoredStore", "health", "chain", "data", "network", "history"],
     provides: [],
-    run({ core, database, monitoredStore: store, health, chain, network, history }) {
+    run({ core, database, monitoredStore: store, health, chain, data, network, history }) {
       health.setSources({ database, store, mainLoop: network.mainLoop, isAccepting: network.isAccepting });
-      recordHistory(core, history, { health, chain, network });
+      recordHistory(core, history, { health, chain, store, tree: data.tree, network });
     },
   })
   .part({

@@ -216,5 +216,6 @@ let isLooking = false;
 let timer;
 layPlots();
 listen("health/watch", "message");
-listen("events?kinds=block", "block");
+// The header hears of blocks, for all scripts of the page.
+document.addEventListener("gatehouse-block", () => lookIn(0));
 lookIn(0);

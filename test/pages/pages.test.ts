@@ -156,6 +156,8 @@ interface StatusData {
   readonly block: readonly number[];
   readonly behind: readonly (number | null)[];
   readonly pending: readonly number[];
+  readonly transactions: readonly (number | null)[];
+  readonly commitments: readonly number[];
   readonly online: readonly number[];
 }
 
@@ -165,7 +167,7 @@ test.serial("the history is the node's own, and tells strangers nothing that the
   const head = await askJson<{ number: number }>(node.port, "/chain/head");
   t.deepEqual(data, {
     ...{ database: "SQLite", everyMs: 60_000, status: [health.status], block: [head.number] },
-    ...{ behind: [null], pending: [0], online: [0] },
+    ...{ behind: [null], pending: [0], transactions: [null], commitments: [0], online: [0] },
   });
   t.true(Math.abs(Date.now() - atMs[0]!) < 600_000);
 });
@@ -192,6 +194,8 @@ function dayBehind(nowMs: number): StatusData {
     block: minutes.map((ago) => Math.floor((1440 - ago) / 2)),
     behind: minutes.map(() => 0),
     pending: minutes.map((ago) => (ago > 100 && ago <= 120 ? 120 - ago + 5 : 5)),
+    transactions: minutes.map(() => 1),
+    commitments: minutes.map(() => 7),
     online: minutes.map((ago) => (ago > 1000 ? 3 : 2)),
   };
 }
@@ -399,7 +403,7 @@ testBrowser.serial("the page of the interface is all there without a script", as
   await go();
   await page.getByText("Returns the complete health snapshot", { exact: true }).click();
   await page.getByText("Subsystems by name: chain, rpc").filter({ visible: true }).first().waitFor();
-  t.true(await page.locator("noscript p").isVisible());
+  t.true(await page.locator("main noscript p").isVisible());
 });
 
 testBrowser.serial("a page whose node does not answer any more says since when, and greys", async (t) => {

@@ -9,6 +9,8 @@ import { buildExplorer } from "./explorer.js";
 
 await cp("src/pages", "dist/assets", { recursive: true, filter: (path) => !/^src\/pages\/explore$/.test(path) });
 await writeFile("dist/assets/explore.js", await buildExplorer());
+await writeFile("dist/assets/shell.js", await buildExplorer("shell-page.ts"));
+await cp("node_modules/uplot/dist/uPlot.min.css", "dist/assets/uplot.css");
 await writeFile("dist/assets/build", await hashOfCode(["dist/gen", "dist/src"]));
 
 async function hashOfCode(folders: readonly string[]): Promise<string> {

@@ -2,9 +2,11 @@
 import { HealthStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
+import type { Listings } from "../../chain/blocks/listings.js";
 import type { Chain } from "../../chain/chain.js";
 import { engineNameOf } from "../../db/open.js";
 import { createHistory, type History, type HistoryPoint } from "../../metrics/history.js";
+import type { MerkleTree } from "../../zk/merkle-tree.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "../network/network.js";
@@ -12,11 +14,15 @@ import type { NodeNetwork } from "../network/network.js";
 const historyEveryMs = 60_000;
 /** Delay in milliseconds before the first point. Most nodes have booted by then, so the point is meaningful. */
 const firstAfterMs = 2_000;
+/** Limit on the blocks between two points whose transactions are counted: more come only while the node catches up. */
+const maxCountedBlocks = 200;
 
 /** Dependencies of the history besides the core. */
 export interface NodeHistoryDeps {
   readonly health: Pick<NodeHealth, "takeSnapshot">;
   readonly chain: Pick<Chain, "head">;
+  readonly store: Pick<Listings, "recentBlocks">;
+  readonly tree: Pick<MerkleTree, "root">;
   readonly network: Pick<NodeNetwork, "peerBlock" | "countPeers">;
 }
 
@@ -45,9 +51,12 @@ export function recordHistory(
     fields: { subsystem: "metrics" },
     message: "A point of the history could not be recorded",
   });
+  let before: bigint | undefined;
   const timer = startPeriodicTask(
     async () => {
-      const point = await samplePoint(deps);
+      const head = deps.chain.head()?.number;
+      const point = await samplePoint(deps, before, head);
+      before = head;
       history.add(point);
       bus.emit("historyTaken", point);
     },
@@ -58,15 +67,51 @@ export function recordHistory(
   onShutdown("the history", () => timer.stop());
 }
 
-async function samplePoint({ health, chain, network }: NodeHistoryDeps): Promise<HistoryPoint> {
-  const { status = HealthStatus.UNSPECIFIED, mempoolSize } = await health.takeSnapshot();
-  const [head, peerBlock] = [chain.head()?.number, network.peerBlock()];
+/** @param before latest block at the point before; undefined for the first point. */
+async function samplePoint(
+  { health, store, tree, network }: NodeHistoryDeps,
+  before: bigint | undefined,
+  head: bigint | undefined,
+): Promise<HistoryPoint> {
+  const [{ status = HealthStatus.UNSPECIFIED, mempoolSize }, transactions, commitments] = await Promise.all([
+    health.takeSnapshot(),
+    countTransactions(store, before, head),
+    countCommitments(tree),
+  ]);
+  const peerBlock = network.peerBlock();
   return {
     atMs: Date.now(),
     status: HealthStatus[status].toLowerCase(),
     block: head === undefined ? null : Number(head),
     behind: head === undefined || peerBlock === undefined ? null : Math.max(0, Number(peerBlock - head)),
     pending: mempoolSize ?? null,
+    ...{ transactions, commitments },
     online: network.countPeers().online,
   };
+}
+
+/** Counts the commitments; null without a database, while the other values are still known. */
+async function countCommitments(tree: Pick<MerkleTree, "root">): Promise<number | null> {
+  try {
+    return (await tree.root()).leafCount;
+  } catch {
+    return null;
+  }
+}
+
+/** Counts the transactions of the blocks between two points; null if that takes too long or is impossible. */
+async function countTransactions(
+  store: Pick<Listings, "recentBlocks">,
+  before: bigint | undefined,
+  head: bigint | undefined,
+): Promise<number | null> {
+  if (before === undefined || head === undefined || head - before > maxCountedBlocks || head < before) {
+    return null;
+  }
+  try {
+    const blocks = head === before ? [] : await store.recentBlocks(head + 1n, Number(head - before));
+    return blocks.reduce((sum, { transactionCount = 0 }) => sum + transactionCount, 0);
+  } catch {
+    return null;
+  }
 }

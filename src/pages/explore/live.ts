@@ -1,70 +1,100 @@
-/** Notifies about new blocks. No other file knows the transport. */
+/** Notifies about new blocks, by one stream for all of the page. No other file knows the transport. */
 import type { HeadAnswer } from "./answers.js";
-import type { ExploredNode } from "./node.js";
+import { type Http, NodeError } from "./http.js";
 
 /** Callbacks of a subscription. */
 export interface BlockListener {
-  /** Called when the latest block has another number than before. */
+  /** Called when the latest block has another number than before, and first with its number now. */
   readonly onBlock: (number: number) => void;
   /** Called with the reason when updates stop, and with undefined when they resume. */
   readonly onTrouble: (error: unknown) => void;
 }
 
-const askEveryMs = 2_000;
-const lost = new Error("The node does not respond.");
+const pollEveryMs = 2_000;
+/** Time in milliseconds after which a stream that the node refused is requested again. */
+const againAfterMs = 30_000;
+const feeds = new Map<string, BlockFeed>();
 
 /** Watches new blocks until the signal aborts: by a stream, or by polling if the node has no stream left. */
-export function watchBlocks(node: ExploredNode, signal: AbortSignal, { onBlock, onTrouble }: BlockListener): void {
-  let newest = -1;
+export function watchBlocks(node: Pick<Http, "ask" | "urlOf">, signal: AbortSignal, listener: BlockListener): void {
+  const path = node.urlOf("events?kinds=block");
+  let feed = feeds.get(path);
+  if (feed === undefined) {
+    feeds.set(path, (feed = createFeed(node, path)));
+  }
+  feed.add(listener);
+  signal.addEventListener("abort", () => feed.delete(listener));
+}
+
+interface BlockFeed {
+  add(listener: BlockListener): void;
+  delete(listener: BlockListener): void;
+}
+
+function createFeed(node: Pick<Http, "ask">, path: string): BlockFeed {
+  const listeners = new Set<BlockListener>();
+  let latest = -1;
+  let trouble: unknown;
+  let source: EventSource | undefined;
+  let timer: number | undefined;
+
+  const report = (error: unknown): void => {
+    trouble = error;
+    listeners.forEach(({ onTrouble }) => onTrouble(error));
+  };
   const hear = (number: number): void => {
-    onTrouble(undefined);
-    if (number > newest) {
-      newest = number;
-      onBlock(number);
+    report(undefined);
+    if (number > latest) {
+      latest = number;
+      listeners.forEach(({ onBlock }) => onBlock(number));
     }
   };
-  listen(node, signal, hear, (isOver) => {
-    if (isOver) {
-      void poll(node, signal, hear, onTrouble);
-    } else {
-      onTrouble(lost);
-    }
-  });
-}
-
-/** @param onLost called with true if the connection is closed for good; otherwise the browser reconnects. */
-function listen(
-  node: ExploredNode,
-  signal: AbortSignal,
-  hear: (number: number) => void,
-  onLost: (isOver: boolean) => void,
-): void {
-  const source = new EventSource(node.urlOf("events?kinds=block"));
   const read = ({ data }: MessageEvent<string>): void =>
     hear((JSON.parse(data) as { readonly blockNumber: number }).blockNumber);
-  source.addEventListener("block", read);
-  // It comes where the newest block is reached, and about every ten seconds in which nothing else does.
-  source.addEventListener("progress", read);
-  source.addEventListener("error", () => onLost(source.readyState === EventSource.CLOSED));
-  signal.addEventListener("abort", () => source.close());
-}
 
-/** Polls, less often while the page is hidden. */
-async function poll(
-  node: ExploredNode,
-  signal: AbortSignal,
-  hear: (number: number) => void,
-  onTrouble: (error: unknown) => void,
-): Promise<void> {
-  for (;;) {
-    try {
-      hear((await node.ask<HeadAnswer>("chain/head", signal)).number);
-    } catch (error) {
-      if (signal.aborted) {
-        return;
+  function listen(): void {
+    const opened = (source = new EventSource(path));
+    opened.addEventListener("block", read);
+    // It comes where the latest block is reached, and about every ten seconds in which nothing else does.
+    opened.addEventListener("progress", read);
+    opened.addEventListener("error", () => {
+      if (opened.readyState !== EventSource.CLOSED) {
+        report(new NodeError("The node does not respond.", "UNREACHABLE"));
+      } else if (source === opened) {
+        void poll(Date.now() + againAfterMs);
       }
-      onTrouble(error);
-    }
-    await new Promise((resolve) => setTimeout(resolve, document.hidden ? 5 * askEveryMs : askEveryMs));
+    });
   }
+
+  async function poll(untilMs: number): Promise<void> {
+    await node.ask<HeadAnswer>("chain/head").then(({ number }) => hear(number), report);
+    if (!document.hidden) {
+      timer = setTimeout(() => (Date.now() < untilMs ? void poll(untilMs) : listen()), pollEveryMs);
+    }
+  }
+
+  // Browsers allow six connections over HTTP/1.1: hidden pages must not hold them.
+  const wake = (): void => {
+    clearTimeout(timer);
+    source?.close();
+    source = undefined;
+    if (!document.hidden) {
+      listen();
+    }
+  };
+  document.addEventListener("visibilitychange", wake);
+  wake();
+
+  return {
+    add(listener) {
+      listeners.add(listener);
+      if (latest >= 0) {
+        listener.onBlock(latest);
+      }
+      if (trouble !== undefined) {
+        listener.onTrouble(trouble);
+      }
+    },
+    delete: (listener) => void listeners.delete(listener),
+  };
 }

@@ -1,12 +1,14 @@
 /** Shows the view that the address names, and loads it again when the reader signs in or out. */
 import { at, h } from "./dom.js";
 import { createNode } from "./node.js";
-import { messageOf, note, renewTimes, tell } from "./parts.js";
+import { messageOf, note, tell } from "./parts.js";
 import { createProofs } from "./proofs.js";
-import { linkTo, readRoute, type Route } from "./routes.js";
+import { readRoute, type Route } from "./routes.js";
+import { markPage, startShell } from "./shell.js";
 import { layOutSignIn } from "./sign-in.js";
 import type { Looking, View } from "./view.js";
 import { viewBlock } from "./views/block.js";
+import { viewBlocks } from "./views/blocks.js";
 import { viewForks } from "./views/forks.js";
 import { viewLog } from "./views/log.js";
 import { viewNullifier } from "./views/nullifier.js";
@@ -17,6 +19,7 @@ import { viewProgram } from "./views/program.js";
 import { viewSearch } from "./views/search.js";
 import { viewSnapshots } from "./views/snapshots.js";
 import { viewTransaction } from "./views/transaction.js";
+import { viewTransactions } from "./views/transactions.js";
 import { viewTree } from "./views/tree.js";
 
 const node = createNode(location);
@@ -43,6 +46,10 @@ async function viewOf(looking: Looking, route: Route | undefined): Promise<View>
       return await viewTree(looking, route.commitment);
     case "nullifier":
       return await viewNullifier(looking, route.hash);
+    case "blocks":
+      return await viewBlocks(looking);
+    case "transactions":
+      return await viewTransactions(looking);
     case "peers":
       return await viewPeers(looking);
     case "snapshots":
@@ -62,12 +69,7 @@ async function show(isMove: boolean): Promise<void> {
   const { signal } = (shown = new AbortController());
   const route = readRoute(location.hash);
   search.value = route?.kind === "search" ? route.text : "";
-  for (const link of document.querySelectorAll("nav a")) {
-    link.toggleAttribute("aria-current", false);
-    if (route !== undefined && link.getAttribute("href") === linkTo(route)) {
-      link.setAttribute("aria-current", "page");
-    }
-  }
+  markPage();
   tell(undefined);
   main.setAttribute("aria-busy", "true");
   const view = await viewOf({ node, proofs, signal, signIn }, route).catch((error: unknown): View => ({
@@ -88,16 +90,11 @@ async function show(isMove: boolean): Promise<void> {
 }
 
 const signIn = layOutSignIn(node.session, () => void show(true));
-at("search").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const text = search.value.trim();
-  location.hash = text === "" ? "#/" : linkTo({ kind: "search", text });
-});
 // The part behind # names views, so what the link of the page leads to is found by hand.
 at("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
 addEventListener("hashchange", () => void show(true));
-setInterval(renewTimes, 1_000);
+startShell(node);
 void show(false);

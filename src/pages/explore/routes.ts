@@ -10,7 +10,7 @@ export type Route =
   | { readonly kind: "owner"; readonly key: string }
   | { readonly kind: "tree"; readonly commitment: string | undefined }
   | { readonly kind: "nullifier"; readonly hash: string }
-  | { readonly kind: "peers" | "snapshots" | "forks" | "log" }
+  | { readonly kind: "blocks" | "transactions" | "peers" | "snapshots" | "forks" | "log" }
   | { readonly kind: "search"; readonly text: string };
 
 /** Returns the address of a view. */
@@ -34,6 +34,8 @@ function partsOf(route: Route): string[] {
       return route.commitment === undefined ? ["tree"] : ["tree", route.commitment];
     case "nullifier":
       return ["nullifier", route.hash];
+    case "blocks":
+    case "transactions":
     case "peers":
     case "snapshots":
     case "forks":
@@ -81,6 +83,8 @@ export function readRoute(hash: string): Route | undefined {
 /** Returns a view without parameters. */
 function readPlain(kind: string | undefined): Route | undefined {
   switch (kind) {
+    case "blocks":
+    case "transactions":
     case "peers":
     case "snapshots":
     case "forks":

@@ -12,8 +12,19 @@ const units = [
   ["s", 1],
 ] as const;
 
+/** Milliseconds by which the node's clock is ahead of the reader's. */
+let aheadMs = 0;
+
+/** Sets the node's clock, by which ages are counted: the reader's may differ by minutes. Its seconds are whole. */
+export function setClock(nodeMs: number): void {
+  const foundMs = nodeMs - Date.now();
+  if (!Number.isNaN(foundMs)) {
+    aheadMs = Math.abs(foundMs) > 5_000 ? foundMs : 0;
+  }
+}
+
 /** Returns an age in one unit. */
-export function ago(ms: number, nowMs = Date.now()): string {
+export function ago(ms: number, nowMs = Date.now() + aheadMs): string {
   const seconds = Math.round((nowMs - ms) / 1000);
   if (seconds < 1) {
     return seconds > -5 ? "now" : "in the future";

@@ -64,10 +64,9 @@ export function renderDocs(document: OpenApiDocument): string {
   const routed = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
-  return html`<header>
-      <h1>${info.title} ${info.version}: the interface</h1>
-      <p>${info.description} <a href="openapi.json">openapi.json</a> is the same for machines.</p>
-    </header>
+  return html`<main id="main" tabindex="-1">
+    <h1>${info.title} ${info.version}: the interface</h1>
+    <p>${info.description} <a href="openapi.json">openapi.json</a> is the same for machines.</p>
     <div class="bar">
       <search>
         <label for="search">Search</label>
@@ -82,20 +81,19 @@ export function renderDocs(document: OpenApiDocument): string {
       </search>
       <nav aria-label="Areas">${tags.map(({ name }) => html`<a href="#area-${name}">${name}</a> `)}</nav>
     </div>
-    <main id="main" tabindex="-1">
-      <noscript><p>Searching and trying need JavaScript; everything else is here without it.</p></noscript>
-      ${renderCaller(components.securitySchemes)}
-      ${tags.map(
-        ({ name, description = "" }) =>
-          html`<section class="area" aria-labelledby="area-${name}">
-            <h2 id="area-${name}">${name}</h2>
-            ${paragraphs(description)}
-            ${routed
-              .filter(({ operation }) => operation.tags[0] === name)
-              .map((routedOperation) => renderOperation(routedOperation, components))}
-          </section> `,
-      )}
-    </main>`.text;
+    <noscript><p>Searching and trying need JavaScript; everything else is here without it.</p></noscript>
+    ${renderCaller(components.securitySchemes)}
+    ${tags.map(
+      ({ name, description = "" }) =>
+        html`<section class="area" aria-labelledby="area-${name}">
+          <h2 id="area-${name}">${name}</h2>
+          ${paragraphs(description)}
+          ${routed
+            .filter(({ operation }) => operation.tags[0] === name)
+            .map((routedOperation) => renderOperation(routedOperation, components))}
+        </section> `,
+    )}
+  </main>`.text;
 }
 
 /** Renders the form for the identity headers, with which users can try operations as a caller. */

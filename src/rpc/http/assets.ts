@@ -1,20 +1,55 @@
-/** Assets of HTML pages: files from the assets directory, with style and script inlined into the page. */
+/** HTML pages, from files of the assets directory: common header and footer, with style and scripts inlined. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { StaticPage } from "./pages.js";
 
 /** Returns the concatenated text of these files. */
 export function readAssets(...names: readonly string[]): string {
   return names.map((name) => readFileSync(new URL(`../../../assets/${name}`, import.meta.url), "utf8")).join("\n");
 }
 
-/** Returns the hash by which a Content-Security-Policy permits an inline style or script. */
-export function assetHash(text: string): string {
-  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+/** Files of a page, by name. */
+export interface PageAssets {
+  readonly html: string;
+  /** Styles besides the common ones. */
+  readonly styles: readonly string[];
+  readonly scripts: readonly string[];
+  /** Additional Content-Security-Policy directives. */
+  readonly policy?: string;
+  /** Returns the content for `<!--BODY-->`. By default the page has none. */
+  readonly body?: () => string;
 }
 
-/** Inserts style and script into the placeholder elements of a page. */
-export function inlined(html: string, style: string, script: string): string {
-  return html
-    .replace(/<style>[^]*?<\/style>/, () => `<style>${style}</style>`)
-    .replace(/<script>[^]*?<\/script>/, () => `<script>${script}</script>`);
+/** Creates a page in the common header and footer. It runs only its own scripts and requests data only from its node. */
+export function createPage({ html, styles, scripts, policy, body = () => "" }: PageAssets): StaticPage {
+  const style = readAssets("common.css", "shell.css", ...styles);
+  const theme = readAssets("theme.js");
+  const script = readAssets(...scripts);
+  return {
+    contentType: "text/html; charset=utf-8",
+    policy: [
+      `script-src ${hashOf(theme)} ${hashOf(script)}`,
+      `style-src ${hashOf(style)}`,
+      "img-src data:",
+      "connect-src 'self'",
+      "form-action 'none'",
+      ...(policy === undefined ? [] : [policy]),
+    ].join("; "),
+    load: () => {
+      const parts: Readonly<Record<string, () => string>> = {
+        "<!--HEADER-->": () => readAssets("header.html"),
+        "<!--BODY-->": body,
+        "<!--FOOTER-->": () => readAssets("footer.html"),
+        "/*THEME*/": () => theme,
+        "/*STYLE*/": () => style,
+        "/*SCRIPT*/": () => script,
+      };
+      return readAssets(html).replace(/<!--[A-Z]+-->|\s*(\/\*[A-Z]+\*\/)\s*/g, (found) => parts[found.trim()]!());
+    },
+  };
+}
+
+/** Returns the hash by which a Content-Security-Policy permits an inline style or script. */
+function hashOf(text: string): string {
+  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 }

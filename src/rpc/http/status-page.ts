@@ -1,5 +1,5 @@
-/** Status page for operators. The page runs only its own script and requests data only from its own node. */
-import { assetHash, inlined, readAssets } from "./assets.js";
+/** Status page for operators. */
+import { createPage } from "./assets.js";
 import type { Pages } from "./pages.js";
 
 /** Data of the page that is not part of the API. */
@@ -13,14 +13,12 @@ export interface StatusPageData {
 
 /** Creates the page and its data document. The data format changes with the page, and is not part of the API. */
 export function createStatusPages({ history, everyMs, database }: StatusPageData): Pages {
-  const style = readAssets("common.css", "status.css", "cards.css");
-  const script = readAssets("status-words.js", "status-plots.js", "status.js");
   return {
-    "/status": {
-      contentType: "text/html; charset=utf-8",
-      policy: `script-src ${assetHash(script)}; style-src ${assetHash(style)}; img-src data:; connect-src 'self'`,
-      load: () => inlined(readAssets("status.html"), style, script),
-    },
+    "/status": createPage({
+      html: "status.html",
+      styles: ["status.css", "cards.css"],
+      scripts: ["shell.js", "status-words.js", "status-plots.js", "status.js"],
+    }),
     "/status/data": {
       contentType: "application/json; charset=utf-8",
       load: () => JSON.stringify({ database, everyMs, ...history.columns() }),

@@ -4,11 +4,12 @@
  */
 import { RpcError } from "../errors.js";
 import type { ProtocolDeps } from "../gate.js";
-import { preflightHeaders } from "../exchange/cors.js";
+import { corsHeaders, preflightHeaders } from "../exchange/cors.js";
 import { type Exchange, type Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { errorResponse, jsonResponse, methodNotAllowed } from "../exchange/responses.js";
 import { serveExchange } from "../exchange/serve.js";
+import { prefersHtml } from "../http/media-type.js";
 import type { PageServer } from "../http/pages.js";
 import type { JsonRpcEntry } from "../json-rpc/json-rpc.js";
 import type { JsonRpcRequest } from "../json-rpc/request.js";
@@ -105,6 +106,47 @@ export function createPageHandler(pages: PageServer, deps: Deps): Handler {
     );
     return true;
   };
+}
+
+/** Path of the front page. */
+const frontPage = "/explore";
+
+/**
+ * Creates the handler of browsers at `/`, which are redirected to the front page. All other clients get the rpc of this
+ * path (docs/decisions/0047-front-page.md).
+ */
+export function createFrontHandler(pages: PageServer, deps: Deps): Handler {
+  return (exchange) => {
+    const { path, method, requestId } = exchange;
+    const isFront = path === "/" && (method === "GET" || method === "HEAD") && pages.has(frontPage);
+    if (!isFront || !prefersHtml(exchange.header("accept"))) {
+      return false;
+    }
+    serveExchange(
+      exchange,
+      {
+        protocol: "http",
+        method: undefined,
+        respond: ({ headers }) => ({
+          status: 302,
+          headers: [
+            ...["Location", locationFrom(exchange), "X-Request-Id", requestId],
+            ...["Cache-Control", "no-store", "Vary", "Accept", ...corsHeaders, ...headers],
+          ],
+        }),
+        reject: (failure, headers) => errorResponse(requestId, failure, headers),
+      },
+      deps,
+    );
+    return true;
+  };
+}
+
+/** Returns the relative URL of the front page. Under a mount point without a final slash, it must name the mount point. */
+function locationFrom(exchange: Exchange): string {
+  const { originalUrl = "/" } = (exchange as { readonly request?: { readonly originalUrl?: string } }).request ?? {};
+  const mount = /([^/?#]*)(?:[?#].*)?$/s.exec(originalUrl)![1]!;
+  return mount === "" ? `.${frontPage}` : `./${mount}${frontPage}`;
 }
 
 /** Creates the fallback handler, for unknown paths (404) and unsupported methods (405). */

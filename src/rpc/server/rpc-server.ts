@@ -22,6 +22,7 @@ import type { RpcListener } from "../port/listen.js";
 import { createPort } from "../port/port.js";
 import {
   chainHandlers,
+  createFrontHandler,
   createJsonRpcHandler,
   createNotFoundHandler,
   createPageHandler,
@@ -43,6 +44,8 @@ export interface RpcServerDeps extends ProtocolDeps {
 export interface ProtocolHandlers {
   readonly preflight: Handler;
   readonly grpc: Handler;
+  /** Handler of browsers at `/`. */
+  readonly front: Handler;
   /** Handler of the plain HTTP routes. */
   readonly plain: Handler;
   readonly jsonRpc: Handler;
@@ -104,9 +107,9 @@ export function createRpcServer<A extends Application>(
   const endpoints = compileEndpoints(deps);
   const pages = createPageServer({ ...createApiDocs(deps.services, deps.info, commentOf), ...deps.pages });
   const handlers = createHandlers(deps, endpoints, pages, passToApplication);
-  const { preflight, grpc, plain, jsonRpc, connect, pages: page, fallback } = handlers;
-  const chain = chainHandlers([preflight, grpc, plain, jsonRpc, connect, page], fallback, deps);
-  const compiled = chainHandlers([preflight, grpc, plain, jsonRpc, connect], passToApplication, deps);
+  const { preflight, grpc, front, plain, jsonRpc, connect, pages: page, fallback } = handlers;
+  const chain = chainHandlers([preflight, grpc, front, plain, jsonRpc, connect, page], fallback, deps);
+  const compiled = chainHandlers([preflight, grpc, front, plain, jsonRpc, connect], passToApplication, deps);
   const http1 = edge === "express" ? passToApplication : compiled;
 
   let loaded: A | undefined;
@@ -165,6 +168,7 @@ function createHandlers(
   return {
     preflight: createPreflightHandler(deps),
     grpc: createGrpcHandler(deps, connect.serveByLibrary),
+    front: createFrontHandler(pages, deps),
     plain: transcoder.handle,
     jsonRpc: createJsonRpcHandler(createJsonRpcEntry({ ...deps, methods, discover }), deps),
     connect: connect.handle,

@@ -33,7 +33,7 @@ export const operationFilter: Filter<TransactionSummary> = containing(
   ({ body }) => operationText(body) ?? "",
 );
 
-/** Returns a loader for the transactions of a block or a sender. */
+/** Returns a loader for the transactions of a block or a sender, or for all. */
 export function loadTransactions(
   { ask }: Pick<ExploredNode, "ask">,
   of: { readonly blockNumber?: string; readonly sender?: string },

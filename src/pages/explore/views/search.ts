@@ -34,14 +34,22 @@ export async function viewSearch({ node, signal }: Looking, text: string): Promi
   };
 }
 
-interface Found {
+/** Result with the view that shows it. */
+export interface Found {
   readonly what: string;
   readonly name: string;
   readonly route: Route;
 }
 
 /** Returns the view of a result; undefined for a kind that is newer than this page. */
-function foundOf({ block, transaction, identity, commitment, nullifier, program }: SearchResult): Found | undefined {
+export function foundOf({
+  block,
+  transaction,
+  identity,
+  commitment,
+  nullifier,
+  program,
+}: SearchResult): Found | undefined {
   if (block !== undefined) {
     const name = String(block.number);
     return { what: "block", name: `Block ${name}`, route: { kind: "block", name } };

@@ -1,0 +1,202 @@
+/** Charts of the network's activity. Each can be read by pointer, by arrow keys, and as a table. */
+import uPlot from "uplot";
+import { button, h, say } from "./dom.js";
+import { type HistoryAnswer, type Series, type SeriesName, seriesOf } from "./history-series.js";
+import type { Http } from "./http.js";
+import { note, table } from "./parts.js";
+
+const renewEveryMs = 60_000;
+const [hourMs, minuteMs] = [3_600_000, 60_000];
+const spans = [
+  { name: "Last hour", spanMs: hourMs, stepMs: minuteMs },
+  { name: "Last day", spanMs: 24 * hourMs, stepMs: 10 * minuteMs },
+] as const;
+type Span = (typeof spans)[number];
+
+const plain = (value: number): string => String(Math.round(10 * value) / 10);
+const charts: readonly {
+  readonly name: SeriesName;
+  readonly label: string;
+  readonly format: (value: number) => string;
+}[] = [
+  { name: "transactions", label: "Transactions a minute", format: plain },
+  { name: "blocks", label: "Blocks a minute", format: plain },
+  { name: "blockTime", label: "Seconds between blocks", format: (value) => `${plain(value)} s` },
+  { name: "pending", label: "Pending transactions", format: plain },
+  { name: "commitments", label: "Commitments", format: plain },
+  { name: "online", label: "Peers online", format: plain },
+];
+
+/** Returns the charts, which are renewed each minute until the signal aborts. */
+export function activityCharts(node: Http, signal: AbortSignal): HTMLElement {
+  let span: Span = spans[0];
+  let history: HistoryAnswer | undefined;
+  const made = charts.map(({ label, format }) => createChart(label, format, signal));
+  const state = note("…");
+  const buttons = spans.map((one) => {
+    const press = button(one.name, { "aria-pressed": String(one === span) }, () => {
+      span = one;
+      buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === press)));
+      show();
+    });
+    return press;
+  });
+
+  function show(): void {
+    if (history === undefined) {
+      return;
+    }
+    const { length } = history.atMs;
+    say(
+      state,
+      length < 2
+        ? "The node counts each minute since it started: the first values come soon."
+        : "One point a minute, since the node started.",
+    );
+    charts.forEach(({ name }, i) => made[i]!.show(seriesOf(history!, name, span.spanMs, span.stepMs), span));
+  }
+  async function renew(): Promise<void> {
+    if (!document.hidden) {
+      await node.ask<HistoryAnswer>("status/data", signal).then(
+        (read) => {
+          history = read;
+          show();
+        },
+        () => signal.aborted || say(state, "The node does not report its history."),
+      );
+    }
+    if (!signal.aborted) {
+      setTimeout(() => void renew(), renewEveryMs);
+    }
+  }
+  void renew();
+  return h(
+    "div",
+    {},
+    h("p", { class: "buttons", role: "group", "aria-label": "Time" }, ...buttons),
+    state,
+    h("div", { class: "charts" }, ...made.map(({ element }) => element)),
+  );
+}
+
+interface Chart {
+  readonly element: HTMLElement;
+  show(series: Series, span: Span): void;
+}
+
+function createChart(label: string, format: (value: number) => string, signal: AbortSignal): Chart {
+  const now = h("span", { class: "now" });
+  const place = h("div", { class: "plot", tabindex: 0, role: "img" });
+  const rows = table(label, ["Time", label]);
+  rows.element.tabIndex = 0;
+  const details = h("details", {}, h("summary", {}, "Table"), rows.element);
+  const caption = h("figcaption", {}, h("span", {}, label), " ", now);
+  const element = h("figure", { class: "chart" }, caption, place, details);
+  let shown: Series = { times: [], values: [] };
+  let plot: uPlot | undefined;
+
+  const timeOf = (seconds: number): string =>
+    new Date(seconds * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  const valueOf = (index: number): string => {
+    const value = shown.values[index];
+    return value === null || value === undefined ? "unknown" : format(value);
+  };
+  const lastKnown = (): number => shown.values.findLastIndex((value) => value !== null);
+  /** Shows the value at a point, or the last one. */
+  function point(index: number | null | undefined): void {
+    const last = lastKnown();
+    const isPast = index !== null && index !== undefined && index !== last && index < shown.times.length;
+    say(now, isPast ? `${valueOf(index)} at ${timeOf(shown.times[index]!)}` : last < 0 ? "unknown" : valueOf(last));
+  }
+  function fillTable(): void {
+    if (details.open) {
+      rows.body.replaceChildren();
+      rows.add(shown.times.map((seconds, i) => [timeOf(seconds), valueOf(i)]).reverse());
+    }
+  }
+
+  place.addEventListener("keydown", (event) => {
+    const { length } = shown.times;
+    const from = plot?.cursor.idx ?? lastKnown();
+    const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: length - 1 }[event.key];
+    if (to !== undefined && plot !== undefined && length > 0) {
+      event.preventDefault();
+      const index = Math.min(Math.max(to, 0), length - 1);
+      plot.setCursor({ left: plot.valToPos(shown.times[index]!, "x"), top: 0 });
+      // The pointer reads values without a word; the keys have each announced.
+      now.setAttribute("aria-live", "polite");
+    }
+  });
+  place.addEventListener("blur", () => {
+    now.removeAttribute("aria-live");
+    plot?.setCursor({ left: -10, top: -10 });
+  });
+  details.addEventListener("toggle", fillTable);
+  const watch = new ResizeObserver(() => plot?.setSize(sizeIn(place)));
+  watch.observe(place);
+  const redraw = (): void => plot?.redraw(false);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", redraw, { signal });
+  document.addEventListener("change", redraw, { signal });
+  signal.addEventListener("abort", () => {
+    watch.disconnect();
+    plot?.destroy();
+  });
+
+  return {
+    element,
+    show(series, span) {
+      shown = series;
+      const known = series.values.filter((value) => value !== null);
+      const range =
+        known.length === 0 ? "no values yet" : `${format(Math.min(...known))} to ${format(Math.max(...known))}`;
+      place.setAttribute(
+        "aria-label",
+        `${label}, ${span.name.toLowerCase()}: ${range}. Arrow keys read single values.`,
+      );
+      const data: uPlot.AlignedData = [[...series.times], [...series.values]];
+      plot ??= new uPlot(optionsOf(format, point, sizeIn(place)), data, place);
+      plot.setData(data, false);
+      const endS = series.times.at(-1) ?? Date.now() / 1000;
+      plot.setScale("x", { min: endS - span.spanMs / 1000, max: endS });
+      point(plot.cursor.idx);
+      fillTable();
+    },
+  };
+}
+
+function sizeIn(place: HTMLElement): { width: number; height: number } {
+  return { width: Math.max(place.clientWidth, 100), height: 130 };
+}
+
+const color = (name: string) => (): string => getComputedStyle(document.documentElement).getPropertyValue(name);
+
+function optionsOf(
+  format: (value: number) => string,
+  onPoint: (index: number | null | undefined) => void,
+  size: { width: number; height: number },
+): uPlot.Options {
+  const axis = {
+    stroke: color("--dim"),
+    grid: { stroke: color("--line"), width: 1 },
+    ticks: { show: false },
+    font: "11px system-ui",
+  };
+  return {
+    ...size,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+    scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, (max ?? 0) * 1.1)] } },
+    axes: [
+      { ...axis, size: 24, space: 60, values: (_plot, splits) => splits.map(clock) },
+      { ...axis, size: 52, space: 30, values: (_plot, splits) => splits.map(format) },
+    ],
+    series: [{}, { stroke: color("--accent"), width: 2, points: { show: false } }],
+    hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx)] },
+  };
+}
+
+function clock(seconds: number): string {
+  return new Date(seconds * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+}

@@ -1,0 +1,89 @@
+/** Requests over plain HTTP to the node that served the page. */
+import { setClock } from "./words.js";
+
+/** Error of a request: the node's message, and its reason if it has one. */
+export class NodeError extends Error {
+  override readonly name = "NodeError";
+  constructor(
+    message: string,
+    /** Reason as in docs/errors.md; UNREACHABLE if no node responds. */
+    readonly reason: string,
+  ) {
+    super(message);
+  }
+}
+
+/** HTTP interface of the node. */
+export interface Http {
+  /** Returns a response as JSON. Rejects with NodeError. */
+  ask<Answer>(path: string, signal?: AbortSignal): Promise<Answer>;
+  /** Returns a response as text, character for character. */
+  askText(path: string, signal?: AbortSignal): Promise<string>;
+  /** Returns the URL of a path of the node. */
+  urlOf(path: string): string;
+}
+
+const timeoutMs = 15_000;
+
+/**
+ * @param page location of this page, to which the paths of the node are relative.
+ * @param headersOf returns the headers of a request.
+ */
+export function createHttp(
+  page: Location,
+  headersOf: () => Promise<Readonly<Record<string, string>>> = () => Promise.resolve({}),
+): Http {
+  const base = new URL(page.pathname.replace(/\/+$/, ""), page.origin);
+  const urlOf = (path: string): string => new URL(path, base).href;
+
+  async function askText(path: string, signal?: AbortSignal): Promise<string> {
+    const headers = await headersOf();
+    const signals = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
+    try {
+      const response = await fetch(urlOf(path), { headers, signal: AbortSignal.any(signals), credentials: "omit" });
+      const text = await response.text();
+      // The time of a cached response has passed.
+      if (response.headers.get("cache-control")?.includes("no-store")) {
+        setClock(Date.parse(response.headers.get("date") ?? ""));
+      }
+      if (!response.ok) {
+        throw failureOf(response.status, text);
+      }
+      return text;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error instanceof NodeError ? error : new NodeError("The node does not respond.", "UNREACHABLE");
+    }
+  }
+
+  return {
+    urlOf,
+    askText,
+    ask: async <Answer>(path: string, signal?: AbortSignal) => JSON.parse(await askText(path, signal)) as Answer,
+  };
+}
+
+function failureOf(status: number, text: string): NodeError {
+  try {
+    const { error, errorCode } = JSON.parse(text) as { error: unknown; errorCode: unknown };
+    if (typeof error === "string") {
+      return new NodeError(error, String(errorCode));
+    }
+  } catch {
+    // What stands before the node answers in words of its own.
+  }
+  return new NodeError(`The node, or a proxy before it, responded with status ${status}.`, "UNSPECIFIED");
+}
+
+/** Returns a path with a query. Undefined values are left out; a list adds one parameter per item. */
+export function withQuery(
+  path: string,
+  query: Readonly<Record<string, string | readonly string[] | undefined>>,
+): string {
+  const parameters = new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) =>
+      (typeof value === "string" ? [value] : (value ?? [])).map((one) => [name, one]),
+    ),
+  );
+  return parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
+}

@@ -1,0 +1,239 @@
+/** Header, footer and front page: over every HTTP, and in a real browser where there is one. */
+import test, { type ExecutionContext } from "ava";
+import express from "express";
+import { createGatehouse, createProgram, type Gatehouse, jsonText, keyFromSeed } from "gatehouse-client";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
+import { bothWays, getRaw, inspect, phone } from "../helpers/process/pages.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
+import { testUnless } from "../helpers/nodes/when.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+
+let node: TestNode;
+let client: Gatehouse;
+let address: string;
+const whole = fileTeardown();
+test.before(async () => {
+  node = await startMember(whole);
+  client = createGatehouse(node.rpcUrl, { signer: keyFromSeed("5b".repeat(32)) });
+  whole.teardown(() => client.close());
+  const made = await client.submit(
+    createProgram({ name: "garden <b>notes</b>", data: jsonText("{}"), access: "public" }),
+  );
+  await client.waitFor(made.hash);
+  address = made.storageAddress;
+});
+
+const chromium = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8";
+const browsers = [chromium, "text/html", "text/html, application/json", "TEXT/HTML;q=0.9, application/json;q=0.1"];
+const others = [
+  ...["*/*", "", "application/json", "application/json, text/plain, */*", "application/json, text/html"],
+  ...[
+    "text/html;q=0.5, application/json",
+    "text/html;q=0, */*",
+    "application/problem+json, text/html",
+    "text/*",
+    "x-text/html",
+  ],
+];
+
+for (const [http, get] of Object.entries(getRaw)) {
+  test.serial(`a browser at / is sent to the front page, and every other client is not, over ${http}`, async (t) => {
+    const express = http === "HTTP/1.1" ? [await startMember(t, { edge: "express" })] : [];
+    for (const { port } of [node, ...express]) {
+      const { headers: plainHeaders, ...plain } = await get(port, "/");
+      t.is(plain.status, 200);
+      t.is(plainHeaders["cache-control"], "private, no-store");
+      t.is(plainHeaders["vary"], undefined);
+      const namesOf = (headers: object): string[] => Object.keys(headers).sort();
+      for (const accept of others) {
+        const { status, headers, body } = await get(port, "/", { accept });
+        t.deepEqual({ status, body }, plain, accept);
+        t.deepEqual(namesOf(headers), namesOf(plainHeaders), accept);
+      }
+      for (const accept of browsers) {
+        for (const method of ["GET", "HEAD"]) {
+          const { status, headers, body } = await get(port, "/", { accept }, method);
+          t.is(status, 302, accept);
+          t.is(headers.location, "./explore");
+          t.is(headers.vary, "Accept");
+          t.is(headers["cache-control"], "no-store");
+          t.is(body.length, 0);
+        }
+      }
+      t.is((await get(port, "/version", { accept: chromium })).status, 200);
+      t.is((await get(port, "/", { accept: chromium }, "PUT")).status, 405);
+    }
+  });
+}
+
+/** Serves the node below this path of another application. */
+async function mount(t: ExecutionContext, path: string): Promise<number> {
+  const app = express();
+  app.use(path, (await node.application()).listener);
+  const server: Server = app.listen(0, "127.0.0.1");
+  t.teardown(() => server.close());
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+test.serial("the front page is found below the path of another server, with and without a final slash", async (t) => {
+  const port = await mount(t, "/some/node");
+  for (const path of ["/some/node", "/some/node/", "/some/node?a=/b", "/some/node/?a=/b"]) {
+    const { status, headers } = await getRaw["HTTP/1.1"](port, path, { accept: chromium });
+    t.is(status, 302);
+    t.is(new URL(headers.location!, `http://localhost${path}`).pathname, "/some/node/explore", path);
+  }
+});
+
+const testBrowser = testUnless(whyNoBrowser);
+let browser: Browser;
+testBrowser.before(async () => {
+  browser = await launchBrowser();
+});
+testBrowser.after(() => browser.close());
+
+async function open(t: ExecutionContext, path: string, options: BrowserContextOptions = {}, port = node.port) {
+  const opened = await openPage(t, browser, `http://127.0.0.1:${port}${path}`, options);
+  await opened.go();
+  return opened;
+}
+
+const search = (page: Page) => page.getByRole("combobox", { name: /^Search for/ });
+const options = (page: Page) => page.getByRole("listbox").getByRole("option");
+
+testBrowser.serial(
+  "every page has one header and one footer, with the network, its health and its latest block",
+  async (t) => {
+    const { genesisHash } = await askJson<{ genesisHash: string }>(node.port, "/chain/head");
+    const { name: network } = await askJson<{ name: string }>(node.port, "/genesis");
+    const key = await askJson<string>(node.port, "/publickey");
+    const port = await mount(t, "/some/node");
+    for (const [at, prefix] of [
+      [node.port, ""],
+      [port, "/some/node"],
+    ] as const) {
+      const { page, complaints } = await open(t, `${prefix}/`, {}, at);
+      t.is(new URL(page.url()).pathname, `${prefix}/explore`);
+      for (const name of ["Overview", "Tree", "Peers", "Status", "Interface", "Overview"]) {
+        const links = page.getByRole("navigation", { name: "Pages" });
+        await links.getByRole("link", { name }).click();
+        await links.locator("[aria-current=page]").getByText(name).waitFor();
+        t.is(await page.getByRole("banner").count(), 1, name);
+        t.is(await page.getByRole("contentinfo").count(), 1, name);
+        const header = page.getByRole("banner");
+        await header.getByRole("link", { name: "ok", exact: true }).waitFor();
+        await header.getByText(/^Block [1-9]\d*, (now|\d+ (s|min) ago)$/).waitFor();
+        await header.getByText(network, { exact: true }).waitFor();
+        const footer = page.getByRole("contentinfo");
+        await footer.getByText(genesisHash).waitFor();
+        await footer.getByText(key).waitFor();
+        await footer.getByText(/Gatehouse \d/).waitFor();
+      }
+      // A network without a name has that of its genesis.
+      await page.route("**/genesis", (route) => route.fulfill({ json: { timestamp: 0 } }));
+      await page.reload();
+      await page
+        .getByRole("banner")
+        .getByText(`${genesisHash.slice(0, 10)}…${genesisHash.slice(-4)}`)
+        .waitFor();
+      t.deepEqual(complaints, []);
+    }
+  },
+);
+
+testBrowser.serial(
+  "the search suggests while one types, by keyboard too, and knows what was searched last",
+  async (t) => {
+    const { page, complaints } = await open(t, "/status");
+    await page.keyboard.press("/");
+    t.is(await page.evaluate("document.activeElement.id"), "q");
+    t.is(await options(page).count(), 0);
+    await search(page).fill("garden");
+    await options(page).first().waitFor();
+    t.regex((await options(page).allTextContents()).join(), /^garden <b>notes<\/b> program of /);
+    t.is(await search(page).getAttribute("aria-expanded"), "true");
+    await inspect(t, page, "shell-suggestions", bothWays);
+    await page.keyboard.press("ArrowDown");
+    t.is(await search(page).getAttribute("aria-activedescendant"), "q-0");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "garden <b>notes</b>" }).waitFor();
+    t.true(page.url().endsWith(`/explore#/program/${address}`));
+
+    // A search without a choice shows all results, and both are known afterwards, on every page.
+    await search(page).fill("nothing like it");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Search: nothing like it" }).waitFor();
+    await page.goto(`${node.rpcUrl}/docs`);
+    await page.keyboard.press("/");
+    await options(page).first().waitFor();
+    t.deepEqual(await options(page).allTextContents(), [
+      ...["nothing like it searched before", "garden searched before", "Clear forget these searches"],
+    ]);
+    await page.keyboard.press("Escape");
+    t.is(await options(page).count(), 0);
+    // A slash that is typed is a slash.
+    await search(page).fill("");
+    await page.keyboard.type("a/b");
+    t.is(await search(page).inputValue(), "a/b");
+    await search(page).fill("");
+    await options(page).getByText("Clear").click();
+    t.is(await options(page).count(), 0);
+    t.is(await page.evaluate("localStorage.getItem('gatehouse.searches')"), "[]");
+    t.deepEqual(complaints, []);
+  },
+);
+
+testBrowser.serial("colors are the system's, or those that the reader chose, on every page", async (t) => {
+  const { page } = await open(t, "/explore", { colorScheme: "light" });
+  const back = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
+  const [light, dark] = ["rgb(250, 250, 250)", "rgb(18, 20, 22)"];
+  t.is(await back(), light);
+  const theme = page.getByLabel("Colors");
+  await theme.selectOption("dark");
+  t.is(await back(), dark);
+  await page.goto(`${node.rpcUrl}/status`);
+  t.is(await back(), dark);
+  t.is(await theme.inputValue(), "dark");
+  await theme.selectOption("light");
+  await page.emulateMedia({ colorScheme: "dark" });
+  t.is(await back(), light);
+  await theme.selectOption("");
+  t.is(await back(), dark);
+});
+
+testBrowser.serial("without a script every page says what is missing, and where the same data is", async (t) => {
+  const { page } = await open(t, "/explore", { javaScriptEnabled: false, viewport: phone });
+  for (const path of ["/explore", "/status", "/docs"]) {
+    await page.goto(`${node.rpcUrl}${path}`);
+    t.true(await page.locator("header noscript p").isVisible(), path);
+    const link = (await page.locator("header noscript a").first().getAttribute("href"))!;
+    const response = await page.request.get(new URL(link, page.url()).href);
+    t.is(response.status(), 200);
+  }
+});
+
+testBrowser.serial("a hidden page holds no stream, and hears of blocks again once it is seen", async (t) => {
+  const { page, context } = await open(t, "/explore");
+  const block = page.getByRole("banner").getByText(/^Block [1-9]/);
+  await block.waitFor();
+  const streams: string[] = [];
+  page.on("request", (request) => (request.url().includes("/events?") ? streams.push(request.url()) : 0));
+  const see = (isHidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"))`);
+  await see(true);
+  const made = await client.submit(createProgram({ name: "later", data: jsonText("{}"), access: "public" }));
+  const { blockNumber } = await client.waitFor(made.hash);
+  t.is(streams.length, 0);
+  t.is(await page.getByRole("banner").getByText(`Block ${blockNumber}`).count(), 0);
+  await see(false);
+  await page.getByRole("banner").getByText(`Block ${blockNumber}`).first().waitFor();
+  t.is(streams.length, 1);
+  await context.close();
+});
