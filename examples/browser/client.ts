@@ -38,7 +38,9 @@ async function query({ info, chain, storage }: Gatehouse, owner: string): Promis
 
 /** Creates a private program, and reads it as its owner. */
 async function write(client: Gatehouse): Promise<string> {
-  const { hash, storageAddress } = await client.submit(createProgram({ name: "from a page", data: { hello: "world" } }));
+  const { hash, storageAddress } = await client.submit(
+    createProgram({ name: "from a page", data: { hello: "world" } }),
+  );
   const { blockNumber } = await client.waitFor(hash);
   const { data } = await client.storage.getProgramData({ storageAddress });
   return `In block ${blockNumber}: ${data ?? "nothing"}`;

@@ -126,9 +126,7 @@ test("expired too early", finds, "lost", ({ send, status }) => {
   status(0, "d", { status: "rejected", reason: "The transaction expired at …" });
 });
 test("two blocks with one number, from two heads", finds, "doubled", ({ head }) => head(2, 2, "another block 2"));
-test("two blocks with one number, from two reads", finds, "doubled", ({ block }) =>
-  block(2, ["b", "c"], "another", 1),
-);
+test("two blocks with one number, from two reads", finds, "doubled", ({ block }) => block(2, ["b", "c"], "another", 1));
 test("a transaction in two blocks", finds, "doubled", ({ block }) => block(3, ["b"]));
 test("reported in two blocks", finds, "doubled", ({ send, status, block }) => {
   send("d", 4, append(2));
@@ -141,7 +139,9 @@ test("reported in another block than its own", finds, "doubled", ({ send, status
   status(0, "d", included(4));
   block(3, ["d"]);
 });
-test("reported later in another block than its own", finds, "served wrong", ({ status }) => status(1, "b", included(1)));
+test("reported later in another block than its own", finds, "served wrong", ({ status }) =>
+  status(1, "b", included(1)),
+);
 test("a change that did not reach the program", finds, "torn", ({ document }) => document(1, { log: [] }));
 test("a change without its block", finds, "torn", ({ document }) => document(1, { log: [1, 2] }));
 test("a missing program", finds, "torn", ({ document }) => document(1, undefined));
@@ -156,7 +156,10 @@ test("overtaken at the node that acknowledged it", finds, "out of order", ({ sen
   send("d", 4, append(2), 1);
   send("e", 5, append(3), 1);
   block(3, ["e"]);
-  status(0, "d", { status: "rejected", reason: "The nonce 4 is already used: the sender's next nonce must be above 5." });
+  status(0, "d", {
+    status: "rejected",
+    reason: "The nonce 4 is already used: the sender's next nonce must be above 5.",
+  });
 });
 test("a status from before the block", finds, "served wrong", ({ status }) => status(1, "b", { status: "pending" }, 2));
 test("an included transaction that is not found", finds, "served wrong", ({ status }) =>

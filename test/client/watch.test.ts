@@ -109,7 +109,9 @@ test("concurrent waits share one stream, and poll a node without events", async 
     ],
   });
   const node = connect(t, port, { transport });
-  const submitted = await Promise.all(["a", "b", "c", "d"].map((name) => node.submit(createProgram({ name, data: {} }))));
+  const submitted = await Promise.all(
+    ["a", "b", "c", "d"].map((name) => node.submit(createProgram({ name, data: {} }))),
+  );
   const included = await Promise.all(submitted.map(({ hash }) => node.waitFor(hash)));
   t.deepEqual(
     included.map(({ hash }) => hash),

@@ -108,7 +108,9 @@ testSigning("the Python client reads a private program only with the key of its 
 const runProgramOf = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, "env", [`PYTHONPATH=${stubs}`, python!, resolve("examples/python", name), ...args]);
 
-for (const [title, implementation] of Object.entries(writerCases((t, ...args) => runProgramOf(t, "write.py", ...args)))) {
+for (const [title, implementation] of Object.entries(
+  writerCases((t, ...args) => runProgramOf(t, "write.py", ...args)),
+)) {
   testSigning(`the Python client ${title}`, implementation);
 }
 
@@ -128,59 +130,43 @@ const testVerifying = testUnless(whyNotInstalled({ "python3-cryptography": verif
 const runVerifying = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, verifyingPython!, [resolve("examples/python", name), ...args]);
 
-testVerifying(
-  "the verifier in Python reproduces the proof vectors, and detects changed ones",
-  async (t) => {
-    const right = await runVerifying(t, "verify_vectors.py", "examples/vectors").ended;
-    t.regex(right.stdout, /^\d\d+ checks passed\n$/, right.stderr);
-    const copy = await temporaryDirectory(t);
-    const content = JSON.parse(await readFile("examples/vectors/proofs.json", "utf8")) as {
-      readonly refused: readonly { readonly name: string; flaw: string }[];
-    };
-    content.refused.find(({ name }) => name === "an old head")!.flaw = "path";
-    await writeFile(join(copy, "proofs.json"), JSON.stringify(content));
-    const wrong = await runVerifying(t, "verify_vectors.py", copy).ended;
-    t.is(wrong.code, 1);
-    t.regex(wrong.stderr, /^an old head:\n {2}age\nand should be\n {2}path\n/);
-  },
-);
+testVerifying("the verifier in Python reproduces the proof vectors, and detects changed ones", async (t) => {
+  const right = await runVerifying(t, "verify_vectors.py", "examples/vectors").ended;
+  t.regex(right.stdout, /^\d\d+ checks passed\n$/, right.stderr);
+  const copy = await temporaryDirectory(t);
+  const content = JSON.parse(await readFile("examples/vectors/proofs.json", "utf8")) as {
+    readonly refused: readonly { readonly name: string; flaw: string }[];
+  };
+  content.refused.find(({ name }) => name === "an old head")!.flaw = "path";
+  await writeFile(join(copy, "proofs.json"), JSON.stringify(content));
+  const wrong = await runVerifying(t, "verify_vectors.py", copy).ended;
+  t.is(wrong.code, 1);
+  t.regex(wrong.stderr, /^an old head:\n {2}age\nand should be\n {2}path\n/);
+});
 
-testVerifying(
-  "the verifier in Python reads proven data from a node, and rejects another network",
-  async (t) => {
-    const node = await startMember(t);
-    const dir = await temporaryDirectory(t);
-    await writeKey(join(dir, "alice.key"), testKey(2));
-    const data = ' { "n": 1.0, "caf\\u00e9 \\ud83c\\udff0": [1, 2] }';
-    const create = [
-      "storage",
-      "create",
-      "notes",
-      "--access",
-      "public",
-      "--data",
-      data,
-      "--key",
-      join(dir, "alice.key"),
-    ];
-    const created = await runCli(create, { env: { GATEHOUSE_NODE: node.rpcUrl } });
-    t.is(created.code, 0, created.stderr);
-    const [address = ""] = created.stdout.split("\n");
-    const read = (network: string, ...args: string[]) =>
-      runVerifying(t, "verify.py", node.rpcUrl, network, ...args).ended;
-    const document = await read(testNetwork, address);
-    t.is(document.stdout, `${data}\n`, document.stderr);
-    t.regex(document.stderr, /^proven by the header of block \d+, 0x[0-9a-f]{64}\n$/);
-    t.is((await read(testNetwork, address, "n")).stdout, "1.0\n");
-    t.is((await read(testNetwork, address, "caf\u00e9 \u{1f3f0}")).stdout, "[1, 2]\n");
-    t.is((await read(testNetwork, address, "m")).stderr, "Proven: there is no such field.\n");
-    const absent = await read(testNetwork, `stor-${"0".repeat(40)}`);
-    t.is(absent.stderr, "Proven: there is no storage program at this address.\n");
-    const other = await read(`0x${"1".repeat(64)}`, address);
-    t.deepEqual([other.code, other.stdout], [1, ""]);
-    t.regex(other.stderr, /^Not proven \(network\): /);
-  },
-);
+testVerifying("the verifier in Python reads proven data from a node, and rejects another network", async (t) => {
+  const node = await startMember(t);
+  const dir = await temporaryDirectory(t);
+  await writeKey(join(dir, "alice.key"), testKey(2));
+  const data = ' { "n": 1.0, "caf\\u00e9 \\ud83c\\udff0": [1, 2] }';
+  const create = ["storage", "create", "notes", "--access", "public", "--data", data, "--key", join(dir, "alice.key")];
+  const created = await runCli(create, { env: { GATEHOUSE_NODE: node.rpcUrl } });
+  t.is(created.code, 0, created.stderr);
+  const [address = ""] = created.stdout.split("\n");
+  const read = (network: string, ...args: string[]) =>
+    runVerifying(t, "verify.py", node.rpcUrl, network, ...args).ended;
+  const document = await read(testNetwork, address);
+  t.is(document.stdout, `${data}\n`, document.stderr);
+  t.regex(document.stderr, /^proven by the header of block \d+, 0x[0-9a-f]{64}\n$/);
+  t.is((await read(testNetwork, address, "n")).stdout, "1.0\n");
+  t.is((await read(testNetwork, address, "caf\u00e9 \u{1f3f0}")).stdout, "[1, 2]\n");
+  t.is((await read(testNetwork, address, "m")).stderr, "Proven: there is no such field.\n");
+  const absent = await read(testNetwork, `stor-${"0".repeat(40)}`);
+  t.is(absent.stderr, "Proven: there is no storage program at this address.\n");
+  const other = await read(`0x${"1".repeat(64)}`, address);
+  t.deepEqual([other.code, other.stdout], [1, ""]);
+  t.regex(other.stderr, /^Not proven \(network\): /);
+});
 
 testWithoutSigning("the Python client names the package that it needs to sign", async (t) => {
   const { code, stderr } = await run(t, "127.0.0.1:9", "--key", "none").ended;

@@ -79,7 +79,12 @@ function comparable({ status, text }: PlainResponse, path: string): string {
 }
 
 /** Requests a path from a cache, and from the node before and afterwards. The responses must be equal. */
-async function compare(t: ExecutionContext, port: number, { caller, path, cache }: Read, counts: Counts): Promise<void> {
+async function compare(
+  t: ExecutionContext,
+  port: number,
+  { caller, path, cache }: Read,
+  counts: Counts,
+): Promise<void> {
   // A cache that merges concurrent requests may send the public response to a signed caller.
   const names: CallerName[] = cache.joinsCallers ? [caller, "anonymous"] : [caller];
   const askNode = () => Promise.all(names.map((name) => askAs(name, port, path)));
@@ -94,7 +99,8 @@ async function compare(t: ExecutionContext, port: number, { caller, path, cache 
   const cacheControl = cached.headers["cache-control"];
   // An immutable response may be from the time of another caller.
   t.true(
-    cacheControl?.endsWith("immutable") === true || direct.some(({ headers }) => headers["cache-control"] === cacheControl),
+    cacheControl?.endsWith("immutable") === true ||
+      direct.some(({ headers }) => headers["cache-control"] === cacheControl),
     `${caller} ${path}: ${cacheControl}`,
   );
   // nginx reports HIT; Varnish adds the id of the request that filled the cache.

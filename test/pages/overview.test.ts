@@ -24,7 +24,9 @@ testBrowser.after(() => browser.close());
 
 /** History of a node: a block every two seconds, 90 transactions a minute, and an hour in which it did not run. */
 function dayBehind(nowMs: number, points = 1440) {
-  const ages = Array.from({ length: 1440 }, (_, i) => 1439 - i).filter((ago) => ago < points && (ago < 300 || ago >= 360));
+  const ages = Array.from({ length: 1440 }, (_, i) => 1439 - i).filter(
+    (ago) => ago < points && (ago < 300 || ago >= 360),
+  );
   return {
     ...{ database: "SQLite", everyMs: 60_000 },
     atMs: ages.map((ago) => nowMs - ago * 60_000),
@@ -90,7 +92,10 @@ testBrowser.serial("blocks, transactions and programs come at the top, and nothi
   await client.waitFor(hash);
   await rowsOf(page, "Latest transactions").first().getByText('Appends an item to the field "list" of').waitFor();
   await rowsOf(page, "Recently changed programs").first().getByRole("link", { name: "list", exact: true }).waitFor();
-  t.is(await rowsOf(page, "Recently changed programs").nth(1).getByRole("link").first().textContent(), markup.replace("\u202e", "\\u202e"));
+  t.is(
+    await rowsOf(page, "Recently changed programs").nth(1).getByRole("link").first().textContent(),
+    markup.replace("\u202e", "\\u202e"),
+  );
   t.is(await rowsOf(page, "Recently changed programs").getByRole("link", { name: "list", exact: true }).count(), 1);
   for (const name of ["Latest blocks", "Latest transactions", "Recently changed programs"]) {
     t.is(await rowsOf(page, name).count(), 10, name);

@@ -27,7 +27,7 @@ async function copyText(text: string): Promise<boolean> {
     field.value = text;
     document.body.append(field);
     field.select();
-    // The only way on a page over plain HTTP.
+    // oxlint-disable-next-line typescript/no-deprecated -- the only way on a page over plain HTTP
     const isCopied = document.execCommand("copy");
     field.remove();
     return isCopied;

@@ -77,7 +77,11 @@ export function layOutSearch(node: Pick<Http, "ask">): void {
         what: "searched before",
         choose: () => open(addressOf(name), name),
       }));
-      const clear = { name: "Clear", what: "forget these searches", choose: () => (store([]), close()) };
+      const forget = (): void => {
+        store([]);
+        close();
+      };
+      const clear = { name: "Clear", what: "forget these searches", choose: forget };
       show(recent.length === 0 ? [] : [...entries, clear]);
       return;
     }

@@ -100,7 +100,7 @@ export async function programHistory({ node, signal }: Looking, path: string): P
       compare.disabled = false;
     });
     if (query.has("to")) {
-      void compare.click();
+      compare.click();
     }
     return h(
       "div",

@@ -31,11 +31,15 @@ export function isComplete(kind: string): boolean {
   return kind === "create_program" || kind === "write_program";
 }
 
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 /** Returns the version after an operation. Throws if the operation does not fit, which no operation of a block does. */
 export function applyChange(before: Version, { name, value }: Change): Version {
   const { data, access } = before;
-  const field = String(value["field"] ?? "");
-  const text = String(value["value"] ?? "").trim();
+  const field = textOf(value["field"]);
+  const text = textOf(value["value"]).trim();
   switch (name) {
     case "createProgram":
       return { data: dataOf(value["data"]), access: JSON.stringify(value["access"] ?? ownerOnly) };
