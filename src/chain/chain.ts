@@ -287,7 +287,7 @@ function createBlockQueue(advanceToStored: () => Promise<void>) {
   return <T>(work: () => Promise<T>): Promise<T> => {
     const result = last.then(checkStored).then(work);
     last = result.catch((error: unknown) => {
-      const isFenced = error instanceof FencedError && error.reason !== "newest";
+      const isFenced = error instanceof FencedError && error.reason !== "latest";
       mayHaveStored ||= isDatabaseError(error) && !isFenced;
     });
     return result;

@@ -97,7 +97,7 @@ for (const engine of engines.names) {
         return Promise.resolve();
       };
       const error = await t.throwsAsync(store.write(known, work), { instanceOf: FencedError, message });
-      t.is(error.reason, "newest");
+      t.is(error.reason, "latest");
       t.false(hasRun);
       const chain = createChain<State>({
         ...{ store, genesis, head: known, executor: effectsOn(database, genesis.authorities) },

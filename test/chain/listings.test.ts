@@ -27,7 +27,7 @@ function listOf(count: number, readable: ReadonlySet<number>) {
         },
         listedTransactions: (positions) => Promise.resolve(positions as ListedTransaction[]),
       },
-      of: { sender: "alice" },
+      filter: { sender: "alice" },
       ...{ before, pageSize, maxBytes: 1_000_000 },
       readableOf: (entries) => Promise.resolve(entries.filter(({ blockNumber }) => readable.has(Number(blockNumber)))),
       signal: new AbortController().signal,

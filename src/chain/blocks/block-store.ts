@@ -242,7 +242,7 @@ export function createBlockChanges(db: Queries): BlockChanges {
     async checkLatest({ number, hash }) {
       const latest = (await findLatest())[0];
       if (latest?.hash !== hash) {
-        throw new FencedError("newest", describeLatest(latest, { number, hash }));
+        throw new FencedError("latest", describeLatest(latest, { number, hash }));
       }
     },
 

@@ -10,7 +10,7 @@ interface EvidenceRow {
   readonly other_header: Buffer;
   readonly other_signature: Buffer;
   readonly seen_ms: number;
-  /** SQLite returns 0 or 1, PostgreSQL a boolean. */
+  /** True if the evidence is resolved. SQLite returns 0 or 1, PostgreSQL a boolean. */
   readonly settled: boolean | number;
 }
 

@@ -77,7 +77,7 @@ export interface TransactionPage {
 /** Parameters of a page. */
 export interface PageParams {
   readonly store: Pick<Listings, "transactionEntries" | "listedTransactions">;
-  readonly of: TransactionFilter;
+  readonly filter: TransactionFilter;
   readonly before: TransactionPosition;
   readonly pageSize: number;
   /** Limit on the total bytes of bodies on a page; a single larger body still forms a page. */
@@ -116,17 +116,17 @@ interface FoundEntries {
  * @throws RpcError ANSWER_TOO_LARGE if the scan limit is reached before the first listed entry.
  */
 async function findEntries(
-  { store, of, before, readableOf, signal }: PageParams,
+  { store, filter, before, readableOf, signal }: PageParams,
   limit: number,
 ): Promise<FoundEntries> {
   if (readableOf === undefined) {
-    return { entries: await store.transactionEntries(of, before, limit), hasMore: false };
+    return { entries: await store.transactionEntries(filter, before, limit), hasMore: false };
   }
   const found: TransactionEntry[] = [];
   let next: TransactionPosition | undefined = before;
   for (let scanned = 0; next !== undefined && found.length < limit && scanned < maxScanned; scanned += portionEntries) {
     signal.throwIfAborted();
-    const entries: TransactionEntry[] = await store.transactionEntries(of, next, portionEntries);
+    const entries: TransactionEntry[] = await store.transactionEntries(filter, next, portionEntries);
     found.push(...(await readableOf(entries)));
     next = entries.length < portionEntries ? undefined : entries.at(-1);
   }

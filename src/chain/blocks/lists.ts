@@ -68,19 +68,19 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
       const [before] = readPageToken("blocks", [pageNumber], pageToken) ?? [];
       const end = latestNumber() + 1n;
       const below = before === undefined || BigInt(before) > end ? end : BigInt(before);
-      const found = (await store.recentBlocks(below, pageSize + 1)).map(toBlockSummary);
-      const blocks = found.slice(0, pageSize);
-      const nextPageToken = found.length > pageSize ? createPageToken("blocks", blocks.at(-1)!.number) : undefined;
+      const summaries = (await store.recentBlocks(below, pageSize + 1)).map(toBlockSummary);
+      const blocks = summaries.slice(0, pageSize);
+      const nextPageToken = summaries.length > pageSize ? createPageToken("blocks", blocks.at(-1)!.number) : undefined;
       return { blocks, ...(nextPageToken !== undefined && { nextPageToken }) };
     },
 
     async transactions(request: ListTransactionsRequest, { caller: { identity }, signal }: Call) {
       const { pageSize = defaultPageSize } = request;
       const before = readPosition("transactions", request.pageToken) ?? latestPosition;
-      const of = filterOf(request);
-      const { sender } = of;
+      const filter = filterOf(request);
+      const { sender } = filter;
       const page = await readTransactionPage({
-        ...{ store, of, before, pageSize, maxBytes: maxBodyBytes, signal },
+        ...{ store, filter, before, pageSize, maxBytes: maxBodyBytes, signal },
         // A list of one sender omits the transactions that the caller may not read.
         readableOf:
           sender === undefined

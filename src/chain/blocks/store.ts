@@ -164,7 +164,7 @@ export interface MempoolStore {
   /** Removes transactions and records rejections, atomically. */
   remove(removals: Removals): Promise<void>;
   /** Deletes rejections of transactions that expired before a time, and the oldest above the limit. */
-  forgetRejected(expiredBeforeMs: number): Promise<void>;
+  deleteOldRejections(expiredBeforeMs: number): Promise<void>;
   /**
    * Writes a row as large as that of a large transaction, then rolls back. Rejects with the error that such a
    * transaction would cause.

@@ -106,6 +106,7 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
     }
   }
 
+  /** Applies all rules to a transaction; `applyRates` checks or counts its rates. */
   function applyRules(
     { body }: VerifiedTransaction,
     entry: PendingEntry,
@@ -127,6 +128,7 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admi
     }
   }
 
+  /** Applies the rules that need no transaction; `applyRate` checks or counts the byte rate of the source. */
   function applySourceRules(
     bytes: number,
     source: TransactionSource | undefined,

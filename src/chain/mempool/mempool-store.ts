@@ -25,6 +25,7 @@ interface Row {
   readonly sender: string;
   readonly nonce: number;
   readonly timestamp_ms: string;
+  /** Address of the source; null for transactions of this node. */
   readonly origin: string | null;
   readonly size_bytes: number;
   readonly received_ms: number;
@@ -106,7 +107,7 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
       );
     },
 
-    async forgetRejected(expiredBeforeMs) {
+    async deleteOldRejections(expiredBeforeMs) {
       await enqueue(() =>
         transaction(async (db) => {
           await db.run((sql) => sql("rejected_transactions").where("expires_ms", "<", expiredBeforeMs).delete());

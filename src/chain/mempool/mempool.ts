@@ -68,7 +68,7 @@ const portionLimits: SelectionLimits = { count: 100, bytes: 1024 * 1024 };
 /** Time for which a rejection is retained after its transaction expires. */
 const retainRejectedMs = 3_600_000;
 /** Interval between deletions of old rejections. */
-const forgetEveryMs = 60_000;
+const deleteEveryMs = 60_000;
 
 /**
  * Opens the mempool. Removes transactions that are in a block already: an earlier process stopped before it removed
@@ -81,7 +81,7 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
   const arrivals = createSenderArrivals();
   const admission = createAdmission({ index, rates: createSenderRates(deps.rates), mayWrite: deps.mayWrite });
   const removals = createMempoolRemovals(deps);
-  let forgottenAtMs = 0;
+  let lastDeletionMs = 0;
 
   const isPending = (hash: string): boolean => index.get(hash) !== undefined;
 
@@ -164,9 +164,9 @@ export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
       const expired = [...index.entries()].filter(({ expiresMs }) => expiresMs < now);
       const reasons = expired.map(({ hash, expiresMs }) => [hash, whyExpired(expiresMs)] as const);
       await remove([], new Map(reasons), "expired");
-      if (now - forgottenAtMs >= forgetEveryMs) {
-        forgottenAtMs = now;
-        await store.forgetRejected(now - retainRejectedMs);
+      if (now - lastDeletionMs >= deleteEveryMs) {
+        lastDeletionMs = now;
+        await store.deleteOldRejections(now - retainRejectedMs);
       }
     },
 

@@ -22,7 +22,7 @@ export function createProgramHistory(
     const [page, indexedFrom, lowest] = await Promise.all([
       readTransactionPage({
         ...{ store, pageSize, signal },
-        of: { program: address },
+        filter: { program: address },
         before: before ?? latestPosition,
         maxBytes: maxBodyBytes,
       }),

@@ -58,10 +58,10 @@ export const testListings: StoreSuite = (engine, open) => {
 
   test(`${engine}: listings: transactions are listed latest first, by block, sender and program, each once over all pages`, async (t) => {
     const store = await fill(await open(t));
-    const readPages = async (of: TransactionFilter, pageSize: number, maxBytes = 1e6): Promise<string[]> => {
+    const readPages = async (filter: TransactionFilter, pageSize: number, maxBytes = 1e6): Promise<string[]> => {
       const listed: string[] = [];
       for (let before: typeof latestPosition | undefined = latestPosition; before !== undefined;) {
-        const page = await readTransactionPage({ store, of, before, pageSize, maxBytes, signal });
+        const page = await readTransactionPage({ store, filter, before, pageSize, maxBytes, signal });
         t.true(page.transactions.length > 0 && page.transactions.length <= pageSize);
         listed.push(...page.transactions.map(({ blockNumber, position }) => `${blockNumber}.${position}`));
         before = page.next as typeof latestPosition | undefined;

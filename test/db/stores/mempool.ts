@@ -83,9 +83,9 @@ export const testMempool: StoreSuite = (engine, open) => {
     t.is(await mempool.rejectionOf(hashes[3]!), undefined);
     await mempool.remove({ included: [], rejected: [rejection(hashes[2]!, "It is too late.", 2)] });
     t.is(await mempool.rejectionOf(hashes[2]!), "It is too late.");
-    await mempool.forgetRejected(9_000);
+    await mempool.deleteOldRejections(9_000);
     t.is(await mempool.rejectionOf(hashes[2]!), "It is too late.");
-    await mempool.forgetRejected(9_001);
+    await mempool.deleteOldRejections(9_001);
     t.is(await mempool.rejectionOf(hashes[2]!), undefined);
   });
 
@@ -105,7 +105,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     );
     await mempool.remove({ included: [], rejected: [rejection("newest", "It is the newest.", 1_000_000, 1_000_000)] });
     t.is(await mempool.rejectionOf("n0"), "");
-    await mempool.forgetRejected(0);
+    await mempool.deleteOldRejections(0);
     t.is(await mempool.rejectionOf("n0"), undefined);
     t.is(await mempool.rejectionOf("n1"), "");
     t.is(await mempool.rejectionOf("newest"), "It is the newest.");
