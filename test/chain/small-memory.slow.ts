@@ -12,7 +12,7 @@ import { createPublic, signTransaction } from "../helpers/chain/transactions.js"
 import { testKey } from "../helpers/chain/keys.js";
 import { askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { noWord, type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { noRecover, type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 
@@ -106,7 +106,7 @@ test("in 256 MB, accepts documents of 1 MiB until the mempool is full, and inclu
   const dir = await authorityDirectory(t, testKey(1));
   const limited = await limitMemory(t);
   // Without --recover the node produces no blocks yet, so the mempool fills up.
-  const flags = ["--genesis", join(dir, "genesis.json"), noWord];
+  const flags = ["--genesis", join(dir, "genesis.json"), noRecover];
   const node = await startNodeProcess(t, dir, flags, limited);
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
   let acknowledged = 0;

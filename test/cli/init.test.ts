@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { runCli } from "../helpers/nodes/run-cli.js";
-import { noWord, type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { noRecover, type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
 import { storeProgram } from "../helpers/chain/stored-program.js";
 import { startMember } from "../helpers/nodes/start-member.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 
 const start = (t: Teardown, dir: string, ...flags: string[]): Promise<RunningCli> =>
-  startNodeProcess(t, dir, [noWord, ...flags]);
+  startNodeProcess(t, dir, [noRecover, ...flags]);
 
 const isReady = async ({ port }: RunningCli): Promise<boolean> => (await ask(port, "/readyz")).status === 200;
 

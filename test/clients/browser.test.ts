@@ -11,7 +11,7 @@ import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { launchBrowser, listen, whyNoBrowser } from "../helpers/process/browser.js";
 import { createPublic, type Operation, signTransaction } from "../helpers/chain/transactions.js";
-import { keepFrom } from "../helpers/nodes/foreign.js";
+import { pruneBelow } from "../helpers/nodes/foreign.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import { writeAs } from "../helpers/chain/submit.js";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
@@ -147,7 +147,7 @@ testBrowser("shows each event once over reloads and restarts, and reports errors
   await page.goto("about:blank");
   await writeAs(alice, again.port, 4, createPublic("d", "{}"));
   await again.stop();
-  await keepFrom(node, 5);
+  await pruneBelow(node, 5);
   again = await restart();
   await page.goto(site);
   await watch();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startMember } from "../helpers/nodes/start-member.js";
 import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/nodes/foreign.js";
-import { checksVectors } from "../helpers/chain/vectors.js";
+import { checkVectors } from "../helpers/chain/vectors.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 import { run as runProgram } from "../helpers/chain/programs.js";
@@ -58,7 +58,7 @@ for (const [title, implementation] of Object.entries(
 }
 
 testCpp("the C++ client reproduces the test vectors, and detects changed ones", (t) =>
-  checksVectors(t, (folder) => runProgramOf(t, "vectors", folder)),
+  checkVectors(t, (folder) => runProgramOf(t, "vectors", folder)),
 );
 
 testCpp("the C++ client prints the reason of an error", async (t) => {

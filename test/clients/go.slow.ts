@@ -9,7 +9,7 @@ import { type ForeignProgram, startProgram, writerCases } from "../helpers/nodes
 import { run as runProgram } from "../helpers/chain/programs.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
-import { checksVectors } from "../helpers/chain/vectors.js";
+import { checkVectors } from "../helpers/chain/vectors.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 
 const packages = "/usr/share/gocode";
@@ -48,5 +48,5 @@ for (const [title, implementation] of Object.entries(writerCases((t, ...args) =>
 }
 
 testGo("the Go client reproduces the test vectors, and detects changed ones", (t) =>
-  checksVectors(t, (folder) => run(t, "vectors", folder)),
+  checkVectors(t, (folder) => run(t, "vectors", folder)),
 );

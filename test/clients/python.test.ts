@@ -10,7 +10,7 @@ import { startMember } from "../helpers/nodes/start-member.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/nodes/foreign.js";
 import { runCli } from "../helpers/nodes/run-cli.js";
-import { checksVectors } from "../helpers/chain/vectors.js";
+import { checkVectors } from "../helpers/chain/vectors.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
 import { temporaryDirectory, type Teardown } from "../helpers/nodes/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
@@ -121,7 +121,7 @@ for (const [title, implementation] of Object.entries(
 }
 
 testSigning("the Python client reproduces the test vectors, and detects changed ones", (t) =>
-  checksVectors(t, (folder) => runProgramOf(t, "vectors.py", folder)),
+  checkVectors(t, (folder) => runProgramOf(t, "vectors.py", folder)),
 );
 
 // The verifier needs only the Python standard library and cryptography, no stubs.

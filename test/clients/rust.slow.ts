@@ -9,7 +9,7 @@ import { run as runProgram } from "../helpers/chain/programs.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
 import { startMember } from "../helpers/nodes/start-member.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
-import { checksVectors } from "../helpers/chain/vectors.js";
+import { checkVectors } from "../helpers/chain/vectors.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 
 const crates = "/usr/share/cargo/registry";
@@ -49,7 +49,7 @@ const run = (t: Teardown, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, join(out, "target/debug/gatehouse-client"), args);
 
 testRust("the Rust example reproduces the test vectors, and detects changed ones", (t) =>
-  checksVectors(t, (folder) => run(t, "vectors", folder)),
+  checkVectors(t, (folder) => run(t, "vectors", folder)),
 );
 
 testRust("a node accepts the transaction of the Rust example", async (t) => {

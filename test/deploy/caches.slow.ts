@@ -86,7 +86,7 @@ async function compare(
   counts: Counts,
 ): Promise<void> {
   // A cache that merges concurrent requests may send the public response to a signed caller.
-  const names: CallerName[] = cache.joinsCallers ? [caller, "anonymous"] : [caller];
+  const names: CallerName[] = cache.mergesCallers ? [caller, "anonymous"] : [caller];
   const askNode = () => Promise.all(names.map((name) => askAs(name, port, path)));
   const before = await askNode();
   const cached = await askAs(caller, cache.port, path);

@@ -7,7 +7,7 @@ import { linkProductionPackages } from "../helpers/process/deployment.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { run } from "../helpers/chain/programs.js";
 import { cleanEnvironment, runCli } from "../helpers/nodes/run-cli.js";
-import { noWord, startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { noRecover, startNodeProcess } from "../helpers/nodes/start-cli.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
@@ -97,7 +97,7 @@ test("all files state one version, the changelog has it, and no manifest names a
 test("the files that deploy/README.md installs for systemd suffice for a node, which joins its network", async (t) => {
   const dir = await temporaryDirectory(t);
   t.is((await runCli(["init", "--data-dir", dir, "--followers", "open"])).code, 0);
-  const first = await startNodeProcess(t, dir, [noWord, "--allow-private-peers"]);
+  const first = await startNodeProcess(t, dir, [noRecover, "--allow-private-peers"]);
 
   const root = await followReadme(first.ready.rpc);
   const unit = await readFile(join(root, "etc/systemd/system/gatehouse.service"), "utf8");
@@ -105,7 +105,7 @@ test("the files that deploy/README.md installs for systemd suffice for a node, w
   t.is(await readFile(join(root, "systemctl"), "utf8"), "daemon-reload\nenable --now gatehouse\n");
   const [, script = ""] = /^ExecStart=\S+ (\S+) start$/m.exec(unit) ?? [];
   const [, data = ""] = /^Environment=GATEHOUSE_DATA_DIR=(.*)$/m.exec(unit) ?? [];
-  const flags = [noWord, "--allow-private-peers"];
+  const flags = [noRecover, "--allow-private-peers"];
   const second = await startNodeProcess(t, join(root, data), flags, [], join(root, script));
   await until(async () => (await ask(second.port, "/readyz?verbose")).status === 200);
   for (const path of ["/version", "/explore", "/status", "/docs", "/openapi.json"]) {
@@ -127,7 +127,7 @@ testInstalled("the package installs into an empty folder, and starts a network",
     (await run(bin, args, { cwd: dir, env: cleanEnvironment() as NodeJS.ProcessEnv })).stdout;
   t.is(await gatehouse("--version"), `${version}\n`);
   t.regex(await gatehouse("init", "--data-dir", "mine"), /^network {4}0x[0-9a-f]{64}$/m);
-  const node = await startNodeProcess(t, join(dir, "mine"), [noWord], [], bin);
+  const node = await startNodeProcess(t, join(dir, "mine"), [noRecover], [], bin);
   t.is((await ask(node.port, "/readyz")).text, '{"status":"ok","checks":[]}');
   t.is((await ask(node.port, "/version")).text, JSON.stringify(version));
   for (const path of ["/explore", "/status", "/docs", "/openapi.json"]) {

@@ -17,7 +17,7 @@ import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/sto
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { programAddress } from "../../src/storage/changes/write.js";
 import { callerOf } from "../helpers/process/caller.js";
-import { type Doors, publicDoors, type Said, walkInternalPort } from "../helpers/wire/doors.js";
+import { type NodePorts, publicApis, type RecordedResponse, crawlInternalPort } from "../helpers/wire/doors.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/wire/grpc-client.js";
 import { type TestKey, testKey } from "../helpers/chain/keys.js";
 import type { Known } from "../helpers/wire/known-requests.js";
@@ -55,9 +55,9 @@ async function startVerbose(t: Teardown, flags: Readonly<Record<string, string |
     ...{ key: authority, genesis, seeds: [silentPeer] },
     flags: { ...verbose, "otlp-endpoint": endpoint, ...flags },
   });
-  const recorded = (): Said[] => [
-    { door: "log", request: "", bytes: Buffer.from(node.stderr()) },
-    { door: "traces", request: "", bytes: Buffer.concat(traces) },
+  const recorded = (): RecordedResponse[] => [
+    { api: "log", request: "", bytes: Buffer.from(node.stderr()) },
+    { api: "traces", request: "", bytes: Buffer.concat(traces) },
   ];
   return { node, recorded };
 }
@@ -69,7 +69,7 @@ interface Outcome {
   /** Names of the markers that blocks contain. */
   readonly included: ReadonlySet<string>;
   /** The errors of the transactions that were rejected on submission. */
-  readonly errors: readonly Said[];
+  readonly errors: readonly RecordedResponse[];
 }
 
 /** Submits a transaction. Retries while the node is overloaded. */
@@ -93,7 +93,7 @@ async function submitAll(
   steps: readonly Step[],
   markers: Markers,
 ): Promise<Outcome> {
-  const errors: Said[] = [];
+  const errors: RecordedResponse[] = [];
   const hashes: string[] = [];
   const included = new Set<string>();
   const statusOf = async (hash: string) => (await client.call(ChainService.method.getTransaction, { hash })).status;
@@ -110,7 +110,7 @@ async function submitAll(
       hashes.push(await submit(client, transaction));
     } catch (error) {
       t.true(isRejected, `${operation.case}: ${String(error)}`);
-      errors.push({ door: "submission", request: String(operation.case), bytes: Buffer.from(String(error)) });
+      errors.push({ api: "submission", request: String(operation.case), bytes: Buffer.from(String(error)) });
     }
   }
   for (const hash of hashes) {
@@ -125,22 +125,22 @@ async function submitAll(
 
 /** The hashes and addresses that a stranger can learn from heads, pending transactions and blocks. */
 async function learn(
-  { port }: Doors,
+  { port }: NodePorts,
   { addresses }: PrivatePrograms,
   hashes: readonly string[],
   markers: Markers,
 ): Promise<Known> {
   const { number, hash } = await askJson<{ number: number; hash: string }>(port, "/chain/head");
   return {
-    texts: [...addresses, hash, people.owner.publicKey, markers.beginning, ...hashes],
+    texts: [...addresses, hash, people.owner.publicKey, markers.stemPrefix, ...hashes],
     numbers: Array.from({ length: number + 2 }, (_, i) => i),
   };
 }
 
 /** Names the markers in responses, with the requests. */
-const findIn = (markers: Markers, responses: readonly Said[]): string[] =>
-  responses.flatMap(({ door, request, bytes }) =>
-    markers.findIn(bytes).map((name) => `${name}: ${door} ${request.slice(0, 200)}`),
+const findIn = (markers: Markers, responses: readonly RecordedResponse[]): string[] =>
+  responses.flatMap(({ api, request, bytes }) =>
+    markers.findIn(bytes).map((name) => `${name}: ${api} ${request.slice(0, 200)}`),
   );
 
 for (const followers of ["open", "listed"] as const) {
@@ -160,28 +160,28 @@ for (const followers of ["open", "listed"] as const) {
 
     // A stranger with a verified identity is still a stranger.
     const stranger = followers === "open" ? {} : callerOf(people.stranger).headers();
-    for (const [door, walk] of Object.entries(publicDoors)) {
-      const responses = await walk(t, node, door === "plain" ? known : some, stranger);
-      t.deepEqual(findIn(markers, responses).slice(0, 5), [], door);
-      if (door !== "metrics") {
+    for (const [api, crawl] of Object.entries(publicApis)) {
+      const responses = await crawl(t, node, api === "plain" ? known : some, stranger);
+      t.deepEqual(findIn(markers, responses).slice(0, 5), [], api);
+      if (api !== "metrics") {
         t.true(
           responses.some(({ bytes }) => isIn(programs.publicText, bytes)),
-          `${door} shows public data`,
+          `${api} shows public data`,
         );
         if (followers === "open") {
           // The network with listed followers shows that the search works.
           continue;
         }
-        const own = await walk(t, node, { ...known, texts: [markers.beginning] }, callerOf(people.owner).headers());
+        const own = await crawl(t, node, { ...known, texts: [markers.stemPrefix] }, callerOf(people.owner).headers());
         const found = new Set(own.flatMap(({ bytes }) => markers.findIn(bytes)));
         t.deepEqual(
           [...included].filter((name) => !found.has(name)),
           [],
-          `${door} shows the owner all private data`,
+          `${api} shows the owner all private data`,
         );
       }
     }
-    const ofFollower = findIn(markers, await walkInternalPort(t, node, some, people.stranger));
+    const ofFollower = findIn(markers, await crawlInternalPort(t, node, some, people.stranger));
     t.is(ofFollower.length > 0, followers === "open", ofFollower.slice(0, 5).join("\n"));
     // Log lines and spans are written after the responses, and the log has a rate limit.
     await until(async () => {

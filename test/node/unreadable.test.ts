@@ -7,7 +7,7 @@ import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/ch
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { programAddress } from "../../src/base/program-address.js";
 import { callerOf } from "../helpers/process/caller.js";
-import { publicDoors, type Said } from "../helpers/wire/doors.js";
+import { publicApis, type RecordedResponse } from "../helpers/wire/doors.js";
 import { listen } from "../helpers/wire/events.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/wire/grpc-client.js";
 import { type TestKey, testKey } from "../helpers/chain/keys.js";
@@ -91,7 +91,7 @@ async function submitAs(
 }
 
 /** The responses about a program, without its names and the values that differ between requests. */
-function mask(responses: readonly Said[], address: string, name: string): string[] {
+function mask(responses: readonly RecordedResponse[], address: string, name: string): string[] {
   const hide = (text: string): string =>
     text
       .replaceAll(address, "ADDRESS")
@@ -103,10 +103,10 @@ function mask(responses: readonly Said[], address: string, name: string): string
     responses
       .filter(({ request }) => request.includes(address) || request.includes(name) || request.includes(absentName))
       // Proofs of the state tree show every address: docs/decisions/0040-unreadable-programs.md.
-      .filter(({ door, request }) => !/getproof|\/state\/proof/i.test(`${door} ${request}`))
+      .filter(({ api, request }) => !/getproof|\/state\/proof/i.test(`${api} ${request}`))
       // The number of messages of a stream depends on time. Events have their own test below.
       .filter(
-        ({ door, request }) => !/ Watch| ListBlocks| ServerReflectionInfo|^plain \/events/.test(`${door} ${request}`),
+        ({ api, request }) => !/ Watch| ListBlocks| ServerReflectionInfo|^plain \/events/.test(`${api} ${request}`),
       )
       .map(({ request, bytes }) => hide(`${request}\n${bytes.toString("latin1")}`))
       .sort()
@@ -114,14 +114,14 @@ function mask(responses: readonly Said[], address: string, name: string): string
 }
 
 for (const [i, rule] of Object.keys(rules).entries()) {
-  for (const [door, walk] of Object.entries(publicDoors).filter(([name]) => name !== "metrics")) {
-    test.serial(`${door}: strangers get the same responses for a program ${rule} as for a missing one`, async (t) => {
+  for (const [api, crawl] of Object.entries(publicApis).filter(([name]) => name !== "metrics")) {
+    test.serial(`${api}: strangers get the same responses for a program ${rule} as for a missing one`, async (t) => {
       const { node } = t.context;
-      const callers = door === "plain" || door === "JSON-RPC" ? [{}, callerOf(stranger).headers()] : [{}];
+      const callers = api === "plain" || api === "JSON-RPC" ? [{}, callerOf(stranger).headers()] : [{}];
       for (const headers of callers) {
-        const walkFor = async (address: string, name: string) =>
-          mask(await walk(t, node, { texts: [address, name], numbers: [1] }, headers), address, name);
-        const [hidden, missing] = [await walkFor(addressOf(i), nameOf(i)), await walkFor(absent, absentName)];
+        const crawlFor = async (address: string, name: string) =>
+          mask(await crawl(t, node, { texts: [address, name], numbers: [1] }, headers), address, name);
+        const [hidden, missing] = [await crawlFor(addressOf(i), nameOf(i)), await crawlFor(absent, absentName)];
         t.true(hidden.length > 10, String(hidden.length));
         t.is(hidden.length, missing.length);
         t.deepEqual(hidden.filter((response, nth) => response !== missing[nth]).slice(0, 2), []);

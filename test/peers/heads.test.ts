@@ -16,7 +16,7 @@ import { sha256 } from "../../src/base/crypto/hash.js";
 import { createHeadStatements, type HeadStatements } from "../../src/chain/writer/head-statements.js";
 import type { ChainHead } from "../../src/chain/blocks/store.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
-import { askHead, readSignedHead, saidMs, signedHead } from "../helpers/chain/heads.js";
+import { askHead, readSignedHead, signedHeadMs, signedHead } from "../helpers/chain/heads.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { endpointOf, makeBlocks, networkOf, peersOf, startMemberOf, statusAt } from "../helpers/nodes/network.js";
 import { connectStranger, startOddPeer } from "../helpers/nodes/odd-peer.js";
@@ -42,9 +42,9 @@ const health = ({ port }: { readonly port: number }): Promise<Health> => askJson
 
 /** Waits for a newer signed head, and returns its time in ms. */
 async function untilNewer(node: TestNode): Promise<number> {
-  const before = await saidMs(node);
-  await until(async () => (await saidMs(node)) > before);
-  return await saidMs(node);
+  const before = await signedHeadMs(node);
+  await until(async () => (await signedHeadMs(node)) > before);
+  return await signedHeadMs(node);
 }
 
 /** Waits until the node has polled its peers this often. */
@@ -63,10 +63,10 @@ test("an idle authority re-signs its head, and followers and their followers get
   for (const node of [producer, near, far]) {
     t.true((await untilNewer(node)) > startMs);
     await untilNewer(node);
-    const { head, said } = await askHead(node);
+    const { head, signedHead: statement } = await askHead(node);
     t.like(head, { number: 0, hash: genesisHash, genesisHash, header: "", signature: "" });
-    t.like(said, { number: 0n, hash: genesisHash, genesisHash, proposer: authority.publicKey });
-    t.true(Number(said!.timestampMs) <= Date.now());
+    t.like(statement, { number: 0n, hash: genesisHash, genesisHash, proposer: authority.publicKey });
+    t.true(Number(statement!.timestampMs) <= Date.now());
   }
 
   // A new block replaces the signed head of the previous one.
@@ -76,27 +76,27 @@ test("an idle authority re-signs its head, and followers and their followers get
     transaction: signTransaction(testKey(90), 1, createPublic("p", "{}")),
   });
   for (const node of [producer, near, far]) {
-    await until(async () => (await askHead(node)).said?.number === 1n);
-    const { head, said } = await askHead(node);
+    await until(async () => (await askHead(node)).signedHead?.number === 1n);
+    const { head, signedHead: statement } = await askHead(node);
     const [header, signature] = [head.header, head.signature].map((text) => Buffer.from(text, "base64"));
     t.is(sha256(header!), head.hash);
     t.true(
       verify(null, Buffer.concat([Buffer.from("gatehouse block v3\0"), header!]), authority.privateKey, signature!),
     );
-    t.is(said!.hash, head.hash);
+    t.is(statement!.hash, head.hash);
     // The authority signs the head again after the interval.
-    t.true(Number(said!.timestampMs) >= head.timestamp + 290, `${said!.timestampMs} after ${head.timestamp}`);
+    t.true(Number(statement!.timestampMs) >= head.timestamp + 290, `${statement!.timestampMs} after ${head.timestamp}`);
   }
 
   // Signed heads are not stored: after a restart a follower gets a new one, and an authority signs one at once.
   await near.stop();
   const again = await startMemberOf(t, { ...{ key: follower, genesis, dir: near.dir }, seeds: [endpointOf(producer)] });
-  await until(async () => (await saidMs(again)) > startMs);
+  await until(async () => (await signedHeadMs(again)) > startMs);
   await producer.stop();
   const stoppedMs = Date.now();
   const { dir } = producer;
   const lone = await startMemberOf(t, { ...member, ...signEvery(3_600_000), key: authority, dir });
-  await until(async () => (await saidMs(lone)) >= stoppedMs);
+  await until(async () => (await signedHeadMs(lone)) >= stoppedMs);
 });
 
 /** A signed head of the authority for a block, or for the genesis without one. */
@@ -132,9 +132,9 @@ test("ignores signed heads of a wrong signer, network, block or time, and accept
     return status!.signedHead === undefined ? 0 : Number(readSignedHead(status!.signedHead).timestampMs);
   };
   // The head arrives with the block, and again after the block is applied.
-  await until(async () => (await saidMs(node)) === oldMs);
+  await until(async () => (await signedHeadMs(node)) === oldMs);
   await untilPolled(node);
-  t.is(await saidMs(node), oldMs, "the peer sends nothing newer");
+  t.is(await signedHeadMs(node), oldMs, "the peer sends nothing newer");
 
   // Each one except the last would be newer if it were valid.
   const bad: Readonly<Record<string, readonly [(valid: Statement, ms: number) => SignedHead, RegExp?]>> = {
@@ -177,13 +177,13 @@ test("ignores signed heads of a wrong signer, network, block or time, and accept
     if (message !== undefined) {
       await until(async () => message.test((await peersOf(node))[0]!.verification.message ?? ""), label);
     }
-    t.deepEqual([await saidMs(node), await passedOnMs()], [latestMs, latestMs], label);
+    t.deepEqual([await signedHeadMs(node), await passedOnMs()], [latestMs, latestMs], label);
     // The node accepts a valid head of the same peer, so it has processed the invalid one.
     latestMs += 1_000;
     signed = signHead(latestMs, block);
-    await until(async () => (await saidMs(node)) === latestMs, label);
+    await until(async () => (await signedHeadMs(node)) === latestMs, label);
   }
-  t.is((await askHead(node)).said!.proposer, authority.publicKey);
+  t.is((await askHead(node)).signedHead!.proposer, authority.publicKey);
 });
 
 test("an authority signs no head without the latest block, with a clock ahead, or after a fork", async (t) => {
@@ -206,7 +206,7 @@ test("an authority signs no head without the latest block, with a clock ahead, o
     },
   });
   await untilPolled(node);
-  t.is(await saidMs(node), 0);
+  t.is(await signedHeadMs(node), 0);
   await createClient(ControlService, node.control).addPeer({ endpoint: peer.endpoint });
   await untilNewer(node);
 
@@ -214,9 +214,9 @@ test("an authority signs no head without the latest block, with a clock ahead, o
     await until(async () => reason.test((await health(node)).subsystems.chain.lastError?.message ?? ""));
     // One signed head may still be in flight.
     await untilPolled(node);
-    const before = await saidMs(node);
+    const before = await signedHeadMs(node);
     await untilPolled(node);
-    t.is(await saidMs(node), before);
+    t.is(await signedHeadMs(node), before);
   };
   behindMs = 3_600_000;
   await expectSilence(/clock is 3[56]\d\d s ahead/);

@@ -18,7 +18,7 @@ import { createZkChanges } from "../../../src/zk/write.js";
 import { genesisOf } from "./genesis.js";
 import type { TestKey } from "./keys.js";
 
-/** A chain over a database that has been migrated and holds nothing, or a chain of this genesis. */
+/** Opens a chain over a migrated database that is empty or contains a chain of this genesis. */
 export async function openChain(
   database: Database,
   authorities: readonly TestKey[],
@@ -46,7 +46,7 @@ export async function openChain(
   return createChain({ onApplied, onUnexpected, store, mempool, genesis, head: await store.head(), executor, nowMs });
 }
 
-/** The mempool of a database, which takes everybody's, at no rate. */
+/** Opens a mempool that accepts transactions of every sender, without rate limits. */
 export async function openTestMempool(
   store: MempoolDeps["store"],
   nowMs: () => number = Date.now,
@@ -63,7 +63,7 @@ export async function openTestMempool(
   });
 }
 
-/** The effects of all features on a database, in this thread. */
+/** Creates the executor of all features on a database, in this thread. */
 export function effectsOn(
   database: Database,
   authorities: readonly string[],
@@ -73,7 +73,7 @@ export function effectsOn(
   return createTransactionExecutor(createZkChanges({ latest, workerPool: inlinePool, verificationKey, authorities }));
 }
 
-/** The long arithmetic without threads. */
+/** The field arithmetic on the calling thread. */
 export const inlinePool: ZkThreads = {
   foldAll: (tasks) => Promise.resolve(tasks.map(fold)),
   threads: 1,

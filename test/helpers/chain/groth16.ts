@@ -1,4 +1,4 @@
-/** A Groth16 key whose trapdoor is known: whoever knows it can prove anything, which tests need and nobody else may. */
+/** A Groth16 key with a known trapdoor, so that tests can prove anything. */
 import { bn254 } from "@noble/curves/bn254.js";
 import { encodeWords } from "../../../src/zk/groth16.js";
 
@@ -21,7 +21,7 @@ const decimals2 = (scalar: bigint): string[][] => {
   ];
 };
 
-/** The verification key, as circom's tools write it. */
+/** The verification key in the format of circom. */
 export const verificationKeyJson = {
   protocol: "groth16",
   curve: "bn128",
@@ -33,7 +33,7 @@ export const verificationKeyJson = {
   IC: trapdoor.ic.map(decimals),
 };
 
-/** The scalars of a proof that holds: A and B are free, C follows from the equation that the verifier checks. */
+/** The scalars of a valid proof: A and B are free, and C follows from the equation of the verifier. */
 function scalarsFor(signals: readonly [bigint, bigint]) {
   const { alpha, beta, gamma, delta, ic } = trapdoor;
   const [a, b] = [123n, 456n];
@@ -41,7 +41,7 @@ function scalarsFor(signals: readonly [bigint, bigint]) {
   return { a, b, c: Fr.div(Fr.create(a * b - alpha * beta - input * gamma), delta) };
 }
 
-/** A proof that holds for these public signals. */
+/** Creates a valid proof for these public signals. */
 export function proveAnything(signals: readonly [bigint, bigint]) {
   const { a, b, c } = scalarsFor(signals);
   const point1 = (scalar: bigint): Uint8Array<ArrayBuffer> => {
@@ -52,7 +52,7 @@ export function proveAnything(signals: readonly [bigint, bigint]) {
   return { a: point1(a), b: encodeWords(x.c1, x.c0, y.c1, y.c0), c: point1(c) };
 }
 
-/** The same proof as circom's tools write it. */
+/** Creates the same proof in the format of circom. */
 export function proofJson(signals: readonly [bigint, bigint]): object {
   const { a, b, c } = scalarsFor(signals);
   return { protocol: "groth16", curve: "bn128", pi_a: decimals(a), pi_b: decimals2(b), pi_c: decimals(c) };

@@ -1,4 +1,4 @@
-/** What authorities say of the newest block, made and read of protobuf-es and node:crypto alone. */
+/** Signed heads, created and verified only with protobuf-es and node:crypto. */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { createPublicKey, verify } from "node:crypto";
 import { type HeadStatement, HeadStatementSchema, type SignedHead } from "../../../gen/gatehouse/chain/v1/block_pb.js";
@@ -8,25 +8,25 @@ import { askJson } from "../wire/plain-client.js";
 
 const prefix = Buffer.from("gatehouse head v1\0", "latin1");
 
-/** A statement that this key signs, which is also its proposer where none is named. */
-export function signedHead(key: TestKey, said: MessageInitShape<typeof HeadStatementSchema>): SignedHead {
-  const whole = create(HeadStatementSchema, { proposer: key.publicKey, ...said });
-  const statement = toBinary(HeadStatementSchema, whole);
+/** Signs a head statement. By default the key is also its proposer. */
+export function signedHead(key: TestKey, fields: MessageInitShape<typeof HeadStatementSchema>): SignedHead {
+  const message = create(HeadStatementSchema, { proposer: key.publicKey, ...fields });
+  const statement = toBinary(HeadStatementSchema, message);
   return create(SignedHeadSchema, { statement, signature: key.sign(Buffer.concat([prefix, statement])) });
 }
 
-/** What a signed statement says. Throws where its signature is not that of its proposer. */
+/** Decodes a signed head. Throws if its proposer has not signed it. */
 export function readSignedHead({ statement, signature }: Pick<SignedHead, "statement" | "signature">): HeadStatement {
-  const said = fromBinary(HeadStatementSchema, statement);
-  const x = Buffer.from(said.proposer.slice(2), "hex").toString("base64url");
+  const decoded = fromBinary(HeadStatementSchema, statement);
+  const x = Buffer.from(decoded.proposer.slice(2), "hex").toString("base64url");
   const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
   if (!verify(null, Buffer.concat([prefix, statement]), key, signature)) {
     throw new Error("The head statement is not signed by its proposer.");
   }
-  return said;
+  return decoded;
 }
 
-/** The newest block as GET /chain/head gives it. */
+/** The response of GET /chain/head. */
 export interface HeadJson {
   readonly number: number;
   readonly hash: string;
@@ -37,19 +37,19 @@ export interface HeadJson {
   readonly head?: { readonly statement: string; readonly signature: string };
 }
 
-/** The newest block of the node at this port, and what is said of it; a statement that proves itself, or none. */
+/** Requests the latest block of a node, and verifies its signed head, if there is one. */
 export async function askHead({ port }: { readonly port: number }): Promise<{
   readonly head: HeadJson;
-  readonly said: HeadStatement | undefined;
+  readonly signedHead: HeadStatement | undefined;
 }> {
   const head = await askJson<HeadJson>(port, "/chain/head");
   const bytes = (text: string): Uint8Array => Buffer.from(text, "base64");
-  const said =
+  const signedHead =
     head.head && readSignedHead({ statement: bytes(head.head.statement), signature: bytes(head.head.signature) });
-  return { head, said };
+  return { head, signedHead };
 }
 
-/** When it was said that the newest block of the node at this port is that; 0 where it was not. */
-export async function saidMs(node: { readonly port: number }): Promise<number> {
-  return Number((await askHead(node)).said?.timestampMs ?? 0n);
+/** Returns the time of the signed head of a node, in ms; 0 without one. */
+export async function signedHeadMs(node: { readonly port: number }): Promise<number> {
+  return Number((await askHead(node)).signedHead?.timestampMs ?? 0n);
 }

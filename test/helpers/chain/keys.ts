@@ -1,4 +1,4 @@
-/** Keys of Ed25519, made of node:crypto alone. */
+/** Ed25519 keys, created only with node:crypto. */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 
@@ -13,12 +13,12 @@ export interface TestKey {
 /** PKCS #8 before the 32 bytes of an Ed25519 key. */
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** The key of a number, 0 to 255. */
+/** Returns the key with a number from 0 to 255. */
 export function testKey(number: number): TestKey {
   return keyOf(Buffer.alloc(32, number));
 }
 
-/** A key that nobody has. */
+/** Creates a random key. */
 export function newKey(): TestKey {
   return keyOf(randomBytes(32));
 }
@@ -34,7 +34,7 @@ function keyOf(seed: Buffer): TestKey {
   };
 }
 
-/** Writes a key's file. */
+/** Writes a key file. */
 export async function writeKey(path: string, { privateKey }: TestKey): Promise<void> {
   await writeFile(path, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
 }

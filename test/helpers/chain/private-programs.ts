@@ -1,20 +1,20 @@
-/** Programs that strangers may not read, full of markers, with all that can be done with them, good and bad. */
+/** Private programs full of markers, with valid and invalid operations of every kind on them. */
 import { AccessMode, AccessPermission } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { programAddress } from "../../../src/storage/changes/write.js";
 import type { TestKey } from "./keys.js";
 import type { Markers } from "../process/markers.js";
 import type { Operation } from "./transactions.js";
 
-/** A step: somebody submits an operation. */
+/** An operation to submit. */
 export interface Step {
   readonly sender: TestKey;
   readonly nonce: number;
   readonly operation: Operation;
-  /** It is rejected, at once or when a block is made. */
+  /** True if it is rejected, on submission or during block production. */
   readonly isRejected: boolean;
 }
 
-/** Who takes part. */
+/** The keys of the test. */
 export interface People {
   readonly owner: TestKey;
   /** May read one of the programs. */
@@ -24,11 +24,11 @@ export interface People {
   readonly stranger: TestKey;
 }
 
-/** What becomes of some programs. */
+/** The steps, and the addresses of the programs. */
 export interface PrivatePrograms {
   readonly steps: readonly Step[];
   readonly addresses: readonly string[];
-  /** Name of a program that everybody may read. */
+  /** Name of a public program. */
   readonly publicText: string;
 }
 
@@ -70,7 +70,7 @@ export function privatePrograms(
   };
   const value = (name: string): string => JSON.stringify(`"\\${markers.make(name)}`);
 
-  /** All that changes a document, and all that is refused. */
+  /** Adds all valid changes of a document, and all invalid ones. */
   function change(
     name: string,
     storageAddress: string,

@@ -1,4 +1,4 @@
-/** Blocks with something of everything: whatever strangers sign, and large documents that were changed again and again. */
+/** Blocks with data of every kind, such as hostile transactions, and large documents with many changes. */
 import type { Block, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { openDatabase } from "../../../src/db/open.js";
 import { migrate } from "../../../src/db/migrations/migrate.js";
@@ -18,7 +18,7 @@ export interface RichChain {
 
 const writer = testKey(77);
 
-/** Makes so many blocks of this authority in a file of SQLite; from the same time on, the same ones. */
+/** Creates blocks of this authority in an SQLite file. The same start time gives the same blocks. */
 export async function makeRichChain(
   file: string,
   authority: TestKey,

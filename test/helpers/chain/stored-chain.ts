@@ -1,4 +1,4 @@
-/** A chain with some of everything in its database, and all that can be asked about it. */
+/** A stored chain with data of every kind, and the paths that read it. */
 import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { openDatabase } from "../../../src/db/open.js";
 import { migrate } from "../../../src/db/migrations/migrate.js";
@@ -12,15 +12,15 @@ import { commit, createPublic, type Operation, signTransaction, signZk, spend, t
 
 export const [authority, alice] = [testKey(1), testKey(2)];
 
-/** What was stored. */
+/** The content of the chain. */
 export interface StoredChain {
   readonly blocks: number;
   readonly blockHashes: readonly string[];
   readonly transactions: readonly string[];
-  /** A small document, and a large one that is kept in parts, with an array `list` in chunks. */
+  /** A small document, and a large one that is stored in parts, with an array `list` in chunks. */
   readonly small: string;
   readonly large: string;
-  /** A program that everybody may read and that holds nothing. */
+  /** A public program without data. */
   readonly empty: string;
   readonly commitments: readonly string[];
   readonly nullifier: string;
@@ -97,7 +97,7 @@ export async function storeChain(url: string): Promise<StoredChain> {
   }
 }
 
-/** Paths that ask for all of it. */
+/** Returns paths that read all of the data. */
 export function pathsOf(stored: StoredChain): string[] {
   const { blocks, blockHashes, transactions, small, large, empty, commitments, nullifier } = stored;
   const program = "/storage-program";

@@ -1,4 +1,4 @@
-/** A program that a node has taken into a block of its own. */
+/** Stores a program in block 1 of a node. */
 import { createHash } from "node:crypto";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { connectGrpc } from "../wire/grpc-client.js";

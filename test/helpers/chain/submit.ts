@@ -1,11 +1,11 @@
-/** Hands transactions in over plain HTTP, as any program may. */
+/** Submits transactions over plain HTTP. */
 import { sha256 } from "../../../src/base/crypto/hash.js";
 import type { TestKey } from "./keys.js";
 import { ask } from "../wire/plain-client.js";
 import { type Operation, signTransaction } from "./transactions.js";
 import { until } from "../nodes/until.js";
 
-/** Resolves with the transaction's hash once it is in a block. */
+/** Submits an operation. Resolves to the hash of the transaction once a block includes it. */
 export async function writeAs(key: TestKey, port: number, nonce: number, operation: Operation): Promise<string> {
   const { body, signature } = signTransaction(key, nonce, operation);
   const hash = sha256(body);

@@ -1,4 +1,4 @@
-/** Signed transactions, made of protobuf-es and node:crypto. */
+/** Signed transactions, created with protobuf-es and node:crypto. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
   type Transaction,
@@ -21,20 +21,20 @@ export type ZkChange = NonNullable<MessageInitShape<typeof ZkOperationSchema>["o
 /** A storage operation as a literal. */
 export type Operation = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
 
-/** What a transaction says beside what it does. */
+/** Fields of a transaction except its operation. */
 export interface SigningOptions {
-  /** The key that signs, when left out. */
+  /** The sender; by default the key that signs. */
   readonly sender?: string;
-  /** {@link testNetwork} when left out. */
+  /** By default {@link testNetwork}. */
   readonly network?: string;
-  /** In ten minutes when left out. */
+  /** By default in ten minutes. */
   readonly expiresMs?: number;
 }
 
 /** Hash of the genesis whose only authority is test key 1. */
 export const testNetwork = sha256(genesisOf(testKey(1)));
 
-/** What transactions of a network are read by, with all checks of the node. */
+/** Returns the rules of a network, with all checks of the node. */
 export function rulesOf(network = testNetwork): ChainRules {
   return { network, checkOperation };
 }
@@ -54,12 +54,12 @@ export function signZk(key: TestKey, nonce: number, operation: ZkChange, options
   return signOperation(key, nonce, { case: "zk", value: { operation } }, options);
 }
 
-/** Adds a commitment. */
+/** Returns an operation that adds a commitment. */
 export function commit(commitment: string): ZkChange {
   return { case: "addCommitment", value: { commitment } };
 }
 
-/** Spends a nullifier without a proof. */
+/** Returns an operation that spends a nullifier without a proof. */
 export function spend(nullifierHash: string): ZkChange {
   return { case: "spendNullifier", value: { nullifierHash } };
 }
@@ -84,7 +84,7 @@ function signOperation(
   return create(TransactionSchema, { body, signature: key.sign(transactionMessage(body)) });
 }
 
-/** An operation that makes a public program with this document. */
+/** Returns an operation that creates a public program with this document. */
 export function createPublic(programName: string, json: string): Operation {
   return {
     case: "createProgram",

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { ForeignProgram } from "../nodes/foreign.js";
 import { temporaryDirectory } from "../nodes/teardown.js";
 
-/** A program finds everything right, and what is not right in a copy: the signature of the transaction "of another sender". */
-export async function checksVectors(t: ExecutionContext, run: (folder: string) => ForeignProgram): Promise<void> {
+/** Checks that a program accepts the vectors, and detects a changed signature in a copy of them. */
+export async function checkVectors(t: ExecutionContext, run: (folder: string) => ForeignProgram): Promise<void> {
   const { code, stdout, stderr } = await run("examples/vectors").ended;
   t.is(code, 0, stderr);
   t.regex(stdout, /^1\d\d checks passed\n$/);
@@ -17,8 +17,8 @@ export async function checksVectors(t: ExecutionContext, run: (folder: string) =
   const content = JSON.parse(await readFile(path, "utf8")) as {
     readonly transactions: readonly { readonly name: string; signature: string }[];
   };
-  const one = content.transactions.find(({ name }) => name === "of another sender")!;
-  one.signature = one.signature.replace(/^../, (byte) => (byte === "00" ? "01" : "00"));
+  const changed = content.transactions.find(({ name }) => name === "of another sender")!;
+  changed.signature = changed.signature.replace(/^../, (byte) => (byte === "00" ? "01" : "00"));
   await writeFile(path, JSON.stringify(content));
   const wrong = await run(copy).ended;
   t.is(wrong.code, 1);

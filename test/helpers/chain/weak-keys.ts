@@ -1,15 +1,15 @@
-/** Keys of Ed25519 that can be nobody's, and signatures under them that nobody made; of @noble/curves. */
+/** Weak Ed25519 public keys, and forged signatures for them, created with @noble/curves. */
 import { ed25519, ED25519_TORSION_SUBGROUP } from "@noble/curves/ed25519.js";
 
 const prime = 2n ** 255n - 19n;
 
-/** Text of a y-coordinate, as it may not always be written: with any sign, and not smaller than the field's prime. */
+/** Encodes a y-coordinate, also in non-canonical form: with any sign, or not below the prime of the field. */
 export function encodeKey(y: bigint, isNegative: boolean): string {
   const bytes = Buffer.from((y + (isNegative ? 2n ** 255n : 0n)).toString(16).padStart(64, "0"), "hex").reverse();
   return `0x${bytes.toString("hex")}`;
 }
 
-/** Every text that decoders read as one of the eight points of small order: 0x and 64 lower-case hex digits. */
+/** Every encoding of the eight points of small order: 0x and 64 lower-case hex digits. */
 export const smallOrderKeys: readonly string[] = [
   ...new Set([
     ...ED25519_TORSION_SUBGROUP.map((hex) => `0x${hex}`),
@@ -17,18 +17,18 @@ export const smallOrderKeys: readonly string[] = [
   ]),
 ];
 
-/** Texts of numbers that are not smaller than the prime, all that there are. */
+/** All encodings of numbers that are not below the prime. */
 export const nonCanonicalKeys: readonly string[] = Array.from({ length: 19 }, (_, i) => prime + BigInt(i)).flatMap(
   (y) => [encodeKey(y, false), encodeKey(y, true)],
 );
 
 /**
- * A signature that lenient verifiers take for one of this key of small order, made without any secret: those of Node.js 20
- * among them, and those of Node.js 24 not.
+ * Forges a signature for a key of small order, without a secret. Lenient verifiers accept it, such as those of
+ * Node.js 20, but not those of Node.js 24.
  */
 export function forge(publicKey: string, bytes: Uint8Array): Buffer {
   const key = Buffer.from(publicKey.slice(2), "hex");
-  // It fits when the hash happens to be a multiple of the order, which is at most eight.
+  // The signature is valid if the hash is a multiple of the order, which is at most eight.
   for (let scalar = 1n; scalar < 1_000n; scalar++) {
     const signature = Buffer.concat([
       ed25519.Point.BASE.multiply(scalar).toBytes(),

@@ -1,10 +1,10 @@
-/** A process that runs one command after the other, for test/helpers/nodes/run-cli.ts: a start of Node.js takes a second. */
+/** A process that runs many commands for test/helpers/nodes/run-cli.ts, because a start of Node.js takes 1 s. */
 import { run } from "../../../src/cli/run.js";
 
 /** A command to run. */
 export interface HostedCommand {
   readonly args: readonly string[];
-  /** On top of the environment of the process. */
+  /** Added to the environment of the process. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
 }
@@ -14,9 +14,9 @@ process.on("message", (command: HostedCommand) => {
   before = before.then(async () => process.send!(await execute(command)));
 });
 
-/** What the command says goes to the test, not to this process's own streams. */
+/** Runs a command, and captures its output. */
 async function execute({ args, env, cwd }: HostedCommand) {
-  const said = { stdout: "", stderr: "" };
+  const output = { stdout: "", stderr: "" };
   const { stdout, stderr } = process;
   const streams = [
     ["stdout", stdout, stdout.write.bind(stdout)],
@@ -24,14 +24,14 @@ async function execute({ args, env, cwd }: HostedCommand) {
   ] as const;
   for (const [name, stream] of streams) {
     stream.write = (chunk: string | Uint8Array) => {
-      said[name] += typeof chunk === "string" ? chunk : Buffer.from(chunk).toString("utf8");
+      output[name] += typeof chunk === "string" ? chunk : Buffer.from(chunk).toString("utf8");
       return true;
     };
   }
   Object.assign(process.env, env);
   process.chdir(cwd);
   try {
-    return { code: await run(args), ...said };
+    return { code: await run(args), ...output };
   } finally {
     for (const name of Object.keys(env)) {
       Reflect.deleteProperty(process.env, name);

@@ -1,4 +1,4 @@
-/** Clients in other languages: what they need on this machine, and how they are run. */
+/** Clients in other languages: how tests start them, and the cases that all of them pass. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -22,16 +22,16 @@ import { until } from "./until.js";
 import { makeCertificate } from "../process/certificate.js";
 import { versionPattern } from "../process/version.js";
 
-/** A program that runs until it ends by itself, or its test does. */
+/** A running program. It is killed at the end of its test. */
 export interface ForeignProgram {
-  /** Resolves once this is part of what it has printed; rejects when it ends before. */
+  /** Resolves once stdout contains this text; rejects if the program ends before. */
   prints(text: string): Promise<void>;
   readonly ended: Promise<CliResult>;
-  /** Kills it, so that it can put nothing in order. */
+  /** Sends SIGKILL. */
   kill(): void;
 }
 
-/** Starts a program; a proxy of this machine is not asked for the way to itself. */
+/** Starts a program. A proxy in the environment is not used for local addresses. */
 export function startProgram(t: Teardown, command: string, args: readonly string[]): ForeignProgram {
   const child = spawn(command, args, { env: cleanEnvironment({ no_grpc_proxy: "127.0.0.1,localhost" }) });
   t.teardown(() => child.kill("SIGKILL"));
@@ -53,20 +53,20 @@ export function startProgram(t: Teardown, command: string, args: readonly string
   };
 }
 
-/** A client: starts it with these arguments. */
+/** Starts a client with these arguments. */
 export type ForeignClient = (t: Teardown, ...args: readonly string[]) => ForeignProgram;
 
 /**
- * What every client of the examples does alike.
+ * Cases of every reading client of the examples.
  *
- * @param codes - How it prints the gRPC codes: grpc-python has names for them, gRPC C++ numbers alone.
+ * @param codes - The gRPC codes as the client prints them: names in grpc-python, numbers in gRPC C++.
  */
 export function clientCases(
   run: ForeignClient,
   codes: Readonly<Record<"unavailable" | "resourceExhausted", string>>,
 ): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
   return {
-    async "prints version, health and newest block"(t) {
+    async "prints version, health and latest block"(t) {
       const { port } = await startMember(t);
       const { code, stdout, stderr } = await run(t, `127.0.0.1:${port}`).ended;
       t.is(code, 0, stdout + stderr);
@@ -78,7 +78,7 @@ export function clientCases(
       t.regex(stdout, new RegExp(`^head {6}block 0, ${hash}`, "m"));
     },
 
-    async "tells a dormant node without a genesis by health and reason"(t) {
+    async "prints health and reason of a dormant node without a genesis"(t) {
       const { port } = await startTestNode(t);
       const { code, stdout } = await run(t, `127.0.0.1:${port}`).ended;
       t.is(code, 1);
@@ -90,7 +90,7 @@ export function clientCases(
       );
     },
 
-    async "tells when to try again"(t) {
+    async "prints the delay before a retry"(t) {
       const { port } = await startMember(t, { "rate-limit": "1", "rate-limit-exempt": "" });
       await run(t, `127.0.0.1:${port}`).ended;
       const { code, stdout } = await run(t, `127.0.0.1:${port}`).ended;
@@ -103,7 +103,7 @@ export function clientCases(
       t.regex(stdout, /^ {2}retry {3}in [1-9]\d* s$/m);
     },
 
-    async "says without a reason that nobody answers"(t) {
+    async "prints no reason if no node responds"(t) {
       const node = await startTestNode(t);
       await node.stop();
       const { code, stdout } = await run(t, `127.0.0.1:${node.port}`).ended;
@@ -112,7 +112,7 @@ export function clientCases(
       t.notRegex(stdout, /reason/);
     },
 
-    async "watches health, and leaves after the changes that were asked for"(t) {
+    async "watches health, and exits after the requested number of changes"(t) {
       const node = await startMember(t);
       const control = createClient(ControlService, node.control);
       const watcher = run(t, `127.0.0.1:${node.port}`, "--watch", "2");
@@ -127,7 +127,7 @@ export function clientCases(
       t.true(stdout.endsWith(end), stdout);
     },
 
-    async "is told by the stream's end that the node shuts down"(t) {
+    async "exits if the stream ends because the node shuts down"(t) {
       const node = await startMember(t);
       const watcher = run(t, `127.0.0.1:${node.port}`, "--watch", "1000");
       await watcher.prints("\nwatch     ok");
@@ -137,7 +137,7 @@ export function clientCases(
       t.regex(stdout, /\nwatch {5}the node has ended the stream; it shuts down\n$/);
     },
 
-    async "speaks TLS to a node whose certificate it is told to trust"(t) {
+    async "connects over TLS with a trusted certificate"(t) {
       const dir = await temporaryDirectory(t);
       const { cert, key } = await makeCertificate(dir);
       const { port } = await startTestNode(t, { genesis: sampleGenesis, "tls-cert": cert, "tls-key": key });
@@ -151,13 +151,13 @@ export function clientCases(
   };
 }
 
-/** A program that writes: starts it with a node, a key's file, a program's name and its document. */
+/** Starts a writing client with the address of a node, a key file, the name of a program and its document. */
 export type ForeignWriter = (t: Teardown, ...args: readonly [string, string, string, string]) => ForeignProgram;
 
-/** What every writing client of the examples does alike. */
+/** Cases of every writing client of the examples. */
 export function writerCases(run: ForeignWriter): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
   return {
-    async "writes, waits for the block and reads back what is its owner's alone, and says why it cannot"(t) {
+    async "writes a private program, waits for its block and reads it back, or prints the reason of an error"(t) {
       const node = await startMember(t);
       const target = `127.0.0.1:${node.port}`;
       const keyFile = join(await temporaryDirectory(t), "alice.key");
@@ -171,13 +171,13 @@ export function writerCases(run: ForeignWriter): Readonly<Record<string, (t: Exe
       t.is(number, Number(block));
       t.like(await askJson(node.port, `/storage-program/${address}`), { errorCode: "NOT_FOUND" });
 
-      const refused = await run(t, target, keyFile, "no JSON", '{"a": 1,}').ended;
-      t.is(refused.code, 1);
-      t.regex(refused.stderr, /INVALID_REQUEST.*The document is not JSON/);
+      const rejected = await run(t, target, keyFile, "no JSON", '{"a": 1,}').ended;
+      t.is(rejected.code, 1);
+      t.regex(rejected.stderr, /INVALID_REQUEST.*The document is not JSON/);
     },
 
-    async "tries again what was refused for the moment"(t) {
-      // One request a second, once all that there were are used up.
+    async "retries after a rate limit"(t) {
+      // After the burst, one request per second is allowed.
       const node = await startMember(t, { "rate-limit": "60", "rate-limit-exempt": "" });
       while ((await ask(node.port, "/chain/head")).status !== 429);
       const keyFile = join(await temporaryDirectory(t), "alice.key");
@@ -189,47 +189,47 @@ export function writerCases(run: ForeignWriter): Readonly<Record<string, (t: Exe
   };
 }
 
-/** A program that watches: starts it with a node, the file of its cursor and, where it has one, a key's file. */
+/** Starts a watching client with the address of a node, a cursor file and optionally a key file. */
 export type ForeignWatcher = (t: Teardown, ...args: readonly [string, string, string?]) => ForeignProgram;
 
-/** What every watching client of the examples does alike. */
+/** Cases of every watching client of the examples. */
 export function watcherCases(run: ForeignWatcher): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
   const alice = testKey(2);
   const secret: Operation = { case: "createProgram", value: { programName: "b", access: { mode: AccessMode.OWNER } } };
 
   return {
-    async "prints what happens, each thing once, whatever of it and the node is stopped meanwhile"(t) {
+    async "prints each event once over restarts of the client and the node"(t) {
       const node = await startMember(t);
       const target = `127.0.0.1:${node.port}`;
       const cursorFile = join(node.dir, "cursor");
-      // Killed before that, it is told of the last event once more.
-      const keeps = (cursor: string) => until(async () => (await readFile(cursorFile, "utf8")).trim() === cursor);
+      // A client that is killed before it stores the cursor prints the last event again.
+      const hasStored = (cursor: string) => until(async () => (await readFile(cursorFile, "utf8")).trim() === cursor);
       const first = run(t, target, cursorFile);
-      // Where it begins is known from then on.
+      // From here on, the start of the stream is stored.
       await until(() => existsSync(cursorFile));
-      const one = await writeAs(alice, node.port, 1, createPublic("a", "{}"));
-      await first.prints(`1.0      transaction  ${one} included\n1.1      program      stor-`);
+      const hash1 = await writeAs(alice, node.port, 1, createPublic("a", "{}"));
+      await first.prints(`1.0      transaction  ${hash1} included\n1.1      program      stor-`);
       await first.prints("\n1        block        0x");
       await node.stop();
       const again = await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
-      const two = await writeAs(alice, again.port, 2, secret);
-      await first.prints(`\n2.0      transaction  ${two} withheld\n2        block        0x`);
-      await keeps("2");
+      const hash2 = await writeAs(alice, again.port, 2, secret);
+      await first.prints(`\n2.0      transaction  ${hash2} withheld\n2        block        0x`);
+      await hasStored("2");
       first.kill();
       await first.ended;
-      const three = await writeAs(alice, again.port, 3, createPublic("c", "{}"));
+      const hash3 = await writeAs(alice, again.port, 3, createPublic("c", "{}"));
       const second = run(t, target, cursorFile);
       await second.prints("\n3        block        0x");
-      await keeps("3");
+      await hasStored("3");
       second.kill();
       const [before, after] = [await first.ended, await second.ended];
       t.regex(before.stderr, /^lost: /);
       const cursors = `${before.stdout}${after.stdout}`.split("\n").map((line) => line.split(" ")[0]);
       t.deepEqual(cursors, ["1.0", "1.1", "1", "2.0", "2", "3.0", "3.1", "3", ""]);
-      t.true(after.stdout.startsWith(`3.0      transaction  ${three} included\n3.1      program      stor-`));
+      t.true(after.stdout.startsWith(`3.0      transaction  ${hash3} included\n3.1      program      stor-`));
     },
 
-    async "tells an owner of what is his"(t) {
+    async "prints private events with the key of the owner"(t) {
       const node = await startMember(t);
       const files = await temporaryDirectory(t);
       const [cursorFile, keyFile] = [join(files, "cursor"), join(files, "alice.key")];
@@ -237,11 +237,11 @@ export function watcherCases(run: ForeignWatcher): Readonly<Record<string, (t: E
       await writeFile(cursorFile, "0\n");
       const hash = await writeAs(alice, node.port, 1, secret);
       const watcher = run(t, `127.0.0.1:${node.port}`, cursorFile, keyFile);
-      const told = `1.0      transaction  ${hash} included\n1.1      program      stor-`;
-      await t.notThrowsAsync(watcher.prints(told));
+      const expected = `1.0      transaction  ${hash} included\n1.1      program      stor-`;
+      await t.notThrowsAsync(watcher.prints(expected));
     },
 
-    async "says why it cannot go on, and what to do"(t) {
+    async "prints why it cannot resume, and what to do"(t) {
       const node = await startMember(t);
       const cursorFile = join(await temporaryDirectory(t), "cursor");
       await writeFile(cursorFile, "yesterday");
@@ -254,7 +254,7 @@ export function watcherCases(run: ForeignWatcher): Readonly<Record<string, (t: E
       await writeAs(alice, node.port, 1, createPublic("a", "{}"));
       await writeAs(alice, node.port, 2, createPublic("b", "{}"));
       await node.stop();
-      await keepFrom(node, 2);
+      await pruneBelow(node, 2);
       await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
       await writeFile(cursorFile, "0");
       const { code, stdout, stderr } = await run(t, target, cursorFile).ended;
@@ -264,8 +264,8 @@ export function watcherCases(run: ForeignWatcher): Readonly<Record<string, (t: E
   };
 }
 
-/** Has a node that is stopped keep no transactions of blocks below this one. */
-export async function keepFrom({ databaseFile }: Pick<TestNode, "databaseFile">, block: number): Promise<void> {
+/** Marks blocks below this number as pruned in the database of a stopped node. */
+export async function pruneBelow({ databaseFile }: Pick<TestNode, "databaseFile">, block: number): Promise<void> {
   const database = await openDatabase(`sqlite:${databaseFile}`);
   await database.write.run((sql) => sql("block_bounds").update({ lowest_block: block }));
   await database.close();

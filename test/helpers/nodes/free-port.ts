@@ -2,10 +2,10 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below the ports that a system gives to connections and to those who ask for port 0, so that it gives none of these away. */
+/** A range below the ephemeral ports, so that the system does not assign these ports. */
 const ports = { from: 10_240, to: 32_768 } as const;
 
-/** A port that nobody has at this moment, for those who take no 0, or who need the same one again later. */
+/** Returns a free port, for programs that do not accept port 0, or that need the same port again later. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(ports.from, ports.to);

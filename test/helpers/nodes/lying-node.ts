@@ -1,4 +1,4 @@
-/** A node that lies: it hands on what another answers, with other proofs. */
+/** A dishonest node: forwards requests to another node, and changes its proofs. */
 import { clone, create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createServer, request as requestHttp } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,26 +16,26 @@ import { type TestKey, testKey } from "../chain/keys.js";
 import type { Teardown } from "./teardown.js";
 import { testNetwork } from "../chain/transactions.js";
 
-/** Replaces the response, which it may change; the response is empty if the node refuses the request. */
+/** Replaces the response, which it may change; the response is empty if the node rejects the request. */
 export type Lie = (
   answer: GetProofResponse,
   asked: GetProofRequest,
   askNode: (asked: GetProofRequest) => Promise<GetProofResponse>,
 ) => GetProofResponse | Promise<GetProofResponse>;
 
-/** A running one. */
+/** A running dishonest node. */
 export interface LyingNode {
   readonly url: string;
   readonly port: number;
-  /** How it lies from now on; it tells the truth when left out. */
+  /** Sets the change of proofs; without one, the node is honest. */
   lie(lie?: Lie): void;
-  /** How many proofs it was asked for. */
+  /** The number of requested proofs. */
   readonly asked: number;
 }
 
 const proofPath = "/gatehouse.state.v1.StateService/GetProof";
 
-/** Starts one in front of the node at a port. */
+/** Starts a dishonest node in front of the node at a port. */
 export async function startLyingNode(t: Teardown, nodePort: number): Promise<LyingNode> {
   let lie: Lie | undefined;
   let asked = 0;
@@ -55,9 +55,9 @@ export async function startLyingNode(t: Teardown, nodePort: number): Promise<Lyi
         asked++;
         if (lie !== undefined) {
           const question = fromBinary(GetProofRequestSchema, body);
-          const given = status === 200 ? bytes : Buffer.alloc(0);
-          const told = await lie(fromBinary(GetProofResponseSchema, given), question, askNode);
-          [status, bytes] = [200, Buffer.from(toBinary(GetProofResponseSchema, told))];
+          const original = status === 200 ? bytes : Buffer.alloc(0);
+          const changed = await lie(fromBinary(GetProofResponseSchema, original), question, askNode);
+          [status, bytes] = [200, Buffer.from(toBinary(GetProofResponseSchema, changed))];
           rest["content-type"] = "application/proto";
         }
       }
@@ -73,7 +73,7 @@ export async function startLyingNode(t: Teardown, nodePort: number): Promise<Lyi
   return {
     url: `http://127.0.0.1:${port}`,
     port,
-    lie: (given) => (lie = given),
+    lie: (next) => (lie = next),
     get asked() {
       return asked;
     },
@@ -95,15 +95,15 @@ function exchange(port: number, path: string, method: string, headers: Headers, 
   });
 }
 
-/** A kind of lie about a field of a program, and what is found to be wrong with it. */
+/** A false proof of a field, and the error of its verification. */
 export interface KindOfLie {
   readonly name: string;
   readonly lie: Lie;
-  /** In the sentence that says what is wrong. */
+  /** Part of the error message. */
   readonly found: RegExp;
 }
 
-/** Every kind, told of a field that has a value. The authority's key is {@link testKey} 1. */
+/** Every kind of false proof, for a field with a value. The key of the authority is {@link testKey} 1. */
 export function kindsOfLies(otherProgram: string): KindOfLie[] {
   const ofField = (change: (object: ObjectState) => void): Lie => {
     return (answer) => {
@@ -178,16 +178,16 @@ export function kindsOfLies(otherProgram: string): KindOfLie[] {
   ];
 }
 
-interface Moment {
+interface ForgedHeader {
   readonly number?: bigint;
   readonly timestampMs?: bigint;
   readonly genesisHash?: string;
 }
 
-/** A proof of a state in which there is nothing, in a block that is signed by somebody. */
-export function forged(asked: GetProofRequest, moment: Moment, signer: TestKey = testKey(1)): GetProofResponse {
+/** Proves an empty state, in a block that this key has signed. */
+export function forged(asked: GetProofRequest, fields: ForgedHeader, signer: TestKey = testKey(1)): GetProofResponse {
   const prover = createProver({});
-  const { number = 1n, timestampMs = BigInt(Date.now()), genesisHash = testNetwork } = moment;
+  const { number = 1n, timestampMs = BigInt(Date.now()), genesisHash = testNetwork } = fields;
   const common = { number, timestampMs, genesisHash };
   const { hash, ...signed } = signHeader(signer, { ...common, stateRoot: prover.root });
   return Object.assign(prover.prove(asked), signed, { head: signHead(signer, { ...common, hash }) });

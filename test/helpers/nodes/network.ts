@@ -1,4 +1,4 @@
-/** Networks of real nodes, in this process or in their own. */
+/** Networks of real nodes, in this process or in child processes. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,12 +12,12 @@ import { openChain } from "../chain/chain.js";
 import { genesisOf } from "../chain/genesis.js";
 import { type TestKey, testKey, writeKey } from "../chain/keys.js";
 import { askJson } from "../wire/plain-client.js";
-import { noWord, type RunningCli, startNodeProcess } from "./start-cli.js";
+import { noRecover, type RunningCli, startNodeProcess } from "./start-cli.js";
 import type { StartOptions } from "../../../src/node/node.js";
 import { startTestNode, type TestNode } from "./start-node.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
 
-/** A peer as /peerlist has it. */
+/** A peer in the response of /peerlist. */
 export interface PeerJson {
   readonly connection: { readonly string: string };
   readonly identity: string;
@@ -30,34 +30,34 @@ export interface PeerJson {
   readonly status: { readonly online: boolean; readonly timestamp: number | null; readonly ready: boolean };
 }
 
-/** The peers of the node at this port. */
+/** Requests the peers of a node. */
 export async function peersOf({ port }: { readonly port: number }): Promise<PeerJson[]> {
   return await askJson<PeerJson[]>(port, "/peerlist");
 }
 
-/** The newest block of the node at this port. */
+/** Requests the latest block of a node. */
 export async function headOf({ port }: { readonly port: number }): Promise<{ number: number; hash: string }> {
   return await askJson(port, "/chain/head");
 }
 
-/** How a node of a test network is started. */
+/** The settings of a node in a test network. */
 export interface NetworkNode {
   /** Its identity. */
   readonly key: TestKey;
   /** Text of the genesis. */
   readonly genesis: string;
-  /** Endpoints that it is told of. */
+  /** Endpoints in its peers file. */
   readonly seeds?: readonly (string | { readonly url: string; readonly identity: string })[];
   readonly flags?: Readonly<Record<string, string | boolean>>;
   /** Directory of an earlier start. */
   readonly dir?: string;
-  /** For one in this process. */
+  /** Options of a node in this process. */
   readonly options?: Partial<StartOptions>;
-  /** For a process of its own: a command that becomes the one that follows it. */
+  /** For a child process: a command that runs the command after it. */
   readonly wrapper?: readonly string[];
 }
 
-/** Prepares the directory of a node, and gives it with the flags. */
+/** Prepares the directory of a node. Returns it with the flags. */
 async function prepare(t: Teardown, { key, genesis, seeds, flags, dir }: NetworkNode) {
   const home = dir ?? (await temporaryDirectory(t));
   await mkdir(home, { recursive: true });
@@ -78,7 +78,7 @@ async function prepare(t: Teardown, { key, genesis, seeds, flags, dir }: Network
   return { home, all };
 }
 
-/** Where other nodes reach this one. */
+/** Returns the endpoint of a node for other nodes. */
 export function endpointOf({ ports }: { readonly ports: Readonly<Record<string, number>> }): string {
   return `https://127.0.0.1:${ports["omni"]}`;
 }
@@ -89,13 +89,13 @@ export async function startMemberOf(t: Teardown, node: NetworkNode): Promise<Tes
   return await startTestNode(t, all, home, node.options);
 }
 
-/** A node of a network as a process of its own. */
+/** A node of a network in a child process. */
 export interface NodeProcess extends RunningCli {
   readonly dir: string;
   readonly ports: Readonly<Record<string, number>>;
 }
 
-/** Starts a node of a network as a process of its own. */
+/** Starts a node of a network in a child process. */
 export async function startProcessOf(t: Teardown, node: NetworkNode): Promise<NodeProcess> {
   const { home, all } = await prepare(t, node);
   const { recover, ...others } = all as typeof all & { readonly recover?: boolean };
@@ -103,19 +103,19 @@ export async function startProcessOf(t: Teardown, node: NetworkNode): Promise<No
     value === true ? [`--${name}`] : [`--${name}`, String(value)],
   );
   if (recover === false) {
-    flags.push(noWord);
+    flags.push(noRecover);
   }
   const running = await startNodeProcess(t, home, flags, node.wrapper);
   return { ...running, dir: home, ports: running.ready.ports };
 }
 
-/** A genesis, its hash, and who may make blocks. */
+/** Returns a genesis with these authorities, and its hash. */
 export function networkOf(...authorities: readonly TestKey[]) {
   const genesis = genesisOf(...authorities);
   return { genesis, genesisHash: sha256(genesis) };
 }
 
-/** Fills a node's database with blocks that this authority makes, one transaction in each. */
+/** Fills a database with blocks of this authority, each with one transaction. */
 export async function seedBlocks(file: string, authority: TestKey, count: number): Promise<Block[]> {
   const database = await openDatabase(`sqlite:${file}`);
   await migrate(database);
@@ -132,12 +132,12 @@ export async function seedBlocks(file: string, authority: TestKey, count: number
   return blocks;
 }
 
-/** Blocks of a chain that this authority makes. */
+/** Creates blocks of this authority, each with one transaction. */
 export async function makeBlocks(t: Teardown, authority: TestKey, count: number): Promise<Block[]> {
   return await seedBlocks(join(await temporaryDirectory(t), "blocks.sqlite"), authority, count);
 }
 
-/** The status of a node whose newest block this is. */
+/** Returns the status of a node with this latest block. */
 export function statusAt(block: Block | undefined, accepting = true): MessageInitShape<typeof StatusSchema> {
   return { headHeader: block?.header, headSignature: block?.signature, accepting };
 }

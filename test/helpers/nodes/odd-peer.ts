@@ -1,4 +1,4 @@
-/** A peer that speaks the protocol by itself, made of grpc-js and protobuf-es. */
+/** A fake peer that implements the protocol with grpc-js and protobuf-es, without code of the node. */
 import {
   create,
   type DescMessage,
@@ -34,7 +34,7 @@ import {
 import { createCertificate } from "../../../src/base/crypto/certificate.js";
 import { callStream, callUnary } from "../wire/grpc-client.js";
 
-/** A key that such a peer has. */
+/** The key of a fake peer. */
 export interface OddKey {
   /** 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
@@ -44,28 +44,30 @@ export interface OddKey {
 
 const signedPrefix = Buffer.from("gatehouse handshake v1\0", "latin1");
 
-/** A signed node info, made of protobuf-es and node:crypto alone. */
-export function signNodeInfo(signer: OddKey, said: MessageInitShape<typeof NodeInfoSchema>) {
-  const nodeInfo = toBinary(NodeInfoSchema, create(NodeInfoSchema, said));
+/** Signs a node info, with protobuf-es and node:crypto only. */
+export function signNodeInfo(signer: OddKey, fields: MessageInitShape<typeof NodeInfoSchema>) {
+  const nodeInfo = toBinary(NodeInfoSchema, create(NodeInfoSchema, fields));
   return { nodeInfo, signature: signer.sign(Buffer.concat([signedPrefix, nodeInfo])) };
 }
 
-/** A peer that answers as it is told, and not as it should. */
+/** The behavior of a fake peer. */
 export interface OddPeer {
   readonly key: OddKey;
   readonly genesisHash: string;
-  /** How far it says that it is; a function is asked anew each time. */
+  /** Returns the status for each request. */
   readonly status?: () => MessageInitShape<typeof StatusSchema>;
-  /** Streams blocks for a call; ends the stream when it returns. */
+  /** Streams blocks for a call. The stream ends when it returns. */
   readonly blocks?: (fromNumber: bigint, send: (block: Block | undefined) => Promise<void>) => Promise<void>;
   readonly peers?: readonly MessageInitShape<typeof KnownPeerSchema>[];
-  /** Says what becomes of transactions that are relayed to it; of each, that it is pending, where this is left out. */
+  /** Returns the statuses of relayed transactions; by default all are pending. */
   readonly relayed?: (request: RelayTransactionsRequest) => readonly TransactionStatus[];
-  /** Changes its node info. */
-  readonly changeNodeInfo?: (said: MessageInitShape<typeof NodeInfoSchema>) => MessageInitShape<typeof NodeInfoSchema>;
+  /** Changes the node info in handshakes. */
+  readonly changeNodeInfo?: (
+    nodeInfo: MessageInitShape<typeof NodeInfoSchema>,
+  ) => MessageInitShape<typeof NodeInfoSchema>;
 }
 
-/** Serves an odd peer over TLS and gives its endpoint. */
+/** Serves a fake peer over TLS. Returns its endpoint, and the number of ListBlocks calls. */
 export async function startOddPeer(
   t: { teardown(close: () => unknown): void },
   odd: OddPeer,
@@ -96,12 +98,12 @@ export async function startOddPeer(
     },
     {
       challenge(_: unknown, reply: (error: null, bytes: Uint8Array) => void) {
-        const answer = { challenge: randomBytes(32), genesisHash: odd.genesisHash };
-        reply(null, Buffer.from(toBinary(GetChallengeResponseSchema, create(GetChallengeResponseSchema, answer))));
+        const response = { challenge: randomBytes(32), genesisHash: odd.genesisHash };
+        reply(null, Buffer.from(toBinary(GetChallengeResponseSchema, create(GetChallengeResponseSchema, response))));
       },
       handshake(call: { request: Buffer }, reply: (error: null, bytes: Uint8Array) => void) {
         const { challenge } = fromBinary(HandshakeRequestSchema, call.request);
-        const said = {
+        const fields = {
           challenge,
           identity: odd.key.publicKey,
           genesisHash: odd.genesisHash,
@@ -110,21 +112,21 @@ export async function startOddPeer(
           status: status(),
           version: "0",
         };
-        const nodeInfo = signNodeInfo(odd.key, odd.changeNodeInfo?.(said) ?? said);
-        const answer = create(HandshakeResponseSchema, { nodeInfo, peers });
-        reply(null, Buffer.from(toBinary(HandshakeResponseSchema, answer)));
+        const nodeInfo = signNodeInfo(odd.key, odd.changeNodeInfo?.(fields) ?? fields);
+        const response = create(HandshakeResponseSchema, { nodeInfo, peers });
+        reply(null, Buffer.from(toBinary(HandshakeResponseSchema, response)));
       },
       status(_: unknown, reply: (error: null, bytes: Uint8Array) => void) {
-        const answer = create(ExchangeStatusResponseSchema, { status: status(), peers });
-        reply(null, Buffer.from(toBinary(ExchangeStatusResponseSchema, answer)));
+        const response = create(ExchangeStatusResponseSchema, { status: status(), peers });
+        reply(null, Buffer.from(toBinary(ExchangeStatusResponseSchema, response)));
       },
       relay(call: { request: Buffer }, reply: (error: null, bytes: Uint8Array) => void) {
         const request = fromBinary(RelayTransactionsRequestSchema, call.request);
         const statuses = odd.relayed?.(request) ?? request.transactions.map(() => TransactionStatus.PENDING);
-        const answer = { outcomes: statuses.map((outcome) => ({ status: outcome })) };
+        const response = { outcomes: statuses.map((outcome) => ({ status: outcome })) };
         reply(
           null,
-          Buffer.from(toBinary(RelayTransactionsResponseSchema, create(RelayTransactionsResponseSchema, answer))),
+          Buffer.from(toBinary(RelayTransactionsResponseSchema, create(RelayTransactionsResponseSchema, response))),
         );
       },
       blocks(call: ServerWritableStream<Buffer, Buffer>) {
@@ -163,7 +165,7 @@ export async function startOddPeer(
   return state;
 }
 
-/** Speaks to the internal port of a node, as somebody who holds this key; without one over cleartext. */
+/** A client of the internal port of a node, with its own key. */
 export interface Stranger {
   call<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
@@ -174,15 +176,15 @@ export interface Stranger {
     request: MessageInitShape<I>,
     signal?: AbortSignal,
   ): AsyncIterable<MessageShape<O>>;
-  /** Shakes hands with what is given; the rest is as it should be. */
-  handshake(given: HandshakeGiven): Promise<MessageShape<typeof HandshakeResponseSchema>>;
+  /** Sends a handshake with these values; the rest is valid. */
+  handshake(fields: HandshakeFields): Promise<MessageShape<typeof HandshakeResponseSchema>>;
 }
 
-/** What the caller gives in a handshake. */
-export interface HandshakeGiven {
+/** The values of a handshake that a test sets. */
+export interface HandshakeFields {
   readonly endpoint: string;
   readonly genesisHash: string;
-  /** Who signs; the stranger itself when left out. */
+  /** The key that signs; by default that of the stranger. */
   readonly signer?: OddKey;
   readonly identity?: string;
   readonly challenge?: Uint8Array;
@@ -190,13 +192,13 @@ export interface HandshakeGiven {
   readonly status?: MessageInitShape<typeof StatusSchema>;
 }
 
-/** Connects when first used. */
+/** Creates a client that connects on its first call. */
 export function connectStranger(t: { teardown(close: () => unknown): void }, port: number, key: OddKey): Stranger {
   const { cert, key: privateKey } = createCertificate(key.privateKey);
   const client = new Client(
     `127.0.0.1:${port}`,
     credentials.createSsl(null, Buffer.from(privateKey), Buffer.from(cert), { rejectUnauthorized: false }),
-    // An address is no name of a server in TLS.
+    // TLS requires a host name, not an address.
     { "grpc.ssl_target_name_override": "localhost" },
   );
   t.teardown(() => client.close());

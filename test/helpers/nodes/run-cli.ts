@@ -1,4 +1,4 @@
-/** Runs the command line: in a process that runs one command after the other, or in one of its own. */
+/** Runs commands, in a shared process or in separate ones. */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
@@ -7,14 +7,14 @@ import type { HostedCommand } from "./cli-host.js";
 /** The built command line. */
 export const cliPath = resolve("dist/src/main.js");
 
-/** How a command ended. */
+/** The result of a command. */
 export interface CliResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The environment of this process without any setting of a node. */
+/** The environment of this process without settings of a node. */
 export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string | undefined> {
   const own = Object.entries(process.env).filter(
     ([name]) => !/^(GATEHOUSE_|TLSNOTARY_|NO_COLOR|FORCE_COLOR)/.test(name),
@@ -22,7 +22,7 @@ export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): R
   return { ...Object.fromEntries(own), ...more };
 }
 
-/** What a command has beside its arguments. */
+/** Environment and directory of a command. */
 export interface CliSurroundings {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
@@ -31,7 +31,7 @@ export interface CliSurroundings {
 let host: ((command: HostedCommand) => Promise<CliResult>) | undefined;
 let before: Promise<unknown> = Promise.resolve();
 
-/** Runs a command to its end, after those before it, in the process that this file's commands share. */
+/** Runs a command in the shared process of this test file, after the earlier ones. */
 export async function runCli(
   args: readonly string[],
   { env = {}, cwd = process.cwd() }: CliSurroundings = {},
@@ -42,7 +42,7 @@ export async function runCli(
   return await result;
 }
 
-/** It ends when this process does, and keeps it alive only while a command runs. */
+/** Starts the shared process. It keeps this process alive only while a command runs. */
 function startHost(): (command: HostedCommand) => Promise<CliResult> {
   const child = fork(new URL("cli-host.js", import.meta.url), { env: cleanEnvironment() });
   const ended = once(child, "exit").then(([code]): never => {
@@ -60,7 +60,7 @@ function startHost(): (command: HostedCommand) => Promise<CliResult> {
   };
 }
 
-/** Runs a command to its end in a process of its own. */
+/** Runs a command in a separate process. */
 export async function runCliProcess(
   args: readonly string[],
   { env = {}, cwd }: CliSurroundings = {},
@@ -71,7 +71,7 @@ export async function runCliProcess(
   return { code, stdout: output.stdout(), stderr: output.stderr() };
 }
 
-/** What a process prints, as far as it has. */
+/** Collects the output of a process. */
 export function collect(child: ChildProcess): { readonly stdout: () => string; readonly stderr: () => string } {
   let stdout = "";
   let stderr = "";

@@ -1,13 +1,13 @@
-/** Commands that run until they are told to stop, each as a process of its own. */
+/** Long-running commands, each in a child process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cleanEnvironment, cliPath, collect } from "./run-cli.js";
 import type { Teardown } from "./teardown.js";
 
-/** Among the flags of {@link startNodeProcess}: its operator gives no word. */
-export const noWord = "--no-word";
+/** A flag of {@link startNodeProcess}: starts the node without --recover. */
+export const noRecover = "--no-recover";
 
-/** A command that runs until it is told to stop. */
+/** A running command. */
 export interface RunningCli {
   readonly child: ChildProcess;
   /** The first line on stdout, parsed. */
@@ -20,15 +20,15 @@ export interface RunningCli {
   readonly port: number;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** The exit code, once it has ended. */
+  /** Resolves to the exit code. */
   readonly ended: Promise<number | null>;
 }
 
 /**
- * Starts a command with `--json` and waits for its first line; it is killed after the test if it still runs.
+ * Starts a command with `--json`, and waits for its first line. The process is killed after the test.
  *
- * @param wrapper - A command that becomes the one that follows it.
- * @param script - The command line, where it is not the one that was built.
+ * @param wrapper - A command that runs the command after it.
+ * @param script - The script to run; by default the built command line.
  */
 export async function startCli(
   t: Teardown,
@@ -56,8 +56,8 @@ export async function startCli(
 }
 
 /**
- * Starts a node as a process of its own, on free ports of 127.0.0.1, that logs nothing but its end. It has its operator's
- * word that its database holds all blocks there are, unless {@link noWord} is among the flags.
+ * Starts a node in a child process, on free ports of 127.0.0.1, which logs only fatal errors. It starts with --recover,
+ * unless {@link noRecover} is among the flags.
  */
 export async function startNodeProcess(
   t: Teardown,
@@ -67,6 +67,6 @@ export async function startNodeProcess(
   script = cliPath,
 ): Promise<RunningCli> {
   const args = ["start", "--data-dir", dir, "--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
-  const words = flags.includes(noWord) ? flags.filter((flag) => flag !== noWord) : ["--recover", ...flags];
-  return await startCli(t, [...args, "--log-level", "fatal", ...words], {}, wrapper, script);
+  const nodeFlags = flags.includes(noRecover) ? flags.filter((flag) => flag !== noRecover) : ["--recover", ...flags];
+  return await startCli(t, [...args, "--log-level", "fatal", ...nodeFlags], {}, wrapper, script);
 }

@@ -1,4 +1,4 @@
-/** A node that takes part in a network by itself, and the directory that it is prepared with. */
+/** A node that is the only authority of its network, and its prepared directory. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { genesisOf } from "../chain/genesis.js";
@@ -9,8 +9,8 @@ import { type Teardown, temporaryDirectory } from "./teardown.js";
 import { until } from "./until.js";
 
 /**
- * A directory as a node's operator would prepare it: `genesis.json` of these authorities, and `identity.key` of the
- * first one.
+ * Creates a data directory as an operator would: `genesis.json` with these authorities, and `identity.key` of the first
+ * one.
  */
 export async function authorityDirectory(t: Teardown, ...authorities: readonly TestKey[]) {
   const dir = await temporaryDirectory(t);
@@ -20,8 +20,8 @@ export async function authorityDirectory(t: Teardown, ...authorities: readonly T
 }
 
 /**
- * Starts a node that takes part by itself: it makes the blocks, and the one peer it knows never answers. Resolves when
- * it is accepting.
+ * Starts a node that is the only authority of its network. Its one peer never responds. Resolves once the node accepts
+ * transactions.
  */
 export async function startMember(
   t: Teardown,

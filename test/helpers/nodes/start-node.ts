@@ -1,4 +1,4 @@
-/** Starts real nodes for tests: port 0, a directory of their own, a database file. */
+/** Starts real nodes for tests, with port 0, a temporary directory and a database file. */
 import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -13,7 +13,7 @@ import { fileTeardown, type Teardown, temporaryDirectory } from "./teardown.js";
 /** The sample genesis. */
 export const sampleGenesis = resolve("examples/genesis.json");
 
-/** A peer that never answers: port 9 is nobody's. */
+/** A peer that never responds: nothing listens on port 9. */
 export const silentPeer = "https://127.0.0.1:9";
 
 /** A running node. */
@@ -22,11 +22,11 @@ export interface TestNode extends RunningNode {
   readonly port: number;
   readonly databaseFile: string;
   readonly processErrors: ProcessErrors;
-  /** Of its control service. */
+  /** Transport to its control service. */
   readonly control: Transport;
 }
 
-/** Starts a node before the tests of a file, for all of them. */
+/** Starts a node that all tests of a file share. */
 export function sharedTestNode(flags: Readonly<Record<string, string | boolean>>): Pick<TestNode, "port"> {
   let node: TestNode | undefined;
   const t = fileTeardown();
@@ -40,12 +40,11 @@ export function sharedTestNode(flags: Readonly<Record<string, string | boolean>>
   };
 }
 
-/** A machine that has much else to do is late for everything: for a node of a test that is no reason to refuse work. */
-const patient = { ...defaultOverload, maxLagMs: Infinity };
+/** Overload limits without a maximum event-loop lag, because a busy test machine always lags. */
+const noLagLimit = { ...defaultOverload, maxLagMs: Infinity };
 
 /**
- * Starts a node with these flags on top of port 0 on 127.0.0.1; it is stopped after the test. It has its operator's word
- * that its database holds all blocks there are.
+ * Starts a node with these flags, by default on port 0 of 127.0.0.1 and with --recover. It is stopped after the test.
  */
 export async function startTestNode(
   t: Teardown,
@@ -68,7 +67,7 @@ export async function startTestNode(
     env: {},
     cwd: home,
   });
-  const node = await startNode(config, { processErrors, overload: patient, ...options });
+  const node = await startNode(config, { processErrors, overload: noLagLimit, ...options });
   t.teardown(() => node.stop());
   return {
     ...node,
@@ -80,7 +79,7 @@ export async function startTestNode(
   };
 }
 
-/** A control service's socket for clients of Connect. */
+/** Creates a Connect transport over the socket of a control service. */
 export function controlTransport(path: string): Transport {
   return createGrpcTransport({
     baseUrl: "http://localhost",

@@ -1,4 +1,4 @@
-/** What is closed and removed after a test, or after the tests of a file. */
+/** Cleanup after a test, or after all tests of a file. */
 import test from "ava";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,14 +9,14 @@ export interface Teardown {
   teardown(close: () => unknown): void;
 }
 
-/** A directory that is gone after the test. */
+/** Creates a directory that is removed after the test. */
 export async function temporaryDirectory(t: Teardown): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), "gatehouse-test-"));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
   return dir;
 }
 
-/** What AVA's context is to one test, to all tests of a file: what is given to it is closed after the last one. */
+/** Returns a teardown for all tests of a file. It closes everything after the last test. */
 export function fileTeardown(): Teardown {
   const closers: (() => unknown)[] = [];
   test.after.always(async () => {

@@ -1,4 +1,4 @@
-/** The packages of tools/packages, which `npm ci` does not install: tests of them are skipped until `npm run tools` has. */
+/** The packages of tools/packages. Tests that use them are skipped until `npm run tools` has installed them. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
@@ -6,7 +6,7 @@ import { run } from "../chain/programs.js";
 
 const installed = resolve("tools/packages/node_modules");
 
-/** Returns why a package of tools/packages cannot be used; undefined where it is installed. */
+/** Returns the reason that a package of tools/packages cannot be used; undefined if it is installed. */
 export function whyNoTool(name: string): string | undefined {
   return existsSync(`${installed}/${name}`) ? undefined : `${name} is not installed: npm run tools`;
 }
@@ -22,7 +22,7 @@ export function loadTool<Library>(name: string): Library {
   return createRequire(`${installed}/`)(name) as Library;
 }
 
-/** Why there is no {@link bufCurl}. */
+/** The reason that {@link bufCurl} is not available; undefined if it is. */
 export const whyNoBuf = whyNoTool("@bufbuild/buf");
 
 /** Calls a server with `buf curl`, a client of gRPC, gRPC-Web and Connect, and returns its output. */

@@ -1,4 +1,4 @@
-/** Tests that need what not every machine has: where it is missing they are skipped, and their titles say why. */
+/** Tests with requirements. Without them, the tests are skipped, with the reason in the title. */
 import test, { type ImplementationFn } from "ava";
 
 export { isInstalled, succeeds, whyNot, whyNotInstalled } from "./why-not.js";
@@ -6,18 +6,18 @@ export { isInstalled, succeeds, whyNot, whyNotInstalled } from "./why-not.js";
 /** Declares a test. */
 type Declare = (title: string, implementation: ImplementationFn<[]>) => void;
 
-/** Declares tests and hooks that need something. */
+/** Declares tests and hooks with requirements. */
 export interface ConditionalTest extends Declare {
   readonly serial: Declare;
   before(prepare: ImplementationFn<[]>): void;
-  /** Runs whatever became of the tests. */
+  /** Runs even after failed tests. */
   after(cleanUp: ImplementationFn<[]>): void;
 }
 
 /**
- * AVA's `test`, or what stands for it where something is missing.
+ * Returns AVA's `test`, or a function that skips tests if a requirement is missing.
  *
- * @param missing - Why the tests cannot run here; undefined where they can.
+ * @param missing - The reason that the tests cannot run; undefined if they can.
  */
 export function testUnless(missing: string | undefined): ConditionalTest {
   if (missing !== undefined) {

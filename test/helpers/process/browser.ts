@@ -1,4 +1,4 @@
-/** A real browser, where there is one. */
+/** A real browser, if one is installed. */
 import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import type { Teardown } from "../nodes/teardown.js";
@@ -7,20 +7,20 @@ const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/
   existsSync(path),
 );
 
-/** Why there is none; undefined where there is one. */
+/** The reason that no browser is available; undefined if one is. */
 export const whyNoBrowser = executablePath === undefined ? "Chromium is not installed" : undefined;
 
-/** Starts it. */
+/** Starts the browser. */
 export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
-/** Notes what the browser complains of, and what a page asks for. */
+/** Records the errors and the requests of a page. */
 export function listen(page: Page): { readonly complaints: string[]; readonly asked: string[] } {
   const complaints: string[] = [];
   const asked: string[] = [];
   page.on("console", (message) => {
-    // A node that shares two cores with a browser refuses work now and then: that is no fault of a page.
+    // An overloaded node on a busy machine may reject requests, which is not an error of the page.
     if (message.type() === "error" && !message.text().includes("status of 503")) {
       complaints.push(message.text());
     }
@@ -30,11 +30,11 @@ export function listen(page: Page): { readonly complaints: string[]; readonly as
   return { complaints, asked };
 }
 
-/** A page in a context of its own, 1,200 wide where nothing else is said; it goes to the address when it is told to. */
+/** Opens a page in a new context, by default 1,200 px wide. Returns it with a function that loads the address. */
 export async function openPage(t: Teardown, browser: Browser, url: string, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
   t.teardown(() => context.close());
-  // A browser that shares two cores with everything else takes its time.
+  // A browser on a busy machine is slow.
   context.setDefaultTimeout(90_000);
   const page = await context.newPage();
   const heard = listen(page);

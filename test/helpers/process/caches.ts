@@ -1,4 +1,4 @@
-/** Caches of this machine, in front of a node. */
+/** Local caches in front of a node. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { defaults } from "./deployment.js";
@@ -7,16 +7,16 @@ import { run } from "../chain/programs.js";
 import { startProxy, writeNginxConfiguration } from "./proxy-server.js";
 import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
 
-/** A cache that answers on this port. */
+/** A running cache. */
 export interface Cache {
   readonly port: number;
-  /** It lets callers wait for each other's answers, whoever they are. */
-  readonly joinsCallers?: boolean;
-  /** How often the node said that nothing has changed; undefined for a cache that does not count it. */
+  /** True if it merges concurrent requests of different callers. */
+  readonly mergesCallers?: boolean;
+  /** Returns the number of 304 responses of the node; undefined if the cache does not count them. */
   readonly notModified?: () => Promise<number>;
 }
 
-/** Starts nginx, which keeps what it is told that it may, and asks anew with what it has. */
+/** Starts nginx, which caches as the headers allow, and revalidates. */
 export async function startNginxCache(t: Teardown, nodePort: number): Promise<Cache> {
   const dir = await temporaryDirectory(t);
   const port = await startProxy(t, {
@@ -41,16 +41,16 @@ export async function startNginxCache(t: Teardown, nodePort: number): Promise<Ca
   return { port };
 }
 
-/** Starts Varnish with the node's own rules. */
+/** Starts Varnish with the rules of deploy/varnish. */
 export async function startVarnish(t: Teardown, nodePort: number): Promise<Cache> {
   return await startVarnishWith(t, nodePort, (rules) => rules);
 }
 
-/** The same for one that knows nothing of identities. */
+/** Starts Varnish without the rule for signed requests. */
 export async function startPlainVarnish(t: Teardown, nodePort: number): Promise<Cache> {
   const condition = "req.http.identity || req.http.signature";
   const cache = await startVarnishWith(t, nodePort, (rules) => replaced(rules, condition, "false"));
-  return { ...cache, joinsCallers: true };
+  return { ...cache, mergesCallers: true };
 }
 
 async function startVarnishWith(t: Teardown, nodePort: number, adapt: (rules: string) => string): Promise<Cache> {
@@ -61,9 +61,9 @@ async function startVarnishWith(t: Teardown, nodePort: number, adapt: (rules: st
   const port = await startProxy(t, {
     program: "varnishd",
     prepare: (port) => {
-      const place = ["-n", counters, "-a", `127.0.0.1:${port}`, "-f", join(dir, "node.vcl")];
-      // Without rights of root there is no other user to become.
-      return Promise.resolve([...place, "-s", "malloc,32m", "-j", "none", "-F", "-p", "http_resp_hdr_len=16k"]);
+      const args = ["-n", counters, "-a", `127.0.0.1:${port}`, "-f", join(dir, "node.vcl")];
+      // Without root, Varnish cannot change its user.
+      return Promise.resolve([...args, "-s", "malloc,32m", "-j", "none", "-F", "-p", "http_resp_hdr_len=16k"]);
     },
     answers,
   });

@@ -1,15 +1,15 @@
-/** Callers with keys, who sign as the specification says; made of node:crypto alone. */
+/** Callers that sign requests by the specification, with node:crypto only. */
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
 import type { TestKey } from "../chain/keys.js";
 
-/** The headers; `network` stands beside them where the form names one. */
+/** Identity headers, with `network` in the form for one network. */
 export interface IdentityHeaders extends Record<string, string> {
   identity: string;
   timestamp: string;
   signature: string;
 }
 
-/** Somebody with a key. */
+/** A caller with a key. */
 export interface TestCaller {
   /** 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
@@ -17,14 +17,14 @@ export interface TestCaller {
   headers(options?: {
     readonly identity?: string;
     readonly timestamp?: string | number;
-    /** Hash of a genesis; the form without a network when left out. */
+    /** Hash of a genesis; by default the form without a network. */
     readonly network?: string | undefined;
   }): IdentityHeaders;
-  /** What existing clients send with each call: the key signs its own digits, and no time. */
+  /** The headers of existing clients: the key signs its own digits, without a time. */
   timelessHeaders(): { readonly identity: string; readonly signature: string };
 }
 
-/** A caller with a new key. */
+/** Creates a caller with a new key. */
 export function createCaller(): TestCaller {
   const { publicKey: key, privateKey } = generateKeyPairSync("ed25519");
   return callerOf({
@@ -33,7 +33,7 @@ export function createCaller(): TestCaller {
   });
 }
 
-/** Who holds this key. */
+/** Creates the caller with this key. */
 export function callerOf({ publicKey, sign }: Pick<TestKey, "publicKey" | "sign">): TestCaller {
   return {
     publicKey,

@@ -1,11 +1,11 @@
-/** What the tests of deploy/ have in common. */
+/** Helpers of the tests of deploy/. */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Config, loadConfig } from "../../../src/config/config.js";
 import { options } from "../../../src/config/options.js";
 
-/** The configuration of a node that is started with these variables, all of which must be options. */
+/** Loads the configuration from environment variables, all of which must be options. */
 export function configOf(env: Readonly<Record<string, string>>): Config {
   const unknown = Object.keys(env).filter((name) => !options.some((option) => option.env === name));
   if (unknown.length > 0) {
@@ -14,10 +14,10 @@ export function configOf(env: Readonly<Record<string, string>>): Config {
   return loadConfig({ flags: {}, env, cwd: "/" });
 }
 
-/** A configuration of which nothing is set. */
+/** The default configuration. */
 export const defaults = configOf({});
 
-/** Links the packages that `npm prune --omit=dev` leaves. */
+/** Links the packages that remain after `npm prune --omit=dev`. */
 export async function linkProductionPackages(to: string): Promise<void> {
   interface Lock {
     packages: Record<string, { dev?: boolean }>;

@@ -1,11 +1,11 @@
-/** What a node has at its front, as its metrics tell it. */
+/** Counts of connections and requests of a node, from its metrics. */
 import { ask, askJson } from "../wire/plain-client.js";
 import { parseMetrics } from "./prometheus.js";
 
-/** Flags of a node whose metrics are read. */
+/** Flags that enable metrics. */
 export const metricsFlags = { "metrics-enabled": true, "metrics-port": "0" };
 
-/** At one moment. */
+/** Current counts. */
 export interface EdgeCounts {
   readonly inFlight: number;
   readonly openStreams: number;
@@ -13,7 +13,7 @@ export interface EdgeCounts {
   readonly heldBytes: number;
 }
 
-/** Gives what reads the counts: by a port of their own, so that reading them takes no place at the front. */
+/** Returns a function that reads the counts over the metrics port, which does not change them. */
 export async function readEdgeCounts(node: { readonly port: number }): Promise<() => Promise<EdgeCounts>> {
   const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
   return async () => {

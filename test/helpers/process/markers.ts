@@ -1,13 +1,13 @@
-/** Texts that are in no answer by chance, and the search for them in whatever a node has said, however it is written. */
+/** Random marker texts, and the search for them in responses, in any encoding. */
 import { randomBytes } from "node:crypto";
 
-/** Texts that all begin with one stem. */
+/** Marker texts that start with a common stem. */
 export interface Markers {
-  /** A part of the stem: to search with, since a request may be repeated in its answer. */
-  readonly beginning: string;
-  /** A new text of 30 characters, named for the report of where it was found. */
+  /** The first characters of the stem, for search requests: a response may repeat them without a leak. */
+  readonly stemPrefix: string;
+  /** Creates a marker of 30 characters. The name identifies it in reports. */
   make(name: string): string;
-  /** Names of the markers in these bytes; "?" where only a stem is to be seen. */
+  /** Returns the names of the markers in these bytes; "?" for a stem without a known marker. */
   findIn(bytes: Buffer): string[];
 }
 
@@ -15,27 +15,27 @@ const stemLength = 18;
 
 export function createMarkers(): Markers {
   const stem = `m${randomBytes(16).toString("hex")}`.slice(0, stemLength);
-  /** How each may be written, by its name. */
-  const made = new Map<string, readonly string[]>();
+  /** The encodings of each marker, by name. */
+  const encodings = new Map<string, readonly string[]>();
   const stemForms = formsOf(stem);
   return {
-    beginning: stem.slice(0, 6),
+    stemPrefix: stem.slice(0, 6),
     make(name) {
       const marker = `${stem}${randomBytes(6).toString("hex")}`;
-      made.set(name, formsOf(marker));
+      encodings.set(name, formsOf(marker));
       return marker;
     },
     findIn(bytes) {
       if (!stemForms.some((form) => bytes.includes(form, 0, "latin1"))) {
         return [];
       }
-      const found = [...made].filter(([, forms]) => forms.some((form) => bytes.includes(form, 0, "latin1")));
+      const found = [...encodings].filter(([, forms]) => forms.some((form) => bytes.includes(form, 0, "latin1")));
       return found.length === 0 ? ["?"] : found.map(([name]) => name);
     },
   };
 }
 
-/** A text as answers may have it: as it is, escaped, in hex, base64, numbers, and one of them in base64 again. */
+/** Returns the encodings of a text: unchanged, escaped, in hex, base64 and decimals, and some of them in base64. */
 export function formsOf(text: string): string[] {
   const once = [text, ...base64Of(text)];
   const escaped = (before: string): string =>
@@ -58,11 +58,11 @@ export function formsOf(text: string): string[] {
   ];
 }
 
-/** What of its base64 does not depend on what stands beside it, for each of the three ways in which it may begin. */
+/** Returns the part of the base64 that does not depend on adjacent bytes, for each of the three alignments. */
 function base64Of(text: string): string[] {
   return [0, 1, 2].map((before) => {
     const encoded = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]).toString("base64");
-    const whole = Math.floor(((before + text.length) * 8) / 6);
-    return encoded.slice(Math.ceil((before * 8) / 6), whole);
+    const end = Math.floor(((before + text.length) * 8) / 6);
+    return encoded.slice(Math.ceil((before * 8) / 6), end);
   });
 }

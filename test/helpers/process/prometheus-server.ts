@@ -1,4 +1,4 @@
-/** A real Prometheus with the alerts of deploy/, where one is installed. */
+/** A real Prometheus with the alerts of deploy/, if one is installed. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
@@ -11,15 +11,15 @@ import { until } from "../nodes/until.js";
 
 /** A running server. */
 export interface Prometheus {
-  /** The value of the first series that a query gives; undefined where there is none. */
+  /** Resolves to the value of the first series of a query; undefined without one. */
   query(expression: string): Promise<string | undefined>;
-  /** Names of the alerts that are told of. */
+  /** Resolves to the names of firing alerts. */
   firing(): Promise<string[]>;
 }
 
 /**
- * Starts Prometheus on a metrics port, with the rules of deploy/. A minute is as long as two seconds there:
- * only `for:` is another one, so that an alert still has to hold for longer than between two scrapes.
+ * Starts Prometheus on a metrics port, with the rules of deploy/. A minute in the rules lasts two seconds, except in
+ * `for:`, so that an alert must hold for longer than one scrape interval.
  */
 export async function startPrometheus(t: Teardown, metricsPort: number): Promise<Prometheus> {
   const dir = await temporaryDirectory(t);
@@ -28,7 +28,7 @@ export async function startPrometheus(t: Teardown, metricsPort: number): Promise
     join(dir, "alerts.yml"),
     rules.replaceAll(/for: (\d+)m/g, (_, minutes: string) => `for: ${2000 * Number(minutes)}ms`),
   );
-  // The page waits a second for a database that is away, so that what scrapes must wait longer.
+  // /metrics waits 1 s for an unreachable database, so the scrape timeout must be longer.
   const config = {
     global: { scrape_interval: "1500ms", scrape_timeout: "1500ms", evaluation_interval: "500ms" },
     rule_files: ["alerts.yml"],

@@ -1,4 +1,4 @@
-/** Proxies of this machine, each on a free port in front of a node. */
+/** Local proxies, each on a free port in front of a node. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -7,16 +7,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../nodes/free-port.js";
 import type { Teardown } from "../nodes/teardown.js";
 
-/** What starts a proxy. */
+/** A command that starts a proxy. */
 export interface ProxyCommand {
   readonly program: string;
-  /** Writes what it is configured with for this port; resolves to its arguments. */
+  /** Writes the configuration for this port. Resolves to the arguments. */
   readonly prepare: (port: number) => Promise<readonly string[]>;
-  /** Resolves to whether it answers on this port. */
+  /** Resolves to true if the proxy responds on this port. */
   readonly answers: (port: number) => Promise<boolean>;
 }
 
-/** Starts a proxy on a free port; somebody else may take that before, so it is tried three times. */
+/** Starts a proxy on a free port. Another process may take the port first, so it tries three times. */
 export async function startProxy(t: Teardown, { program, prepare, answers }: ProxyCommand): Promise<number> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
@@ -40,7 +40,7 @@ export async function startProxy(t: Teardown, { program, prepare, answers }: Pro
   }
 }
 
-/** Writes a configuration of nginx that needs no rights and this folder alone; resolves to the arguments that it starts with. */
+/** Writes a configuration of nginx that needs no root and only this folder. Resolves to the arguments of nginx. */
 export async function writeNginxConfiguration(dir: string, http: readonly string[]): Promise<readonly string[]> {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
   const text = [

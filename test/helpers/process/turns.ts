@@ -1,7 +1,7 @@
-/** Counts the turns of the event loop, so that a test can say how much work is done in one of them. */
+/** Counts ticks of the event loop, so that a test can limit the work in one tick. */
 import type { Teardown } from "../nodes/teardown.js";
 
-/** Counts until the test ends, and returns the function that gives the number of the present turn. */
+/** Counts until the test ends. Returns a function that returns the number of the current tick. */
 export function countTurns(t: Teardown): () => number {
   let turn = 0;
   let next = setImmediate(count);
@@ -13,14 +13,14 @@ export function countTurns(t: Teardown): () => number {
   return () => turn;
 }
 
-/** Adds up what is done in each turn. */
+/** Adds up the work in each tick. */
 export function createTally(turn: () => number) {
   const byTurn = new Map<number, number>();
   return {
     add(units: number): void {
       byTurn.set(turn(), (byTurn.get(turn()) ?? 0) + units);
     },
-    /** The most that was done in one turn. */
+    /** The maximum work in one tick. */
     most: () => Math.max(...byTurn.values()),
     all: () => [...byTurn.values()].reduce((sum, units) => sum + units, 0),
   };

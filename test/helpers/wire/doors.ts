@@ -1,4 +1,4 @@
-/** Every door of a node, and a walk through all of them that asks whatever can be asked and keeps what was answered. */
+/** All APIs of a node, with a crawler for each that sends every possible request and records the responses. */
 import {
   type DescMethod,
   type DescMethodServerStreaming,
@@ -26,33 +26,33 @@ import { connectRpc, type RpcProtocol, rpcProtocols } from "./rpc-clients.js";
 import type { Teardown } from "../nodes/teardown.js";
 import type { transports } from "./transports.js";
 
-/** What a node said. */
-export interface Said {
-  readonly door: string;
+/** A response of a node, or a part of one. */
+export interface RecordedResponse {
+  readonly api: string;
   readonly request: string;
   readonly bytes: Buffer;
 }
 
-/** Where a node listens. */
-export interface Doors {
+/** The ports of a node. */
+export interface NodePorts {
   readonly port: number;
   readonly ports: Readonly<Record<string, number>>;
 }
 
 type Headers = Readonly<Record<string, string>>;
-/** Goes through a door. */
-type Walk = (t: Teardown, doors: Doors, known: Known, headers: Headers) => Promise<Said[]>;
+/** Sends every possible request to an API. */
+type Crawl = (t: Teardown, node: NodePorts, known: Known, headers: Headers) => Promise<RecordedResponse[]>;
 
-/** How many requests are under way at a time. */
-const width = 16;
-/** How long a stream is read that does not end. */
+/** The number of concurrent requests. */
+const concurrency = 16;
+/** The time to read from an endless stream. */
 const streamMs = 400;
 
-/** Does something with every item, several at a time. */
+/** Calls a function for each item, with limited concurrency. */
 async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const queue = [...items];
   await Promise.all(
-    Array.from({ length: width }, async () => {
+    Array.from({ length: concurrency }, async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         await work(next);
       }
@@ -60,7 +60,7 @@ async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>)
   );
 }
 
-/** Everything of an error that its caller gets. */
+/** Encodes all parts of an error that the caller receives. */
 function bytesOfError(error: unknown): Buffer {
   const { message, details, metadata } = error as {
     message: string;
@@ -79,68 +79,66 @@ const inBase64 = (detail: object): unknown =>
     ),
   );
 
-/** A message in bytes, with fields that nobody knows, and as JSON where it can be. */
+/** Encodes a message in binary form, including unknown fields, and as JSON. */
 function bytesOf({ output }: DescMethod, message: Message): Buffer {
   return Buffer.concat([Buffer.from(toBinary(output, message)), Buffer.from(toJsonString(output, message))]);
 }
 
-/** The services of a node that describe themselves by reflection, from the contract. */
-export async function servedServices(t: Teardown, { port }: Doors): Promise<DescService[]> {
+/** Returns the services that a node lists by reflection. */
+export async function servedServices(t: Teardown, { port }: NodePorts): Promise<DescService[]> {
   const client = connectRpc("gRPC by Connect", "HTTP/2 by prior knowledge", { port });
   t.teardown(() => client.close());
   const ask = { messageRequest: { case: "listServices", value: "" } };
   const names: string[] = [];
-  for await (const answer of client.stream(
+  for await (const response of client.stream(
     ServerReflection.method.serverReflectionInfo,
     ask,
     AbortSignal.timeout(20_000),
   )) {
-    const { messageResponse } = answer as unknown as { messageResponse: { value: { service: { name: string }[] } } };
+    const { messageResponse } = response as unknown as { messageResponse: { value: { service: { name: string }[] } } };
     names.push(...messageResponse.value.service.map(({ name }) => name));
     break;
   }
   const all = [...(await contractServices()), Health, ServerReflection, ServerReflectionAlpha];
-  return names.map(
-    (name) => all.find(({ typeName }) => typeName === name) ?? fail(`Nobody knows the service ${name}.`),
-  );
+  return names.map((name) => all.find(({ typeName }) => typeName === name) ?? fail(`Unknown service ${name}.`));
 }
 
 function fail(message: string): never {
   throw new Error(message);
 }
 
-/** Calls every rpc of some services with everything that is known. */
+/** Calls every rpc of some services with all known values. */
 async function callAll(
-  door: string,
+  api: string,
   services: readonly DescService[],
   known: Known,
   call: (method: DescMethod, request: object) => AsyncIterable<Message>,
-): Promise<Said[]> {
-  const said: Said[] = [];
+): Promise<RecordedResponse[]> {
+  const responses: RecordedResponse[] = [];
   const calls = services
     .flatMap(({ methods }) => methods)
     .flatMap((method) => requestsOf(method.input, known).map((request) => ({ method, request })));
   await forEach(calls, async ({ method, request }) => {
-    const keep = (bytes: Buffer) =>
-      said.push({ door: `${door} ${method.name}`, request: JSON.stringify(request), bytes });
+    const record = (bytes: Buffer) =>
+      responses.push({ api: `${api} ${method.name}`, request: JSON.stringify(request), bytes });
     try {
       for await (const message of call(method, messageOf(method.input, request))) {
-        keep(bytesOf(method, message));
+        record(bytesOf(method, message));
       }
     } catch (error) {
-      keep(bytesOfError(error));
+      record(bytesOfError(error));
     }
   });
-  return said;
+  return responses;
 }
 
-function walkRpc(protocol: RpcProtocol): Walk {
-  return async (t, doors, known, headers) => {
+function crawlRpc(protocol: RpcProtocol): Crawl {
+  return async (t, node, known, headers) => {
     const isHttp2 = protocol.startsWith("gRPC") && protocol !== "gRPC-Web";
     const name: keyof typeof transports = isHttp2 ? "HTTP/2 by prior knowledge" : "HTTP/1.1";
-    const client = connectRpc(protocol, name, { port: doors.port });
+    const client = connectRpc(protocol, name, { port: node.port });
     t.teardown(() => client.close());
-    return await callAll(protocol, await servedServices(t, doors), known, async function* (method, request) {
+    return await callAll(protocol, await servedServices(t, node), known, async function* (method, request) {
       if (method.methodKind === "unary") {
         yield await client.call(method, request, headers);
       } else {
@@ -150,10 +148,10 @@ function walkRpc(protocol: RpcProtocol): Walk {
   };
 }
 
-const walkPlain: Walk = async (t, doors, known, headers) => {
-  const said: Said[] = [];
-  const pages = Object.keys((await askJson<{ paths: object }>(doors.port, "/openapi.json")).paths);
-  const paths = (await servedServices(t, doors))
+const crawlPlain: Crawl = async (t, node, known, headers) => {
+  const responses: RecordedResponse[] = [];
+  const pages = Object.keys((await askJson<{ paths: object }>(node.port, "/openapi.json")).paths);
+  const paths = (await servedServices(t, node))
     .flatMap(({ methods }) => methods)
     .flatMap((method) => {
       const route = readHttpRoutes(method)[0];
@@ -180,27 +178,27 @@ const walkPlain: Walk = async (t, doors, known, headers) => {
   }));
   await forEach([...paths, ...others], async ({ path, route: { method, body: filled, isStream }, request }) => {
     if (isStream) {
-      const text = await readStream(`http://127.0.0.1:${doors.port}${path}`, headers);
-      said.push({ door: `plain ${path.slice(0, 60)}`, request: path, bytes: Buffer.from(text) });
+      const text = await readStream(`http://127.0.0.1:${node.port}${path}`, headers);
+      responses.push({ api: `plain ${path.slice(0, 60)}`, request: path, bytes: Buffer.from(text) });
       return;
     }
     const hasBody = filled !== undefined;
     const body = hasBody ? { body: JSON.stringify(request) } : {};
-    const answer = await ask(doors.port, path, {
+    const response = await ask(node.port, path, {
       method,
       headers: { ...headers, ...(hasBody && { "content-type": "application/json" }) },
       ...body,
     });
-    said.push({
-      door: `plain ${path.slice(0, 60)}`,
+    responses.push({
+      api: `plain ${path.slice(0, 60)}`,
       request: path,
-      bytes: Buffer.from(JSON.stringify(answer.headers) + answer.text),
+      bytes: Buffer.from(JSON.stringify(response.headers) + response.text),
     });
   });
-  return said;
+  return responses;
 };
 
-/** What a stream says until it ends, or for a while. */
+/** Reads a stream until it ends, or for a limited time. */
 async function readStream(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
   let text = "";
   try {
@@ -209,7 +207,7 @@ async function readStream(url: string, headers: Readonly<Record<string, string>>
       text += Buffer.from(piece as Uint8Array).toString("latin1");
     }
   } catch {
-    // It was still open.
+    // The time limit closed the stream.
   }
   return text;
 }
@@ -229,8 +227,8 @@ function pathOf(template: string, { input }: DescMethod, request: Readonly<Recor
 
 const areaOf = ({ typeName }: DescService): string => typeName.split(".").at(-3)!;
 
-const walkJsonRpc: Walk = async (t, doors, known, headers) => {
-  const calls = (await servedServices(t, doors)).flatMap((service) =>
+const crawlJsonRpc: Crawl = async (t, node, known, headers) => {
+  const calls = (await servedServices(t, node)).flatMap((service) =>
     service.methods.flatMap((method) =>
       requestsOf(method.input, known).map((params) => ({ method: `${areaOf(service)}.${method.localName}`, params })),
     ),
@@ -240,10 +238,10 @@ const walkJsonRpc: Walk = async (t, doors, known, headers) => {
     id: 1,
     ...call,
   }));
-  return await postAll("JSON-RPC", doors, envelopes, headers);
+  return await postAll("JSON-RPC", node, envelopes, headers);
 };
 
-const walkNodeCall: Walk = async (_, doors, known, headers) => {
+const crawlNodeCall: Crawl = async (_, node, known, headers) => {
   const texts = known.texts.map((text) => ({
     storageAddress: text,
     hash: text,
@@ -257,28 +255,33 @@ const walkNodeCall: Walk = async (_, doors, known, headers) => {
     { start: "latest", limit: number },
   ]);
   const params = nodeCallMessages.flatMap((message) => [{}, ...texts, ...numbers].map((data) => [{ message, data }]));
-  const envelopes = [{ method: "ping", params: [] }, ...params.map((each) => ({ method: "nodeCall", params: each }))];
-  return await postAll("node call", doors, envelopes, headers);
+  const envelopes = [{ method: "ping", params: [] }, ...params.map((call) => ({ method: "nodeCall", params: call }))];
+  return await postAll("node call", node, envelopes, headers);
 };
 
-async function postAll(door: string, { port }: Doors, bodies: readonly object[], headers: Headers): Promise<Said[]> {
-  const said: Said[] = [];
+async function postAll(
+  api: string,
+  { port }: NodePorts,
+  bodies: readonly object[],
+  headers: Headers,
+): Promise<RecordedResponse[]> {
+  const responses: RecordedResponse[] = [];
   await forEach(bodies, async (body) => {
     const request = JSON.stringify(body);
-    const answer = await ask(port, "/", {
+    const response = await ask(port, "/", {
       method: "POST",
       headers: { ...headers, "content-type": "application/json" },
       body: request,
     });
-    said.push({ door: `${door} ${request.slice(0, 80)}`, request, bytes: Buffer.from(answer.text) });
+    responses.push({ api: `${api} ${request.slice(0, 80)}`, request, bytes: Buffer.from(response.text) });
   });
-  return said;
+  return responses;
 }
 
-/** Requests of one client: what it keeps of each makes many slow. */
-const mostOfClient = 100;
+/** The number of requests of one client, which gets slower with each request. */
+const requestsPerClient = 100;
 
-async function connectMcp(t: Teardown, { port }: Doors, headers: Headers): Promise<Client> {
+async function connectMcp(t: Teardown, { port }: NodePorts, headers: Headers): Promise<Client> {
   const { ports } = await askJson<{ ports: { mcp: { actual: number } } }>(port, "/health");
   const client = new Client({ name: "audit", version: "0" });
   const url = new URL(`http://127.0.0.1:${ports.mcp.actual}/mcp`);
@@ -288,56 +291,61 @@ async function connectMcp(t: Teardown, { port }: Doors, headers: Headers): Promi
   return client;
 }
 
-const walkMcp: Walk = async (t, doors, known, headers) => {
-  const said: Said[] = [];
-  const keep = async (door: string, request: string, answer: Promise<unknown>): Promise<void> => {
-    const text = await answer.then(
+const crawlMcp: Crawl = async (t, node, known, headers) => {
+  const responses: RecordedResponse[] = [];
+  const record = async (api: string, request: string, response: Promise<unknown>): Promise<void> => {
+    const text = await response.then(
       (value) => JSON.stringify(value),
       (error: unknown) => bytesOfError(error).toString(),
     );
-    said.push({ door, request, bytes: Buffer.from(text) });
+    responses.push({ api, request, bytes: Buffer.from(text) });
   };
-  const client = await connectMcp(t, doors, headers);
+  const client = await connectMcp(t, node, headers);
   const { tools } = await client.listTools();
-  await keep("MCP", "tools", Promise.resolve(tools));
-  await keep("MCP", "resources", client.listResources());
-  await keep("MCP", "templates", client.listResourceTemplates());
-  const calls = (await servedServices(t, doors))
+  await record("MCP", "tools", Promise.resolve(tools));
+  await record("MCP", "resources", client.listResources());
+  await record("MCP", "templates", client.listResourceTemplates());
+  const calls = (await servedServices(t, node))
     .flatMap((service) => service.methods.map((method) => ({ area: areaOf(service), method })))
     .filter(({ area, method }) => tools.some(({ name }) => name === `${area}_${method.localName}`))
     .flatMap(({ area, method }) => requestsOf(method.input, known).map((request) => ({ area, method, request })));
-  for (let i = 0; i < calls.length; i += mostOfClient) {
-    const next = await connectMcp(t, doors, headers);
-    await forEach(calls.slice(i, i + mostOfClient), async ({ area, method, request }) => {
+  for (let i = 0; i < calls.length; i += requestsPerClient) {
+    const next = await connectMcp(t, node, headers);
+    await forEach(calls.slice(i, i + requestsPerClient), async ({ area, method, request }) => {
       const name = `${area}_${method.localName}`;
-      await keep(`MCP tool ${name}`, JSON.stringify(request), next.callTool({ name, arguments: request }));
+      await record(`MCP tool ${name}`, JSON.stringify(request), next.callTool({ name, arguments: request }));
       const required = method.input.fields.filter(isRequired);
       const segments = required.map(({ jsonName }) => encodeURIComponent(String(request[jsonName] ?? "x")));
       const uri = `gatehouse://${[area, method.localName, ...segments].join("/")}`;
-      await keep(`MCP resource ${name}`, uri, next.readResource({ uri }));
+      await record(`MCP resource ${name}`, uri, next.readResource({ uri }));
     });
   }
-  return said;
+  return responses;
 };
 
-const walkMetrics: Walk = async (_, { port }) => {
+const crawlMetrics: Crawl = async (_, { port }) => {
   const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(port, "/health");
   const { text } = await ask(ports.metrics.actual, "/metrics");
-  return [{ door: "metrics", request: "/metrics", bytes: Buffer.from(text) }];
+  return [{ api: "metrics", request: "/metrics", bytes: Buffer.from(text) }];
 };
 
-/** The doors of the public side, by name. */
-export const publicDoors: Readonly<Record<string, Walk>> = {
-  plain: walkPlain,
-  "JSON-RPC": walkJsonRpc,
-  "node call": walkNodeCall,
-  MCP: walkMcp,
-  metrics: walkMetrics,
-  ...Object.fromEntries(rpcProtocols.map((protocol) => [protocol, walkRpc(protocol)])),
+/** The public APIs, by name. */
+export const publicApis: Readonly<Record<string, Crawl>> = {
+  plain: crawlPlain,
+  "JSON-RPC": crawlJsonRpc,
+  "node call": crawlNodeCall,
+  MCP: crawlMcp,
+  metrics: crawlMetrics,
+  ...Object.fromEntries(rpcProtocols.map((protocol) => [protocol, crawlRpc(protocol)])),
 };
 
-/** The internal port, for somebody who holds this key: every rpc of the contract is tried there. */
-export async function walkInternalPort(t: Teardown, { ports }: Doors, known: Known, key: TestKey): Promise<Said[]> {
+/** Calls every rpc of the contract on the internal port, with this key. */
+export async function crawlInternalPort(
+  t: Teardown,
+  { ports }: NodePorts,
+  known: Known,
+  key: TestKey,
+): Promise<RecordedResponse[]> {
   const stranger = connectStranger(t, ports["omni"]!, key);
   const services = [...(await contractServices()), Health, ServerReflection];
   return await callAll("internal", services, known, async function* (method, request) {

@@ -1,8 +1,8 @@
-/** A watcher of events as any program may be one: lines of JSON over plain HTTP. */
+/** A client of the event stream, as JSON lines over plain HTTP. */
 import { connectTransport } from "./transports.js";
 import { until } from "../nodes/until.js";
 
-/** A message as JSON has it. */
+/** A message in JSON. */
 export interface EventJson {
   readonly cursor: string;
   readonly blockNumber: number;
@@ -26,32 +26,32 @@ export interface EventJson {
   readonly commitments?: { readonly commitments: readonly string[]; readonly root: string };
   readonly head?: { readonly statement: { readonly number: number } };
   readonly progress?: object;
-  /** The failure that ended it. */
+  /** The error that ended the stream. */
   readonly errorCode?: string;
 }
 
-/** Somebody who watches. */
+/** An open event stream. */
 export interface Listener {
   readonly status: number;
-  /** All that has come. */
+  /** All received messages. */
   readonly heard: readonly EventJson[];
-  /** Whether the node has ended it. */
+  /** True if the node has ended the stream. */
   readonly isOver: boolean;
-  /** Resolves when so much has come beside progress and heads, and gives it. */
+  /** Resolves to the first events, without progress and heads, once this many have arrived. */
   take(count: number): Promise<EventJson[]>;
-  /** The same, up to the end of a block. */
+  /** Resolves to the events up to the end of a block. */
   takeTo(block: number): Promise<EventJson[]>;
   end(): void;
 }
 
-/** What is told of blocks, and of what is rejected; heads are signed when nobody knows. */
+/** Returns true for events of blocks and rejections. Signed heads and progress arrive at any time. */
 export const isEvent = ({ progress, head }: EventJson): boolean => progress === undefined && head === undefined;
 
-/** Number of the block that is done after a message. */
+/** Returns the number of the last complete block at a message. */
 export const blockDone = ({ cursor }: EventJson): number =>
   cursor.includes(".") ? Number(cursor.split(".")[0]) - 1 : Number(cursor);
 
-/** Watches from now on; resolves when the answer begins. A failure from the start is what is heard. */
+/** Opens a stream from now on. Resolves at the start of the response. An error response becomes a message. */
 export async function listen(
   port: number,
   query = "",

@@ -1,26 +1,26 @@
-/** A wire between two nodes that can be slow, cut connections, or carry nothing. */
+/** A TCP proxy between two nodes that can delay data, cut connections, or drop all data. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Teardown } from "../nodes/teardown.js";
 
-/** What a wire does to what is sent over it. */
+/** The faults of a proxy. */
 export interface ProxyState {
-  /** Milliseconds that a piece takes, in either direction; they arrive in their order. */
+  /** The delay of data in either direction, in ms. The order is kept. */
   delayMs: number | (() => number);
-  /** It carries nothing: what is connected hears nothing more, and nobody is told. */
+  /** True to drop all data without closing connections. */
   isSilent: boolean;
 }
 
-/** A wire. */
+/** A running proxy. */
 export interface FaultyProxy extends ProxyState {
-  /** Where it begins. */
+  /** The port for clients. */
   readonly port: number;
-  /** Cuts the connections on it. */
+  /** Closes all open connections. */
   cut(): void;
 }
 
-/** Lays a wire to a port that may be known later. */
+/** Starts a proxy to a port that may be known later. */
 export async function startProxy(t: Teardown, target: () => number): Promise<FaultyProxy> {
   const state: ProxyState = { delayMs: 0, isSilent: false };
   const { port, sockets } = await startProxies(t, target, () => state);
@@ -28,9 +28,9 @@ export async function startProxy(t: Teardown, target: () => number): Promise<Fau
 }
 
 /**
- * Lays wires from everybody to one port, one for each who calls.
+ * Starts a proxy to one port, with separate faults for each client address.
  *
- * @param stateOf - The wire from this address; undefined where nobody is let through.
+ * @param stateOf - Returns the faults for an address; undefined to reject its connections.
  */
 export async function startProxies(
   t: Teardown,
@@ -59,7 +59,7 @@ export async function startProxies(
   return { port: (server.address() as AddressInfo).port, sockets };
 }
 
-/** Carries what comes from one end to the other, and ends it when the first has ended. */
+/** Forwards data from one socket to the other, and closes the other one at the end. */
 function forward(from: Socket, to: Socket, state: ProxyState): void {
   let previous: Promise<unknown> = Promise.resolve();
   from.on("data", (bytes: Buffer) => {
@@ -68,7 +68,7 @@ function forward(from: Socket, to: Socket, state: ProxyState): void {
     }
     const delayMs = typeof state.delayMs === "number" ? state.delayMs : state.delayMs();
     const delay = delayMs > 0 ? sleep(delayMs) : undefined;
-    // Nothing overtakes, also when the wire gets faster.
+    // Keep the order, even if the delay gets shorter.
     previous = Promise.all([previous, delay]).then(() => to.write(bytes));
   });
   from.on("error", () => undefined);

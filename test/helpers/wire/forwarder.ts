@@ -1,27 +1,27 @@
-/** A server of this machine that is reached by another port, from when a test says so until it says otherwise. */
+/** A TCP forwarder to a local server, which a test can open, close and freeze. */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { once } from "node:events";
 import { freePort } from "../nodes/free-port.js";
 import type { Teardown } from "../nodes/teardown.js";
 
-/** A port that is closed at first. */
+/** A forwarder whose port is closed at first. */
 export interface Forwarder {
-  /** The URL of the server, by this port. */
+  /** The URL of the server with the port of the forwarder. */
   readonly url: string;
   open(): Promise<void>;
-  /** Cuts all connections, and takes no more. */
+  /** Closes all connections, and accepts no more. */
   close(): Promise<void>;
-  /** Keeps all connections, and takes new ones, but passes nothing on, as a server does whose processes are stopped. */
+  /** Keeps connections open and accepts new ones, but forwards no data, like a stopped server process. */
   freeze(): void;
-  /** Closes once so many more packets have come for the server, unless it is opened anew before. Resolves when it has. */
+  /** Closes after this many more packets to the server, unless it is opened again before. Resolves once closed. */
   closeAfter(packets: number): Promise<void>;
-  /** Freezes once so many more packets have come for the server. */
+  /** Freezes after this many more packets to the server. */
   freezeAfter(packets: number): void;
-  /** How many connections there were. */
+  /** The number of connections so far. */
   readonly count: () => number;
 }
 
-/** Prepares a way to the server of this URL. */
+/** Creates a forwarder to the server of this URL. */
 export async function createForwarder(t: Teardown, to: string): Promise<Forwarder> {
   const port = await freePort();
   const target = new URL(to);

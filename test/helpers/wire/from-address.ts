@@ -1,4 +1,4 @@
-/** Clients that come from an address of their own: on Linux, every 127.x.y.z is one of this machine. */
+/** Clients with their own source address. On Linux, every 127.x.y.z is local. */
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, type Settings } from "node:http2";
 import { connect, type Socket } from "node:net";
@@ -6,14 +6,14 @@ import type { PlainResponse } from "./plain-client.js";
 import { ask } from "./plain-client.js";
 import type { Teardown } from "../nodes/teardown.js";
 
-/** Connects; the socket may be closed at once by the other end. */
+/** Opens a connection, which the server may close at once. */
 export function openFrom(t: Teardown, port: number, localAddress: string): Socket {
   const socket = connect({ port, host: "127.0.0.1", localAddress }).on("error", () => undefined);
   t.teardown(() => socket.destroy());
   return socket;
 }
 
-/** A session of HTTP/2. */
+/** Opens an HTTP/2 session. */
 export function sessionFrom(
   t: Teardown,
   port: number,
@@ -26,12 +26,12 @@ export function sessionFrom(
   return session;
 }
 
-/** A plain request over a connection of its own. */
+/** Sends a plain request over a new connection. */
 export async function askFrom(port: number, path: string, localAddress: string): Promise<PlainResponse> {
   return await ask(port, path, {}, localAddress);
 }
 
-/** The first bytes that come; undefined when the connection is closed without any. */
+/** Resolves to the first bytes; undefined if the connection closes without data. */
 export async function firstBytes(socket: Socket): Promise<string | undefined> {
   if (socket.closed) {
     return undefined;

@@ -1,4 +1,4 @@
-/** Requests of any rpc, made of what somebody knows of a chain: a walk over descriptors asks what no one thought of. */
+/** Builds requests of any rpc from known values, by its descriptor, so that no field is forgotten. */
 import {
   type DescField,
   type DescMessage,
@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 
-/** What somebody knows. */
+/** Known values of a chain. */
 export interface Known {
   /** Addresses, hashes, keys, words. */
   readonly texts: readonly string[];
@@ -18,7 +18,7 @@ export interface Known {
 }
 
 /**
- * Requests of a type, as the JSON of protobuf: each field has every value in one of them, and the others the first one.
+ * Builds requests of a type in protobuf JSON. In each one, one field has any of its values, and the others their first.
  */
 export function requestsOf(desc: DescMessage, known: Known): JsonObject[] {
   const fields = desc.fields
@@ -28,11 +28,13 @@ export function requestsOf(desc: DescMessage, known: Known): JsonObject[] {
   const varied = fields.flatMap(([{ jsonName }, values]) => values.map((value) => ({ ...first, [jsonName]: value })));
   const alone = fields.flatMap(([{ jsonName }, values]) => values.map((value) => ({ [jsonName]: value })));
   return [
-    ...new Map([{}, ...varied, ...(fields.length > 1 ? alone : [])].map((one) => [JSON.stringify(one), one])).values(),
+    ...new Map(
+      [{}, ...varied, ...(fields.length > 1 ? alone : [])].map((request) => [JSON.stringify(request), request]),
+    ).values(),
   ];
 }
 
-/** A request as a message. */
+/** Decodes a request into a message. */
 export function messageOf(desc: DescMessage, request: JsonObject): object {
   return fromJson(desc, request);
 }
@@ -40,7 +42,7 @@ export function messageOf(desc: DescMessage, request: JsonObject): object {
 function valuesOf(field: DescField, { texts, numbers }: Known): readonly JsonValue[] {
   switch (field.fieldKind) {
     case "scalar":
-      // A place in a stream begins with a number.
+      // A cursor starts with a number.
       return field.scalar === ScalarType.STRING
         ? getOption(field, cursor)
           ? numbers.map(String)
@@ -53,7 +55,7 @@ function valuesOf(field: DescField, { texts, numbers }: Known): readonly JsonVal
     case "enum":
       return field.enum.values.map(({ number }) => number);
     case "list":
-      // One item is enough to ask for a thing.
+      // One item is enough.
       return field.listKind === "scalar" && field.scalar === ScalarType.STRING ? texts.map((text) => [text]) : [];
     default:
       return [];

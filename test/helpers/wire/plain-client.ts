@@ -1,7 +1,7 @@
-/** Plain HTTP as a client speaks it, raw enough to see every byte of the answer. */
+/** A plain HTTP client that exposes every byte of the response. */
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 
-/** A response, read to its end. */
+/** A complete response. */
 export interface PlainResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -15,7 +15,7 @@ export interface PlainRequest {
   readonly body?: string | Buffer;
 }
 
-/** Sends a request over a connection of its own; the path goes out as it is, without any normalization. */
+/** Sends a request over a new connection. The path is sent without normalization. */
 export function ask(
   port: number,
   path: string,
@@ -41,7 +41,7 @@ export function ask(
   });
 }
 
-/** A response's JSON. */
+/** Requests JSON. */
 export async function askJson<T = Record<string, unknown>>(port: number, path: string): Promise<T> {
   return JSON.parse((await ask(port, path)).text) as T;
 }
