@@ -1,13 +1,14 @@
 /** `gatehouse attest`: verifies TLSNotary attestations without a node. */
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { optionsByKey } from "../config/options.js";
+import { parseInteger } from "./usage/flags.js";
 import type { VerifyAttestationFlags } from "./attest-file.js";
 
 export function addAttest(attest: Command): void {
   const verify = attest
     .command("verify <FILE>")
     .description("Verify an attestation offline: base64, hex, the JSON of browser clients, or the bytes themselves.")
-    .option("--max-age <SECONDS>", "Maximum age of the attested connection; 0 accepts any.", parseSeconds, 0)
+    .option("--max-age <SECONDS>", "Maximum age of the attested connection; 0 accepts any.", parseInteger, 0)
     .option("--servers <NAMES>", "Comma-separated servers to accept. Default: any.", parseList, [])
     .option("--json", "Print the outcome as JSON.")
     .addHelpText(
@@ -37,11 +38,4 @@ function parseList(value: string): string[] {
     .split(",")
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
-}
-
-function parseSeconds(value: string): number {
-  if (!/^\d{1,10}$/.test(value)) {
-    throw new InvalidArgumentError("It must be a whole number of seconds.");
-  }
-  return Number(value);
 }

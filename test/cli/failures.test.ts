@@ -202,14 +202,31 @@ test("start rejects a peers file whose URL does not match --omni-tls with code 2
   );
 });
 
-test("report rejects numbers outside their ranges with code 2, and names the range", async (t) => {
-  for (const [flag, value, range] of [
-    ["--lease", "100000", "1 to 3600"],
-    ["--lease", "0", "1 to 3600"],
-    ["--port", "65536", "1 to 65535"],
-    ["--requested-port", "x", "1 to 65535"],
+test("start rejects an invalid --omni-url, and listed followers without TLS, with code 2", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const ports = ["--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];
+  for (const [flags, message] of [
+    [["--omni-url", "https://node.example:0"], "--omni-url is invalid."],
+    [["--followers", "listed", "--omni-tls", "off"], "--followers listed requires --omni-tls on"],
   ] as const) {
-    const { code, stderr } = await runCli(["report", "signaling", "ready", flag, value]);
+    const { code, stderr } = await runCliProcess(["start", "--data-dir", join(dir, "data"), ...ports, ...flags]);
+    t.is(code, 2, stderr);
+    t.true(stderr.startsWith(`gatehouse: ${message}`), stderr);
+  }
+});
+
+test("commands reject numbers outside their ranges with code 2, and name the range", async (t) => {
+  const report = ["report", "signaling", "ready"];
+  for (const [args, flag, value, range] of [
+    [report, "--lease", "100000", "1 to 3600"],
+    [report, "--lease", "0", "1 to 3600"],
+    [report, "--port", "65536", "1 to 65535"],
+    [report, "--requested-port", "x", "1 to 65535"],
+    [["light"], "--port", "65536", "0 to 65535"],
+    [["watch"], "--count", "1000000000", "0 to 999999999"],
+    [["attest", "verify", "file"], "--max-age", "10000000000", "0 to 999999999"],
+  ] as const) {
+    const { code, stderr } = await runCli([...args, flag, value]);
     t.is(code, 2, stderr);
     t.true(stderr.includes(`It must be a whole number from ${range}.`), stderr);
   }

@@ -1,14 +1,14 @@
 /** `gatehouse light`: serves proved responses on a local port. */
 import { type Command, Option } from "commander";
 import { logLevels } from "../../base/logging/log-levels.js";
-import { parseInteger } from "../usage/flags.js";
+import { numberBetween, parseInteger } from "../usage/flags.js";
 import type { LightFlags } from "./run-light.js";
 
 export function addLight(command: Command): void {
   command
     .argument("<URL...>", "Nodes to query, in this order: if one fails or sends a false proof, the next is queried.")
     .requiredOption("--trust <GENESIS>", "Genesis hash of the network to trust.")
-    .option("--port <PORT>", "Port of 127.0.0.1 to listen on; 0 for any free port.", parseInteger, 53_560)
+    .option("--port <PORT>", "Port of 127.0.0.1 to listen on; 0 for any free port.", numberBetween(0, 65_535), 53_560)
     .option("--data-dir <DIR>", "Directory that stores the latest proved block.", "data/light")
     .option(
       "--max-age <SECONDS>",

@@ -113,14 +113,6 @@ export function addVerifyFlags(command: Command): Command {
     .option("--save <FILE>", "Save the proof to a file, for gatehouse verify.");
 }
 
-/** Parses a whole number from 0 to 999,999,999. */
-export function parseInteger(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) {
-    throw new InvalidArgumentError("It must be a whole number from 0.");
-  }
-  return Number(text);
-}
-
 /** Returns a parser for whole numbers from `min` to `max`. */
 export function numberBetween(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -131,3 +123,6 @@ export function numberBetween(min: number, max: number): (text: string) => numbe
     return value;
   };
 }
+
+/** Parses a whole number from 0 to 999,999,999. */
+export const parseInteger = numberBetween(0, 999_999_999);

@@ -3,7 +3,7 @@
  * rules of the programs say. On an open network every node may follow; on a listed one, only nodes that the genesis or
  * this node's operator names.
  */
-import { StartError } from "../../base/errors/start-error.js";
+import { InputError } from "../../base/errors/start-error.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { Config } from "../../config/config.js";
 import type { Queries } from "../../db/queries/database.js";
@@ -33,7 +33,7 @@ export function followersOf(
 /**
  * Creates the predicate. Changes that the operator makes to the peers while the node runs apply immediately.
  *
- * @throws StartError if followers are listed but nodes do not prove their keys.
+ * @throws InputError if followers are listed but nodes do not prove their keys.
  */
 export function createMayFollow(
   { config }: Pick<NodeCore, "config">,
@@ -43,7 +43,7 @@ export function createMayFollow(
     return () => true;
   }
   if (!config.omniTls) {
-    throw new StartError(
+    throw new InputError(
       "--followers listed requires --omni-tls on: without TLS, nodes do not prove their keys. Listed is the default if the " +
         "genesis has followers; with --followers open, a proxy in front of the port must restrict access.",
     );

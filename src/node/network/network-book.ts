@@ -1,7 +1,7 @@
 /** Peers that a node knows: the stored address book and the peers file, and the operator's commands for them. */
 import { isStrongKey } from "../../base/crypto/key-validation.js";
 import { errorMessage } from "../../base/errors/error-message.js";
-import { InputError, StartError } from "../../base/errors/start-error.js";
+import { InputError } from "../../base/errors/start-error.js";
 import { findFile } from "../../config/data-dir-files.js";
 import { readPeersFile } from "../../config/peers-file.js";
 import type { Database } from "../../db/queries/database.js";
@@ -76,7 +76,7 @@ function parseFileEntry(file: string, url: string, policy: EndpointPolicy): stri
 /**
  * Returns the normalized form of this node's own endpoint. Warns if only nodes on this machine or site can call it.
  *
- * @throws StartError if the endpoint is invalid, or if its scheme does not match --omni-tls.
+ * @throws InputError if the endpoint is invalid, or if its scheme does not match --omni-tls.
  */
 export function nameEndpoint({ warn }: Pick<NodeCore, "warn">, { book, policy }: NodeBook, url: string): string {
   const endpoint = parseOwnEndpoint(url, policy);
@@ -94,7 +94,7 @@ function parseOwnEndpoint(url: string, policy: EndpointPolicy): string {
   try {
     return parseEndpoint(url, policy);
   } catch (error) {
-    throw new StartError(`--omni-url is invalid. ${errorMessage(error)}`);
+    throw new InputError(`--omni-url is invalid. ${errorMessage(error)}`);
   }
 }
 

@@ -75,7 +75,7 @@ export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "p
   /**
    * Returns the normalized form of this node's own endpoint. Warns if only nodes on this machine or site can call it.
    *
-   * @throws StartError if the endpoint is invalid, or if its scheme does not match --omni-tls.
+   * @throws InputError if the endpoint is invalid, or if its scheme does not match --omni-tls.
    */
   nameEndpoint(url: string): string;
   /** Returns the number of the latest block of the verified peers; undefined if none is known. */

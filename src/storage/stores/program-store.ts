@@ -21,7 +21,6 @@ import {
   type ChunkRecord,
   corruptionOf,
   type FieldRecord,
-  type JoinedParts,
   joinParts,
   joinValue,
   parse,
@@ -37,46 +36,40 @@ export function createProgramStore(db: Queries): Programs {
 }
 
 function createDocumentReads(queries: ProgramQueries): Pick<Programs, "findWithData" | "findWithFieldNames"> {
-  /** Reads a program whose document is stored in parts. */
-  async function readParts(address: string): Promise<{ record: ProgramRecord; joined: JoinedParts } | undefined> {
-    const found = await recordOf(queries, address, await queries.withParts([address]));
-    if (found === undefined) {
-      return undefined;
+  /**
+   * Reads a program with its document: as one text, which most documents are, or in parts. A block may change the form
+   * between the two queries; then both are repeated.
+   */
+  async function readDocument(address: string) {
+    for (;;) {
+      const small = await recordOf(queries, address, await queries.withData([address]));
+      if (small === undefined) {
+        return undefined;
+      }
+      if (!small.program.in_parts) {
+        const [record, data] = [toRecord(small.program), checkDocument(small.program, small.row)];
+        return { record, data, names: () => namesOf(record, data) };
+      }
+      const large = await recordOf(queries, address, await queries.withParts([address]));
+      if (large === undefined) {
+        return undefined;
+      }
+      if (large.program.in_parts) {
+        const { text, names } = await joinParts(address, large.row, large.program.size_bytes);
+        return { record: toRecord(large.program), data: text, names: () => [...names] };
+      }
     }
-    const { row, program } = found;
-    return { record: toRecord(program), joined: await joinParts(address, row, program.size_bytes) };
-  }
-
-  /** Reads a program whose document is stored as one text, or finds that the document is stored in parts. */
-  async function readText(address: string) {
-    const found = await recordOf(queries, address, await queries.withData([address]));
-    if (found === undefined) {
-      return { exists: false } as const;
-    }
-    const { row, program } = found;
-    return program.in_parts
-      ? ({ exists: true, isInParts: true } as const)
-      : ({ exists: true, isInParts: false, record: toRecord(program), data: checkDocument(program, row) } as const);
   }
 
   return {
-    // Most documents are small, so the query for one text usually suffices.
     async findWithData(address) {
-      const found = await readText(address);
-      if (!found.exists || !found.isInParts) {
-        return found.exists ? { record: found.record, data: found.data } : undefined;
-      }
-      const full = await readParts(address);
-      return full && { record: full.record, data: full.joined.text };
+      const found = await readDocument(address);
+      return found && { record: found.record, data: found.data };
     },
 
     async findWithFieldNames(address) {
-      const found = await readText(address);
-      if (!found.exists || !found.isInParts) {
-        return found.exists ? { record: found.record, names: namesOf(found.record, found.data) } : undefined;
-      }
-      const full = await readParts(address);
-      return full && { record: full.record, names: [...full.joined.names] };
+      const found = await readDocument(address);
+      return found && { record: found.record, names: found.names() };
     },
   };
 }

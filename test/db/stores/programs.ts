@@ -173,6 +173,52 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is(cost.bytes - before, rowsTouched * rowBytes + textsTouched);
   });
 
+  test(`${engine}: programs: a document that a block changes from parts to one text during a read is read`, async (t) => {
+    const database = await open(t);
+    const { change } = await withProgram(database);
+    const newText = '{"n":1}';
+    const toParts = (changes: ProgramChanges) =>
+      changes.changeDocument(
+        address,
+        async (rows) => {
+          await rows.clear({ sizeBytes: text.length, inParts: false });
+          await rows.insertFields(1, [
+            { name: "n", type: "number", before: '{"n":', value: "2", sizeBytes: 1, items: undefined },
+          ]);
+          await rows.saveText("}");
+          return { sizeBytes: newText.length, inParts: true };
+        },
+        5,
+        createCostCounter(),
+      );
+    const toText = async (changes: ProgramChanges) => {
+      const before = (await changes.find(address, createCostCounter()))!;
+      await changes.replaceContent(before, json(newText, "object"), 6, createCostCounter());
+    };
+    let whenRead: (() => Promise<void>) | undefined;
+    const programs = createProgramStore({
+      ...database.read,
+      prepare: (sql, queue) => {
+        const query = database.read.prepare<never>(sql, queue);
+        return async (...values) => {
+          const rows = await query(...values);
+          const act = whenRead;
+          whenRead = undefined;
+          await act?.();
+          return rows;
+        };
+      },
+    });
+    for (const read of [
+      async () => (await programs.findWithData(address))!.data,
+      async () => JSON.stringify({ [(await programs.findWithFieldNames(address))!.names[0]!]: 1 }),
+    ]) {
+      await change(toParts);
+      whenRead = () => change(toText);
+      t.is(await read(), newText);
+    }
+  });
+
   test(`${engine}: programs: replacing the contents also replaces the fields`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const replace = (content: ProgramContent) =>
