@@ -1,7 +1,7 @@
 /** The genesis of a test. */
 import type { TestKey } from "./keys.js";
 
-/** Text of a genesis with these authorities. */
+/** Returns the text of a genesis with these authorities. */
 export function genesisOf(...keys: readonly TestKey[]): string {
   return JSON.stringify({ name: "test", authorities: keys.map(({ publicKey }) => publicKey) });
 }

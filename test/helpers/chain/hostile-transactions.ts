@@ -1,4 +1,4 @@
-/** Transactions of people who want a chain to stop, or its nodes to disagree; from a seed, so that they can be repeated. */
+/** Hostile transactions that try to stop a chain or to make nodes disagree, reproducible by a seed. */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
   type Transaction,
@@ -15,37 +15,37 @@ import { createChance, json, sized, text } from "../wire/hostile-values.js";
 import { type TestKey, testKey } from "./keys.js";
 import type { Operation, ZkChange } from "./transactions.js";
 
-/** What they are made for. */
+/** The target of the transactions. */
 export interface HostileOptions {
   readonly seed: number;
   /** Hash of block 0. */
   readonly network: string;
   readonly authority: TestKey;
   readonly nowMs: () => number;
-  /** Spends come with proofs, as the network's key wants them. */
+  /** True if spends have proofs for the verification key of the network. */
   readonly hasProofs: boolean;
 }
 
-/** The transactions. */
+/** A source of transactions. */
 export interface HostileTransactions {
   next(): Transaction;
-  /** One that nothing is wrong with, of a sender of its own. */
+  /** Creates a valid transaction of a separate sender. */
   honest(): Transaction;
-  /** Tells that a node has taken one: what comes next goes on from there. */
+  /** Reports that a node has accepted a transaction. Later ones build on it. */
   learnTaken(transaction: Transaction): void;
-  /** Tells which root is the newest one now. */
+  /** Sets the latest commitment root. */
   learnRoot(root: string): void;
-  /** Who sends them. */
+  /** The senders. */
   readonly senders: readonly string[];
-  /** Addresses that programs may have been made at, so far. */
+  /** Addresses of programs that may have been created so far. */
   readonly addresses: ReadonlySet<string>;
-  /** Commitments and nullifiers that may have been added and spent, so far. */
+  /** Commitments that may have been added, and nullifiers that may have been spent, so far. */
   readonly elements: ReadonlySet<string>;
 }
 
 type Access = MessageInitShape<typeof AccessControlSchema>;
 
-/** What a body says. */
+/** The fields of a body. */
 interface BodyParts {
   readonly sender?: string;
   readonly nonce?: bigint;
@@ -65,20 +65,20 @@ const noOperations: readonly BodyParts["operation"][] = [
 ];
 const most = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Builds the source. */
+/** Creates the source. */
 export function createHostileTransactions(options: HostileOptions): HostileTransactions {
   const { network, authority, nowMs } = options;
   const chance = createChance(options.seed);
   const nonces = new Map<string, bigint>();
   const addresses = new Set<string>();
-  /** Programs that are probably there, and whose. */
+  /** Programs that probably exist, with their owners. */
   const programs = new Map<string, string>();
   const elements = new Set<string>();
   const sent: Transaction[] = [];
   let root = toHex(0n);
   /** Keys whose nonces are used up after one transaction. */
   let burnt = 120;
-  /** The second half of two programs that would have one address, if salts could hold a colon. */
+  /** The second of two programs that would have one address if a salt could contain a colon. */
   let twin: Operation | undefined;
 
   function nextNonce({ publicKey }: TestKey): bigint {
@@ -104,7 +104,7 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
     );
   }
 
-  /** What a key does next, with its next nonce. */
+  /** Returns the next operation of a key, with its next nonce. */
   function act(key: TestKey): BodyParts {
     const nonce = nextNonce(key);
     const operation = chance.weigh<() => BodyParts["operation"]>([
@@ -174,7 +174,7 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
     return chance.pick([0, 0, 0, 1, 2, 3, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1]);
   }
 
-  /** Of a program of this key's, of somebody else's, of none. */
+  /** Picks a program of this key, of another key, or a missing one. */
   function address({ publicKey }: TestKey): string {
     const known = [...programs];
     const own = known.filter(([, owner]) => owner === publicKey);
@@ -236,7 +236,7 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
     return { root, proof: chance.pick(proofs) };
   }
 
-  /** A sound envelope around whatever is in it, or one that is not. */
+  /** Signs a body, correctly or not. */
   function make(): Transaction {
     const key = chance.weigh<TestKey>([...people.map((one) => [4, one] as const), [2, authority]]);
     return chance.weigh<() => Transaction>([
@@ -277,7 +277,7 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
       { sender: "" },
       { sender: chance.pick(people).publicKey },
       { sender: chance.pick(people).publicKey.toUpperCase().replace("0X", "0x") },
-      // Points of small order, and what is no point.
+      // Points of small order, and invalid points.
       { sender: toHex(0n) },
       { sender: `0x01${"00".repeat(31)}` },
       { sender: `0x${"ff".repeat(32)}` },
@@ -301,7 +301,7 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
     return create(TransactionSchema, { body, signature: new Uint8Array(signature) });
   }
 
-  /** The largest nonces, of keys that have no other use afterwards. */
+  /** The largest nonces, with keys that are not used afterwards. */
   function usedUp(): Transaction {
     const key = testKey(burnt);
     burnt = burnt === 250 ? 120 : burnt + 1;

@@ -1,11 +1,11 @@
-/** Programs of this machine and of the packages, run to their end. */
+/** Runs programs of this machine and of npm packages. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** Runs a program; rejects with its output when it fails. */
+/** Runs a program. Rejects with its output if it fails. */
 export const run = promisify(execFile);
 
-/** A program of the packages; npx takes longer to find it than it takes to run. */
+/** Returns the path of a program in an npm package, because npx is slow. */
 export function packaged(name: string): string {
   return `node_modules/.bin/${name}`;
 }

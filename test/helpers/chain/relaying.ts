@@ -9,7 +9,7 @@ import { createPublic, signTransaction } from "./transactions.js";
 /** The sender. */
 export const alice = testKey(90);
 
-/** A client of a node, which is closed after the test. */
+/** Creates a client of a node. It is closed after the test. */
 export function clientOf(t: Teardown, node: TestNode): TestGrpcClient {
   const client = connectGrpc(node.port);
   t.teardown(() => client.close());

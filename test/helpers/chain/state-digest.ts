@@ -1,4 +1,4 @@
-/** What a chain's blocks made, as it is read back: to compare nodes with each other. */
+/** The state of a chain as text, to compare nodes with each other. */
 import type { Database } from "../../../src/db/queries/database.js";
 import { createProgramStore } from "../../../src/storage/stores/program-store.js";
 import { createNullifierStore } from "../../../src/zk/nullifier-store.js";
@@ -7,7 +7,7 @@ import type { HostileTransactions } from "./hostile-transactions.js";
 
 const everything = { limit: 1_000, offset: 0 };
 
-/** All of it, as text, one line for each thing; of programs that the source may have made, and of its senders' lists. */
+/** Returns the state, one line for each item, with the programs and senders of a transaction source. */
 export async function readState(
   database: Database,
   { senders, addresses, elements }: Pick<HostileTransactions, "senders" | "addresses" | "elements">,
@@ -19,8 +19,8 @@ export async function readState(
     lines.push(`${name}: ${JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? String(one) : one))}`);
   };
   for (const address of addresses) {
-    const whole = await programs.findWithData(address);
-    say(address, whole);
+    const full = await programs.findWithData(address);
+    say(address, full);
     const { names = [] } = (await programs.findWithFieldNames(address)) ?? {};
     say(`${address} names`, names);
     for (const name of names) {

@@ -1,4 +1,4 @@
-/** Both database engines for the same tests: SQLite always, PostgreSQL from its npm package where it can start. */
+/** Both database engines for tests: SQLite, and PostgreSQL from its npm package if it can start. */
 import { join } from "node:path";
 import type { Database } from "../../../src/db/queries/database.js";
 import type { Engine } from "../../../src/db/queries/dialects.js";
@@ -8,16 +8,16 @@ import { sharedPostgres } from "./postgres-shared.js";
 import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
 import { testUnless } from "../nodes/when.js";
 
-/** What a test file needs to run on both engines. */
+/** Creates databases for a test file. */
 export interface Engines {
   readonly names: readonly Engine[];
-  /** URL of a new, empty database, which is gone after the test. */
+  /** Creates an empty database, and resolves to its URL. It is removed after the test. */
   createUrl(t: Teardown, engine: Engine): Promise<string>;
-  /** A new, migrated database. */
+  /** Creates a migrated database. */
   open(t: Teardown, engine: Engine): Promise<Database>;
 }
 
-/** Call it before the first test is declared. */
+/** Prepares the engines. Call it before the first test is declared. */
 export async function prepareEngines(): Promise<Engines> {
   const postgres = await sharedPostgres();
   if (typeof postgres === "string") {

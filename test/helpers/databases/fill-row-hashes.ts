@@ -1,4 +1,4 @@
-/** Gives the rows of a seeded database the checksums that the node stores with rows. */
+/** Fills in the checksums of rows in a seeded database. */
 import type { Queries } from "../../../src/db/queries/database.js";
 import {
   type BlockColumns,
@@ -23,16 +23,16 @@ import {
   type TransactionColumns,
 } from "../../../src/db/rows/row-hashes.js";
 
-/** A table whose rows get checksums. */
+/** A table with checksums. */
 interface HashedTable<Row = never> {
   readonly table: string;
-  /** Its primary key, or another one that is unique. */
+  /** A unique key. */
   readonly key: Readonly<Record<string, "text" | "bigint">>;
-  /** What the checksums are over, beside the key. */
+  /** The other columns that the checksums cover. */
   readonly columns: readonly string[];
-  /** Makes the checksums, by the columns that they are stored in. */
+  /** Functions that compute the checksums, by column. */
   readonly hashes: Readonly<Record<string, (row: Row) => string>>;
-  /** Rows that are read at a time: few, where one may have a mebibyte. */
+  /** Number of rows to read at a time; small if a row may have 1 MiB. */
   readonly portion: number;
 }
 
@@ -106,7 +106,7 @@ const tables: readonly HashedTable[] = [
   },
 ];
 
-/** Gives every row its checksums. */
+/** Fills in the checksums of every row. */
 export async function fillRowHashes(db: Queries): Promise<void> {
   for (const table of tables) {
     await fillTable(db, table as HashedTable<Readonly<Record<string, string | number>>>);

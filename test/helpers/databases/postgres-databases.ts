@@ -2,21 +2,21 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 
-/** Makes databases for tests, which see nothing of each other. */
+/** Creates separate databases for tests. */
 export interface PostgresDatabases {
-  /** Creates an empty database and returns its URL. It takes the server a quarter of a second. */
+  /** Creates an empty database and returns its URL, in about 0.25 s. */
   createDatabase(): Promise<string>;
   /**
-   * Creates an empty schema and returns its URL. All of them are in one database: for those who only see their tables.
+   * Creates an empty schema in a shared database, and returns its URL. For tests that use only their own tables.
    */
   createSchema(): Promise<string>;
-  /** Empties a database that nobody uses. */
+  /** Empties an unused database. */
   emptyDatabase(url: string): Promise<void>;
   /** Removes a database, and ends the connections to it. */
   dropDatabase(url: string): Promise<void>;
 }
 
-/** Returns what makes databases on a server, by the URL of a database that it has. */
+/** Returns functions that create databases on a server. The URL names an existing database of it. */
 export function createPostgresDatabases(server: string): PostgresDatabases {
   const nameOf = (url: string): string => new URL(url).pathname.slice(1);
   const newName = (): string => `test_${randomBytes(6).toString("hex")}`;
@@ -28,7 +28,7 @@ export function createPostgresDatabases(server: string): PostgresDatabases {
     await query(server, `CREATE DATABASE ${nameOf(url.href)}`);
     return url.href;
   };
-  // An extension is its database's, whichever schema asked for it first.
+  // An extension belongs to the database, not to a schema.
   const createShared = async (): Promise<string> => {
     const url = await createDatabase();
     await query(url, "CREATE EXTENSION pg_trgm");

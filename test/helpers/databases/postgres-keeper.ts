@@ -1,7 +1,8 @@
 /**
- * A process with the PostgreSQL server of a run: `node postgres-keeper.js SOCKET`, where the socket is alone in its folder. The first connection to the socket starts
- * the server; each is sent `{"url": …}`, or `{"reason": …}` where no server can start. The server ends with standard input,
- * which is a pipe from the process that runs the tests: so also when that one is killed.
+ * A process with the PostgreSQL server of a test run: `node postgres-keeper.js SOCKET`. The folder of the socket has no
+ * other files. The first connection to the socket starts the server. Each connection receives `{"url": …}`, or
+ * `{"reason": …}` if no server can start. The server stops at the end of standard input, a pipe from the test process,
+ * so also when that process is killed.
  */
 import { rm } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -18,7 +19,7 @@ const socket = createServer((connection) => {
 });
 socket.listen(path);
 
-// Ctrl-C reaches all processes of a terminal: this one ends after those that use the server.
+// Ctrl-C reaches all processes of a terminal. This one must end after the users of the server.
 process.on("SIGINT", () => undefined);
 process.stdin.resume().once("end", () => {
   void (async () => {

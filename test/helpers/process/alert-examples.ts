@@ -1,33 +1,33 @@
-/** For each alert of deploy/ what it is told of and what not, as `promtool test rules` takes it. */
+/** Series that fire each alert of deploy/, and similar ones that do not, for `promtool test rules`. */
 
-/** What was scraped: series, and their values of each half minute in Prometheus's own notation. */
+/** Input series, with values for each half minute in the notation of Prometheus. */
 type Scraped = Readonly<Record<string, string>>;
 
-/** A case of each kind. */
+/** A firing and a quiet case. */
 export interface AlertExample {
   readonly fires: Scraped;
-  /** As near to it as what must not be told of comes. */
+  /** The closest case that must not fire. */
   readonly silent: Scraped;
-  /** Minutes after which it is told of; where it is left out, `for` and half a minute. */
+  /** Minutes until the alert fires; by default `for` and half a minute. */
   readonly atMin?: number;
-  /** Labels of the alert beside its severity; else those of every series here. */
+  /** Labels of the alert besides its severity; by default those of every series. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** What stands for `{{ $value }}`. */
+  /** The text for `{{ $value }}`. */
   readonly value?: string;
 }
 
-/** Labels that every series has, unless it says otherwise. */
+/** Default labels of a series. */
 const scrapedLabels = { instance: "node:9090", job: "gatehouse" } as const;
 
 const instanceOnly = { instance: scrapedLabels.instance };
 
-/** The same value for an hour. */
+/** Returns a constant value for an hour. */
 const always = (value: number): string => `${value}x120`;
-/** Its notation repeats numbers only. */
+/** Returns a repeated value, because the notation repeats only numbers. */
 const unknown = "NaN ".repeat(121);
 const rising = (step: number): string => `0+${step}x120`;
 
-/** By the alerts' names. */
+/** The cases, by alert. */
 export const alertExamples: Readonly<Record<string, AlertExample>> = {
   GatehouseDown: { fires: { up: always(0) }, silent: { up: always(1) } },
   GatehouseAbsent: {
@@ -95,12 +95,12 @@ export const alertExamples: Readonly<Record<string, AlertExample>> = {
     fires: { gatehouse_main_loop_heartbeat_age_seconds: always(31), gatehouse_main_loop_exited: always(0) },
     silent: { gatehouse_main_loop_heartbeat_age_seconds: unknown, gatehouse_main_loop_exited: always(0) },
   },
-  // These tests begin at the time 0.
+  // These tests start at time 0.
   GatehouseCertificateEndsSoon: {
     fires: { 'gatehouse_certificate_not_after_timestamp_seconds{subsystem="rpc"}': always(14 * 86_400) },
     silent: {
       'gatehouse_certificate_not_after_timestamp_seconds{subsystem="rpc"}': always(14 * 86_400 + 660),
-      // For which there is the other one.
+      // Another alert covers this.
       'gatehouse_certificate_not_after_timestamp_seconds{subsystem="mcp"}': always(86_400 + 659),
     },
     atMin: 11,
@@ -108,7 +108,7 @@ export const alertExamples: Readonly<Record<string, AlertExample>> = {
     value: "13d 23h 49m 0s",
   },
   GatehouseCertificateEnds: {
-    // It has ended ten seconds before the alert is told of.
+    // The condition ends ten seconds before the alert would fire.
     fires: { 'gatehouse_certificate_not_after_timestamp_seconds{subsystem="rpc"}': always(80) },
     silent: {
       'gatehouse_certificate_not_after_timestamp_seconds{subsystem="rpc"}': always(86_400 + 90),
@@ -166,7 +166,7 @@ export const alertExamples: Readonly<Record<string, AlertExample>> = {
   },
 };
 
-/** What is read of a rule here. */
+/** The relevant fields of a rule. */
 interface Rule {
   readonly alert: string;
   readonly for?: string;
@@ -174,7 +174,7 @@ interface Rule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Both cases of an alert, for `promtool test rules`. */
+/** Returns both cases of an alert for `promtool test rules`. */
 export function unitTestsOf(rule: Rule, { fires, silent, atMin, labels = scrapedLabels, value = "" }: AlertExample) {
   const heldMin = Number.parseInt(rule.for ?? "0", 10);
   const told = {
@@ -209,7 +209,7 @@ function withLabels(name: string): string {
   return `${metric}{${[own, ...added.map(([label, value]) => `${label}="${value}"`)].filter(Boolean).join()}}`;
 }
 
-/** An annotation as Prometheus writes it. */
+/** Expands an annotation like Prometheus. */
 function render(text: string, labels: Readonly<Record<string, string>>, value: string): string {
   return text
     .replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, (_, label: string) => labels[label] ?? "")

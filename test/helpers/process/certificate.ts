@@ -4,7 +4,7 @@ import { run } from "../chain/programs.js";
 import { startTestNode, type TestNode } from "../nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
 
-/** Makes a certificate that signs itself, for localhost and 127.0.0.1, with a key of NIST P-256. */
+/** Creates a self-signed certificate for localhost and 127.0.0.1, with a NIST P-256 key. */
 export async function makeCertificate(dir: string, days = 1): Promise<{ readonly cert: string; readonly key: string }> {
   const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
   const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", String(days)];
@@ -13,7 +13,7 @@ export async function makeCertificate(dir: string, days = 1): Promise<{ readonly
   return { cert, key };
 }
 
-/** Starts a node that speaks TLS. */
+/** Starts a node with TLS. */
 export async function startTlsNode(
   t: Teardown,
   flags: Readonly<Record<string, string | boolean>> = {},

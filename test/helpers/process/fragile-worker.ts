@@ -1,9 +1,9 @@
-/** A worker process that says what it was told to, then dies, or never starts to listen. */
+/** A worker process that prints a text and then dies, or never starts to listen. */
 import { appendFileSync } from "node:fs";
 import { openIpcChannel, type IpcHandlers } from "../../../src/workers/ipc.js";
 import type { PoolHandlers, WorkerHandlers } from "../../../src/workers/pool.js";
 
-/** What it does, and the file in which it notes that it was started. */
+/** The behavior of the worker, and the file that records its starts. */
 export interface Fate {
   readonly file: string;
   readonly then: "die" | "hang" | "serve";

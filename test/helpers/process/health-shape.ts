@@ -1,4 +1,4 @@
-/** The health answers of the specification, field by field with their types; nothing may be missing or of another type. */
+/** Schemas of the health responses. Every field is required, with its exact type. */
 import { z } from "zod";
 import { subsystemNames } from "../../../src/health/subsystems.js";
 
@@ -53,5 +53,5 @@ export const healthShape = z.strictObject({
 /** Body of `GET /health/subsystems`. */
 export const subsystemsShape = z.strictObject({ dormant: z.boolean(), subsystems });
 
-/** A health answer. */
+/** A health response. */
 export type HealthBody = z.infer<typeof healthShape>;

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Bytes in use by this process once what is not in use is gone. */
+/** Returns the heap size of this process after a garbage collection, in bytes. */
 export function heapBytes(): number {
   setFlagsFromString("--expose-gc");
   (runInNewContext("gc") as () => void)();

@@ -1,15 +1,14 @@
-/** What a command of the command line loads. */
+/** The modules that a command loads. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runCliProcess } from "../nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
 
 /**
- * Packages whose modules a command loads, and modules of the project by their paths in `src/` and `gen/`, in a process of
- * its own.
+ * Runs a command in a separate process. Returns the packages that it loads, and the modules of `src/` and `gen/`.
  */
 export async function loadedBy(t: Teardown, args: readonly string[]): Promise<{ packages: string[]; own: string[] }> {
-  // Node.js writes there which scripts it has run, whatever loaded them.
+  // Node.js writes its coverage there, which lists all loaded scripts.
   const dir = await temporaryDirectory(t);
   await runCliProcess(args, { env: { NODE_V8_COVERAGE: dir } });
   const [file] = await readdir(dir);

@@ -1,4 +1,4 @@
-/** Pages as their readers get them: bytes over either HTTP, and what axe finds in a browser. */
+/** Requests pages over HTTP/1.1 and HTTP/2, and checks them in a browser with axe. */
 import type { ExecutionContext } from "ava";
 import { mkdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import { buffer } from "node:stream/consumers";
 import { once } from "node:events";
 import type { Page } from "playwright-core";
 
-/** A response whose body is bytes as they were sent. */
+/** A response with its raw body. */
 export interface RawResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -23,7 +23,7 @@ export type GetRaw = (
   method?: string,
 ) => Promise<RawResponse>;
 
-/** By the HTTP that carries it, over a connection of its own. */
+/** Functions that request a page over a new connection, by HTTP version. */
 export const getRaw: Readonly<Record<"HTTP/1.1" | "HTTP/2", GetRaw>> = {
   async "HTTP/1.1"(port, path, headers = {}, method = "GET") {
     const request = httpRequest({ port, host: "127.0.0.1", path, headers, method, agent: false }).end();
@@ -50,7 +50,7 @@ interface AxeResults {
 
 let axe: string | undefined;
 
-/** What axe finds on a page as it is now, by all of its rules; the policy of the page stays as it is. */
+/** Returns the violations of all rules of axe on a page, without changing its content security policy. */
 export async function findByAxe(page: Page): Promise<string[]> {
   axe ??= await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   await page.evaluate(axe);
@@ -61,7 +61,7 @@ export async function findByAxe(page: Page): Promise<string[]> {
 export const desktop = { width: 1200, height: 900 };
 export const phone = { width: 360, height: 800 };
 
-/** A picture, where PICTURES names a directory for it. */
+/** Takes a screenshot if PICTURES names a directory. */
 async function picture(page: Page, name: string): Promise<void> {
   const directory = process.env["PICTURES"];
   if (directory !== undefined) {
@@ -73,13 +73,13 @@ async function picture(page: Page, name: string): Promise<void> {
 const devices = { desktop, phone };
 const backs = { light: "rgb(250, 250, 250)", dark: "rgb(18, 20, 22)" };
 
-/** Ways in which a page is seen: all of them, and as many as have each of both once. */
+/** All combinations of color scheme and width. */
 export const everyWay = ["desktop light", "desktop dark", "phone light", "phone dark"] as const;
 export const bothWays = ["desktop light", "phone dark"] as const;
-/** Both colors, and both widths, where each look takes long. */
+/** Two combinations that cover both color schemes and both widths, for slow checks. */
 export const threeWays = ["desktop light", "desktop dark", "phone dark"] as const;
 
-/** Nothing is found by axe, and nothing is wider than the window. */
+/** Checks that axe finds nothing, and that nothing is wider than the window. */
 export async function inspect(t: ExecutionContext, page: Page, name: string, ways: readonly string[]): Promise<void> {
   for (const way of ways) {
     const [device, colorScheme] = way.split(" ") as [keyof typeof devices, keyof typeof backs];

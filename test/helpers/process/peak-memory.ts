@@ -1,11 +1,11 @@
-/** How much memory a process of Node.js has held at most. */
+/** The peak memory of a Node.js process. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cleanEnvironment, collect } from "../nodes/run-cli.js";
 
 const tell = `process.on("exit", () => process.stderr.write("\\npeak " + process.resourceUsage().maxRSS))`;
 
-/** Runs Node.js to its end; gives MB, and the exit code. What else takes memory, such as coverage, is left out. */
+/** Runs Node.js, without coverage. Returns the peak memory in MB, and the exit code. */
 export async function peakMemoryOf(
   args: readonly string[],
 ): Promise<{ readonly mb: number; readonly code: number | null }> {

@@ -1,23 +1,23 @@
 /**
- * TLSNotary presentations (0.1.0-alpha.12) signed by a notary key of the tests: real in all but the notary. They carry no
- * identity of a server, which would take a certificate.
+ * TLSNotary presentations (0.1.0-alpha.12), signed by a test notary key. They contain no server identity, which would
+ * require a certificate.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { blake3 } from "@noble/hashes/blake3.js";
 
-/** Which side of a connection. */
+/** A direction of a connection. */
 type Direction = "sent" | "recv";
 
-/** First byte, and first byte after it. */
+/** The first byte, and the first byte after the range. */
 type Range = readonly [start: number, end: number];
 
-/** What a presentation says. */
+/** The content of a presentation. */
 export interface PresentationSpec {
   /** Seconds since the epoch. */
   readonly timeS?: number;
   readonly sent?: string;
   readonly recv?: string;
-  /** What is revealed; one opening for each side. */
+  /** The revealed ranges of each direction. */
   readonly revealSent?: readonly Range[];
   readonly revealRecv?: readonly Range[];
 }
@@ -25,13 +25,13 @@ export interface PresentationSpec {
 const notarySecret = Uint8Array.from(Buffer.alloc(32, 7));
 const notaryPublic = secp256k1.getPublicKey(notarySecret, true);
 
-/** The test notary's key as `--notary-keys` takes it. */
+/** The key of the test notary, in the format of `--notary-keys`. */
 export const notaryKey = `1:${Buffer.from(notaryPublic).toString("hex")}`;
 
 const blake3Id = 2;
 const secp256k1Id = 1;
 
-/** The two encodings differ in how they write lengths and tags: 8 and 4 bytes, or as few as needed. */
+/** The two encodings of lengths and tags: fixed 8 and 4 bytes, or variable length. */
 interface Encoding {
   length(value: number): Buffer;
   tag(value: number): Buffer;
@@ -50,9 +50,9 @@ const u64 = (value: number): Buffer => {
 const leb = (value: number): Buffer =>
   value < 0x80 ? Buffer.from([value]) : Buffer.concat([Buffer.from([(value & 0x7f) | 0x80]), leb(value >>> 7)]);
 
-/** What travels. */
+/** The encoding that is sent. */
 const bincode: Encoding = { length: u64, tag: u32 };
-/** What is hashed and signed. */
+/** The encoding that is hashed and signed. */
 const bcs: Encoding = { length: leb, tag: leb };
 
 const join = (...parts: readonly Uint8Array[]): Buffer => Buffer.concat(parts);
@@ -116,11 +116,11 @@ export function buildPresentation(spec: PresentationSpec = {}): Buffer {
     bincode.length(0),
     bincode.length(commitments.length),
     numbered(commitments, fields.length),
-    // The proof of the body: all of its leaves are there.
+    // The Merkle proof of the body, with all leaves.
     Buffer.from([blake3Id]),
     u64(all.length),
     bincode.length(0),
-    // No identity; a transcript.
+    // No identity, but a transcript.
     Buffer.from([0, 1]),
     bytesOf(bincode, revealed("sent")),
     bytesOf(bincode, revealed("recv")),
@@ -152,7 +152,7 @@ function merkleRoot(leaves: readonly Buffer[]): Buffer {
   return merkleRoot(above);
 }
 
-/** Sets of ranges have no two that touch. */
+/** Merges adjacent ranges. */
 function mergeTouching(ranges: readonly Range[]): Range[] {
   const merged: [number, number][] = [];
   for (const [start, end] of ranges) {

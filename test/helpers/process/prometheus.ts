@@ -1,8 +1,8 @@
-/** The text format of Prometheus, read strictly: a line that is none is an error. */
+/** A strict parser of the Prometheus text format. */
 
-/** Metrics that were read. */
+/** Parsed metrics. */
 export interface ReadMetrics {
-  /** The value of the sample with exactly these labels; undefined when there is none. */
+  /** Returns the value of the sample with exactly these labels; undefined without one. */
   value(name: string, labels: Readonly<Record<string, string>>): number | undefined;
   readonly names: readonly string[];
 }
@@ -10,7 +10,7 @@ export interface ReadMetrics {
 const sample = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? ([Nn]a[Nn]|[+-]Inf|[-+0-9.e]+)( \d+)?$/;
 const label = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)",?/gy;
 
-/** Reads metrics. */
+/** Parses metrics. Throws on an invalid line. */
 export function parseMetrics(text: string): ReadMetrics {
   const values = new Map<string, number>();
   const typed = new Set<string>();

@@ -1,4 +1,4 @@
-/** Loaded into a process before anything else: its clock is as many milliseconds ahead as the file of CLOCK_FILE says. */
+/** Preloaded into a process. Shifts its clock by the number of milliseconds in the file CLOCK_FILE. */
 import { readFileSync } from "node:fs";
 
 const lookEveryMs = 20;

@@ -1,7 +1,7 @@
-/** The version that a release changes, where a test looks for it. */
+/** The current version, for tests. */
 import { version } from "../../../src/base/version.js";
 
 export { version };
 
-/** The same in a pattern. */
+/** The version, escaped for a regular expression. */
 export const versionPattern = version.replaceAll(".", "\\.");

@@ -1,4 +1,4 @@
-/** gRPC as another program speaks it: grpc-js with protobuf-es, none of the node's codecs. */
+/** A gRPC client with grpc-js and protobuf-es, without codecs of the node. */
 import {
   create,
   type DescMessage,
@@ -62,7 +62,7 @@ export function callUnary<I extends DescMessage, O extends DescMessage>(
   });
 }
 
-/** The messages of a server stream, until it ends or the signal is aborted. */
+/** Yields the messages of a server stream, until it ends or the signal aborts. */
 export async function* callStream<I extends DescMessage, O extends DescMessage>(
   client: Client,
   method: DescMethodServerStreaming<I, O>,
@@ -82,7 +82,7 @@ export async function* callStream<I extends DescMessage, O extends DescMessage>(
   yield* stream as AsyncIterable<MessageShape<O>>;
 }
 
-/** Connects when first used; by TLS where there is a certificate to trust. */
+/** Creates a client that connects on its first call, over TLS if a certificate is set. */
 export function connectGrpc(port: number, ca?: Buffer): TestGrpcClient {
   const client =
     ca === undefined

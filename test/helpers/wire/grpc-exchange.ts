@@ -1,14 +1,14 @@
-/** One gRPC call as raw frames of HTTP/2, right or wrong, and what its answer says. */
+/** A gRPC call as raw HTTP/2 frames, valid or not, and its response. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { gunzipSync } from "node:zlib";
 import { type Status, StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { Field } from "./hpack.js";
 import type { RawAnswer } from "./http2-incoming.js";
 
-/** Fields that are set, replaced, or left out where they are undefined. */
+/** Header fields to set or replace; undefined removes a field. */
 export type Overrides = Readonly<Record<string, string | Buffer | undefined>>;
 
-/** The fields of a gRPC request, pseudo headers first. */
+/** Returns the header fields of a gRPC request, pseudo headers first. */
 export function grpcFields(path: string, overrides: Overrides = {}): Field[] {
   const fields: Record<string, string | Buffer | undefined> = {
     ":method": "POST",
@@ -22,13 +22,13 @@ export function grpcFields(path: string, overrides: Overrides = {}): Field[] {
   return Object.entries(fields).filter((field): field is [string, string | Buffer] => field[1] !== undefined);
 }
 
-/** What an answer says in the words of gRPC. */
+/** A gRPC response. */
 export interface GrpcAnswer {
   readonly httpStatus: number;
   readonly contentType: string | undefined;
-  /** Undefined where the answer is none of gRPC. */
+  /** Undefined if the response is not gRPC. */
   readonly grpcStatus: number | undefined;
-  /** As it was sent, percent-encoded. */
+  /** The message as sent, percent-encoded. */
   readonly rawMessage: string | undefined;
   readonly message: string | undefined;
   readonly details: Status | undefined;
@@ -38,9 +38,9 @@ export interface GrpcAnswer {
 }
 
 /**
- * Reads an answer.
+ * Parses a response.
  *
- * @throws Where it breaks the rules that every answer of gRPC keeps.
+ * @throws Error if the response violates the gRPC protocol.
  */
 export function readGrpcAnswer({ headers, trailers, body }: RawAnswer): GrpcAnswer {
   const last = trailers ?? headers;
@@ -49,7 +49,7 @@ export function readGrpcAnswer({ headers, trailers, body }: RawAnswer): GrpcAnsw
     throw new Error(`grpc-message is not percent-encoded: ${JSON.stringify(rawMessage)}`);
   }
   if (trailers !== undefined && (headers["grpc-status"] !== undefined || trailers[":status"] !== undefined)) {
-    throw new Error("The status is told twice.");
+    throw new Error("The response has two statuses.");
   }
   const details = last["grpc-status-details-bin"];
   return {

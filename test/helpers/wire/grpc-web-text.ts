@@ -1,4 +1,4 @@
-/** gRPC-Web whose bodies are base64, as browsers without streams of bytes speak it: a client of its own. */
+/** A client of gRPC-Web with base64 bodies, as in browsers without byte streams. */
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
@@ -9,7 +9,7 @@ import { readText, type TransportClient } from "./transports.js";
 const contentType = "application/grpc-web-text";
 const trailerFlag = 0x80;
 
-/** A client that closes the transport with itself. */
+/** Creates a client that also closes its transport. */
 export function createGrpcWebText(transport: TransportClient): RpcClient {
   return {
     async call(method, request, headers) {
@@ -58,14 +58,14 @@ async function* exchange(
   throwStatus(trailers ?? new Headers(response.headers as Record<string, string>));
 }
 
-/** Whole messages with their flags. Each piece of base64 may be padded, so four characters are decoded at a time. */
+/** Yields messages with their flags. Decodes four characters at a time, because each piece of base64 may be padded. */
 async function* messagesOf(body: AsyncIterable<Buffer>): AsyncGenerator<[flagByte: number, bytes: Buffer]> {
   let [text, bytes]: [string, Buffer] = ["", Buffer.alloc(0)];
   for await (const chunk of body) {
     text += chunk.toString("latin1");
-    const whole = text.length - (text.length % 4);
-    const groups = text.slice(0, whole).match(/[A-Za-z0-9+/]+={0,2}/g) ?? [];
-    text = text.slice(whole);
+    const complete = text.length - (text.length % 4);
+    const groups = text.slice(0, complete).match(/[A-Za-z0-9+/]+={0,2}/g) ?? [];
+    text = text.slice(complete);
     bytes = Buffer.concat([bytes, ...groups.map((group) => Buffer.from(group, "base64"))]);
     while (bytes.length >= 5 && bytes.length >= 5 + bytes.readUInt32BE(1)) {
       const end = 5 + bytes.readUInt32BE(1);
@@ -83,7 +83,7 @@ function readTrailers(bytes: Buffer): Headers {
   return new Headers(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]));
 }
 
-/** Throws unless the status is there and 0. */
+/** Throws unless the status is 0. */
 function throwStatus(trailers: Headers): void {
   const error = findTrailerError(trailers);
   if (error !== undefined) {

@@ -1,10 +1,10 @@
-/** Encoded messages as no honest encoder writes them. */
+/** Encoded messages that no correct encoder writes. */
 import type { Chance } from "./hostile-values.js";
 
 const varint = (value: bigint): number[] =>
   value < 128n ? [Number(value)] : [Number(value & 127n) | 128, ...varint(value >> 7n)];
 
-/** A field: its number and wire type, and its bytes. */
+/** Encodes a field with its number, wire type and bytes. */
 const field = (number: number, wire: number, ...bytes: number[]): number[] => [
   ...varint((BigInt(number) << 3n) | BigInt(wire)),
   ...bytes,
@@ -14,9 +14,9 @@ const lengthDelimited = (number: number, bytes: Iterable<number>): number[] => {
   return field(number, 2, ...varint(BigInt(all.length)), ...all);
 };
 
-/** More fields, of a body: their readers must agree on what they make of them. */
+/** Additional fields of a body, which all decoders must treat alike. */
 const additions: readonly ((chance: Chance) => number[])[] = [
-  // Fields that nobody knows, of each wire type, and some that do not end.
+  // Unknown fields of each wire type, and truncated ones.
   () => field(99, 0, 1),
   () => field(99, 1, 1, 2, 3, 4, 5, 6, 7, 8),
   () => field(99, 5, 1, 2, 3, 4),
@@ -32,7 +32,7 @@ const additions: readonly ((chance: Chance) => number[])[] = [
   () => field(0, 0, 1),
   () => field(99, 2, 0xff, 0xff, 0xff, 0xff, 0x0f),
   () => field(99, 0, ...new Array<number>(12).fill(0xff)),
-  // Fields that are there already, or of another type.
+  // Repeated fields, and fields of another type.
   (chance) => field(2, 0, ...varint(BigInt(chance.below(1_000)))),
   () => field(2, 0, 0x81, 0x80, 0x80, 0x00),
   () => field(2, 5, 1, 0, 0, 0),
@@ -45,9 +45,9 @@ const additions: readonly ((chance: Chance) => number[])[] = [
   () => lengthDelimited(11, lengthDelimited(1, lengthDelimited(1, [0xc0, 0x80]))),
   () => lengthDelimited(10, lengthDelimited(1, lengthDelimited(1, [0x61, 0xff]))),
   () => lengthDelimited(10, lengthDelimited(1, lengthDelimited(3, lengthDelimited(1, [0x22, 0xed, 0xa0, 0x80, 0x22])))),
-  // An access mode that is none.
+  // An unknown access mode.
   () => lengthDelimited(10, lengthDelimited(1, lengthDelimited(5, field(1, 0, 9)))),
-  // A group of readers that is named like what every object has.
+  // A group with the name of a property that every object has.
   () => lengthDelimited(10, lengthDelimited(1, lengthDelimited(5, protoGroup()))),
   () => field(10, 0, 1),
 ];
@@ -57,7 +57,7 @@ function protoGroup(): number[] {
   return [...field(1, 0, 1), ...lengthDelimited(4, entry)];
 }
 
-/** An encoded body, changed in one or more ways. */
+/** Changes an encoded body in one or more ways. */
 export function damage(chance: Chance, body: Uint8Array): Uint8Array<ArrayBuffer> {
   const bytes = [...body];
   const at = (): number => chance.below(bytes.length + 1);

@@ -1,17 +1,17 @@
-/** Values that are at a bound, beyond one, or that engines and codecs are known to see differently; from a seed. */
+/** Values at or beyond limits, or that engines and codecs treat differently, reproducible by a seed. */
 import { createRandom } from "./random-message.js";
 
-/** A source of values, the same ones for the same seed. */
+/** A source of values, reproducible by its seed. */
 export interface Chance {
-  /** A whole number from 0 up to, and without, the bound. */
+  /** Returns an integer from 0 up to, but not including, the limit. */
   below(bound: number): number;
   pick<T>(values: readonly T[]): T;
-  /** One of these, each as likely as its weight says. */
+  /** Returns one of these values, with a probability by its weight. */
   weigh<T>(choices: readonly (readonly [weight: number, value: T])[]): T;
   bytes(length: number): Uint8Array<ArrayBuffer>;
 }
 
-/** Builds it. */
+/** Creates the source. */
 export function createChance(seed: number): Chance {
   const random = createRandom(seed);
   const below = (bound: number): number => Math.floor(random() * bound);
@@ -27,7 +27,7 @@ export function createChance(seed: number): Chance {
   };
 }
 
-/** What a text of at most so many bytes may be, and what it may not. */
+/** Valid and invalid texts for a limit in bytes. */
 export function text(chance: Chance, maxBytes: number): string {
   const around = (unit: string): string =>
     unit.repeat(Math.max(0, Math.floor(maxBytes / Buffer.byteLength(unit)) + chance.pick([-1, 0, 0, 1, 2])));
@@ -36,7 +36,7 @@ export function text(chance: Chance, maxBytes: number): string {
     [4, () => chance.pick(oddTexts)],
     [1, () => chance.pick(oddTexts) + chance.pick(oddTexts)],
     [1, () => around(chance.pick(["x", "é", "😀", "\u0130", "\uffff", "\\", '"']))],
-    // Longer than an index of PostgreSQL takes, and not to be compressed.
+    // Longer than an index entry of PostgreSQL, and incompressible.
     [
       1,
       () =>
@@ -71,7 +71,7 @@ const noJson = [
   ...["/**/1", "1 2", "{}{}", '{"a":1,"a":2}', '{"a":1,"\\u0061":2}', '{"b":{"":1,"":2}}', "\u00a01", "[1]\u2028"],
 ];
 
-/** A text of JSON, mostly. */
+/** Returns a JSON text, or sometimes an invalid one. */
 export function json(chance: Chance): string {
   return chance.weigh<() => string>([
     [10, () => object(chance)],
@@ -82,7 +82,7 @@ export function json(chance: Chance): string {
   ])();
 }
 
-/** At most, or just above, what may be nested. */
+/** Returns JSON nested at or just above the limit. */
 function nested(chance: Chance): string {
   const depth = chance.pick([1, 62, 63, 64, 65, 66, 1_000, 20_000]);
   return chance.pick([
@@ -115,7 +115,7 @@ function array(chance: Chance, depth: number): string {
   return `[${Array.from({ length: chance.pick([0, 1, 2, 5]) }, () => value(chance, depth + 1)).join(",")}]`;
 }
 
-/** An object; its names are not always different. */
+/** Returns an object, sometimes with duplicate names. */
 function object(chance: Chance, depth = 0): string {
   const count = chance.pick([0, 1, 2, 3, 8]);
   const names = Array.from({ length: count }, () => JSON.stringify(text(chance, 256)));
@@ -123,7 +123,7 @@ function object(chance: Chance, depth = 0): string {
   return `{${unique.map((name) => `${name}:${value(chance, depth + 1)}`).join(",")}}`;
 }
 
-/** A document whose size is about this. */
+/** Returns a document of about this size. */
 export function sized(chance: Chance, bytes: number): string {
   const exact = bytes + chance.pick([-1, 0, 1]);
   const unit = chance.pick(["x", "é", "\\u0000"]);

@@ -1,15 +1,15 @@
 /**
- * Header blocks of HTTP/2 (HPACK, RFC 7541): written in the plainest form that there is, every field literal and none
- * remembered, so that a test says byte by byte what it sends; read in every form, for what servers send.
+ * Header blocks of HTTP/2 (HPACK, RFC 7541). The encoder writes only literal fields without indexing, so that tests
+ * control every byte. The decoder reads every form, for the headers of servers.
  */
 
 /** A header field; pseudo headers such as `:path` come first. */
 export type Field = readonly [name: string, value: string | Buffer];
 
 /**
- * A block of literal fields that are not indexed and not compressed.
+ * Encodes a block of literal fields without indexing and compression.
  *
- * @param tableSizeBytes - Size of the table that the block says to use from now on; 4,096 at first.
+ * @param tableSizeBytes - New size of the dynamic table, set by the block; 4,096 at first.
  */
 export function encodeBlock(fields: readonly Field[], tableSizeBytes?: number): Buffer {
   return Buffer.concat([
@@ -18,7 +18,7 @@ export function encodeBlock(fields: readonly Field[], tableSizeBytes?: number): 
   ]);
 }
 
-/** A number behind the first bits of a byte, which say what it is the number of. */
+/** Encodes an integer after the prefix bits of a byte. */
 export function encodeInteger(value: number, prefixBits: number, firstBits = 0): Buffer {
   const limit = 2 ** prefixBits - 1;
   if (value < limit) {
@@ -37,7 +37,7 @@ function encodeText(text: string | Buffer): Buffer {
   return Buffer.concat([encodeInteger(bytes.length, 7), bytes]);
 }
 
-/** Reads the blocks of one connection, in the order in which they come: each may refer to those before it. */
+/** Creates a decoder for the header blocks of one connection. Each block may refer to earlier ones. */
 export function createBlockReader(): (block: Buffer) => [name: string, value: string][] {
   const recent: [name: string, value: string][] = [];
   let [sizeBytes, maxBytes] = [0, 4096];
@@ -103,7 +103,7 @@ function createCursor(block: Buffer) {
     atEnd: () => at >= block.length,
     peek: () => block[at]!,
     integer,
-    /** As latin1, in which every byte is a character. */
+    /** The string as latin1, with one character for each byte. */
     text(): string {
       const isHuffman = (block[at]! & 0x80) !== 0;
       const length = integer(7);
@@ -114,8 +114,8 @@ function createCursor(block: Buffer) {
 }
 
 /**
- * How many bits each byte, and the end of the string after them, has in the code of RFC 7541, appendix B, as digits of
- * base 36. The code is canonical: those of one length are consecutive numbers, in the order of the bytes.
+ * The number of bits of each byte, and of the end of string, in the code of RFC 7541, appendix B, as digits of base 36.
+ * The code is canonical: codes of one length are consecutive numbers, in the order of the bytes.
  */
 const codeLengths = Array.from(
   "dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6ca" +
@@ -126,7 +126,7 @@ const codeLengths = Array.from(
   (digit) => parseInt(digit, 36),
 );
 
-/** Bytes by their code, written as bits. */
+/** Bytes by their code, as a string of bits. */
 const byCode = new Map<string, number>();
 
 let [nextCode, lastLength] = [0, 0];
@@ -150,14 +150,14 @@ function unpackHuffman(packed: Buffer): string {
       code = "";
     }
   }
-  // What is left fills the last byte up.
+  // The rest is padding of the last byte.
   if (code.length > 7 || code.includes("0")) {
     throw new Error(`This is not Huffman code: ${packed.toString("hex")}`);
   }
   return Buffer.from(bytes).toString("latin1");
 }
 
-/** RFC 7541, appendix A: names with their values, where they have one. */
+/** The static table of RFC 7541, appendix A: names with their values, if any. */
 const staticTable: readonly (readonly [name: string, value: string])[] = (
   ":authority|:method=GET|:method=POST|:path=/|:path=/index.html|:scheme=http|:scheme=https|:status=200|:status=204|" +
   ":status=206|:status=304|:status=400|:status=404|:status=500|accept-charset|accept-encoding=gzip, deflate|" +

@@ -1,4 +1,4 @@
-/** Frames of HTTP/2 (RFC 9113), and the messages of gRPC in them, as bytes. */
+/** Encodes frames of HTTP/2 (RFC 9113), and gRPC messages in them. */
 
 /** Types of frames (RFC 9113, section 6). */
 export const frameTypes = {
@@ -23,7 +23,7 @@ export const settingIds = { headerTableSize: 1, maxConcurrentStreams: 3, initial
 /** Error codes (RFC 9113, section 7). */
 export const errorCodes = { noError: 0, protocolError: 1, cancel: 8, enhanceYourCalm: 11 } as const;
 
-/** A frame that has come. */
+/** A received frame. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -31,7 +31,7 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** One frame, as its bytes. */
+/** Encodes a frame. */
 export function frameBytes(type: number, flagBits: number, streamId: number, payload: Buffer = noBytes): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -44,7 +44,7 @@ export function frameBytes(type: number, flagBits: number, streamId: number, pay
 /** An empty payload. */
 export const noBytes: Buffer = Buffer.alloc(0);
 
-/** A message as gRPC frames it: a byte of flags, four of the length, the bytes. */
+/** Encodes a gRPC message: 1 byte of flags, 4 bytes of length, and the content. */
 export function grpcMessage(bytes: Uint8Array, flagByte = 0, lengthBytes = bytes.length): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(flagByte, 0);
@@ -52,7 +52,7 @@ export function grpcMessage(bytes: Uint8Array, flagByte = 0, lengthBytes = bytes
   return Buffer.concat([head, bytes]);
 }
 
-/** The payload of SETTINGS. */
+/** Encodes the payload of SETTINGS. */
 export function settingsPayload(values: Readonly<Record<number, number>>): Buffer {
   return Buffer.concat(
     Object.entries(values).map(([id, value]) => {
@@ -64,7 +64,7 @@ export function settingsPayload(values: Readonly<Record<number, number>>): Buffe
   );
 }
 
-/** A number of 32 bits. */
+/** Encodes a 32-bit number. */
 export function numberBytes(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);

@@ -1,31 +1,31 @@
-/** What comes over an HTTP/2 connection: frames in their order, and what they make of each stream. */
+/** The incoming frames of an HTTP/2 connection, in order, and the state of each stream. */
 import type { Socket } from "node:net";
 import { createBlockReader } from "./hpack.js";
 import { flags, type Frame, frameBytes, frameTypes, noBytes, numberBytes, settingIds } from "./http2-frames.js";
 
-/** What has come for one stream. */
+/** The received data of a stream. */
 export interface RawAnswer {
-  /** Of the first block; those of 1xx are left out. */
+  /** Headers of the first block, without 1xx responses. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the last block, where there are two. */
+  /** Headers of the last block, if there are two. */
   readonly trailers: Readonly<Record<string, string>> | undefined;
   readonly body: Buffer;
-  /** How it ended: by the flag END_STREAM, by RST_STREAM with a code, or with the connection. */
+  /** The end of the stream: the flag END_STREAM, RST_STREAM with a code, or the end of the connection. */
   readonly end: "stream" | "reset" | "connection";
   readonly resetCode: number | undefined;
 }
 
-/** What is done with what comes. */
+/** The reactions to received frames. */
 export interface IncomingOptions {
-  /** Whether room is made for what was received: else the windows empty, and nothing more comes. True without. */
+  /** True to send WINDOW_UPDATE for received data (default). Otherwise the windows run out. */
   readonly replenish?: boolean;
-  /** Whether SETTINGS and pings are acknowledged. True without. */
+  /** True to acknowledge SETTINGS and pings (default). */
   readonly acknowledge?: boolean;
-  /** Sees each frame as it comes. */
+  /** Called for each received frame. */
   readonly onFrame?: (frame: Frame) => void;
 }
 
-/** One stream, as far as it has come. */
+/** The state of a stream. */
 interface Incoming {
   headers: Record<string, string>;
   trailers: Record<string, string> | undefined;
@@ -36,7 +36,7 @@ interface Incoming {
   readonly waiting: (() => void)[];
 }
 
-/** Reads a socket. */
+/** Reads frames from a socket. */
 export function createIncoming(socket: Socket, { replenish = true, acknowledge = true, onFrame }: IncomingOptions) {
   const frames: Frame[] = [];
   const streams = new Map<number, Incoming>();
@@ -139,7 +139,7 @@ export function createIncoming(socket: Socket, { replenish = true, acknowledge =
     frames: frames as readonly Frame[],
     closed,
     stream: streamOf,
-    /** The size of the table of header fields that the other end has asked for, once: the next block has to confirm it. */
+    /** The requested size of the header table, which the next block must confirm. */
     takeTableSize(): number | undefined {
       const taken = tableSizeBytes;
       tableSizeBytes = undefined;
@@ -156,7 +156,7 @@ export function createIncoming(socket: Socket, { replenish = true, acknowledge =
   };
 }
 
-/** What SETTINGS say of the table of header fields. */
+/** Returns the header table size in SETTINGS. */
 function tableSizeOf(payload: Buffer): number | undefined {
   for (let at = 0; at < payload.length; at += 6) {
     if (payload.readUInt16BE(at) === settingIds.headerTableSize) {

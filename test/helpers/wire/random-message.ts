@@ -1,8 +1,8 @@
-/** Random messages of any type, from a seed, so that a failure can be repeated. */
+/** Random messages of any type, reproducible by a seed. */
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { reflect, type ReflectList, type ReflectMap, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 
-/** Numbers from 0 up to 1, the same ones for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1, reproducible by its seed (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -33,7 +33,7 @@ const uint64s = [0n, 1n, 2n ** 31n - 1n, 2n ** 31n, 2n ** 35n + 5n, 2n ** 63n, 2
 const doubles = [0, 1, -1.5, 1e21, 5e-324, 2 ** 53, 0.1, -0, Number.MAX_VALUE];
 const floats = [0, 1, -1.5, 0.5, 2 ** 24, Math.fround(0.1)];
 
-/** A message in which every field is as likely set as not. */
+/** Returns a message in which each field is set with probability 0.5. */
 export function randomMessage(desc: DescMessage, random: () => number, depth = 0): Message {
   const message = reflect(desc, create(desc));
   const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!;

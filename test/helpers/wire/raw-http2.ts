@@ -1,6 +1,6 @@
 /**
- * An HTTP/2 client that sends what it is told, frame by frame, right or wrong, and keeps what comes back. Nothing is sent
- * by itself but the preface, SETTINGS, their acknowledgement and the answers to pings, and room for what was received.
+ * An HTTP/2 client that sends any frames, valid or not, and records the received ones. By itself it sends only the
+ * preface, SETTINGS, acknowledgements of SETTINGS and pings, and WINDOW_UPDATE.
  */
 import { once } from "node:events";
 import { connect as connectPlain, type Socket } from "node:net";
@@ -21,11 +21,11 @@ import { createIncoming, type IncomingOptions, type RawAnswer } from "./http2-in
 /** A connection. */
 export interface RawHttp2 {
   readonly socket: Socket;
-  /** What has come, in its order, without DATA. */
+  /** Received frames in order, without DATA. */
   readonly frames: readonly Frame[];
-  /** Sends bytes as they are. */
+  /** Sends raw bytes. */
   write(bytes: Buffer): void;
-  /** Opens a stream with these fields, and gives its number. */
+  /** Opens a stream with these header fields, and returns its number. */
   open(fields: readonly Field[], options?: { readonly endStream?: boolean }): number;
   data(streamId: number, bytes: Buffer, options?: { readonly endStream?: boolean }): void;
   reset(streamId: number, code?: number): void;
@@ -33,33 +33,33 @@ export interface RawHttp2 {
   settings(values: Readonly<Record<number, number>>): void;
   ping(payload?: Buffer): void;
   goAway(code?: number): void;
-  /** Resolves when the stream has ended, whichever way. */
+  /** Resolves once the stream has ended in any way. */
   answer(streamId: number): Promise<RawAnswer>;
-  /** Opens a stream, sends the body in one frame or in these, ends it, and gives the answer. */
+  /** Opens a stream, sends the body in one or more frames, ends it, and resolves to the response. */
   request(fields: readonly Field[], ...frames: readonly Buffer[]): Promise<RawAnswer>;
-  /** What has come of a stream so far. */
+  /** Returns the received data of a stream so far. */
   received(streamId: number): { readonly headers: Readonly<Record<string, string>>; readonly bodyBytes: number };
-  /** Resolves when the connection is closed, with the code of the last GOAWAY. */
+  /** Resolves once the connection is closed, to the code of the last GOAWAY. */
   readonly closed: Promise<number | undefined>;
   close(): void;
 }
 
-/** How to connect. */
+/** The settings of a connection. */
 export interface RawOptions extends IncomingOptions {
-  /** The certificate to trust; cleartext without. */
+  /** The trusted certificate; by default cleartext. */
   readonly ca?: Buffer;
   readonly alpn?: readonly string[];
-  /** Where it comes from; 127.0.0.1 without. */
+  /** The source address; by default 127.0.0.1. */
   readonly localAddress?: string;
   /** Sent in the first SETTINGS, by number. */
   readonly settings?: Readonly<Record<number, number>>;
-  /** Frames that are sent in one piece with the preface and SETTINGS. */
+  /** Frames that are sent in one write with the preface and SETTINGS. */
   readonly beginning?: Buffer;
 }
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-/** Connects, and sends preface and SETTINGS. */
+/** Connects, and sends the preface and SETTINGS. */
 export async function connectRawHttp2(port: number, options: RawOptions = {}): Promise<RawHttp2> {
   const { ca, alpn = ["h2"], localAddress = "127.0.0.1", settings = {}, beginning = noBytes } = options;
   const to = { port, host: "127.0.0.1", localAddress };

@@ -1,6 +1,6 @@
 /**
- * The plain JSON of a message by the rules of docs/json-profile.md, made the slow way with reflection. It shares no code
- * with the compiled encoder, which is checked against it. Numbers beyond 2^53 are bigints in the result.
+ * Encodes a message as plain JSON by docs/json-profile.md, with reflection. It shares no code with the compiled
+ * encoder, which is compared with it. Numbers beyond 2^53 are bigints in the result.
  */
 import { type DescEnum, type DescField, getOption, type Message, ScalarType } from "@bufbuild/protobuf";
 import { reflect, type ReflectList, type ReflectMap, type ReflectMessage } from "@bufbuild/protobuf/reflect";
@@ -12,7 +12,7 @@ const isUnwrapped = onceForEach((message: DescMessage) => getOption(message, unw
 const isOmitted = onceForEach((field: DescField) => getOption(field, omit_when_unset));
 const isRawJson = onceForEach((field: DescField) => getOption(field, raw_json));
 
-/** Reading an option takes longer than writing a whole message. */
+/** Cached options, because reading one takes longer than encoding a message. */
 function onceForEach<T extends object>(look: (desc: T) => boolean): (desc: T) => boolean {
   const known = new WeakMap<T, boolean>();
   return (desc) => {
@@ -22,7 +22,7 @@ function onceForEach<T extends object>(look: (desc: T) => boolean): (desc: T) =>
   };
 }
 
-/** JSON text in which every member stands in the order of the proto file. */
+/** Returns JSON text with members in the order of the proto file. */
 export function referenceJson(desc: DescMessage, message: Message): string {
   return messageJson(reflect(desc, message));
 }
@@ -30,8 +30,8 @@ export function referenceJson(desc: DescMessage, message: Message): string {
 function messageJson(message: ReflectMessage): string {
   if (message.desc.typeName === "google.protobuf.Timestamp") {
     const { seconds, nanos } = message.message as Timestamp;
-    const whole = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
-    return `"${whole}.${String(Math.floor(nanos / 1_000_000)).padStart(3, "0")}Z"`;
+    const date = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
+    return `"${date}.${String(Math.floor(nanos / 1_000_000)).padStart(3, "0")}Z"`;
   }
   if (isUnwrapped(message.desc)) {
     return fieldJson(message, message.desc.fields[0]!) ?? "null";

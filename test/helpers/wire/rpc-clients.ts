@@ -1,4 +1,4 @@
-/** Every rpc protocol, as the clients of others speak it. */
+/** Clients of every rpc protocol, without code of the node. */
 import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type Transport } from "@connectrpc/connect";
@@ -19,24 +19,24 @@ import {
   transports,
 } from "./transports.js";
 
-/** The protocols that every test of all protocols goes through. */
+/** The protocols of tests that cover all protocols. */
 export const rpcProtocols = ["gRPC", "gRPC by Connect", "Connect JSON", "Connect binary", "gRPC-Web"] as const;
 
-/** One of them. */
+/** An rpc protocol of these tests. */
 export type RpcProtocol = (typeof rpcProtocols)[number];
 
-/** One of all: Connect also asks by GET, for what has no side effects, and gRPC-Web also writes text. */
+/** Any rpc protocol, including Connect GET, for rpcs without side effects, and gRPC-Web text. */
 export type AnyRpcProtocol = RpcProtocol | "Connect GET" | "gRPC-Web text";
 
 /** A client of one port and protocol. */
 export interface RpcClient {
   call(method: DescMethod, request: object, headers?: Readonly<Record<string, string>>): Promise<Message>;
-  /** The messages of a server stream, until the signal is aborted. */
+  /** Yields the messages of a server stream until the signal aborts. */
   stream(method: DescMethod, request: object, signal: AbortSignal): AsyncIterable<Message>;
   close(): unknown;
 }
 
-/** What a client reads of a failure. */
+/** An error, as a client reads it. */
 export interface RpcFailure {
   readonly code: number;
   readonly message: string;
@@ -46,7 +46,7 @@ export interface RpcFailure {
   readonly retryAfterS: number | undefined;
 }
 
-/** A client for each protocol, over cleartext. */
+/** Creates a client for each protocol, over cleartext. */
 export function connectEach(port: number): Record<RpcProtocol, RpcClient> {
   const connect = (protocol: RpcProtocol, name: TransportName): RpcClient => connectRpc(protocol, name, { port });
   return {
@@ -58,7 +58,7 @@ export function connectEach(port: number): Record<RpcProtocol, RpcClient> {
   };
 }
 
-/** A client of a protocol over a transport, which connects when it is first used. */
+/** Creates a client of a protocol over a transport. It connects on its first call. */
 export function connectRpc(protocol: AnyRpcProtocol, name: TransportName, target: Target): RpcClient {
   if (protocol === "gRPC") {
     return connectGrpcJs(name, target);
@@ -77,7 +77,7 @@ export function connectRpc(protocol: AnyRpcProtocol, name: TransportName, target
   return { ...overTransport(transport), close };
 }
 
-/** What Connect's transports are told of connections. */
+/** Options of Connect transports for connections. */
 function connectionsOf(name: TransportName, target: Target) {
   const baseUrl = baseUrlOf(name, target);
   if (transports[name].http === "1.1") {
@@ -88,7 +88,7 @@ function connectionsOf(name: TransportName, target: Target) {
   return { options: { baseUrl, httpVersion: "2", sessionManager } as const, close: () => sessionManager.abort() };
 }
 
-/** grpc-js offers `h2` alone by ALPN; where more is to be offered, its connection is carried there. */
+/** grpc-js offers only `h2` by ALPN. For other offers, its connection is forwarded over TLS. */
 function connectGrpcJs(name: TransportName, target: Target): RpcClient {
   const { alpn } = transports[name];
   const isCarried = alpn !== undefined && alpn.length > 1;
@@ -126,7 +126,7 @@ function overTransport(transport: Transport): Omit<RpcClient, "close"> {
   };
 }
 
-/** What a rejected call tells its caller. */
+/** Returns the details of a rejected call. */
 export function readFailure(error: unknown): RpcFailure {
   if (error instanceof ConnectError) {
     const [info] = error.findDetails(ErrorInfoSchema);

@@ -1,4 +1,4 @@
-/** Every way in which a client's bytes reach a node, and plain requests over each. */
+/** Every transport of clients, with plain requests over each. */
 import { Http2SessionManager } from "@connectrpc/connect-node";
 import { once } from "node:events";
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { PlainRequest, PlainResponse } from "./plain-client.js";
 
-/** The transports: the HTTP that is spoken, and what the client offers by ALPN; cleartext where that is undefined. */
+/** The transports: the HTTP version, and the ALPN offer of the client; undefined for cleartext. */
 export const transports = {
   "HTTP/1.1": { http: "1.1", alpn: undefined },
   "HTTP/2 by prior knowledge": { http: "2", alpn: undefined },
@@ -17,52 +17,52 @@ export const transports = {
   "TLS with ALPN h2 and http/1.1": { http: "2", alpn: ["h2", "http/1.1"] },
 } as const;
 
-/** One of them. */
+/** The name of a transport. */
 export type TransportName = keyof typeof transports;
 
-/** What is connected to; the certificate is trusted where TLS is spoken. */
+/** A server, and the certificate that TLS clients trust. */
 export interface Target {
   readonly port: number;
   readonly ca?: Buffer;
-  /** Where cleartext clients of Connect and gRPC-Web come from; 127.0.0.1 without. */
+  /** The source address of cleartext clients of Connect and gRPC-Web; by default 127.0.0.1. */
   readonly localAddress?: string;
 }
 
-/** An answer whose body is still coming. */
+/** A response with an open body. */
 export interface OpenResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: AsyncIterable<Buffer>;
 }
 
-/** A client over one transport, with few connections. */
+/** A client over one transport, with a limited number of connections. */
 export interface TransportClient {
   readonly name: TransportName;
-  /** Without a slash at its end. */
+  /** The URL, without a slash at its end. */
   readonly baseUrl: string;
-  /** Sends a request, and resolves when its answer begins. The path goes out as it is. */
+  /** Sends a request with an unchanged path. Resolves at the start of the response. */
   open(path: string, request?: PlainRequest, signal?: AbortSignal): Promise<OpenResponse>;
-  /** Sends a request, and reads the answer to its end. */
+  /** Sends a request, and reads the complete response. */
   ask(path: string, request?: PlainRequest): Promise<PlainResponse>;
   close(): void;
 }
 
 const host = "127.0.0.1";
 const maxConnections = 8;
-/** Of a client on a machine that has much else to do. */
+/** The timeout of a client, generous for a busy machine. */
 const patienceMs = 20_000;
 
-/** Where a target is, over this transport. */
+/** Returns the URL of a target over this transport. */
 export function baseUrlOf(name: TransportName, { port }: Target): string {
   return `${transports[name].alpn === undefined ? "http" : "https"}://${host}:${port}`;
 }
 
-/** Connects by TLS, offering these protocols. */
+/** Connects over TLS, and offers these protocols. */
 export function openTls({ port, ca }: Target, alpn: readonly string[]): TLSSocket {
   return connectTls({ port, host, ALPNProtocols: [...alpn], ...(ca && { ca }) });
 }
 
-/** A client that connects when it is first used. */
+/** Creates a client that connects on its first request. */
 export function connectTransport(name: TransportName, target: Target): TransportClient {
   const { open, close } = transports[name].http === "1.1" ? overHttp1(name, target) : overHttp2(name, target);
   return {
@@ -77,7 +77,7 @@ export function connectTransport(name: TransportName, target: Target): Transport
   };
 }
 
-/** The body of an answer, read to its end. */
+/** Reads the complete body of a response. */
 export async function readText({ body }: OpenResponse): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of body) {
@@ -86,16 +86,16 @@ export async function readText({ body }: OpenResponse): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** What keeps the connections of Node's `http` and `https` to a target. */
+/** Creates an agent with keep-alive connections to a target, for `http` and `https`. */
 export function createAgent(name: TransportName, { ca, localAddress }: Target): HttpAgent {
   const { alpn } = transports[name];
-  const kept = { keepAlive: true, maxSockets: maxConnections, ...(localAddress && { localAddress }) };
+  const options = { keepAlive: true, maxSockets: maxConnections, ...(localAddress && { localAddress }) };
   return alpn === undefined
-    ? new HttpAgent(kept)
-    : new HttpsAgent({ ...kept, ALPNProtocols: [...alpn], ...(ca && { ca }) });
+    ? new HttpAgent(options)
+    : new HttpsAgent({ ...options, ALPNProtocols: [...alpn], ...(ca && { ca }) });
 }
 
-/** What keeps the HTTP/2 connection of clients of Connect to a target. */
+/** Creates the HTTP/2 session manager of Connect clients. */
 export function createSessions(name: TransportName, target: Target): Http2SessionManager {
   const { alpn } = transports[name];
   const { port, localAddress } = target;
@@ -153,8 +153,8 @@ function overHttp2(name: TransportName, target: Target): Pick<TransportClient, "
 }
 
 /**
- * A cleartext port whose connections are carried to a target over TLS, for clients that do not let their user say what
- * they offer by ALPN.
+ * Opens a cleartext port that forwards connections to a target over TLS, for clients that cannot configure their ALPN
+ * offer.
  */
 export async function startTlsBridge(
   target: Target,
