@@ -1,17 +1,17 @@
 /**
- * The rooms of src/ and which way they may see each other, as a list of what is allowed: an import that no line names
- * is refused, whoever it is between. docs/internals/architecture.md lists them; test/architecture plants imports that must
- * be refused.
+ * Import rules of src/, as a list of what is allowed. An import that no entry allows is rejected.
+ * docs/internals/architecture.md lists the modules; test/architecture adds imports that must be rejected.
  *
- *   main → cli → node → features → rpc, db, tree, base        node → express → transcoding → rpc        cli → light → rpc        cli, light → client → some files of tree, storage, base
+ *   main → cli → node → features → rpc, db, tree, base        node → express → transcoding → rpc
+ *   cli → light → rpc                                         cli, light → client → some files of tree, storage, base
  *
- * The client is a package of its own (client/), for browsers, too: of src/ it sees what says what is signed, what is
- * proved and how a document is read, in files that need nothing of Node.js. The command line sees what of it signs and
- * what checks proofs, and nothing that calls nodes.
+ * The client is a package of its own (client/), also for browsers. Of src/ it may import what defines signed bytes,
+ * proofs and documents, in files that do not need Node.js. The command line may import of it what signs and what checks
+ * proofs, but nothing that calls nodes.
  *
- * Inside cli/ what finds and runs commands sees these, and they what all of them share: how a command is called, calls to
- * nodes, the terminal. Inside rpc/ the rooms stand in a row, too: what all protocols share, the codecs and the exchange, then http, json-rpc,
- * describe, then the other protocols, then server, which puts them together.
+ * Inside cli/, the files that find and run commands may import the folders of commands, and these what all share: flags,
+ * calls to nodes, the terminal. Inside rpc/ the order is: files that all protocols share, codecs and exchange, http,
+ * json-rpc, describe, the other protocols, and server, which combines them.
  */
 
 const features = "attestation|chain|control|event|health|info|metrics|peers|search|snapshot|state|storage|zk";
@@ -24,42 +24,42 @@ const everywhere = [
   { from: { path: "^src/" }, to: { dependencyTypes: ["core"] } },
 ];
 
-/** From a room to others: paths of rooms, or of single files of a room. */
-const see = (from, ...to) => ({ from: { path: `^src/${from}` }, to: { path: `^src/(${to.join("|")})` } });
-const rooms = [
-  see("main\\.ts$", "cli/"),
-  // What the package exports: a node in somebody else's application, and plain routes for somebody else's services.
-  see("embedding/", "node/", "config/", "health/process-errors\\.ts$", "rpc/connect/routes\\.ts$"),
-  see("transcoding/", "rpc/", "edge/unrestricted-gate\\.ts$"),
-  // The application that a node is: it knows protocols, and no part of the node.
-  see("express/", "rpc/", "transcoding/router\\.ts$"),
-  see("node/", "express/application\\.ts$"),
-  see("cli/", "node/", "light/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
-  see("node/", "config/", `(${features})/`, "edge/", "workers/", "db/", "rpc/", "tree/"),
-  see("(snapshot|state|storage|zk|chain)/", "tree/"),
-  // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
-  see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
-  // Queries stand in the stores of a feature; the rest of it speaks of blocks, programs, leaves and peers.
-  see(
+/** Allows imports from a path of src/ to other paths: folders, or single files. */
+const allow = (from, ...to) => ({ from: { path: `^src/${from}` }, to: { path: `^src/(${to.join("|")})` } });
+const modules = [
+  allow("main\\.ts$", "cli/"),
+  // Exports of the package: a node inside another application, and plain routes for other services.
+  allow("embedding/", "node/", "config/", "health/process-errors\\.ts$", "rpc/connect/routes\\.ts$"),
+  allow("transcoding/", "rpc/", "edge/unrestricted-gate\\.ts$"),
+  // The Express application of a node: protocols, but no part of the node.
+  allow("express/", "rpc/", "transcoding/router\\.ts$"),
+  allow("node/", "express/application\\.ts$"),
+  allow("cli/", "node/", "light/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
+  allow("node/", "config/", `(${features})/`, "edge/", "workers/", "db/", "rpc/", "tree/"),
+  allow("(snapshot|state|storage|zk|chain)/", "tree/"),
+  // The interface of an implementation, its errors, and the forms of parameters.
+  allow(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
+  // Only stores contain queries.
+  allow(
     "(chain|peers|snapshot|state|storage|tree|zk)/.+-store\\.ts$",
     "db/queries/(database|dialects)\\.ts$",
     "db/rows/(batch|bulk-changes|bulk-insert|chunks|write-buffer|write-probe)\\.ts$",
   ),
-  // The checksums that rows are stored with, which reads compare; they know no engine.
-  see("(chain|state|storage|tree|zk)/", "db/rows/row-hashes\\.ts$"),
-  // Reads by proofs, and serves what it has read: the protocols, and no feature, but for how its tree hashes.
-  see("light/", "rpc/", "edge/unrestricted-gate\\.ts$", "zk/poseidon\\.ts$"),
-  // Calls other nodes, by whatever carries it.
-  see("peers/", "rpc/channel\\.ts$"),
-  // Serve for a node, of which they know what it is told and asked, and no part of it.
-  see("workers/", "rpc/(service|errors|port/listen)\\.ts$", "edge/edge\\.ts$"),
+  // Checksums of rows, which depend on no engine.
+  allow("(chain|state|storage|tree|zk)/", "db/rows/row-hashes\\.ts$"),
+  // Reads with proofs, and serves the results: protocols, and of the features only the hash of the commitment tree.
+  allow("light/", "rpc/", "edge/unrestricted-gate\\.ts$", "zk/poseidon\\.ts$"),
+  // Calls other nodes over any transport.
+  allow("peers/", "rpc/channel\\.ts$"),
+  // Workers serve for a node and import no part of it.
+  allow("workers/", "rpc/(service|errors|port/listen)\\.ts$", "edge/edge\\.ts$"),
   // Implements the gate of rpc.
-  see("edge/", "rpc/(service|errors|gate)\\.ts$"),
+  allow("edge/", "rpc/(service|errors|gate)\\.ts$"),
 ];
 const client = [
   { from: { path: "^client/src/" }, to: { path: "^client/src/" } },
   { from: { path: "^client/src/" }, to: { path: "^src/base/crypto/signing-payloads\\.ts$" } },
-  // How proofs are checked, how a document is taken apart, and in which words reads are refused.
+  // Proof checks, the parts of a document, and the texts of rejected reads.
   { from: { path: "^client/src/" }, to: { path: "^src/tree/(hashes|nodes|path|state-format)\\.ts$" } },
   {
     from: { path: "^client/src/" },
@@ -80,8 +80,8 @@ const client = [
   },
 ];
 /**
- * The explorer is a page: of the client what signs and checks proofs, of src/ how a document is taken apart and what a
- * transaction does in words.
+ * The explorer runs in browsers: of the client it may import what signs and checks proofs, of src/ the parts of a document
+ * and the descriptions of operations.
  */
 const explorer = [
   { from: { path: "^src/pages/explore/" }, to: { path: "^src/pages/explore/" } },
@@ -103,7 +103,7 @@ const explorer = [
 /** Directions between the folders of one module, from the first of each row to the others. */
 const within = (module, directions) =>
   Object.entries(directions).map(([folder, others]) =>
-    see(`${module}/${folder === "." ? "[^/]+$" : `${folder}/`}`, `${module}/(${others})/`),
+    allow(`${module}/${folder === "." ? "[^/]+$" : `${folder}/`}`, `${module}/(${others})/`),
   );
 const folders = [
   ...within("base", { ".": "crypto", crypto: "caches|errors|files", limits: "caches", logging: "async|errors|limits" }),
@@ -113,7 +113,7 @@ const folders = [
     migrations: "queries|rows",
     "(postgresql|rows|sqlite)": "queries",
   }),
-  see("db/copies/", "db/open\\.ts$"),
+  allow("db/copies/", "db/open\\.ts$"),
   ...within("chain", {
     ".": "blocks|mempool|transactions|writer",
     writer: "blocks|mempool|transactions",
@@ -136,34 +136,34 @@ const folders = [
   }),
 ];
 const commandLine = [
-  // Finds and runs commands; those that need no room of their own are there, too.
-  see("cli/[^/]+$", "cli/"),
-  see("cli/calls/", "cli/usage/"),
-  see("cli/(data|doctor|nodes|transactions)/", "cli/(calls|terminal|usage)/"),
-  // The samples of a devnet are transactions.
-  see("cli/nodes/", "cli/transactions/"),
+  // Files that find and run commands, and commands without a folder of their own.
+  allow("cli/[^/]+$", "cli/"),
+  allow("cli/calls/", "cli/usage/"),
+  allow("cli/(data|doctor|nodes|transactions)/", "cli/(calls|terminal|usage)/"),
+  // The sample data of a devnet are transactions.
+  allow("cli/nodes/", "cli/transactions/"),
 ];
 const protocols = [
-  see("rpc/(codec|exchange|http|json-rpc|describe|mcp|grpc|connect|port|server)/", "rpc/[^/]+$"),
-  see("rpc/(http|json-rpc|describe|mcp|grpc|connect)/", "rpc/codec/"),
-  see("rpc/(http|json-rpc|mcp|grpc|connect|port|server)/", "rpc/exchange/"),
-  see("rpc/(json-rpc|describe|mcp|connect|server)/", "rpc/http/"),
-  see("rpc/(node-call|describe|mcp|server)/", "rpc/json-rpc/"),
-  // Tells which of the failures of an rpc ends a list.
-  see("rpc/node-call/", "rpc/errors\\.ts$"),
-  see("rpc/(mcp|server)/", "rpc/describe/"),
-  see("rpc/(mcp|grpc|server)/", "rpc/port/"),
-  see("rpc/server/", "rpc/(connect|grpc|mcp)/"),
+  allow("rpc/(codec|exchange|http|json-rpc|describe|mcp|grpc|connect|port|server)/", "rpc/[^/]+$"),
+  allow("rpc/(http|json-rpc|describe|mcp|grpc|connect)/", "rpc/codec/"),
+  allow("rpc/(http|json-rpc|mcp|grpc|connect|port|server)/", "rpc/exchange/"),
+  allow("rpc/(json-rpc|describe|mcp|connect|server)/", "rpc/http/"),
+  allow("rpc/(node-call|describe|mcp|server)/", "rpc/json-rpc/"),
+  // Identifies errors that end a list.
+  allow("rpc/node-call/", "rpc/errors\\.ts$"),
+  allow("rpc/(mcp|server)/", "rpc/describe/"),
+  allow("rpc/(mcp|grpc|server)/", "rpc/port/"),
+  allow("rpc/server/", "rpc/(connect|grpc|mcp)/"),
 ];
 
-/** Packages that only some rooms may know; all others are everybody's. */
-const kept = {
+/** Packages that only some modules may import. All modules may import the others. */
+const restricted = {
   "@grpc/": "rpc/grpc/",
   "@connectrpc/": "(rpc/connect/|cli/|light/|express/|transcoding/|embedding/)",
   "@modelcontextprotocol/": "rpc/mcp/",
   express: "(express|transcoding|embedding)/",
   "json-rpc-2\\.0": "rpc/json-rpc/",
-  // sqlite3 is archived upstream: two files stand between it and everything else.
+  // sqlite3 is archived upstream, so only two files depend on it.
   "(@types/)?sqlite3": "db/sqlite/sqlite(-statements)?\\.ts$",
   "(@types/)?pg": "db/postgresql/postgresql\\.ts$",
   knex: "db/",
@@ -176,16 +176,16 @@ const kept = {
 const packages = [
   {
     from: { path: "^src/" },
-    to: { path: "^node_modules/", pathNot: `^node_modules/(${Object.keys(kept).join("|")})` },
+    to: { path: "^node_modules/", pathNot: `^node_modules/(${Object.keys(restricted).join("|")})` },
   },
-  ...Object.entries(kept).map(([name, from]) => ({
+  ...Object.entries(restricted).map(([name, from]) => ({
     from: { path: `^src/${from}` },
     to: { path: `^node_modules/${name}` },
   })),
 ];
 
 module.exports = {
-  allowed: [...everywhere, ...rooms, ...folders, ...client, ...explorer, ...commandLine, ...protocols, ...packages],
+  allowed: [...everywhere, ...modules, ...folders, ...client, ...explorer, ...commandLine, ...protocols, ...packages],
   allowedSeverity: "error",
   forbidden: [
     { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
@@ -198,11 +198,11 @@ module.exports = {
       to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown", "unknown"] },
     },
   ],
-  // A loose file is main.ts, or imports it, which the list above allows to nobody: also one without any import is seen.
+  // A file directly in src/ must be main.ts, or import it, which the list above allows to none. So new ones are rejected.
   required: [
     {
       name: "only-main-is-loose",
-      comment: "Every file has a room.",
+      comment: "Every file belongs to a module.",
       severity: "error",
       module: { path: "^src/[^/]+$" },
       to: { path: "^src/main\\.ts$" },
