@@ -97,7 +97,7 @@ const explorer = [
   },
   {
     from: { path: "^src/pages/explore/" },
-    to: { path: "^node_modules/(@bufbuild/protobuf/dist/esm/wire|poseidon-lite|uplot)/" },
+    to: { path: "^node_modules/(@bufbuild/protobuf|poseidon-lite|uplot)/" },
   },
 ];
 /** Directions between the folders of one module, from the first of each row to the others. */
