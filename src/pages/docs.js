@@ -1,8 +1,10 @@
 "use strict";
-/** Searches the operations, opens the one that the address names, and tries them. */
-const at = (id) => document.getElementById(id);
+/**
+ * Script of /docs: searches the operations, opens the operation that the URL names, and sends requests from the forms.
+ */
+const byId = (id) => document.getElementById(id);
 
-/** What can be found of each operation: all of its words. */
+/** Areas of the API with their operations, and the text of each operation in lower case for the search. */
 const areas = [...document.querySelectorAll(".area")].map((area) => ({
   area,
   operations: [...area.querySelectorAll(".operation")].map((operation) => ({
@@ -11,9 +13,9 @@ const areas = [...document.querySelectorAll(".area")].map((area) => ({
   })),
 }));
 
-/** Shows those that have all words of what was typed. */
+/** Shows only the operations that contain all words of the search box. */
 function search() {
-  const words = at("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   let found = 0;
   let count = 0;
   for (const { area, operations } of areas) {
@@ -24,22 +26,22 @@ function search() {
     }
     area.hidden = operations.every(({ operation }) => operation.hidden);
   }
-  at("caller").hidden = words.length > 0;
-  at("found").textContent = words.length === 0 ? `${count} operations` : `${found} of ${count} operations`;
+  byId("caller").hidden = words.length > 0;
+  byId("found").textContent = words.length === 0 ? `${count} operations` : `${found} of ${count} operations`;
 }
 
-/** A link may name an operation that is closed, or was not found. */
-function openNamed() {
-  const named = at(decodeURIComponent(location.hash.slice(1)));
-  if (named?.closest(".area")?.hidden || named?.hidden) {
-    at("search").value = "";
+/** Opens the element that the fragment of the URL names. Clears the search if the search hides the element. */
+function openTarget() {
+  const target = byId(decodeURIComponent(location.hash.slice(1)));
+  if (target?.closest(".area")?.hidden || target?.hidden) {
+    byId("search").value = "";
     search();
   }
-  if (named?.tagName === "DETAILS") named.open = true;
-  named?.scrollIntoView();
+  if (target?.tagName === "DETAILS") target.open = true;
+  target?.scrollIntoView();
 }
 
-/** The address, the options of fetch, or the sentence that says what is missing. */
+/** Returns the URL and the options of fetch for the values in a form. */
 function requestOf(form) {
   const { method, path } = form.dataset;
   const query = new URLSearchParams();
@@ -53,15 +55,15 @@ function requestOf(form) {
   }
   for (const { name, value } of document.querySelectorAll("#caller input"))
     if (value !== "") headers[name] = value.trim();
-  // Where the page is may be below a path that only its reader's browser knows.
+  // The URL is relative, since a proxy may serve the page under a path that the node does not know.
   return [
     `.${url}${query.size === 0 ? "" : `?${query}`}`,
     { method, headers, body, signal: AbortSignal.timeout(30_000) },
   ];
 }
 
-/** JSON is laid out, unless that could change it: numbers beyond what JavaScript has stay as they were sent. */
-function layOut(text) {
+/** Indents JSON. Leaves texts with long numbers unchanged, since JavaScript would lose digits of them. */
+function indent(text) {
   try {
     const value = JSON.parse(text);
     return /\d{16}/.test(text) ? text : JSON.stringify(value, null, 2);
@@ -70,36 +72,37 @@ function layOut(text) {
   }
 }
 
-async function attempt(form) {
-  const answer = form.querySelector(".answer");
-  answer.textContent = "…";
-  const begunMs = performance.now();
-  let said;
+/** Sends the request of a form and shows the response. */
+async function send(form) {
+  const output = form.querySelector(".answer");
+  output.textContent = "…";
+  const startMs = performance.now();
+  let statusText;
   let text = "";
   try {
     const [url, options] = requestOf(form);
     const response = await fetch(url, options);
-    text = layOut(await response.text());
-    said = `${response.status} ${response.statusText} after ${Math.round(performance.now() - begunMs)} ms`;
+    text = indent(await response.text());
+    statusText = `${response.status} ${response.statusText} after ${Math.round(performance.now() - startMs)} ms`;
   } catch (error) {
-    said = `No response (${error.name}): ${error.message}`;
+    statusText = `No response (${error.name}): ${error.message}`;
   }
   const line = document.createElement("p");
-  line.textContent = said;
+  line.textContent = statusText;
   const body = document.createElement("pre");
   body.textContent = text;
   body.tabIndex = 0;
   body.setAttribute("role", "region");
   body.setAttribute("aria-label", `Response: ${form.getAttribute("aria-label")}`);
-  answer.replaceChildren(line, ...(text === "" ? [] : [body]));
+  output.replaceChildren(line, ...(text === "" ? [] : [body]));
 }
 
-at("search").addEventListener("input", search);
-addEventListener("hashchange", openNamed);
+byId("search").addEventListener("input", search);
+addEventListener("hashchange", openTarget);
 for (const form of document.querySelectorAll("form"))
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    attempt(form);
+    send(form);
   });
 search();
-openNamed();
+openTarget();

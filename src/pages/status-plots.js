@@ -1,6 +1,7 @@
 "use strict";
-/** Plots of the node's own history, which end with what it is now. */
+/** Plots of /status: the history that the node records, and the current values as the last point. */
 
+/** CSS class of each status of the node, a subsystem or a boot step. */
 const statusClass = {
   ok: "good",
   ready: "good",
@@ -12,18 +13,20 @@ const statusClass = {
   failed: "bad",
 };
 
-/** Each is a column of the points, or made of them. */
+/**
+ * Plots with their functions: `now` formats the current value, `values` computes all values, `change` compares them.
+ */
 const plots = [
   {
     name: "block",
     label: "Blocks a minute",
     now: ({ block }) => (block === null ? "none yet" : `block ${block}`),
     values: blocksPerMinute,
-    change: (points, took) => {
+    change: (points, span) => {
       const known = points.filter(({ block }) => block !== null);
       return known.length < 2
         ? "Nothing to compare with yet."
-        : `${known.at(-1).block - known[0].block} new blocks in ${took}.`;
+        : `${known.at(-1).block - known[0].block} new blocks in ${span}.`;
     },
   },
   { name: "behind", label: "Blocks behind peers" },
@@ -32,15 +35,15 @@ const plots = [
 ].map((plot) => ({
   now: (point) => point[plot.name] ?? "unknown",
   values: (points) => points.map((point) => point[plot.name]),
-  change: (points, took) =>
+  change: (points, span) =>
     changeLine(
       points.map((point) => point[plot.name]),
-      took,
+      span,
     ),
   ...plot,
 }));
 
-/** The first point has nothing before it; a minute that is not over has fewer. */
+/** Computes rates from block numbers. The first point has no rate. A minute in progress counts as a full minute. */
 function blocksPerMinute(points) {
   return points.map(({ atMs, block }, i) => {
     const before = points[i - 1];
@@ -57,14 +60,14 @@ function draw(kind, attributes) {
 }
 
 function element(kind, className, ...children) {
-  const made = document.createElement(kind);
-  if (className) made.className = className;
-  made.append(...children);
-  return made;
+  const created = document.createElement(kind);
+  if (className) created.className = className;
+  created.append(...children);
+  return created;
 }
 
-/** Their figures, once. */
-function layPlots() {
+/** Creates the figures of all plots. Called once. */
+function createPlots() {
   for (const { name, label } of plots) {
     const now = element("span", "now");
     now.id = `now-${name}`;
@@ -75,12 +78,12 @@ function layPlots() {
     const change = element("p", "change dim");
     change.id = `change-${name}`;
     const caption = element("figcaption", "", `${label} `, now);
-    at("plots").append(element("figure", "", caption, element("div", "plot", scale, svg, times), change));
+    byId("plots").append(element("figure", "", caption, element("div", "plot", scale, svg, times), change));
   }
 }
 
-/** Where in the width each point is, and where the node was not there: it was stopped, or its machine asleep. */
-function placesOf(points, everyMs) {
+/** Returns the x coordinate of each point, and whether it follows a gap, in which the node did not run. */
+function positionsOf(points, everyMs) {
   const [first, last] = [points[0].atMs, points.at(-1).atMs];
   const span = Math.max(last - first, 1);
   return points.map(({ atMs }, i) => ({
@@ -89,62 +92,63 @@ function placesOf(points, everyMs) {
   }));
 }
 
-/** Lines between points that follow each other; one by itself is a dot. */
-function linesOf(values, places, most) {
+/** Draws lines between consecutive points. A single point is drawn as a dot. */
+function linesOf(values, positions, max) {
   const lines = [];
   let line;
   values.forEach((value, i) => {
-    const { x, isAfterGap } = places[i];
+    const { x, isAfterGap } = positions[i];
     if (value === null || isAfterGap) line = undefined;
     if (value === null) return;
     if (line === undefined) lines.push((line = []));
-    line.push(`${x.toFixed(1)},${(77 - (74 * value) / most).toFixed(1)}`);
+    line.push(`${x.toFixed(1)},${(77 - (74 * value) / max).toFixed(1)}`);
   });
   return lines.map((points) => draw("polyline", { points: [...points, points.at(-1)].join(" ") }));
 }
 
 function showPlots(points, everyMs) {
-  const took = duration((points.at(-1).atMs - points[0].atMs) / 1000);
-  const places = placesOf(points, everyMs);
-  at("range").textContent = `The last ${took}, a point a minute: since the node started, at most 24 h.`;
-  for (const begin of document.querySelectorAll(".begin")) begin.textContent = `${took} ago`;
+  const span = duration((points.at(-1).atMs - points[0].atMs) / 1000);
+  const positions = positionsOf(points, everyMs);
+  byId("range").textContent =
+    `The last ${span}, one point a minute. The history starts with the node and has at most 24 h.`;
+  for (const begin of document.querySelectorAll(".begin")) begin.textContent = `${span} ago`;
   for (const { name, label, now, values, change } of plots) {
     const column = values(points);
-    const most = Math.max(1, ...column.filter((value) => value !== null));
-    const svg = at(`plot-${name}`);
-    svg.replaceChildren(...linesOf(column, places, most));
-    svg.parentElement.querySelector(".most").textContent = most;
-    at(`now-${name}`).textContent = now(points.at(-1));
-    at(`change-${name}`).textContent = change(points, took);
-    svg.setAttribute("aria-label", `${label}, 0 to ${most}, in the last ${took}`);
+    const max = Math.max(1, ...column.filter((value) => value !== null));
+    const svg = byId(`plot-${name}`);
+    svg.replaceChildren(...linesOf(column, positions, max));
+    svg.parentElement.querySelector(".most").textContent = max;
+    byId(`now-${name}`).textContent = now(points.at(-1));
+    byId(`change-${name}`).textContent = change(points, span);
+    svg.setAttribute("aria-label", `${label}, 0 to ${max}, in the last ${span}`);
   }
-  showStatuses(points, places);
+  showStatuses(points, positions);
 }
 
-/** Spans of one status that follow each other as one, so that no seams are seen. */
-function joined(spans) {
-  const runs = [];
+/** Merges adjacent spans of the same status, so that no gaps are visible between them. */
+function mergeSpans(spans) {
+  const merged = [];
   for (const { status, x, end } of spans) {
-    const last = runs.at(-1);
+    const last = merged.at(-1);
     if (last !== undefined && last.status === status && last.end === x) last.end = end;
-    else runs.push({ status, x, end });
+    else merged.push({ status, x, end });
   }
-  return runs;
+  return merged;
 }
 
-/** A status holds until the next point. */
-function showStatuses(points, places) {
+/** Shows the status over time. A status lasts until the next point. */
+function showStatuses(points, positions) {
   const spans = points.slice(0, -1).flatMap(({ atMs, status }, i) => {
-    const [x, next] = [places[i].x, places[i + 1]];
+    const [x, next] = [positions[i].x, positions[i + 1]];
     return next.isAfterGap ? [] : [{ status, ms: points[i + 1].atMs - atMs, x, end: next.x }];
   });
-  const svg = at("plot-status");
+  const svg = byId("plot-status");
   svg.replaceChildren(
-    ...joined(spans).map(({ status, x, end }) =>
+    ...mergeSpans(spans).map(({ status, x, end }) =>
       draw("rect", { class: statusClass[status] ?? "dim", x, width: end - x, y: 0, height: 20 }),
     ),
   );
-  at("now-status").textContent = points.at(-1).status;
-  at("change-status").textContent = spans.length === 0 ? "Nothing to compare with yet." : `${shares(spans)}.`;
-  svg.setAttribute("aria-label", `Status: ${at("change-status").textContent}`);
+  byId("now-status").textContent = points.at(-1).status;
+  byId("change-status").textContent = spans.length === 0 ? "Nothing to compare with yet." : `${timeByStatus(spans)}.`;
+  svg.setAttribute("aria-label", `Status: ${byId("change-status").textContent}`);
 }

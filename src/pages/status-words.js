@@ -1,7 +1,7 @@
 "use strict";
-/** What the page says of what the node answers: no element is touched here. */
+/** Texts of /status: formats values from responses of the node, without access to the page. */
 
-/** Seconds in their largest unit and the one after it. */
+/** Formats seconds in the largest fitting unit and the next smaller one, such as `2 h 5 min`. */
 function duration(seconds) {
   if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
   const units = [
@@ -21,7 +21,7 @@ function duration(seconds) {
 
 const ago = (ms) => (ms === null ? "never" : `${duration(Math.max(0, Date.now() - ms) / 1000)} ago`);
 
-/** Why the status is what it is: sentences, none where it is ok. */
+/** Returns the reasons for the status as sentences. */
 function reasonsOf({ status, subsystems, main_loop: loop, mempool_size: pending, accepting }) {
   const failed = Object.entries(subsystems)
     .filter(([, state]) => state.status === "failed")
@@ -32,12 +32,12 @@ function reasonsOf({ status, subsystems, main_loop: loop, mempool_size: pending,
   else if (status === "failing" && reasons.length === 0 && pending !== null)
     reasons.push(`The main loop has not ticked for ${duration(loop.heartbeat_age_s ?? 0)}.`);
   if (pending === null && reasons.length === 0) reasons.push("Pending transactions cannot be counted.");
-  if (status === "ok" && !accepting) reasons.push("It is not synced, or catching up.");
+  if (status === "ok" && !accepting) reasons.push("The node is not synced, or is catching up.");
   return reasons;
 }
 
-/** Why a subsystem is what it is; of one that is well, what was the matter last. */
-function whyOf({ status, lastError, extra }) {
+/** Returns the reason for the status of a subsystem. For a healthy subsystem it is the last error with its age. */
+function reasonOf({ status, lastError, extra }) {
   if (status === "failed") return lastError?.message ?? "";
   if (extra?.reason !== undefined) return extra.reason;
   return lastError === null ? "" : `${ago(lastError.at)}: ${lastError.message}`;
@@ -57,18 +57,18 @@ function syncLine({ block, targetBlock, blocks_per_s, left_s }) {
   return `Catching up: block ${block} of ${targetBlock}, ${blocks_per_s} a second${left_s === null ? "" : `, ${duration(left_s)} left`}.`;
 }
 
-/** What a line did in that time: its ends, and what came in between. */
-function changeLine(values, took) {
+/** Compares the last known value with the first one, and adds the range if the values differ. */
+function changeLine(values, span) {
   const known = values.filter((value) => value !== null);
   if (known.length < 2) return "Nothing to compare with yet.";
   const change = known.at(-1) - known[0];
-  const [least, most] = [Math.min(...known), Math.max(...known)];
-  const within = least === most ? "" : `, between ${least} and ${most}`;
-  return `${change === 0 ? "As many as" : `${Math.abs(change)} ${change > 0 ? "more" : "fewer"} than`} ${took} ago${within}.`;
+  const [min, max] = [Math.min(...known), Math.max(...known)];
+  const within = min === max ? "" : `, between ${min} and ${max}`;
+  return `${change === 0 ? "As many as" : `${Math.abs(change)} ${change > 0 ? "more" : "fewer"} than`} ${span} ago${within}.`;
 }
 
-/** Parts of the time by status, those first that were longest. */
-function shares(spans) {
+/** Sums the time of each status, longest first. */
+function timeByStatus(spans) {
   const totals = new Map();
   for (const { status, ms } of spans) totals.set(status, (totals.get(status) ?? 0) + ms);
   return [...totals]

@@ -1,16 +1,19 @@
 "use strict";
 /**
- * Looks at the node when it tells of a change, and shows what it says; what it does not say any more is shown as what it
- * was.
+ * Script of /status. Polls the node after each event of its streams, and at an interval. If the node does not respond,
+ * the last values remain, marked as stale.
  */
 
-/** How soon after a look the next one may come, and how late it comes: where the node tells of changes, and where not. */
-const lookMs = { soonest: 1000, told: 10_000, untold: 2000 };
-/** How soon a stream that was refused is asked for again. */
-const streamAgainMs = 30_000;
-const at = (id) => document.getElementById(id);
+/** Minimum time between polls, and the poll interval with and without open streams, in milliseconds. */
+const pollMs = { min: 1000, withStreams: 10_000, withoutStreams: 2000 };
+/** Time in milliseconds after which a rejected stream is requested again. */
+const streamRetryMs = 30_000;
+const byId = (id) => document.getElementById(id);
 
-/** Text only: whatever peers and logs say stays text. `name` says what it is where the columns' heads are not seen. */
+/**
+ * Creates a table cell with text, never markup. On narrow screens, which hide the table head, the cell shows `name` as
+ * its label.
+ */
 function cell(text, className = "", name = undefined) {
   const td = element("td", className, String(text));
   td.setAttribute("role", "cell");
@@ -18,7 +21,8 @@ function cell(text, className = "", name = undefined) {
   return td;
 }
 
-function rows(body, lines) {
+/** Replaces the rows of a table. */
+function setRows(body, lines) {
   body.replaceChildren(
     ...lines.map((cells) => {
       const tr = element("tr", "", ...cells);
@@ -28,38 +32,38 @@ function rows(body, lines) {
   );
 }
 
-/** Who listens to the page is told of what has changed alone. */
-function say(id, text) {
-  if (at(id).textContent !== text) at(id).textContent = text;
+/** Sets a text only if it differs, so that screen readers announce only changes. */
+function setText(id, text) {
+  if (byId(id).textContent !== text) byId(id).textContent = text;
 }
 
 function showHealth(health) {
   const { status, main_loop: loop, subsystems, ports } = health;
-  say("status", status);
-  at("status").className = `badge ${statusClass[status] ?? ""}`;
+  setText("status", status);
+  byId("status").className = `badge ${statusClass[status] ?? ""}`;
   const reasons = reasonsOf(health);
-  if (reasons.join("\n") !== [...at("reasons").children].map((li) => li.textContent).join("\n"))
-    at("reasons").replaceChildren(...reasons.map((reason) => element("li", "", reason)));
-  at("reasons").hidden = reasons.length === 0;
-  at("reasons").className = statusClass[status] === "bad" ? "bad" : "warn";
-  at("title").textContent = `Gatehouse ${health.version} “${health.version_name}”`;
-  at("summary").textContent =
-    `Up ${duration(health.uptime_s)}. ${health.accepting ? "Accepting: synced and taking transactions." : "Not accepting."} ${health.errors.uncaught_total} uncaught errors.`;
-  at("boot").textContent = bootLine(health.boot);
-  at("loop").textContent = loopLine(loop);
+  if (reasons.join("\n") !== [...byId("reasons").children].map((li) => li.textContent).join("\n"))
+    byId("reasons").replaceChildren(...reasons.map((reason) => element("li", "", reason)));
+  byId("reasons").hidden = reasons.length === 0;
+  byId("reasons").className = statusClass[status] === "bad" ? "bad" : "warn";
+  byId("title").textContent = `Gatehouse ${health.version} “${health.version_name}”`;
+  byId("summary").textContent =
+    `Up ${duration(health.uptime_s)}. ${health.accepting ? "Accepting: synced, accepts transactions." : "Not accepting."} ${health.errors.uncaught_total} uncaught errors.`;
+  byId("boot").textContent = bootLine(health.boot);
+  byId("loop").textContent = loopLine(loop);
   const sync = subsystems.main_loop.extra?.sync;
-  at("sync").hidden = !sync;
-  if (sync) at("sync").textContent = syncLine(sync);
-  rows(
-    at("subsystems"),
+  byId("sync").hidden = !sync;
+  if (sync) byId("sync").textContent = syncLine(sync);
+  setRows(
+    byId("subsystems"),
     Object.entries(subsystems).map(([name, state]) => {
       const port = ports[name];
       const shown =
-        port === undefined ? "" : port.drifted ? `${port.actual}, asked for ${port.requested}` : String(port.actual);
+        port === undefined ? "" : port.drifted ? `${port.actual} instead of ${port.requested}` : String(port.actual);
       return [
         cell(name, "name"),
         cell(state.status, statusClass[state.status] ?? "dim"),
-        cell(whyOf(state), state.status === "ready" ? "why dim" : "why"),
+        cell(reasonOf(state), state.status === "ready" ? "why dim" : "why"),
         cell(state.since === null ? "" : ago(state.since), "small", "since"),
         cell(shown, port?.drifted ? "warn" : "small", "port"),
       ];
@@ -68,10 +72,10 @@ function showHealth(health) {
 }
 
 function showNode({ identity, connectionString, peerlist: peers }) {
-  say("node", identity);
-  say("address", connectionString);
-  rows(
-    at("peers"),
+  setText("node", identity);
+  setText("address", connectionString);
+  setRows(
+    byId("peers"),
     peers.length === 0
       ? [[cell("The node knows no peers.")]]
       : peers.map(({ connection, identity: key, verification, sync, status }) => {
@@ -89,7 +93,7 @@ function showNode({ identity, connectionString, peerlist: peers }) {
 }
 
 function showLog(lines) {
-  at("log").replaceChildren(
+  byId("log").replaceChildren(
     ...lines
       .slice(-15)
       .reverse()
@@ -101,9 +105,9 @@ function showLog(lines) {
   );
 }
 
-function showHistory(health, { peerlist }, head, { database, everyMs: apartMs, ...columns }) {
-  say("network", head?.genesisHash ?? "none yet: the node has no genesis");
-  say("database", database);
+function showHistory(health, { peerlist }, head, { database, everyMs, ...columns }) {
+  setText("network", head?.genesisHash ?? "none yet: the node has no genesis");
+  setText("database", database);
   const verified = peerlist.filter(({ verification }) => verification.status);
   const blocks = verified.map(({ sync }) => sync.block).filter((block) => block !== null);
   const now = {
@@ -117,105 +121,110 @@ function showHistory(health, { peerlist }, head, { database, everyMs: apartMs, .
   const points = columns.atMs.map((_, i) =>
     Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[i]])),
   );
-  // By another clock than the node's the last points may be yet to come.
-  showPlots([...points, { ...now, atMs: Math.max(now.atMs, (points.at(-1)?.atMs ?? 0) + 1) }], apartMs);
+  // If the clock of the browser is behind that of the node, the last points may be in the future.
+  showPlots([...points, { ...now, atMs: Math.max(now.atMs, (points.at(-1)?.atMs ?? 0) + 1) }], everyMs);
 }
 
-/** The body of an answer, also of a status that says something of it; the sentence of a failure is thrown. */
-async function ask(path) {
+/**
+ * Requests JSON. Throws an Error with the message if the response has one; a failing node has a body without message.
+ */
+async function fetchJson(path) {
   const response = await fetch(path, { signal: AbortSignal.timeout(5000) });
   const body = await response.json();
   if (!response.ok && typeof body.error === "string") throw new Error(body.error);
   return body;
 }
 
-/** The points behind, which there is one more of each minute. */
-async function askData() {
+/** Returns the history. Requests it only if a new point may exist. */
+async function fetchHistory() {
   if (data === undefined || Date.now() - data.atMs > data.body.everyMs / 2)
-    data = { atMs: Date.now(), body: await ask("status/data") };
+    data = { atMs: Date.now(), body: await fetchJson("status/data") };
   return data.body;
 }
 
-/** No block 0 yet is no trouble of the page. */
-const askHead = () => ask("chain/head").catch((error) => (error.name === "Error" ? undefined : Promise.reject(error)));
+/** Returns the latest block; undefined if the node responds with an error, as it does before it has a genesis. */
+const fetchHead = () =>
+  fetchJson("chain/head").catch((error) => (error.name === "Error" ? undefined : Promise.reject(error)));
 
-async function look() {
-  lookedMs = Date.now();
+/** Loads and shows all values, and schedules the next poll. */
+async function poll() {
+  polledMs = Date.now();
   nextMs = Infinity;
   try {
-    const [health, node, log, head, past] = await Promise.all([
-      ...["health", "info", "public_logs"].map(ask),
-      askHead(),
-      askData(),
+    const [health, node, log, head, history] = await Promise.all([
+      ...["health", "info", "public_logs"].map(fetchJson),
+      fetchHead(),
+      fetchHistory(),
     ]);
     showHealth(health);
     showNode(node);
     showLog(log);
-    showHistory(health, node, head, past);
+    showHistory(health, node, head, history);
     document.title = `${health.status} · ${new URL(node.connectionString).host} · Gatehouse`;
-    lastMs = Date.now();
+    respondedMs = Date.now();
     showStale(undefined);
   } catch (error) {
     showStale(error);
   }
-  isLooking = false;
-  const apartMs = [...told.values()].every((isOpen) => isOpen) ? lookMs.told : lookMs.untold;
-  lookIn(document.hidden ? 5 * apartMs : apartMs);
+  isPolling = false;
+  const intervalMs = [...openStreams.values()].every((isOpen) => isOpen) ? pollMs.withStreams : pollMs.withoutStreams;
+  pollIn(document.hidden ? 5 * intervalMs : intervalMs);
 }
 
-/** Looks after that time, or before where it is to be sooner anyway. */
-function lookIn(ms) {
-  nextMs = Math.min(nextMs, Math.max(Date.now() + ms, lookedMs + lookMs.soonest));
-  if (isLooking) return;
+/** Schedules a poll in `ms` milliseconds, unless an earlier one is scheduled. */
+function pollIn(ms) {
+  nextMs = Math.min(nextMs, Math.max(Date.now() + ms, polledMs + pollMs.min));
+  if (isPolling) return;
   clearTimeout(timer);
   timer = setTimeout(
     () => {
-      isLooking = true;
-      look();
+      isPolling = true;
+      poll();
     },
     Math.max(0, nextMs - Date.now()),
   );
 }
 
-/** Has a look follow whatever a stream tells. The browser makes one that is lost anew, but not one that was refused. */
+/** Polls after each event of a stream. The browser reconnects lost streams, but not rejected ones. */
 function listen(path, event) {
   const source = new EventSource(path);
-  const hear = () => {
-    told.set(path, source.readyState === EventSource.OPEN);
-    lookIn(0);
+  const onChange = () => {
+    openStreams.set(path, source.readyState === EventSource.OPEN);
+    pollIn(0);
   };
-  source.addEventListener(event, hear);
-  source.addEventListener("open", hear);
+  source.addEventListener(event, onChange);
+  source.addEventListener("open", onChange);
   source.addEventListener("error", () => {
-    hear();
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => listen(path, event), streamAgainMs);
+    onChange();
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => listen(path, event), streamRetryMs);
   });
 }
 
-/** Greys what is not known to be true any more, and says since when; the running time is in the title alone. */
+/** Marks values as stale after an error, and shows since when. Only the title has the elapsed time. */
 function showStale(error) {
   for (const part of document.querySelectorAll(".shown")) part.classList.toggle("stale", error !== undefined);
-  at("trouble").hidden = error === undefined;
+  byId("trouble").hidden = error === undefined;
   if (error === undefined) return;
-  const since = lastMs === undefined ? "since this page was opened" : `since ${new Date(lastMs).toLocaleTimeString()}`;
+  const since =
+    respondedMs === undefined ? "since this page was opened" : `since ${new Date(respondedMs).toLocaleTimeString()}`;
   const cause =
     { Error: error.message, TimeoutError: "The node did not respond within 5 s." }[error.name] ??
     "The node does not respond.";
-  say("trouble", `Nothing new ${since}. ${cause} The values below are of that time.`);
-  document.title = `no response${lastMs === undefined ? "" : ` for ${duration((Date.now() - lastMs) / 1000)}`} · Gatehouse`;
+  setText("trouble", `No updates ${since}. ${cause} The values below are from that time.`);
+  document.title = `no response${respondedMs === undefined ? "" : ` for ${duration((Date.now() - respondedMs) / 1000)}`} · Gatehouse`;
 }
 
-/** When the node last answered. */
-let lastMs;
+/** Time of the last response. */
+let respondedMs;
 let data;
-/** Whether each stream is open, by its path. */
-const told = new Map();
-let lookedMs = 0;
+/** State of each stream by its path: true if it is open. */
+const openStreams = new Map();
+let polledMs = 0;
 let nextMs = Infinity;
-let isLooking = false;
+let isPolling = false;
 let timer;
-layPlots();
+createPlots();
 listen("health/watch", "message");
-// The header hears of blocks, for all scripts of the page.
-document.addEventListener("gatehouse-block", () => lookIn(0));
-lookIn(0);
+// The script of the header sends this event for each new block.
+document.addEventListener("gatehouse-block", () => pollIn(0));
+pollIn(0);

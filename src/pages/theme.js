@@ -1,7 +1,7 @@
 "use strict";
-// Runs before the first paint, so that no page flashes in the other colors.
+// Runs before the first paint, so that the page does not flash in other colors.
 try {
   document.documentElement.dataset.theme = localStorage.getItem("gatehouse.theme") ?? "";
 } catch {
-  // Storage may be blocked; the colors are then the system's.
+  // Storage may be blocked. The page then uses the colors of the system.
 }

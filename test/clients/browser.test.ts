@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { launchBrowser, listen, whyNoBrowser } from "../helpers/process/browser.js";
+import { launchBrowser, recordPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { createPublic, type Operation, signTransaction } from "../helpers/chain/transactions.js";
 import { pruneBelow } from "../helpers/nodes/foreign.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
@@ -74,7 +74,7 @@ testBrowser("calls the node, follows its health, and shows the reason of an erro
   const page = await browser.newPage();
   page.setDefaultTimeout(90_000);
   t.teardown(() => page.close());
-  const { complaints } = listen(page);
+  const { errors } = recordPage(page);
   await page.goto(site);
   await page.getByLabel("Node").fill(node.rpcUrl);
   await page.getByLabel("Owner").fill(alice.publicKey);
@@ -91,7 +91,7 @@ testBrowser("calls the node, follows its health, and shows the reason of an erro
     .getByRole("status")
     .filter({ hasText: /^In block \d+: \{"hello":"world"\}$/ })
     .waitFor();
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
   await page.getByLabel("Owner").fill("nonsense");
   await page.getByRole("button", { name: "Query" }).click();
   await page.getByRole("status").filter({ hasText: "INVALID_REQUEST" }).waitFor();

@@ -1,4 +1,4 @@
-/** The explorer's views in a real browser: copying, tables, verification, live status, differences, hostile data. */
+/** Tests views of the explorer in a browser: copying, tables, verification, live status, differences, hostile data. */
 import type { ExecutionContext } from "ava";
 import {
   addCommitment,
@@ -22,16 +22,16 @@ import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
-import { bothWays, inspect } from "../helpers/process/pages.js";
+import { twoVariants, inspect } from "../helpers/process/pages.js";
 import { askJson } from "../helpers/wire/plain-client.js";
 
 const signer = keyFromSeed("5b".repeat(32));
 const owner = testKey(0x5b);
-/** The name runs as a formula in a spreadsheet, is markup, and turns the direction of the text after it. */
+/** Name that is a spreadsheet formula, has HTML markup, and reverses the direction of the text after it. */
 const hostile = `=HYPERLINK("http://evil")<img src=x onerror=document.title='markup'>\u202Egnp.exe`;
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 
-const whole = fileTeardown();
+const file = fileTeardown();
 let node: TestNode;
 let client: Gatehouse;
 let network: string;
@@ -45,26 +45,28 @@ const testBrowser = testUnless(whyNoBrowser);
 let browser: Browser;
 
 testBrowser.before(async (t) => {
-  t.timeout(300_000, "a busy machine starts a browser and a node");
+  t.timeout(300_000, "a browser and a node start slowly on a busy machine");
   browser = await launchBrowser();
-  node = await startMember(whole);
+  node = await startMember(file);
   client = createGatehouse(node.rpcUrl, { signer });
-  whole.teardown(() => client.close());
+  file.teardown(() => client.close());
   network = (await askJson<{ genesisHash: string }>(node.port, "/chain/head")).genesisHash;
-  const make = async (name: string, data: string): Promise<string> => {
-    const made = await client.submit(createProgram({ name, data: jsonText(data), access: "public" }));
-    await client.waitFor(made.hash);
+  const create = async (name: string, data: string): Promise<string> => {
+    const { hash, storageAddress } = await client.submit(
+      createProgram({ name, data: jsonText(data), access: "public" }),
+    );
+    await client.waitFor(hash);
     if (name === "notes") {
-      changes.push(made.hash);
+      changes.push(hash);
     }
-    return made.storageAddress;
+    return storageAddress;
   };
   const change = async (operation: Operation): Promise<void> => {
     const { hash } = await client.submit(operation);
     await client.waitFor(hash);
     changes.push(hash);
   };
-  const notes = await make("notes", '{"title": "Hello", "n": 1.50, "list": [{"a": 1}], "old": true}');
+  const notes = await create("notes", '{"title": "Hello", "n": 1.50, "list": [{"a": 1}], "old": true}');
   await change(setField(notes, "title", "Changed"));
   await change(appendItem(notes, "list", { b: 2 }));
   await change(deleteField(notes, "old"));
@@ -72,15 +74,15 @@ testBrowser.before(async (t) => {
   const fields = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`field ${i}`, i]));
   addresses = {
     notes,
-    odd: await make(hostile, JSON.stringify({ long: "x".repeat(1_000_000), [`\u202E${hostile}`]: hostile })),
-    wide: await make("wide", JSON.stringify(fields)),
+    odd: await create(hostile, JSON.stringify({ long: "x".repeat(1_000_000), [`\u202E${hostile}`]: hostile })),
+    wide: await create("wide", JSON.stringify(fields)),
   };
   nonce = BigInt(Date.now()) + 1_000_000n;
 });
 testBrowser.after(() => browser.close());
 
 async function open(t: ExecutionContext, route: string, options: BrowserContextOptions = {}) {
-  t.timeout(300_000, "a browser shares two cores with everything else");
+  t.timeout(300_000, "a browser is slow on a machine with two cores");
   const opened = await openPage(t, browser, `${node.rpcUrl}/explore#${route}`, options);
   await opened.go();
   return opened;
@@ -99,8 +101,8 @@ async function csvOf(page: Page, label: string): Promise<string> {
   return await readFile(await download.path(), "utf8");
 }
 
-testBrowser.serial("a hash is copied with one click, and a block shows all that was signed", async (t) => {
-  const { page, context, complaints } = await open(t, "/block/1");
+testBrowser.serial("copies a hash with one click, and verifies a block", async (t) => {
+  const { page, context, errors } = await open(t, "/block/1");
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await heading(page, "Block 1").waitFor();
   const { hash, header, block } = await askJson<{
@@ -122,10 +124,10 @@ testBrowser.serial("a hash is copied with one click, and a block shows all that 
   await page.getByRole("link", { name: "Block 2 →" }).click();
   await heading(page, "Block 2").waitFor();
   await page.getByRole("link", { name: "← Block 1" }).waitFor();
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
 });
 
-testBrowser.serial("a block whose header or transactions are not the signed ones is not verified", async (t) => {
+testBrowser.serial("rejects a block whose header, transactions or signature were changed", async (t) => {
   const { page } = await open(t, "/");
   for (const [change, step] of [
     [(text: string) => text.replace(/"stateRoot":"0x.{8}/, '"stateRoot":"0x00000000'), "Header"],
@@ -146,7 +148,7 @@ testBrowser.serial("a block whose header or transactions are not the signed ones
   }
 });
 
-testBrowser.serial("a table has pages, filters in the address, and a file that no spreadsheet runs", async (t) => {
+testBrowser.serial("a table has pages, filters in the URL, and a CSV file without formulas", async (t) => {
   const { page } = await open(t, `/owner/${owner.publicKey}`);
   await heading(page, /^Owner /).waitFor();
   const text = await csvOf(page, "Programs");
@@ -155,7 +157,7 @@ testBrowser.serial("a table has pages, filters in the address, and a file that n
   t.true(text.includes(`"'=HYPERLINK(""http://evil"")<img`), text);
   t.notRegex(text, /(^|,|\n)"?[=+@-]/);
 
-  // A list of 1,000 programs, as a node with that many returns it.
+  // Simulates a node with 1,000 programs.
   const { programs } = await askJson<{ programs: readonly object[] }>(
     node.port,
     `/storage-program/owner/${owner.publicKey}`,
@@ -195,7 +197,7 @@ testBrowser.serial("a table has pages, filters in the address, and a file that n
   await page.getByLabel("Name contains").fill("");
   await rows.filter({ hasText: "program 24" }).waitFor();
   t.is((await csvOf(page, "Programs")).trimEnd().split("\r\n").length, 1_001);
-  // A part that fails is said, and the rows stay.
+  // A failed request shows an error, and the rows remain.
   await page.unrouteAll();
   await page.route("**/storage-program/owner/**", (route) => route.abort());
   await page.getByRole("button", { name: "Next page: Programs" }).click();
@@ -204,7 +206,7 @@ testBrowser.serial("a table has pages, filters in the address, and a file that n
 });
 
 testBrowser.serial(
-  "a verification is shown step by step, with what it cannot prove and the command that can",
+  "shows the steps and the limits of a verification, and a command that verifies independently",
   async (t) => {
     const { page, context } = await open(t, `/program/${addresses.notes}`);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -225,7 +227,7 @@ testBrowser.serial(
       await page.evaluate("navigator.clipboard.readText()"),
       `gatehouse storage get --node ${node.rpcUrl}/ --verify ${network} --save proof.json -- ${addresses.notes} 'title' && gatehouse verify proof.json --genesis ${network}`,
     );
-    // With a genesis that the reader enters.
+    // The reader enters the genesis hash.
     await page.getByText("Trusted genesis").click();
     await page.getByLabel("Hash of the genesis that you trust").fill(network);
     await page.getByRole("button", { name: "Trust this genesis" }).click();
@@ -233,9 +235,9 @@ testBrowser.serial(
     await page.getByText("✓ Verified. The field is").waitFor();
     await page.getByText("Step by step").click();
     await steps.filter({ hasText: "which you entered" }).waitFor();
-    await inspect(t, page, "explore-verified", bothWays);
+    await inspect(t, page, "explore-verified", twoVariants);
 
-    // The first step that fails is named, and what follows it was not checked.
+    // Names the step that failed; the steps after it were not checked.
     for (const [change, failed, unchecked] of [
       [(text: string) => text.replace(/("signature":")..../, "$1AAAA"), "Signature", 6],
       [(text: string) => text.replace('\\"Changed\\"', '\\"Chanted\\"'), "Field", 1],
@@ -263,7 +265,7 @@ testBrowser.serial(
   },
 );
 
-testBrowser.serial("a transaction goes from unknown into a block before the reader’s eyes", async (t) => {
+testBrowser.serial("updates the status of a transaction from unknown to included without a reload", async (t) => {
   const operation = setField(addresses.notes, "title", "Live");
   const signed = await signTransaction(signer, { operation, network, nonce: nonce++ });
   const { page } = await open(t, `/transaction/${signed.hash}`);
@@ -274,8 +276,8 @@ testBrowser.serial("a transaction goes from unknown into a block before the read
   await page.getByText('Sets the field "title" of').waitFor();
   await page.getByRole("listitem").filter({ hasText: "Fields: " }).filter({ hasText: "title" }).waitFor();
   await page.getByRole("listitem").filter({ hasText: "In a block" }).waitFor();
-  await inspect(t, page, "explore-transaction-live", bothWays);
-  // The values before and after.
+  await inspect(t, page, "explore-transaction-live", twoVariants);
+  // Compares the values before and after the transaction.
   await page.getByRole("link", { name: "Values before and after" }).click();
   await heading(page, "notes").waitFor();
   const row = rowsOf(page, "Differences");
@@ -284,9 +286,9 @@ testBrowser.serial("a transaction goes from unknown into a block before the read
   t.is(await row.locator("ins").textContent(), '"Live"');
 });
 
-testBrowser.serial("two versions of a program are compared, field by field", async (t) => {
+testBrowser.serial("compares two versions of a program field by field", async (t) => {
   const { page } = await open(t, `/program/${addresses.notes}?from=${changes[0]}&to=${changes[3]}`);
-  await page.getByText("Worked out in this page from 4 transactions.").waitFor();
+  await page.getByText("Computed in this page from 4 transactions.").waitFor();
   const rows = rowsOf(page, "Differences");
   const cells = await Promise.all((await rows.all()).map((row) => row.getByRole("cell").allTextContents()));
   t.deepEqual(
@@ -300,20 +302,20 @@ testBrowser.serial("two versions of a program are compared, field by field", asy
   await page.getByRole("combobox", { name: "From", exact: true }).selectOption({ label: "Before it existed" });
   await page.getByRole("combobox", { name: "To", exact: true }).selectOption(changes[1]!);
   await page.getByRole("button", { name: "Compare" }).click();
-  await page.getByText("Worked out in this page from 2 transactions.").waitFor();
+  await page.getByText("Computed in this page from 2 transactions.").waitFor();
   t.regex(page.url(), new RegExp(`to=${changes[1]}`));
   await rows.filter({ hasText: "Document" }).filter({ hasText: '"n": 1.50' }).waitFor();
   await page.getByLabel("Kind").selectOption("set_field");
   await rowsOf(page, "History").filter({ hasText: "Set field: title" }).first().waitFor();
   t.is(await rowsOf(page, "History").filter({ hasText: "Append" }).count(), 0);
-  await inspect(t, page, "explore-differences", bothWays);
+  await inspect(t, page, "explore-differences", twoVariants);
 });
 
-testBrowser.serial("hostile names, long texts and many fields stay text, isolated and short", async (t) => {
-  const { page, complaints } = await open(t, `/program/${addresses.odd}`);
+testBrowser.serial("escapes hostile names, and shortens long texts and long lists of fields", async (t) => {
+  const { page, errors } = await open(t, `/program/${addresses.odd}`);
   await heading(page, "\\u202egnp.exe").waitFor();
   t.is(await page.locator("img").count(), 0);
-  // In names it is written out; in a document it stays, and ends with the text.
+  // The direction mark is escaped in names. In documents it remains, and does not affect the text around it.
   t.notRegex((await page.locator("h1, .name, button, td, label").allTextContents()).join(), /\u202E/);
   t.is(await page.evaluate("getComputedStyle(document.querySelector('.fields code.string')).unicodeBidi"), "isolate");
   await page.getByRole("button", { name: "Show all 1000002 characters" }).click();
@@ -338,11 +340,11 @@ testBrowser.serial("hostile names, long texts and many fields stay text, isolate
   await page.getByRole("button", { name: "Verify field 9999" }).click();
   await page.getByText("✓ Verified. The field is 9999.").waitFor();
   t.regex(page.url(), /fields\.name=field\+9999/);
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
 });
 
-testBrowser.serial("peers have a lag, another block of one number is said, and the log is text", async (t) => {
-  const { page, complaints } = await open(t, "/");
+testBrowser.serial("shows the lag of peers, different blocks of peers, and the log as text", async (t) => {
+  const { page, errors } = await open(t, "/");
   const { number } = await askJson<{ number: number }>(node.port, "/chain/head");
   const { hash } = await askJson<{ hash: string }>(node.port, "/chain/blocks/1");
   const peer = (url: string, block: number | null, block_hash: string | null, online = true) => ({
@@ -386,32 +388,32 @@ testBrowser.serial("peers have a lag, another block of one number is said, and t
   t.is(await rowsOf(page, "Peers").count(), 1);
   await page.getByLabel("State").selectOption("");
   await rowsOf(page, "Peers").filter({ hasText: "even.example" }).waitFor();
-  await inspect(t, page, "explore-peers-lag", bothWays);
+  await inspect(t, page, "explore-peers-lag", twoVariants);
 
   await visit("/forks", "Forks");
   await rowsOf(page, "Blocks of peers").filter({ hasText: "behind.example" }).filter({ hasText: "the same" }).waitFor();
   await rowsOf(page, "Blocks of peers").filter({ hasText: "evil" }).filter({ hasText: "differs" }).waitFor();
-  await inspect(t, page, "explore-forks", bothWays);
+  await inspect(t, page, "explore-forks", twoVariants);
   await visit("/log", "Public log");
   await rowsOf(page, "Public log").filter({ hasText: "HYPERLINK" }).waitFor();
   t.is(await page.locator("img").count(), 0);
-  await inspect(t, page, "explore-log", bothWays);
+  await inspect(t, page, "explore-log", twoVariants);
   await page.unrouteAll();
   await page.reload();
   await heading(page, "Public log").waitFor();
   await visit("/snapshots", "Snapshots");
   await page.getByText("This node loads no snapshot now.").waitFor();
-  await inspect(t, page, "explore-snapshots", bothWays);
+  await inspect(t, page, "explore-snapshots", twoVariants);
   await visit(`/nullifier/${element(7)}`, "Nullifier");
   await page.getByRole("button", { name: "Verify", exact: true }).click();
   await page.getByText("✓ Verified. It is not spent.").waitFor();
   await visit(`/owner/${owner.publicKey}`, "Owner");
   await page.getByRole("button", { name: "Verify the nonce" }).click();
   await page.getByText("✓ Verified. The last nonce is").waitFor();
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
 });
 
-testBrowser.serial("a node that stops and comes back is waited for", async (t) => {
+testBrowser.serial("continues to follow a transaction after a restart of the node", async (t) => {
   const signed = await signTransaction(signer, { operation: addCommitment(element(5)), network, nonce: nonce++ });
   const { page } = await open(t, `/transaction/${signed.hash}`);
   await page.getByText("not known here: this page waits for it").waitFor();
@@ -419,7 +421,7 @@ testBrowser.serial("a node that stops and comes back is waited for", async (t) =
   await node.stop();
   await page.getByRole("alert").filter({ hasText: "The node does not respond. This page tries again." }).waitFor();
   const flags = { genesis: "genesis.json", peers: "peers.json", "loop-interval": "0.1", "rpc-port": String(port) };
-  node = await startTestNode(whole, flags, dir);
+  node = await startTestNode(file, flags, dir);
   await page.getByRole("alert").filter({ hasText: "This page tries again." }).waitFor({ state: "hidden" });
   await client.submitSigned(signed);
   await page.getByText("in a block", { exact: true }).waitFor();

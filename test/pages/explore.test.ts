@@ -1,4 +1,4 @@
-/** The explorer in a real browser, where there is one; how it is served, in any case. */
+/** Tests the size and the content security policy of the explorer, and its views in a browser. */
 import test, { type ExecutionContext } from "ava";
 import {
   createGatehouse,
@@ -14,7 +14,7 @@ import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
-import { bothWays, everyWay, inspect, phone } from "../helpers/process/pages.js";
+import { twoVariants, allVariants, inspect, phone } from "../helpers/process/pages.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { startMember } from "../helpers/nodes/start-member.js";
 import type { TestNode } from "../helpers/nodes/start-node.js";
@@ -29,35 +29,37 @@ const element = (value: number): string => `0x${value.toString(16).padStart(64, 
 
 let node: TestNode;
 let client: Gatehouse;
-/** Of the programs, by their names, and of a transaction. */
+/** Addresses of the programs. */
 let addresses: { readonly notes: string; readonly diary: string; readonly odd: string };
-let wanted: string;
-const whole = fileTeardown();
+/** Hash of a transaction that changed `notes`. */
+let changeHash: string;
+const file = fileTeardown();
 
 test.before(async () => {
-  node = await startMember(whole);
+  node = await startMember(file);
   client = createGatehouse(node.rpcUrl, { signer: keyFromSeed(seed) });
-  whole.teardown(() => client.close());
-  const make = async (name: string, data: string, access: "public" | "owner") => {
-    const made = await client.submit(createProgram({ name, data: jsonText(data), access, metadata: { kind: "test" } }));
-    await client.waitFor(made.hash);
-    return made.storageAddress;
+  file.teardown(() => client.close());
+  const create = async (name: string, data: string, access: "public" | "owner") => {
+    const program = createProgram({ name, data: jsonText(data), access, metadata: { kind: "test" } });
+    const { hash, storageAddress } = await client.submit(program);
+    await client.waitFor(hash);
+    return storageAddress;
   };
   addresses = {
-    notes: await make(
+    notes: await create(
       "notes",
       '{"title": "Hello", "n": 1.50, "list": [{"a": null}, true], "big": 12345678901234567890}',
       "public",
     ),
-    diary: await make("diary", '{"today": "Only I can read this."}', "owner"),
-    odd: await make(markup, JSON.stringify({ [markup]: markup, list: [markup] }), "public"),
+    diary: await create("diary", '{"today": "Only I can read this."}', "owner"),
+    odd: await create(markup, JSON.stringify({ [markup]: markup, list: [markup] }), "public"),
   };
-  wanted = (await client.submit(setField(addresses.notes, "title", "Changed"))).hash;
+  changeHash = (await client.submit(setField(addresses.notes, "title", "Changed"))).hash;
   const added = await client.submit(addCommitment(element(102)));
   await client.waitFor(added.hash);
 });
 
-test.serial("the page is short, and its scripts in it are all that it may run", async (t) => {
+test.serial("the page is below 150,000 bytes with gzip, and may only run its two inline scripts", async (t) => {
   const script = await readFile(new URL("../../assets/explore.js", import.meta.url));
   const { status, headers, text } = await ask(node.port, "/explore");
   t.is(status, 200);
@@ -97,9 +99,9 @@ async function signIn(page: Page): Promise<void> {
 }
 
 testBrowser.serial(
-  "a transaction is found, a private program read as its owner, a field verified, in few clicks",
+  "finds a transaction, reads a private program as its owner and verifies a field in few clicks",
   async (t) => {
-    const { page, complaints, asked } = await open(t, "/");
+    const { page, errors, requests } = await open(t, "/");
     await heading(page, "Overview").waitFor();
     let clicks = 0;
     const click = async (target: Locator): Promise<void> => {
@@ -107,14 +109,14 @@ testBrowser.serial(
       await target.click();
     };
 
-    // A given transaction, by its hash.
-    await page.getByRole("combobox", { name: /^Search for/ }).fill(wanted);
+    // Finds a transaction by its hash.
+    await page.getByRole("combobox", { name: /^Search for/ }).fill(changeHash);
     await click(page.getByRole("button", { name: "Search" }));
     await heading(page, /^Transaction /).waitFor();
     await page.getByText('Sets the field "title" of').waitFor();
     t.is(clicks, 1);
 
-    // A private program, as its owner.
+    // Reads a private program as its owner.
     clicks = 0;
     await click(page.getByRole("button", { name: "Sign in", exact: true }));
     await page.getByLabel(/^Private key/).fill(seed);
@@ -126,21 +128,21 @@ testBrowser.serial(
     await page.getByText("Only I can read this.").first().waitFor();
     t.is(clicks, 4);
 
-    // A field of it.
+    // Verifies a field of the program.
     clicks = 0;
     await click(page.getByRole("button", { name: "Verify today" }));
     await page.getByRole("status").filter({ hasText: "✓ Verified. The field is" }).waitFor();
     t.is(clicks, 1);
 
     t.true(
-      asked.every((url) => url.startsWith(node.rpcUrl) || url.startsWith("data:")),
-      asked.join(),
+      requests.every((url) => url.startsWith(node.rpcUrl) || url.startsWith("data:")),
+      requests.join(),
     );
-    t.deepEqual(complaints, []);
+    t.deepEqual(errors, []);
   },
 );
 
-testBrowser.serial("a key is sent nowhere, stored nowhere, and gone when the page is", async (t) => {
+testBrowser.serial("never sends or stores the private key, and loses it with the page", async (t) => {
   const { page, context } = await open(t, `/program/${addresses.diary}`);
   await heading(page, "No program to show").waitFor();
   const sent: string[] = [];
@@ -151,7 +153,7 @@ testBrowser.serial("a key is sent nowhere, stored nowhere, and gone when the pag
   await page.getByLabel(/^Private key/).fill("5a5a");
   await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("alert").filter({ hasText: "64 hex digits" }).waitFor();
-  // The same by a file.
+  // Signs in with a key file.
   const path = join(await temporaryDirectory(t), "identity.key");
   await writeKey(path, owner);
   await page.getByLabel(/^Private key/).fill("");
@@ -172,8 +174,8 @@ testBrowser.serial("a key is sent nowhere, stored nowhere, and gone when the pag
   await heading(page, "No program to show").waitFor();
 });
 
-testBrowser.serial("whatever is in a name or a document stays text", async (t) => {
-  const { page, complaints } = await open(t, `/program/${addresses.odd}`);
+testBrowser.serial("shows markup in names and documents as text", async (t) => {
+  const { page, errors } = await open(t, `/program/${addresses.odd}`);
   await heading(page, markup).waitFor();
   await page.getByText("As it was written").click();
   await page.getByRole("button", { name: `Verify ${markup}` }).click();
@@ -188,16 +190,16 @@ testBrowser.serial("whatever is in a name or a document stays text", async (t) =
     t.is(await page.locator("img").count(), 0);
   }
   t.notRegex(await page.title(), /^markup$/);
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
 });
 
-testBrowser.serial("a document keeps the digits of its numbers, and what is not proved is said", async (t) => {
+testBrowser.serial("shows all digits of numbers, and tells why a value is not verified", async (t) => {
   const { page } = await open(t, `/program/${addresses.notes}`);
   await heading(page, "notes").waitFor();
   await page.getByText("12345678901234567890").first().waitFor();
   await page.getByText("1.50", { exact: true }).first().waitFor();
   await page.getByText("Set field: title", { exact: true }).waitFor();
-  // The node shows another value than the one that is proved.
+  // The node returns another value than the proof has.
   await page.route(`**/storage-program/${addresses.notes}`, async (route) => {
     const response = await route.fetch();
     await route.fulfill({ response, body: (await response.text()).replace('"Changed"', '"A lie"') });
@@ -214,7 +216,7 @@ testBrowser.serial("a document keeps the digits of its numbers, and what is not 
     .getByRole("status")
     .filter({ hasText: "✗ Not verified. The proof shows another program: it has changed" })
     .waitFor();
-  // A network that the reader does not trust.
+  // The reader trusts the genesis of another network.
   await page.getByText("Trusted genesis").click();
   await page.getByLabel("Hash of the genesis that you trust").fill(`0x${"1".repeat(64)}`);
   await page.getByRole("button", { name: "Trust this genesis" }).click();
@@ -223,7 +225,7 @@ testBrowser.serial("a document keeps the digits of its numbers, and what is not 
   t.is(await page.getByText("✓ Verified.").count(), 0);
 });
 
-testBrowser.serial("new blocks come by themselves, and stand still for who asks for it", async (t) => {
+testBrowser.serial("adds new blocks to the list, and stops while it is paused", async (t) => {
   const { page } = await open(t, "/");
   const { number } = await askJson<{ number: number }>(node.port, "/chain/head");
   const list = page.getByRole("table", { name: "Latest blocks" });
@@ -237,7 +239,7 @@ testBrowser.serial("new blocks come by themselves, and stand still for who asks 
   const rows = await list.getByRole("row").allTextContents();
   const later = await client.submit(setField(addresses.notes, "title", "And again"));
   const { blockNumber: last } = await client.waitFor(later.hash);
-  // The header goes on.
+  // The header still updates.
   await page
     .getByRole("banner")
     .getByRole("link", { name: `Block ${last}` })
@@ -248,7 +250,7 @@ testBrowser.serial("new blocks come by themselves, and stand still for who asks 
   await rowOf(Number(last)).waitFor();
 });
 
-testBrowser.serial("it is read by keyboard, and its links can be shared", async (t) => {
+testBrowser.serial("works by keyboard, and its links can be shared", async (t) => {
   const { page, context } = await open(t, "/");
   await heading(page, "Overview").waitFor();
   const focused = async () =>
@@ -257,7 +259,7 @@ testBrowser.serial("it is read by keyboard, and its links can be shared", async 
   t.is(await focused(), "To the content");
   await page.keyboard.press("Enter");
   t.is(await page.evaluate("document.activeElement.id"), "main");
-  // Where another view is shown, its title is what a screen reader reads next.
+  // The title of a new view is focused, so that a screen reader reads it.
   await page.getByRole("link", { name: "Tree", exact: true }).focus();
   await page.keyboard.press("Enter");
   await heading(page, "Commitment tree").waitFor();
@@ -268,14 +270,14 @@ testBrowser.serial("it is read by keyboard, and its links can be shared", async 
   await page.getByRole("button", { name: "Verify this path" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("status").filter({ hasText: "✓ Verified. Hashed upwards" }).waitFor();
-  // A dialog takes the keyboard, and gives it back.
+  // A dialog takes the focus, and returns it when it closes.
   const opener = page.getByRole("button", { name: "Sign in", exact: true });
   await opener.focus();
   await page.keyboard.press("Enter");
   t.is(await page.evaluate("document.activeElement.id"), "key");
   await page.keyboard.press("Escape");
   t.is(await focused(), "Sign in");
-  // The same is shown to who follows the link, and behind "back" is what was before.
+  // The link opens the same view in another page, and going back shows the previous view.
   const other = await context.newPage();
   await other.goto(page.url());
   await heading(other, /^Commitment 0x/).waitFor();
@@ -284,20 +286,20 @@ testBrowser.serial("it is read by keyboard, and its links can be shared", async 
 });
 
 testBrowser.serial(
-  "every view is for everybody: axe finds nothing, on a screen and a phone, in light and dark",
+  "axe finds no accessibility problem in any view, on desktop and phone, in light and dark colors",
   async (t) => {
-    t.timeout(300_000, "axe looks at each element in each way in which the page is seen");
-    const { page, complaints } = await open(t, "/");
+    t.timeout(300_000, "axe checks each element in each variant of the page");
+    const { page, errors } = await open(t, "/");
     const views = [
-      ["overview", "/", "Overview", everyWay],
-      ["block", "/block/1", "Block 1", bothWays],
-      ["transaction", `/transaction/${wanted}`, /^Transaction /, bothWays],
-      ["program", `/program/${addresses.notes}`, "notes", everyWay],
-      ["private", `/program/${addresses.diary}`, "No program to show", bothWays],
-      ["owner", `/owner/${owner.publicKey}`, /^Owner /, bothWays],
-      ["commitment", `/tree/${element(102)}`, /^Commitment 0x/, bothWays],
-      ["peers", "/peers", "Peers", bothWays],
-      ["search", "/search/o", "Search: o", bothWays],
+      ["overview", "/", "Overview", allVariants],
+      ["block", "/block/1", "Block 1", twoVariants],
+      ["transaction", `/transaction/${changeHash}`, /^Transaction /, twoVariants],
+      ["program", `/program/${addresses.notes}`, "notes", allVariants],
+      ["private", `/program/${addresses.diary}`, "No program to show", twoVariants],
+      ["owner", `/owner/${owner.publicKey}`, /^Owner /, twoVariants],
+      ["commitment", `/tree/${element(102)}`, /^Commitment 0x/, twoVariants],
+      ["peers", "/peers", "Peers", twoVariants],
+      ["search", "/search/o", "Search: o", twoVariants],
     ] as const;
     for (const [name, route, title, ways] of views) {
       await page.evaluate(`location.hash = ${JSON.stringify(route)}`);
@@ -305,21 +307,21 @@ testBrowser.serial(
       if (name === "program") {
         await page.getByRole("button", { name: "Verify title" }).click();
         await page.getByText("✓ Verified.").waitFor();
-        await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+        await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
       }
       await inspect(t, page, `explore-${name}`, ways);
     }
     await page.setViewportSize(phone);
     await page.getByRole("button", { name: "Sign in", exact: true }).first().click();
-    await inspect(t, page, "explore-sign-in", bothWays);
+    await inspect(t, page, "explore-sign-in", twoVariants);
     t.deepEqual(
-      complaints.filter((text) => !text.includes("status of 40")),
+      errors.filter((text) => !text.includes("status of 40")),
       [],
     );
   },
 );
 
-testBrowser.serial("what is not there, and a node that does not answer, are said in a sentence", async (t) => {
+testBrowser.serial("shows a message for missing items, unknown routes and a node that does not respond", async (t) => {
   const { page } = await open(t, "/block/999999");
   await heading(page, "Not found").waitFor();
   for (const [route, text] of [
@@ -334,6 +336,6 @@ testBrowser.serial("what is not there, and a node that does not answer, are said
     await heading(page, text).waitFor();
   }
   await node.stop();
-  await page.getByRole("alert").filter({ hasText: "Nothing new comes: The node does not respond." }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "No updates: The node does not respond." }).waitFor();
   t.regex(await page.title(), /^Overview · /);
 });

@@ -1,9 +1,9 @@
-/** The overview of the explorer in a real browser: activity, the latest of each kind, and an empty network. */
+/** Tests the overview of the explorer in a browser: charts, latest items, and an empty network. */
 import type { ExecutionContext } from "ava";
 import { appendItem, createGatehouse, createProgram, type Gatehouse, jsonText, keyFromSeed } from "gatehouse-client";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
-import { everyWay, inspect } from "../helpers/process/pages.js";
+import { allVariants, inspect } from "../helpers/process/pages.js";
 import { startMember } from "../helpers/nodes/start-member.js";
 import type { TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
@@ -12,18 +12,21 @@ import { testUnless } from "../helpers/nodes/when.js";
 let node: TestNode;
 let client: Gatehouse;
 let browser: Browser;
-const whole = fileTeardown();
+const file = fileTeardown();
 const testBrowser = testUnless(whyNoBrowser);
 testBrowser.before(async () => {
-  node = await startMember(whole);
+  node = await startMember(file);
   client = createGatehouse(node.rpcUrl, { signer: keyFromSeed("5c".repeat(32)) });
-  whole.teardown(() => client.close());
+  file.teardown(() => client.close());
   browser = await launchBrowser();
 });
 testBrowser.after(() => browser.close());
 
-/** History of a node: a block every two seconds, 90 transactions a minute, and an hour in which it did not run. */
-function dayBehind(nowMs: number, points = 1440) {
+/**
+ * Returns a history of one day: a block every 2 s, 90 transactions a minute, and one hour in which the node did not
+ * run.
+ */
+function createHistory(nowMs: number, points = 1440) {
   const ages = Array.from({ length: 1440 }, (_, i) => 1439 - i).filter(
     (ago) => ago < points && (ago < 300 || ago >= 360),
   );
@@ -51,40 +54,40 @@ async function open(t: ExecutionContext, history?: object) {
 
 const rowsOf = (page: Page, name: string) => page.getByRole("table", { name, exact: true }).locator("tbody tr");
 const submit = async (name: string, access: "public" | "owner" = "public") => {
-  const made = await client.submit(createProgram({ name, data: jsonText('{"list": []}'), access }));
-  await client.waitFor(made.hash);
-  return made.storageAddress;
+  const { hash, storageAddress } = await client.submit(createProgram({ name, data: jsonText('{"list": []}'), access }));
+  await client.waitFor(hash);
+  return storageAddress;
 };
 
-testBrowser.serial("an empty network says how to write the first program, and shows it once it is there", async (t) => {
-  const { page, complaints } = await open(t);
+testBrowser.serial("shows how to create the first program of an empty network, and then the program", async (t) => {
+  const { page, errors } = await open(t);
   await page.getByRole("heading", { name: "Write the first program" }).waitFor();
   await page.getByText(`gatehouse storage create notes --node ${node.rpcUrl}`).waitFor();
   await inspect(t, page, "overview-empty", ["desktop light"]);
   await submit("first");
   await rowsOf(page, "Recently changed programs").getByRole("link", { name: "first" }).waitFor();
   t.true(await page.getByRole("heading", { name: "Write the first program" }).isHidden());
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
 });
 
-testBrowser.serial("blocks, transactions and programs come at the top, and nothing else moves", async (t) => {
+testBrowser.serial("adds blocks, transactions and programs at the top without moving other elements", async (t) => {
   const markup = `<img src=x onerror="document.title='markup'"> \u202egnp`;
   for (let i = 0; i < 12; i++) {
     await submit(`program ${i}`);
   }
   const list = await submit("list");
-  const { page, complaints } = await open(t);
+  const { page, errors } = await open(t);
   await rowsOf(page, "Recently changed programs").getByRole("link", { name: "list", exact: true }).waitFor();
   for (const name of ["Latest blocks", "Latest transactions", "Recently changed programs"]) {
     t.is(await rowsOf(page, name).count(), 10, name);
   }
-  const placesOf = () =>
-    page.evaluate(`JSON.stringify([...document.querySelectorAll("h2, .live")].map((one) => {
-      const { x, y, width, height } = one.getBoundingClientRect();
+  const layout = () =>
+    page.evaluate(`JSON.stringify([...document.querySelectorAll("h2, .live")].map((element) => {
+      const { x, y, width, height } = element.getBoundingClientRect();
       return width === 0 ? [] : [x, y + scrollY, width, height];
     }))`);
-  const before = await placesOf();
-  // The row that has the focus stays the same element.
+  const before = await layout();
+  // The focused row keeps its element.
   const link = rowsOf(page, "Recently changed programs").getByRole("link", { name: "program 11" });
   await link.focus();
   await submit(markup);
@@ -100,18 +103,18 @@ testBrowser.serial("blocks, transactions and programs come at the top, and nothi
   for (const name of ["Latest blocks", "Latest transactions", "Recently changed programs"]) {
     t.is(await rowsOf(page, name).count(), 10, name);
   }
-  t.is(await placesOf(), before);
+  t.is(await layout(), before);
   t.is(await page.evaluate("document.activeElement.textContent"), "program 11");
-  // Of what the reader may not read, there is a transaction and nothing else.
+  // Shows only the transaction of a program that the reader may not read.
   await submit("diary", "owner");
   await rowsOf(page, "Latest transactions").first().getByText("Not shown to you").waitFor();
   t.is(await page.getByText("diary").count(), 0);
   t.is(await page.locator("img").count(), 0);
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
 });
 
-testBrowser.serial("all blocks and transactions have tables with pages and a file", async (t) => {
-  const { page, complaints } = await open(t);
+testBrowser.serial("lists all blocks and all transactions in tables with CSV export", async (t) => {
+  const { page, errors } = await open(t);
   for (const [link, heading] of [
     ["All blocks", "Blocks"],
     ["All transactions", "Transactions"],
@@ -121,15 +124,15 @@ testBrowser.serial("all blocks and transactions have tables with pages and a fil
     t.true((await rowsOf(page, heading).count()) > 10);
     await rowsOf(page, heading).last().getByRole("link", { name: "1", exact: true }).waitFor();
     await page.getByRole("button", { name: "CSV" }).waitFor();
-    await inspect(t, page, `all-${heading.toLowerCase()}`, everyWay);
+    await inspect(t, page, `all-${heading.toLowerCase()}`, allVariants);
     await page.getByRole("link", { name: "Overview" }).click();
   }
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
 });
 
-testBrowser.serial("charts show the last hour and day, by pointer, by keys and as a table", async (t) => {
-  t.timeout(300_000, "axe looks at each element in each way in which the page is seen");
-  const { page, complaints } = await open(t, dayBehind(Date.now()));
+testBrowser.serial("charts show the last hour and the last day, by pointer, by arrow keys and as tables", async (t) => {
+  t.timeout(300_000, "axe checks each element in each variant of the page");
+  const { page, errors } = await open(t, createHistory(Date.now()));
   const chart = page.getByRole("figure").filter({ hasText: "Transactions a minute" });
   const plot = chart.getByRole("img");
   const now = chart.locator(".now");
@@ -139,7 +142,7 @@ testBrowser.serial("charts show the last hour and day, by pointer, by keys and a
     await plot.getAttribute("aria-label"),
     "Transactions a minute, last hour: 90 to 240. Arrow keys read single values.",
   );
-  // By keys: the fifth point before the last.
+  // Arrow keys: the fifth point before the last.
   await plot.focus();
   for (let i = 0; i < 5; i++) {
     await page.keyboard.press("ArrowLeft");
@@ -152,20 +155,20 @@ testBrowser.serial("charts show the last hour and day, by pointer, by keys and a
   await page.keyboard.press("Tab");
   await now.filter({ hasText: /^90$/ }).waitFor();
   t.is(await now.getAttribute("aria-live"), null);
-  // By pointer.
+  // The pointer.
   const box = (await plot.boundingBox())!;
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
   await now.filter({ hasText: /^90 at \d/ }).waitFor();
-  // As a table.
+  // The table.
   await chart.getByText("Table").click();
   t.is(await chart.locator("tbody tr").count(), 60);
   await chart.getByRole("cell", { name: "240", exact: true }).waitFor();
-  await inspect(t, page, "overview-charts", everyWay);
+  await inspect(t, page, "overview-charts", allVariants);
 
   await page.getByRole("button", { name: "Last day" }).click();
   t.regex((await plot.getAttribute("aria-label"))!, /^Transactions a minute, last day: 90 to 105\./);
   t.is(await chart.locator("tbody tr").count(), 144);
-  // The hour in which it did not run is no zero.
+  // The hour in which the node did not run is unknown, not 0.
   t.is(await chart.getByRole("cell", { name: "unknown" }).count(), 6);
   for (const [label, text] of [
     ["Blocks a minute", "30"],
@@ -176,11 +179,11 @@ testBrowser.serial("charts show the last hour and day, by pointer, by keys and a
   ] as const) {
     t.is(await page.getByRole("figure").filter({ hasText: label }).locator(".now").textContent(), text, label);
   }
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
 });
 
-testBrowser.serial("a node that has just started says that its history is still to come", async (t) => {
-  const { page, complaints } = await open(t, dayBehind(Date.now(), 1));
+testBrowser.serial("tells that the history starts with the node, if the node has just started", async (t) => {
+  const { page, errors } = await open(t, createHistory(Date.now(), 1));
   await page.getByText("The node counts each minute since it started: the first values come soon.").waitFor();
-  t.deepEqual(complaints, []);
+  t.deepEqual(errors, []);
 });

@@ -1,4 +1,4 @@
-/** Header, footer and front page: over every HTTP, and in a real browser where there is one. */
+/** Tests the redirect to the front page, and in a browser the header, the footer and the search box. */
 import test, { type ExecutionContext } from "ava";
 import express from "express";
 import { createGatehouse, createProgram, type Gatehouse, jsonText, keyFromSeed } from "gatehouse-client";
@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
-import { bothWays, getRaw, inspect, phone } from "../helpers/process/pages.js";
+import { twoVariants, getRaw, inspect, phone } from "../helpers/process/pages.js";
 import { startMember } from "../helpers/nodes/start-member.js";
 import type { TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
@@ -17,20 +17,22 @@ import { askJson } from "../helpers/wire/plain-client.js";
 let node: TestNode;
 let client: Gatehouse;
 let address: string;
-const whole = fileTeardown();
+const file = fileTeardown();
 test.before(async () => {
-  node = await startMember(whole);
+  node = await startMember(file);
   client = createGatehouse(node.rpcUrl, { signer: keyFromSeed("5b".repeat(32)) });
-  whole.teardown(() => client.close());
-  const made = await client.submit(
+  file.teardown(() => client.close());
+  const { hash, storageAddress } = await client.submit(
     createProgram({ name: "garden <b>notes</b>", data: jsonText("{}"), access: "public" }),
   );
-  await client.waitFor(made.hash);
-  address = made.storageAddress;
+  await client.waitFor(hash);
+  address = storageAddress;
 });
 
 const chromium = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8";
+/** Accept headers of browsers. */
 const browsers = [chromium, "text/html", "text/html, application/json", "TEXT/HTML;q=0.9, application/json;q=0.1"];
+/** Accept headers of other clients. */
 const others = [
   ...["*/*", "", "application/json", "application/json, text/plain, */*", "application/json, text/html"],
   ...[
@@ -43,7 +45,7 @@ const others = [
 ];
 
 for (const [http, get] of Object.entries(getRaw)) {
-  test.serial(`a browser at / is sent to the front page, and every other client is not, over ${http}`, async (t) => {
+  test.serial(`redirects browsers at / to the explorer, but no other client, over ${http}`, async (t) => {
     const express = http === "HTTP/1.1" ? [await startMember(t, { edge: "express" })] : [];
     for (const { port } of [node, ...express]) {
       const { headers: plainHeaders, ...plain } = await get(port, "/");
@@ -72,7 +74,7 @@ for (const [http, get] of Object.entries(getRaw)) {
   });
 }
 
-/** Serves the node below this path of another application. */
+/** Serves the node under a path of an Express application. Returns its port. */
 async function mount(t: ExecutionContext, path: string): Promise<number> {
   const app = express();
   app.use(path, (await node.application()).listener);
@@ -82,7 +84,7 @@ async function mount(t: ExecutionContext, path: string): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test.serial("the front page is found below the path of another server, with and without a final slash", async (t) => {
+test.serial("redirects relative to the path of another server, with and without a final slash", async (t) => {
   const port = await mount(t, "/some/node");
   for (const path of ["/some/node", "/some/node/", "/some/node?a=/b", "/some/node/?a=/b"]) {
     const { status, headers } = await getRaw["HTTP/1.1"](port, path, { accept: chromium });
@@ -108,17 +110,17 @@ const search = (page: Page) => page.getByRole("combobox", { name: /^Search for/ 
 const options = (page: Page) => page.getByRole("listbox").getByRole("option");
 
 testBrowser.serial(
-  "every page has one header and one footer, with the network, its health and its latest block",
+  "every page has one header and one footer, with the network, the health and the latest block",
   async (t) => {
     const { genesisHash } = await askJson<{ genesisHash: string }>(node.port, "/chain/head");
     const { name: network } = await askJson<{ name: string }>(node.port, "/genesis");
     const key = await askJson<string>(node.port, "/publickey");
     const port = await mount(t, "/some/node");
-    for (const [at, prefix] of [
+    for (const [pagePort, prefix] of [
       [node.port, ""],
       [port, "/some/node"],
     ] as const) {
-      const { page, complaints } = await open(t, `${prefix}/`, {}, at);
+      const { page, errors } = await open(t, `${prefix}/`, {}, pagePort);
       t.is(new URL(page.url()).pathname, `${prefix}/explore`);
       for (const name of ["Overview", "Tree", "Peers", "Status", "Interface", "Overview"]) {
         const links = page.getByRole("navigation", { name: "Pages" });
@@ -135,61 +137,58 @@ testBrowser.serial(
         await footer.getByText(key).waitFor();
         await footer.getByText(/Gatehouse \d/).waitFor();
       }
-      // A network without a name has that of its genesis.
+      // The header names a network without a name by its genesis hash.
       await page.route("**/genesis", (route) => route.fulfill({ json: { timestamp: 0 } }));
       await page.reload();
       await page
         .getByRole("banner")
         .getByText(`${genesisHash.slice(0, 10)}…${genesisHash.slice(-4)}`)
         .waitFor();
-      t.deepEqual(complaints, []);
+      t.deepEqual(errors, []);
     }
   },
 );
 
-testBrowser.serial(
-  "the search suggests while one types, by keyboard too, and knows what was searched last",
-  async (t) => {
-    const { page, complaints } = await open(t, "/status");
-    await page.keyboard.press("/");
-    t.is(await page.evaluate("document.activeElement.id"), "q");
-    t.is(await options(page).count(), 0);
-    await search(page).fill("garden");
-    await options(page).first().waitFor();
-    t.regex((await options(page).allTextContents()).join(), /^garden <b>notes<\/b> program of /);
-    t.is(await search(page).getAttribute("aria-expanded"), "true");
-    await inspect(t, page, "shell-suggestions", bothWays);
-    await page.keyboard.press("ArrowDown");
-    t.is(await search(page).getAttribute("aria-activedescendant"), "q-0");
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "garden <b>notes</b>" }).waitFor();
-    t.true(page.url().endsWith(`/explore#/program/${address}`));
+testBrowser.serial("the search box suggests results while the reader types, and recent searches", async (t) => {
+  const { page, errors } = await open(t, "/status");
+  await page.keyboard.press("/");
+  t.is(await page.evaluate("document.activeElement.id"), "q");
+  t.is(await options(page).count(), 0);
+  await search(page).fill("garden");
+  await options(page).first().waitFor();
+  t.regex((await options(page).allTextContents()).join(), /^garden <b>notes<\/b> program of /);
+  t.is(await search(page).getAttribute("aria-expanded"), "true");
+  await inspect(t, page, "shell-suggestions", twoVariants);
+  await page.keyboard.press("ArrowDown");
+  t.is(await search(page).getAttribute("aria-activedescendant"), "q-0");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "garden <b>notes</b>" }).waitFor();
+  t.true(page.url().endsWith(`/explore#/program/${address}`));
 
-    // A search without a choice shows all results, and both are known afterwards, on every page.
-    await search(page).fill("nothing like it");
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Search: nothing like it" }).waitFor();
-    await page.goto(`${node.rpcUrl}/docs`);
-    await page.keyboard.press("/");
-    await options(page).first().waitFor();
-    t.deepEqual(await options(page).allTextContents(), [
-      ...["nothing like it searched before", "garden searched before", "Clear forget these searches"],
-    ]);
-    await page.keyboard.press("Escape");
-    t.is(await options(page).count(), 0);
-    // A slash that is typed is a slash.
-    await search(page).fill("");
-    await page.keyboard.type("a/b");
-    t.is(await search(page).inputValue(), "a/b");
-    await search(page).fill("");
-    await options(page).getByText("Clear").click();
-    t.is(await options(page).count(), 0);
-    t.is(await page.evaluate("localStorage.getItem('gatehouse.searches')"), "[]");
-    t.deepEqual(complaints, []);
-  },
-);
+  // Submitting the text shows all results. Both searches are then suggested on every page.
+  await search(page).fill("nothing like it");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Search: nothing like it" }).waitFor();
+  await page.goto(`${node.rpcUrl}/docs`);
+  await page.keyboard.press("/");
+  await options(page).first().waitFor();
+  t.deepEqual(await options(page).allTextContents(), [
+    ...["nothing like it searched before", "garden searched before", "Clear forget these searches"],
+  ]);
+  await page.keyboard.press("Escape");
+  t.is(await options(page).count(), 0);
+  // A slash in the search box is text.
+  await search(page).fill("");
+  await page.keyboard.type("a/b");
+  t.is(await search(page).inputValue(), "a/b");
+  await search(page).fill("");
+  await options(page).getByText("Clear").click();
+  t.is(await options(page).count(), 0);
+  t.is(await page.evaluate("localStorage.getItem('gatehouse.searches')"), "[]");
+  t.deepEqual(errors, []);
+});
 
-testBrowser.serial("colors are the system's, or those that the reader chose, on every page", async (t) => {
+testBrowser.serial("every page uses the colors of the system, or those that the reader chose", async (t) => {
   const { page } = await open(t, "/explore", { colorScheme: "light" });
   const back = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
   const [light, dark] = ["rgb(250, 250, 250)", "rgb(18, 20, 22)"];
@@ -207,7 +206,7 @@ testBrowser.serial("colors are the system's, or those that the reader chose, on 
   t.is(await back(), dark);
 });
 
-testBrowser.serial("without a script every page says what is missing, and where the same data is", async (t) => {
+testBrowser.serial("every page links the data as JSON if JavaScript is disabled", async (t) => {
   const { page } = await open(t, "/explore", { javaScriptEnabled: false, viewport: phone });
   for (const path of ["/explore", "/status", "/docs"]) {
     await page.goto(`${node.rpcUrl}${path}`);
@@ -218,21 +217,21 @@ testBrowser.serial("without a script every page says what is missing, and where 
   }
 });
 
-testBrowser.serial("a hidden page holds no stream, and hears of blocks again once it is seen", async (t) => {
+testBrowser.serial("a hidden page closes its event stream, and opens one when it is visible again", async (t) => {
   const { page, context } = await open(t, "/explore");
   const block = page.getByRole("banner").getByText(/^Block [1-9]/);
   await block.waitFor();
   const streams: string[] = [];
   page.on("request", (request) => (request.url().includes("/events?") ? streams.push(request.url()) : 0));
-  const see = (isHidden: boolean) =>
+  const setHidden = (isHidden: boolean) =>
     page.evaluate(`Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true });
       document.dispatchEvent(new Event("visibilitychange"))`);
-  await see(true);
-  const made = await client.submit(createProgram({ name: "later", data: jsonText("{}"), access: "public" }));
-  const { blockNumber } = await client.waitFor(made.hash);
+  await setHidden(true);
+  const { hash } = await client.submit(createProgram({ name: "later", data: jsonText("{}"), access: "public" }));
+  const { blockNumber } = await client.waitFor(hash);
   t.is(streams.length, 0);
   t.is(await page.getByRole("banner").getByText(`Block ${blockNumber}`).count(), 0);
-  await see(false);
+  await setHidden(false);
   await page.getByRole("banner").getByText(`Block ${blockNumber}`).first().waitFor();
   t.is(streams.length, 1);
   await context.close();

@@ -1,11 +1,11 @@
-/** Builds the explorer's script as one file without dependencies. */
+/** Bundles a script of the explorer with its dependencies into one file. */
 import * as esbuild from "esbuild";
 import { resolve } from "node:path";
 
 /**
- * Builds the script for browsers since 2023.
+ * Bundles a script for browsers from 2023 and later.
  *
- * @param entry source file, below src/pages/explore.
+ * @param entry source file in src/pages/explore.
  * @returns the text of the script.
  */
 export async function buildExplorer(entry = "main.ts"): Promise<string> {

@@ -1,6 +1,6 @@
 /**
- * Copies the assets of the pages next to the compiled code, builds the script, and writes a hash of that code, which
- * identifies the build.
+ * Writes dist/assets: copies the assets of the pages, bundles the scripts, and writes the hash of the compiled code,
+ * which identifies the build.
  */
 import { createHash } from "node:crypto";
 import { cp, readdir, readFile, writeFile } from "node:fs/promises";

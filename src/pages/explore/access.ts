@@ -1,8 +1,8 @@
-/** Describes who may read a program. */
-import type { AccessRule } from "./answers.js";
+/** Describes the access rule of a program. */
+import type { AccessRule } from "./responses.js";
 import { h } from "./dom.js";
 import { ownerLink } from "./parts.js";
-import { visible } from "./words.js";
+import { escapeInvisible } from "./format.js";
 
 const modes: Readonly<Record<string, string>> = {
   public: "Everyone may read it.",
@@ -10,7 +10,7 @@ const modes: Readonly<Record<string, string>> = {
   restricted: "Its owner and the keys that the rule allows may read it.",
 };
 
-/** Returns a rule with all keys that it names. */
+/** Returns a description of a rule, with lists of the keys that it allows or excludes. */
 export function accessParts({ mode, allowed, blacklisted, groups }: AccessRule): HTMLElement {
   return h(
     "div",
@@ -20,7 +20,7 @@ export function accessParts({ mode, allowed, blacklisted, groups }: AccessRule):
     ...keyList("Never allowed", blacklisted),
     ...Object.entries(groups).flatMap(([name, { members, permissions }]) =>
       keyList(
-        `Group ${visible(JSON.stringify(name))}, may ${permissions.join(" and ") || "do nothing"}`,
+        `Group ${escapeInvisible(JSON.stringify(name))}, may ${permissions.join(" and ") || "do nothing"}`,
         members,
         "nobody",
       ),

@@ -1,11 +1,11 @@
-/** Charts of the network's activity. Each can be read by pointer, by arrow keys, and as a table. */
+/** Charts of the network's activity. Readers reach each value by pointer, by arrow keys, and in a table. */
 import uPlot from "uplot";
-import { button, h, say } from "./dom.js";
-import { type HistoryAnswer, type Series, type SeriesName, seriesOf } from "./history-series.js";
+import { button, h, setText } from "./dom.js";
+import { type Series, type SeriesName, seriesOf, type StatusHistory } from "./history-series.js";
 import type { Http } from "./http.js";
 import { note, table } from "./parts.js";
 
-const renewEveryMs = 60_000;
+const refreshEveryMs = 60_000;
 const [hourMs, minuteMs] = [3_600_000, 60_000];
 const spans = [
   { name: "Last hour", spanMs: hourMs, stepMs: minuteMs },
@@ -13,29 +13,29 @@ const spans = [
 ] as const;
 type Span = (typeof spans)[number];
 
-const plain = (value: number): string => String(Math.round(10 * value) / 10);
+const oneDecimal = (value: number): string => String(Math.round(10 * value) / 10);
 const charts: readonly {
   readonly name: SeriesName;
   readonly label: string;
   readonly format: (value: number) => string;
 }[] = [
-  { name: "transactions", label: "Transactions a minute", format: plain },
-  { name: "blocks", label: "Blocks a minute", format: plain },
-  { name: "blockTime", label: "Seconds between blocks", format: (value) => `${plain(value)} s` },
-  { name: "pending", label: "Pending transactions", format: plain },
-  { name: "commitments", label: "Commitments", format: plain },
-  { name: "online", label: "Peers online", format: plain },
+  { name: "transactions", label: "Transactions a minute", format: oneDecimal },
+  { name: "blocks", label: "Blocks a minute", format: oneDecimal },
+  { name: "blockTime", label: "Seconds between blocks", format: (value) => `${oneDecimal(value)} s` },
+  { name: "pending", label: "Pending transactions", format: oneDecimal },
+  { name: "commitments", label: "Commitments", format: oneDecimal },
+  { name: "online", label: "Peers online", format: oneDecimal },
 ];
 
-/** Returns the charts, which are renewed each minute until the signal aborts. */
+/** Returns the charts, which load new values each minute until the signal aborts. */
 export function activityCharts(node: Http, signal: AbortSignal): HTMLElement {
   let span: Span = spans[0];
-  let history: HistoryAnswer | undefined;
-  const made = charts.map(({ label, format }) => createChart(label, format, signal));
+  let history: StatusHistory | undefined;
+  const created = charts.map(({ label, format }) => createChart(label, format, signal));
   const state = note("…");
-  const buttons = spans.map((one) => {
-    const press = button(one.name, { "aria-pressed": String(one === span) }, () => {
-      span = one;
+  const buttons = spans.map((choice) => {
+    const press = button(choice.name, { "aria-pressed": String(choice === span) }, () => {
+      span = choice;
       buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === press)));
       show();
     });
@@ -47,35 +47,35 @@ export function activityCharts(node: Http, signal: AbortSignal): HTMLElement {
       return;
     }
     const { length } = history.atMs;
-    say(
+    setText(
       state,
       length < 2
         ? "The node counts each minute since it started: the first values come soon."
         : "One point a minute, since the node started.",
     );
-    charts.forEach(({ name }, i) => made[i]!.show(seriesOf(history!, name, span.spanMs, span.stepMs), span));
+    charts.forEach(({ name }, i) => created[i]!.show(seriesOf(history!, name, span.spanMs, span.stepMs), span));
   }
-  async function renew(): Promise<void> {
+  async function refresh(): Promise<void> {
     if (!document.hidden) {
-      await node.ask<HistoryAnswer>("status/data", signal).then(
-        (read) => {
-          history = read;
+      await node.fetchJson<StatusHistory>("status/data", signal).then(
+        (response) => {
+          history = response;
           show();
         },
-        () => signal.aborted || say(state, "The node does not report its history."),
+        () => signal.aborted || setText(state, "The node does not report its history."),
       );
     }
     if (!signal.aborted) {
-      setTimeout(() => void renew(), renewEveryMs);
+      setTimeout(() => void refresh(), refreshEveryMs);
     }
   }
-  void renew();
+  void refresh();
   return h(
     "div",
     {},
     h("p", { class: "buttons", role: "group", "aria-label": "Time" }, ...buttons),
     state,
-    h("div", { class: "charts" }, ...made.map(({ element }) => element)),
+    h("div", { class: "charts" }, ...created.map(({ element }) => element)),
   );
 }
 
@@ -86,36 +86,34 @@ interface Chart {
 
 function createChart(label: string, format: (value: number) => string, signal: AbortSignal): Chart {
   const now = h("span", { class: "now" });
-  const place = h("div", { class: "plot", tabindex: 0, role: "img" });
+  const plotArea = h("div", { class: "plot", tabindex: 0, role: "img" });
   const rows = table(label, ["Time", label]);
   rows.element.tabIndex = 0;
   const details = h("details", {}, h("summary", {}, "Table"), rows.element);
   const caption = h("figcaption", {}, h("span", {}, label), " ", now);
-  const element = h("figure", { class: "chart" }, caption, place, details);
+  const element = h("figure", { class: "chart" }, caption, plotArea, details);
   let shown: Series = { times: [], values: [] };
   let plot: uPlot | undefined;
 
-  const timeOf = (seconds: number): string =>
-    new Date(seconds * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
   const valueOf = (index: number): string => {
     const value = shown.values[index];
     return value === null || value === undefined ? "unknown" : format(value);
   };
   const lastKnown = (): number => shown.values.findLastIndex((value) => value !== null);
-  /** Shows the value at a point, or the last one. */
-  function point(index: number | null | undefined): void {
+  /** Shows the value at a point and its time, or the last known value. */
+  function showValue(index: number | null | undefined): void {
     const last = lastKnown();
     const isPast = index !== null && index !== undefined && index !== last && index < shown.times.length;
-    say(now, isPast ? `${valueOf(index)} at ${timeOf(shown.times[index]!)}` : last < 0 ? "unknown" : valueOf(last));
+    setText(now, isPast ? `${valueOf(index)} at ${clock(shown.times[index]!)}` : last < 0 ? "unknown" : valueOf(last));
   }
   function fillTable(): void {
     if (details.open) {
       rows.body.replaceChildren();
-      rows.add(shown.times.map((seconds, i) => [timeOf(seconds), valueOf(i)]).reverse());
+      rows.add(shown.times.map((seconds, i) => [clock(seconds), valueOf(i)]).reverse());
     }
   }
 
-  place.addEventListener("keydown", (event) => {
+  plotArea.addEventListener("keydown", (event) => {
     const { length } = shown.times;
     const from = plot?.cursor.idx ?? lastKnown();
     const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: length - 1 }[event.key];
@@ -123,23 +121,23 @@ function createChart(label: string, format: (value: number) => string, signal: A
       event.preventDefault();
       const index = Math.min(Math.max(to, 0), length - 1);
       plot.setCursor({ left: plot.valToPos(shown.times[index]!, "x"), top: 0 });
-      // The pointer reads values without a word; the keys have each announced.
+      // Screen readers announce the values that arrow keys select, but not those under the pointer.
       now.setAttribute("aria-live", "polite");
     }
   });
-  place.addEventListener("blur", () => {
+  plotArea.addEventListener("blur", () => {
     now.removeAttribute("aria-live");
     plot?.setCursor({ left: -10, top: -10 });
   });
   details.addEventListener("toggle", fillTable);
-  const watch = new ResizeObserver(() => plot?.setSize(sizeIn(place)));
-  watch.observe(place);
+  const resizeObserver = new ResizeObserver(() => plot?.setSize(sizeIn(plotArea)));
+  resizeObserver.observe(plotArea);
   const redraw = (): void => plot?.redraw(false);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", redraw, { signal });
   document.addEventListener("change", redraw, { signal });
   signal.addEventListener("abort", () => {
-    watch.disconnect();
+    resizeObserver.disconnect();
     plot?.destroy();
   });
 
@@ -150,25 +148,26 @@ function createChart(label: string, format: (value: number) => string, signal: A
       const known = series.values.filter((value) => value !== null);
       const range =
         known.length === 0 ? "no values yet" : `${format(Math.min(...known))} to ${format(Math.max(...known))}`;
-      place.setAttribute(
+      plotArea.setAttribute(
         "aria-label",
         `${label}, ${span.name.toLowerCase()}: ${range}. Arrow keys read single values.`,
       );
       const data: uPlot.AlignedData = [[...series.times], [...series.values]];
-      plot ??= new uPlot(optionsOf(format, point, sizeIn(place)), data, place);
+      plot ??= new uPlot(optionsOf(format, showValue, sizeIn(plotArea)), data, plotArea);
       plot.setData(data, false);
       const endS = series.times.at(-1) ?? Date.now() / 1000;
       plot.setScale("x", { min: endS - span.spanMs / 1000, max: endS });
-      point(plot.cursor.idx);
+      showValue(plot.cursor.idx);
       fillTable();
     },
   };
 }
 
-function sizeIn(place: HTMLElement): { width: number; height: number } {
-  return { width: Math.max(place.clientWidth, 100), height: 130 };
+function sizeIn(area: HTMLElement): { width: number; height: number } {
+  return { width: Math.max(area.clientWidth, 100), height: 130 };
 }
 
+/** Returns a function that reads a color of the current theme from its CSS variable. */
 const color = (name: string) => (): string => getComputedStyle(document.documentElement).getPropertyValue(name);
 
 function optionsOf(

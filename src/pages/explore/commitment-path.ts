@@ -1,37 +1,37 @@
 /** Computes the path from a commitment to the root of its tree, and draws it. */
 import { poseidon2 } from "poseidon-lite/poseidon2";
-import type { MerkleProofAnswer } from "./answers.js";
+import type { MerkleProofResponse } from "./responses.js";
 import { draw, h } from "./dom.js";
 import { hash, table } from "./parts.js";
 
-/** Level of a path, from the leaf up. */
+/** Level of a path. Levels are in order from the leaf to the root. */
 export interface Level {
   /** Node of the path: 0x and 64 lowercase hex digits. */
   readonly node: string;
   /** Sibling of the node; undefined for the root. */
   readonly sibling: string | undefined;
-  /** Position of the node below its parent. */
+  /** Position of the node under its parent. */
   readonly side: "left" | "right";
-  /** True if no commitment was added below the sibling yet. */
+  /** True if the subtree of the sibling has no commitments yet. */
   readonly isEmpty: boolean;
 }
 
 const toHex = (element: bigint): string => `0x${element.toString(16).padStart(64, "0")}`;
 
-/** Hashes a path upwards, whatever root the node claims. Throws for an invalid path. */
-export function climb({ leaf, siblings, pathIndices }: MerkleProofAnswer["proof"]): Level[] {
+/** Computes the hashes from the leaf to the root, ignoring the root in the response. Throws for an invalid path. */
+export function computePath({ leaf, siblings, pathIndices }: MerkleProofResponse["proof"]): Level[] {
   let node = BigInt(leaf);
   let empty = 0n;
   const levels: Level[] = siblings.map(([sibling], i) => {
-    const beside = BigInt(sibling);
+    const other = BigInt(sibling);
     const isRight = pathIndices[i] === 1;
     const level: Level = {
       node: toHex(node),
-      sibling: toHex(beside),
+      sibling: toHex(other),
       side: isRight ? "right" : "left",
-      isEmpty: beside === empty,
+      isEmpty: other === empty,
     };
-    node = poseidon2(isRight ? [beside, node] : [node, beside]);
+    node = poseidon2(isRight ? [other, node] : [node, other]);
     empty = poseidon2([empty, empty]);
     return level;
   });
@@ -41,7 +41,7 @@ export function climb({ leaf, siblings, pathIndices }: MerkleProofAnswer["proof"
 const [width, rowHeight, boxWidth, boxHeight] = [340, 36, 128, 22];
 const columns = { left: 80, right: 260 } as const;
 
-/** Draws the root at the top and the leaf at the bottom, with each node's sibling next to it. */
+/** Draws the path as SVG: the root at the top, the leaf at the bottom, and the sibling of each node next to it. */
 export function drawPath(levels: readonly Level[], leafIndex: number): SVGElement {
   const height = rowHeight * levels.length;
   const yOf = (level: number): number => height - rowHeight * (level + 0.5);
@@ -72,16 +72,16 @@ export function drawPath(levels: readonly Level[], leafIndex: number): SVGElemen
 const digits = (hash: string): string => `${hash.slice(0, 8)}…${hash.slice(-4)}`;
 
 function box(x: number, y: number, text: string, className: string): SVGElement {
-  const place = { x: x - boxWidth / 2, y: y - boxHeight / 2, width: boxWidth, height: boxHeight, rx: 4 };
+  const rectangle = { x: x - boxWidth / 2, y: y - boxHeight / 2, width: boxWidth, height: boxHeight, rx: 4 };
   return draw(
     "g",
     { class: className },
-    draw("rect", place),
+    draw("rect", rectangle),
     draw("text", { x, y: y + 4, "text-anchor": "middle" }, text),
   );
 }
 
-/** Returns the same as a table, for screen readers and for copying. */
+/** Returns the path as a table, for screen readers and for copying. */
 export function pathTable(levels: readonly Level[]): HTMLElement {
   const rows = levels
     .slice(0, -1)
@@ -95,6 +95,6 @@ export function pathTable(levels: readonly Level[]): HTMLElement {
     "details",
     {},
     h("summary", {}, "As a table"),
-    table("Levels", ["Level", "Hash", "It is the", "Hashed with"], rows).element,
+    table("Levels", ["Level", "Hash", "Side", "Hashed with"], rows).element,
   );
 }

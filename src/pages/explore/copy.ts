@@ -1,23 +1,27 @@
-/** Copies hashes, keys and commands with one click. */
-import { button, h, say } from "./dom.js";
-import { short } from "./words.js";
+/** Buttons that copy hashes, keys and commands to the clipboard. */
+import { button, h, setText } from "./dom.js";
+import { short } from "./format.js";
 
-/** Time in milliseconds for which a button says that it copied. */
-const shownMs = 1_500;
+/** Time in milliseconds for which a button is marked as copied. */
+const markedMs = 1_500;
 
-/** Returns an element with a button that copies the text. */
-export function copyable(shown: HTMLElement, text: string, name = short(text)): HTMLElement {
+/**
+ * Returns an element followed by a button that copies a text.
+ *
+ * @param name of the text in the label of the button.
+ */
+export function copyable(element: HTMLElement, text: string, name = short(text)): HTMLElement {
   const label = `Copy ${name}`;
   const press = button("", { class: "copy", "aria-label": label, title: label }, async () => {
     const isCopied = await copyText(text);
     press.classList.toggle("copied", isCopied);
-    say(announcer(), isCopied ? `Copied ${name}` : "The browser did not allow copying.");
-    setTimeout(() => press.classList.remove("copied"), shownMs);
+    setText(liveRegion(), isCopied ? `Copied ${name}` : "The browser did not allow copying.");
+    setTimeout(() => press.classList.remove("copied"), markedMs);
   });
-  return h("span", { class: "copyable" }, shown, press);
+  return h("span", { class: "copyable" }, element, press);
 }
 
-/** Returns true if the text was copied. Pages without a secure context have no clipboard, and copy a selection. */
+/** Returns true if the text was copied. Pages over plain HTTP have no clipboard API, and copy a selection instead. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -34,12 +38,13 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
-let live: HTMLElement | undefined;
+let region: HTMLElement | undefined;
 
-function announcer(): HTMLElement {
-  if (live === undefined) {
-    live = h("div", { class: "spoken", role: "status" });
-    document.body.append(live);
+/** Returns the hidden element whose changes screen readers announce. */
+function liveRegion(): HTMLElement {
+  if (region === undefined) {
+    region = h("div", { class: "spoken", role: "status" });
+    document.body.append(region);
   }
-  return live;
+  return region;
 }

@@ -1,11 +1,11 @@
-/** Shows JSON texts as trees that open and close, with numbers and the order of members as written. */
+/** Shows JSON texts as collapsible trees. Numbers and the order of members remain as written. */
 import { eachMember, itemsOf } from "../../storage/documents/document.js";
 import { typeOfJson } from "../../storage/documents/json-text.js";
 import { button, h } from "./dom.js";
-import { given } from "./parts.js";
-import { counted, cut } from "./words.js";
+import { untrusted } from "./parts.js";
+import { counted, truncate } from "./format.js";
 
-/** Part of a document, with its name or index. */
+/** Member of an object or item of an array, with its name or index and its JSON text. */
 export interface Part {
   readonly name: string;
   readonly text: string;
@@ -26,12 +26,12 @@ export function partsOf(text: string): Part[] {
   }
 }
 
-/** Number of parts shown at first, and added with each press for more. */
-const shownAtOnce = 100;
-/** Length in characters above which a text is shortened until it is opened. */
+/** Number of parts that are shown at first, and that each press of the button adds. */
+const pageSize = 100;
+/** Maximum length in characters of a text that is shown completely at first. */
 const maxShownLength = 2_000;
 
-/** Returns a value as a tree. Its parts are created when it is opened. */
+/** Returns a JSON value as a tree. Elements of nested values are created when the reader opens the value. */
 export function documentTree(text: string, isOpen = true): HTMLElement {
   const type = typeOfJson(text);
   if (type !== "object" && type !== "array") {
@@ -43,42 +43,41 @@ export function documentTree(text: string, isOpen = true): HTMLElement {
     return h("span", { class: "dim" }, summary);
   }
   const list = h("ul", { class: "tree" });
-  const made = h("details", { open: isOpen }, h("summary", {}, summary), list);
+  const details = h("details", { open: isOpen }, h("summary", {}, summary), list);
   const show = (): void => {
-    if (made.open && list.childElementCount === 0) {
+    if (details.open && list.childElementCount === 0) {
       showParts(list, parts, 0);
     }
   };
-  made.addEventListener("toggle", show);
+  details.addEventListener("toggle", show);
   show();
-  return made;
+  return details;
 }
 
 function showParts(list: HTMLElement, parts: readonly Part[], from: number): void {
-  const shown = parts.slice(from, from + shownAtOnce);
+  const shown = parts.slice(from, from + pageSize);
   list.append(
     ...shown.map(({ name, text }) =>
-      h("li", {}, h("span", { class: "name" }, name === "" ? '""' : given(name)), ": ", documentTree(text, false)),
+      h("li", {}, h("span", { class: "name" }, name === "" ? '""' : untrusted(name)), ": ", documentTree(text, false)),
     ),
   );
-  const left = parts.length - from - shown.length;
-  if (left > 0) {
-    const more = h("button", { type: "button" }, `Show ${Math.min(left, shownAtOnce)} of ${left} more`);
-    const item = h("li", {}, more);
-    more.addEventListener("click", () => {
+  const remaining = parts.length - from - shown.length;
+  if (remaining > 0) {
+    const more = button(`Show ${Math.min(remaining, pageSize)} of ${remaining} more`, {}, () => {
       item.remove();
-      showParts(list, parts, from + shownAtOnce);
+      showParts(list, parts, from + pageSize);
     });
+    const item = h("li", {}, more);
     list.append(item);
   }
 }
 
-/** Returns a text that is shortened until a reader asks for all of it. */
+/** Returns a text as code. A long text is shortened, with a button that shows all of it. */
 export function longText(text: string, className?: string): HTMLElement {
   if (text.length <= maxShownLength) {
     return h("code", { class: className }, text);
   }
-  const shown = h("code", { class: className }, cut(text, maxShownLength));
+  const shown = h("code", { class: className }, truncate(text, maxShownLength));
   const all = button(`Show all ${text.length} characters`, {}, () => {
     shown.textContent = text;
     all.remove();

@@ -1,9 +1,9 @@
-/** Creates elements. Data of a node becomes text, and never markup. */
+/** Creates DOM elements. Data from a node is always inserted as text, never as markup. */
 
 /** Content of an element. */
 export type Content = Node | string | number | undefined;
 
-/** Attributes by name. Undefined or false leaves one out, true sets it without a value. */
+/** Attributes by name. Undefined and false omit an attribute; true sets it without a value. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Creates an element with attributes and content. */
@@ -38,20 +38,20 @@ function toNode(content: Node | string | number): Node | string {
   return typeof content === "number" ? String(content) : content;
 }
 
-/** Returns an element of the page's own markup. */
-export function at(id: string): HTMLElement {
+/** Returns the element of the static HTML page that has this id. */
+export function byId(id: string): HTMLElement {
   return document.getElementById(id)!;
 }
 
-/** Creates a button. */
+/** Creates a button that calls `press` on a click. */
 export function button(label: string, attributes: Attributes, press: () => unknown): HTMLButtonElement {
-  const made = h("button", { type: "button", ...attributes }, label);
-  made.addEventListener("click", () => void press());
-  return made;
+  const element = h("button", { type: "button", ...attributes }, label);
+  element.addEventListener("click", () => void press());
+  return element;
 }
 
-/** Sets a text if it differs, so that screen readers announce only changes. */
-export function say(element: Element, text: string): void {
+/** Sets the text of an element only if it differs, so that screen readers announce only changes. */
+export function setText(element: Element, text: string): void {
   if (element.textContent !== text) {
     element.textContent = text;
   }

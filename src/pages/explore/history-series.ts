@@ -1,7 +1,7 @@
-/** Series of the charts, from the node's own history of the last day. */
+/** Computes the series of the charts from the history of the last day, which the node records. */
 
-/** History as /status/data has it: columns of points, one a minute, oldest first. */
-export interface HistoryAnswer {
+/** Response of /status/data: columns of points, one point a minute, oldest first. */
+export interface StatusHistory {
   readonly everyMs: number;
   readonly atMs: readonly number[];
   readonly block: readonly (number | null)[];
@@ -13,51 +13,51 @@ export interface HistoryAnswer {
 
 type Values = readonly (number | null)[];
 
-/** Times in seconds since the epoch, and the value at each; null where it is unknown. */
+/** Times in seconds since the epoch, and the value at each time; null if the value is unknown. */
 export interface Series {
   readonly times: readonly number[];
   readonly values: Values;
 }
 
-/** Point with its values by chart. */
+/** Point of the history, with its value for each chart. */
 type Sample = Readonly<Record<SeriesName, number | null>> & { readonly atMs: number };
 
 export type SeriesName = "transactions" | "blocks" | "blockTime" | "pending" | "commitments" | "online";
 
-/** Rates are averaged over a span; of counts the last one stands for it. */
-const rates: ReadonlySet<SeriesName> = new Set(["transactions", "blocks", "blockTime", "pending"]);
+/** Series whose values are averaged over a step. The others show the last value of a step. */
+const averaged: ReadonlySet<SeriesName> = new Set(["transactions", "blocks", "blockTime", "pending"]);
 
 /**
  * Returns the series of the last `spanMs` before the last point, with one value for each `stepMs`. A step without a
  * point, in which the node did not run, is null.
  */
-export function seriesOf(history: HistoryAnswer, name: SeriesName, spanMs: number, stepMs: number): Series {
+export function seriesOf(history: StatusHistory, name: SeriesName, spanMs: number, stepMs: number): Series {
   const samples = samplesOf(history);
   const endMs = samples.at(-1)?.atMs ?? 0;
   const steps = new Map<number, number[]>();
   for (const { atMs, [name]: value } of samples) {
-    // Steps end with the last point, and points that are a little early or late stay in theirs.
+    // Steps count back from the last point. Half an interval of tolerance keeps early or late points in their step.
     const step = Math.floor((endMs - atMs + history.everyMs / 2) / stepMs);
     if (value !== null && endMs - atMs < spanMs) {
       steps.set(step, [...(steps.get(step) ?? []), value]);
     }
   }
   const first = Math.max(...steps.keys(), 0);
-  const all = Array.from({ length: first + 1 }, (_, i) => first - i);
+  const indexes = Array.from({ length: first + 1 }, (_, i) => first - i);
   return {
-    times: all.map((step) => Math.round((endMs - step * stepMs) / 1000)),
-    values: all.map((step) => combine(steps.get(step), rates.has(name))),
+    times: indexes.map((step) => Math.round((endMs - step * stepMs) / 1000)),
+    values: indexes.map((step) => combine(steps.get(step), averaged.has(name))),
   };
 }
 
-function combine(values: readonly number[] | undefined, isRate: boolean): number | null {
+function combine(values: readonly number[] | undefined, isAveraged: boolean): number | null {
   if (values === undefined) {
     return null;
   }
-  return isRate ? values.reduce((sum, value) => sum + value, 0) / values.length : values.at(-1)!;
+  return isAveraged ? values.reduce((sum, value) => sum + value, 0) / values.length : values.at(-1)!;
 }
 
-function samplesOf(history: HistoryAnswer): Sample[] {
+function samplesOf(history: StatusHistory): Sample[] {
   const { atMs, block } = history;
   return atMs.map((ms, i) => {
     const minutes = i === 0 ? 0 : (ms - atMs[i - 1]!) / 60_000;

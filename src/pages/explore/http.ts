@@ -1,5 +1,5 @@
 /** Requests over plain HTTP to the node that served the page. */
-import { setClock } from "./words.js";
+import { setClock } from "./format.js";
 
 /** Error of a request: the node's message, and its reason if it has one. */
 export class NodeError extends Error {
@@ -13,12 +13,12 @@ export class NodeError extends Error {
   }
 }
 
-/** HTTP interface of the node. */
+/** HTTP client of the node. */
 export interface Http {
-  /** Returns a response as JSON. Rejects with NodeError. */
-  ask<Answer>(path: string, signal?: AbortSignal): Promise<Answer>;
-  /** Returns a response as text, character for character. */
-  askText(path: string, signal?: AbortSignal): Promise<string>;
+  /** Requests a path and parses the response as JSON. Rejects with NodeError. */
+  fetchJson<T>(path: string, signal?: AbortSignal): Promise<T>;
+  /** Requests a path and returns the response as unparsed text. Rejects with NodeError. */
+  fetchText(path: string, signal?: AbortSignal): Promise<string>;
   /** Returns the URL of a path of the node. */
   urlOf(path: string): string;
 }
@@ -26,6 +26,8 @@ export interface Http {
 const timeoutMs = 15_000;
 
 /**
+ * Creates the HTTP client.
+ *
  * @param page location of this page, to which the paths of the node are relative.
  * @param headersOf returns the headers of a request.
  */
@@ -36,18 +38,18 @@ export function createHttp(
   const base = new URL(page.pathname.replace(/\/+$/, ""), page.origin);
   const urlOf = (path: string): string => new URL(path, base).href;
 
-  async function askText(path: string, signal?: AbortSignal): Promise<string> {
+  async function fetchText(path: string, signal?: AbortSignal): Promise<string> {
     const headers = await headersOf();
     const signals = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
     try {
       const response = await fetch(urlOf(path), { headers, signal: AbortSignal.any(signals), credentials: "omit" });
       const text = await response.text();
-      // The time of a cached response has passed.
+      // The Date header of a cached response is in the past.
       if (response.headers.get("cache-control")?.includes("no-store")) {
         setClock(Date.parse(response.headers.get("date") ?? ""));
       }
       if (!response.ok) {
-        throw failureOf(response.status, text);
+        throw errorOf(response.status, text);
       }
       return text;
     } catch (error) {
@@ -58,19 +60,19 @@ export function createHttp(
 
   return {
     urlOf,
-    askText,
-    ask: async <Answer>(path: string, signal?: AbortSignal) => JSON.parse(await askText(path, signal)) as Answer,
+    fetchText,
+    fetchJson: async <T>(path: string, signal?: AbortSignal) => JSON.parse(await fetchText(path, signal)) as T,
   };
 }
 
-function failureOf(status: number, text: string): NodeError {
+function errorOf(status: number, text: string): NodeError {
   try {
     const { error, errorCode } = JSON.parse(text) as { error: unknown; errorCode: unknown };
     if (typeof error === "string") {
       return new NodeError(error, String(errorCode));
     }
   } catch {
-    // What stands before the node answers in words of its own.
+    // A proxy in front of the node may respond with a body that is not JSON.
   }
   return new NodeError(`The node, or a proxy before it, responded with status ${status}.`, "UNSPECIFIED");
 }
@@ -82,7 +84,7 @@ export function withQuery(
 ): string {
   const parameters = new URLSearchParams(
     Object.entries(query).flatMap(([name, value]) =>
-      (typeof value === "string" ? [value] : (value ?? [])).map((one) => [name, one]),
+      (typeof value === "string" ? [value] : (value ?? [])).map((item) => [name, item]),
     ),
   );
   return parameters.size === 0 ? path : `${path}?${parameters.toString()}`;

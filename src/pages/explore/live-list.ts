@@ -1,15 +1,18 @@
-/** Lists of the latest things. New rows come at the top, and as many go at the end, so that the page does not jump. */
+/**
+ * Lists of the latest items. New rows are added at the top, and as many are removed at the end, so that the height of
+ * the page does not change.
+ */
 import type { Content } from "./dom.js";
 import { table } from "./parts.js";
 
-/** List of at most that many rows. */
+/** List of at most `maxRows` rows. */
 export interface LiveList<Item> {
   readonly element: HTMLElement;
-  /** Shows these items, latest first. Rows of items that are shown already stay, and so does the focus in them. */
+  /** Shows these items, latest first. Rows of items that are already shown keep their elements and the focus. */
   show(items: readonly Item[]): void;
 }
 
-/** Settings of a list. */
+/** Settings of a live list. */
 export interface LiveListSettings<Item> {
   readonly label: string;
   readonly columns: readonly string[];
@@ -26,18 +29,13 @@ export function liveList<Item>({ label, columns, maxRows, keyOf, rowOf }: LiveLi
   return {
     element,
     show(items) {
-      const kept = items.slice(0, maxRows);
-      const keys = kept.map(keyOf);
-      const isNew = kept.filter((_, i) => !shown.includes(keys[i]!));
-      shown.forEach((key, i) => {
-        (body.children[i] as HTMLElement).hidden = !keys.includes(key);
-      });
-      for (const row of [...body.children].filter((one) => (one as HTMLElement).hidden)) {
-        row.remove();
-      }
-      add(isNew.map(rowOf), "first");
-      const left = shown.filter((key) => keys.includes(key));
-      shown = [...isNew.map(keyOf), ...left];
+      const latest = items.slice(0, maxRows);
+      const keys = latest.map(keyOf);
+      const added = latest.filter((_, i) => !shown.includes(keys[i]!));
+      const removed = [...body.children].filter((_, i) => !keys.includes(shown[i]!));
+      removed.forEach((row) => row.remove());
+      add(added.map(rowOf), "first");
+      shown = [...added.map(keyOf), ...shown.filter((key) => keys.includes(key))];
     },
   };
 }

@@ -1,22 +1,26 @@
-/** Notifies about new blocks, by one stream for all of the page. No other file knows the transport. */
-import type { HeadAnswer } from "./answers.js";
+/** Notifies about new blocks. All subscriptions of a page share one event stream. */
+import type { HeadResponse } from "./responses.js";
 import { type Http, NodeError } from "./http.js";
 
 /** Callbacks of a subscription. */
 export interface BlockListener {
-  /** Called when the latest block has another number than before, and first with its number now. */
+  /** Called with the number of the latest block: once after the subscription, and then for each later block. */
   readonly onBlock: (number: number) => void;
   /** Called with the reason when updates stop, and with undefined when they resume. */
-  readonly onTrouble: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 const pollEveryMs = 2_000;
-/** Time in milliseconds after which a stream that the node refused is requested again. */
-const againAfterMs = 30_000;
+/** Time in milliseconds after which a stream that the node rejected is requested again. */
+const streamRetryMs = 30_000;
 const feeds = new Map<string, BlockFeed>();
 
-/** Watches new blocks until the signal aborts: by a stream, or by polling if the node has no stream left. */
-export function watchBlocks(node: Pick<Http, "ask" | "urlOf">, signal: AbortSignal, listener: BlockListener): void {
+/** Watches new blocks until the signal aborts. Uses an event stream, or polls if the node rejects the stream. */
+export function watchBlocks(
+  node: Pick<Http, "fetchJson" | "urlOf">,
+  signal: AbortSignal,
+  listener: BlockListener,
+): void {
   const path = node.urlOf("events?kinds=block");
   let feed = feeds.get(path);
   if (feed === undefined) {
@@ -31,50 +35,50 @@ interface BlockFeed {
   delete(listener: BlockListener): void;
 }
 
-function createFeed(node: Pick<Http, "ask">, path: string): BlockFeed {
+function createFeed(node: Pick<Http, "fetchJson">, path: string): BlockFeed {
   const listeners = new Set<BlockListener>();
   let latest = -1;
-  let trouble: unknown;
+  let lastError: unknown;
   let source: EventSource | undefined;
   let timer: number | undefined;
 
-  const report = (error: unknown): void => {
-    trouble = error;
-    listeners.forEach(({ onTrouble }) => onTrouble(error));
+  const reportError = (error: unknown): void => {
+    lastError = error;
+    listeners.forEach(({ onError }) => onError(error));
   };
-  const hear = (number: number): void => {
-    report(undefined);
+  const reportBlock = (number: number): void => {
+    reportError(undefined);
     if (number > latest) {
       latest = number;
       listeners.forEach(({ onBlock }) => onBlock(number));
     }
   };
   const read = ({ data }: MessageEvent<string>): void =>
-    hear((JSON.parse(data) as { readonly blockNumber: number }).blockNumber);
+    reportBlock((JSON.parse(data) as { readonly blockNumber: number }).blockNumber);
 
   function listen(): void {
     const opened = (source = new EventSource(path));
     opened.addEventListener("block", read);
-    // It comes where the latest block is reached, and about every ten seconds in which nothing else does.
+    // Sent when the stream has reached the latest block, and about every 10 s without another event.
     opened.addEventListener("progress", read);
     opened.addEventListener("error", () => {
       if (opened.readyState !== EventSource.CLOSED) {
-        report(new NodeError("The node does not respond.", "UNREACHABLE"));
+        reportError(new NodeError("The node does not respond.", "UNREACHABLE"));
       } else if (source === opened) {
-        void poll(Date.now() + againAfterMs);
+        void poll(Date.now() + streamRetryMs);
       }
     });
   }
 
   async function poll(untilMs: number): Promise<void> {
-    await node.ask<HeadAnswer>("chain/head").then(({ number }) => hear(number), report);
+    await node.fetchJson<HeadResponse>("chain/head").then(({ number }) => reportBlock(number), reportError);
     if (!document.hidden) {
       timer = setTimeout(() => (Date.now() < untilMs ? void poll(untilMs) : listen()), pollEveryMs);
     }
   }
 
-  // Browsers allow six connections over HTTP/1.1: hidden pages must not hold them.
-  const wake = (): void => {
+  // Browsers allow six connections per host over HTTP/1.1, so that hidden pages close theirs.
+  const reconnect = (): void => {
     clearTimeout(timer);
     source?.close();
     source = undefined;
@@ -82,8 +86,8 @@ function createFeed(node: Pick<Http, "ask">, path: string): BlockFeed {
       listen();
     }
   };
-  document.addEventListener("visibilitychange", wake);
-  wake();
+  document.addEventListener("visibilitychange", reconnect);
+  reconnect();
 
   return {
     add(listener) {
@@ -91,8 +95,8 @@ function createFeed(node: Pick<Http, "ask">, path: string): BlockFeed {
       if (latest >= 0) {
         listener.onBlock(latest);
       }
-      if (trouble !== undefined) {
-        listener.onTrouble(trouble);
+      if (lastError !== undefined) {
+        listener.onError(lastError);
       }
     },
     delete: (listener) => void listeners.delete(listener),

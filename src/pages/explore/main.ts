@@ -1,12 +1,12 @@
-/** Shows the view that the address names, and loads it again when the reader signs in or out. */
-import { at, h } from "./dom.js";
+/** Entry point of the explorer. Shows the view of the route, and loads it again after a sign-in or sign-out. */
+import { byId, h } from "./dom.js";
 import { createNode } from "./node.js";
-import { messageOf, note, tell } from "./parts.js";
+import { messageOf, note, showNotice } from "./parts.js";
 import { createProofs } from "./proofs.js";
 import { readRoute, type Route } from "./routes.js";
-import { markPage, startShell } from "./shell.js";
-import { layOutSignIn } from "./sign-in.js";
-import type { Looking, View } from "./view.js";
+import { markCurrentLink, startShell } from "./shell.js";
+import { setUpSignIn } from "./sign-in.js";
+import type { View, ViewContext } from "./view.js";
 import { viewBlock } from "./views/block.js";
 import { viewBlocks } from "./views/blocks.js";
 import { viewForks } from "./views/forks.js";
@@ -24,55 +24,59 @@ import { viewTree } from "./views/tree.js";
 
 const node = createNode(location);
 const proofs = createProofs(node);
-const main = at("main");
-const search = at("q") as HTMLInputElement;
-let shown = new AbortController();
+const main = byId("main");
+const search = byId("q") as HTMLInputElement;
+let currentView = new AbortController();
 
-async function viewOf(looking: Looking, route: Route | undefined): Promise<View> {
+async function renderView(context: ViewContext, route: Route | undefined): Promise<View> {
   switch (route?.kind) {
     case undefined:
-      return { title: "Nothing here", contents: [note("This link names no view of the explorer.")] };
+      return { title: "Nothing here", contents: [note("The explorer has no view at this address.")] };
     case "overview":
-      return await viewOverview(looking);
+      return await viewOverview(context);
     case "block":
-      return await viewBlock(looking, route.name);
+      return await viewBlock(context, route.name);
     case "transaction":
-      return await viewTransaction(looking, route.hash);
+      return await viewTransaction(context, route.hash);
     case "program":
-      return await viewProgram(looking, route.address);
+      return await viewProgram(context, route.address);
     case "owner":
-      return await viewOwner(looking, route.key);
+      return await viewOwner(context, route.key);
     case "tree":
-      return await viewTree(looking, route.commitment);
+      return await viewTree(context, route.commitment);
     case "nullifier":
-      return await viewNullifier(looking, route.hash);
+      return await viewNullifier(context, route.hash);
     case "blocks":
-      return await viewBlocks(looking);
+      return await viewBlocks(context);
     case "transactions":
-      return await viewTransactions(looking);
+      return await viewTransactions(context);
     case "peers":
-      return await viewPeers(looking);
+      return await viewPeers(context);
     case "snapshots":
-      return await viewSnapshots(looking);
+      return await viewSnapshots(context);
     case "forks":
-      return await viewForks(looking);
+      return await viewForks(context);
     case "log":
-      return await viewLog(looking);
+      return await viewLog(context);
     case "search":
-      return await viewSearch(looking, route.text);
+      return await viewSearch(context, route.text);
   }
 }
 
-/** @param isMove true for another view: its title is announced and focused. */
-async function show(isMove: boolean): Promise<void> {
-  shown.abort();
-  const { signal } = (shown = new AbortController());
+/**
+ * Shows the view of the current route.
+ *
+ * @param isNavigation true after a navigation: the title is focused, so that screen readers announce it.
+ */
+async function show(isNavigation: boolean): Promise<void> {
+  currentView.abort();
+  const { signal } = (currentView = new AbortController());
   const route = readRoute(location.hash);
   search.value = route?.kind === "search" ? route.text : "";
-  markPage();
-  tell(undefined);
+  markCurrentLink();
+  showNotice(undefined);
   main.setAttribute("aria-busy", "true");
-  const view = await viewOf({ node, proofs, signal, signIn }, route).catch((error: unknown): View => ({
+  const view = await renderView({ node, proofs, signal, signIn }, route).catch((error: unknown): View => ({
     title: "Not found",
     contents: [h("p", {}, messageOf(error))],
   }));
@@ -83,15 +87,15 @@ async function show(isMove: boolean): Promise<void> {
   main.replaceChildren(heading, ...view.contents);
   main.removeAttribute("aria-busy");
   document.title = `${view.title} · Gatehouse explorer`;
-  if (isMove) {
+  if (isNavigation) {
     heading.focus();
     scrollTo(0, 0);
   }
 }
 
-const signIn = layOutSignIn(node.session, () => void show(true));
-// The part behind # names views, so what the link of the page leads to is found by hand.
-at("skip").addEventListener("click", (event) => {
+const signIn = setUpSignIn(node.session, () => void show(true));
+// The fragment of the URL is the route, so that the skip link cannot use its fragment and moves the focus by script.
+byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });

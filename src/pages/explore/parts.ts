@@ -1,16 +1,12 @@
-/** Parts of views: links, facts, tables, lists with pages. */
+/** Elements that views share: links, lists of facts, sections, tables, messages. */
 import { copyable } from "./copy.js";
-import { at, type Content, h, say } from "./dom.js";
+import { byId, type Content, h, setText } from "./dom.js";
 import { linkTo, type Route } from "./routes.js";
-import { ago, cut, short, timeOf, visible } from "./words.js";
+import { ago, escapeInvisible, short, timeOf, truncate } from "./format.js";
 
 /** Returns a link to a view. */
-export function link(
-  route: Route,
-  text: string,
-  attributes: { readonly class?: string; readonly title?: string } = {},
-): HTMLElement {
-  return h("a", { href: linkTo(route), ...attributes }, text);
+export function link(route: Route, text: string, title?: string): HTMLElement {
+  return h("a", { href: linkTo(route), title }, text);
 }
 
 export function blockLink(number: number): HTMLElement {
@@ -29,6 +25,16 @@ export function ownerLink(key: string): HTMLElement {
   return codeLink({ kind: "owner", key }, key);
 }
 
+/** Returns a link to an owner with all digits of the key. */
+export function fullOwnerLink(key: string): HTMLElement {
+  return codeLink({ kind: "owner", key }, key, key);
+}
+
+/** Returns a link to a block with all digits of its hash. */
+export function fullBlockLink(hash: string): HTMLElement {
+  return codeLink({ kind: "block", name: hash }, hash, hash);
+}
+
 export function nullifierLink(hash: string): HTMLElement {
   return codeLink({ kind: "nullifier", hash }, hash);
 }
@@ -37,20 +43,11 @@ export function commitmentLink(commitment: string): HTMLElement {
   return codeLink({ kind: "tree", commitment }, commitment);
 }
 
-/** Returns a link with a shortened name, and a button that copies the full name; the title has it, too. */
-function codeLink(route: Route, name: string): HTMLElement {
-  return copyable(h("a", { href: linkTo(route), title: name }, code(short(name))), name);
-}
-
-/** Returns the link with all digits of the name. */
-export function wholeLink(linked: HTMLElement, name: string): HTMLElement {
-  linked.querySelector("a")!.replaceChildren(code(name));
-  return linked;
-}
-
-/** Returns a link to the block before another one, by its hash. */
-export function blockHashLink(hash: string): HTMLElement {
-  return copyable(link({ kind: "block", name: hash }, "", { title: hash }), hash);
+/**
+ * Returns a link with a text, by default the shortened name. A button copies the full name, which is also the title.
+ */
+function codeLink(route: Route, name: string, text = short(name)): HTMLElement {
+  return copyable(h("a", { href: linkTo(route), title: name }, code(text)), name);
 }
 
 /** Returns a hash or key with a button that copies it. */
@@ -63,46 +60,44 @@ export function shortHash(text: string): HTMLElement {
   return copyable(h("code", { title: text }, short(text)), text);
 }
 
-/** Returns a text from a document, a peer or a log: its direction ends with it, and what cannot be seen is written out. */
-export function given(text: string, maxLength = 200): HTMLElement {
-  return h("bdi", {}, cut(visible(text), maxLength));
+/**
+ * Returns a text from a document, a peer or a log. `<bdi>` isolates its writing direction from the text around it, and
+ * invisible characters are escaped.
+ */
+export function untrusted(text: string, maxLength = 200): HTMLElement {
+  return h("bdi", {}, truncate(escapeInvisible(text), maxLength));
 }
 
 /** Returns a link to a program by the name that its owner chose. */
 export function namedProgramLink(address: string, name: string): HTMLElement {
-  return h("a", { href: linkTo({ kind: "program", address }) }, given(name, 100));
+  return h("a", { href: linkTo({ kind: "program", address }) }, untrusted(name, 100));
 }
 
 export function code(text: string): HTMLElement {
   return h("code", {}, text);
 }
 
-/** Returns a time and its age. The age is updated. */
+/** Returns the age of a time, with the time as title. `updateTimes` updates the age. */
 export function timeAgo(ms: number): HTMLElement {
-  const made = h("time", { datetime: new Date(ms).toISOString(), title: timeOf(ms) }, ago(ms));
-  made.dataset["ms"] = String(ms);
-  return made;
+  return h("time", { datetime: new Date(ms).toISOString(), title: timeOf(ms), "data-ms": ms }, ago(ms));
 }
 
 /** Updates the ages of all shown times. */
-export function renewTimes(): void {
+export function updateTimes(): void {
   for (const time of document.querySelectorAll<HTMLElement>("time[data-ms]")) {
-    say(time, ago(Number(time.dataset["ms"])));
+    setText(time, ago(Number(time.dataset["ms"])));
   }
 }
 
-/** Returns a list of names and values, without undefined values. */
+/** Returns a definition list of names and values. Entries with an undefined value are omitted. */
 export function facts(entries: Readonly<Record<string, Content>>): HTMLElement {
   const shown = Object.entries(entries).filter(([, value]) => value !== undefined);
   return h("dl", {}, ...shown.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
 
-/** Returns a part of a view under a heading, which names it for screen readers. */
+/** Returns a section of a view. Its heading is also its label for screen readers. */
 export function section(title: string, ...contents: readonly Content[]): HTMLElement {
-  const heading = h("h2", {}, title);
-  const made = h("section", {}, heading, ...contents);
-  made.setAttribute("aria-label", title);
-  return made;
+  return h("section", { "aria-label": title }, h("h2", {}, title), ...contents);
 }
 
 export function note(text: string): HTMLElement {
@@ -110,8 +105,8 @@ export function note(text: string): HTMLElement {
 }
 
 /**
- * Table. In a narrow window each row is a card, on which `columns` label all cells but the first. The roles are explicit,
- * since a table with another display loses them.
+ * Table. In a narrow window, CSS shows each row as a card, on which the names of the columns label all cells but the
+ * first. ARIA roles are explicit, since a table loses its roles when CSS changes its `display`.
  */
 export interface Table {
   readonly element: HTMLElement;
@@ -139,17 +134,14 @@ export function table(label: string, columns: readonly string[], rows: readonly 
       { role: "row" },
       ...cells.map((cell, i) => h("td", { role: "cell", "data-name": i === 0 ? undefined : columns[i] }, cell)),
     );
-  const made: Table = {
-    element,
-    body,
-    add: (added, where = "last") => body[where === "first" ? "prepend" : "append"](...added.map(rowOf)),
-  };
-  made.add(rows);
-  return made;
+  const add: Table["add"] = (added, where = "last") =>
+    body[where === "first" ? "prepend" : "append"](...added.map(rowOf));
+  add(rows);
+  return { element, body, add };
 }
 
-/** Returns a part of a view; if it fails, its error message. */
-export async function orWhyNot(part: Promise<HTMLElement>, signal: AbortSignal): Promise<HTMLElement> {
+/** Returns a part of a view, or its error message if it fails. Rejects only if the signal is aborted. */
+export async function orError(part: Promise<HTMLElement>, signal: AbortSignal): Promise<HTMLElement> {
   try {
     return await part;
   } catch (error) {
@@ -158,10 +150,10 @@ export async function orWhyNot(part: Promise<HTMLElement>, signal: AbortSignal):
   }
 }
 
-/** Shows a message at the top of the page and announces it; undefined removes it. */
-export function tell(text: string | undefined): void {
-  at("notice").hidden = text === undefined;
-  say(at("notice"), text ?? "");
+/** Shows a message at the top of the page, which screen readers announce. Undefined removes the message. */
+export function showNotice(text: string | undefined): void {
+  byId("notice").hidden = text === undefined;
+  setText(byId("notice"), text ?? "");
 }
 
 export function messageOf(error: unknown): string {

@@ -4,15 +4,10 @@ import { readProofJson } from "../../../client/src/proof/json.js";
 import { type ProofNetwork, readProofNetwork } from "../../../client/src/proof/network.js";
 import type { SignedHeader } from "../../../client/src/proof/proof-error.js";
 import type { GetProofResponse } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import type { HeadAnswer } from "./answers.js";
+import type { HeadResponse } from "./responses.js";
 import { type ExploredNode, withQuery } from "./node.js";
 
-/** Proved state. */
-export interface Verified {
-  readonly state: ProvedState;
-}
-
-/** Record of a check, filled as far as the check came. */
+/** Record of the inputs and the result of a check. After a failed check, the later members are missing. */
 export interface Trace {
   question: ProofQuestion;
   network?: ProofNetwork;
@@ -22,26 +17,30 @@ export interface Trace {
 
 /** Checks proofs for one network. */
 export interface Proofs {
-  /** Hash of the genesis that the reader trusts; the node's own until the reader names one. */
+  /** Hash of the genesis that the reader entered; undefined to trust the node's own genesis. */
   trusted: string | undefined;
   /** Returns the trusted network. Rejects with ProofError or NodeError. */
   network(): Promise<ProofNetwork>;
-  /** Requests a proof and checks it. Rejects with ProofError or NodeError. */
-  verify(question: ProofQuestion, trace?: Trace): Promise<Verified>;
+  /**
+   * Requests and checks the proof that the trace describes, and fills the trace. Rejects with ProofError or NodeError.
+   */
+  verify(trace: Trace): Promise<ProvedState>;
 }
 
-/** Maximum age in seconds of an authority's statement about the latest block. They sign one every 30 s. */
+/**
+ * Maximum age in seconds of an authority's statement about the latest block. Authorities sign a statement every 30 s.
+ */
 export const maxAgeS = 120;
 
-/** Creates the checks for the node that served the page. */
-export function createProofs({ ask, askText }: Pick<ExploredNode, "ask" | "askText">): Proofs {
+/** Creates the proof checks for the node that served the page. */
+export function createProofs({ fetchJson, fetchText }: Pick<ExploredNode, "fetchJson" | "fetchText">): Proofs {
   let known: ProofNetwork | undefined;
   let seen: SignedHeader | undefined;
 
-  async function networkOf(pinned: string | undefined): Promise<ProofNetwork> {
-    const wanted = pinned ?? (await ask<HeadAnswer>("chain/head")).genesisHash;
-    if (known?.genesisHash !== wanted) {
-      known = readProofNetwork(await askText("genesis"), wanted);
+  async function loadNetwork(pinned: string | undefined): Promise<ProofNetwork> {
+    const genesisHash = pinned ?? (await fetchJson<HeadResponse>("chain/head")).genesisHash;
+    if (known?.genesisHash !== genesisHash) {
+      known = readProofNetwork(await fetchText("genesis"), genesisHash);
       seen = undefined;
     }
     return known;
@@ -50,12 +49,13 @@ export function createProofs({ ask, askText }: Pick<ExploredNode, "ask" | "askTe
   return {
     trusted: undefined,
     network() {
-      return networkOf(this.trusted);
+      return loadNetwork(this.trusted);
     },
-    async verify(question, trace = { question }) {
+    async verify(trace) {
+      const { question } = trace;
       const network = (trace.network = await this.network());
       const { storageAddress, fields, withDocument, withMetadata, withCommitments, nullifiers, senders } = question;
-      const text = await askText(
+      const text = await fetchText(
         withQuery("state/proof", {
           storageAddress,
           fields,
@@ -70,7 +70,7 @@ export function createProofs({ ask, askText }: Pick<ExploredNode, "ask" | "askTe
       const state = checkProof(question, trace.response, { network, nowMs: Date.now(), maxAgeS, seen });
       trace.state = state;
       seen = state.block.signed ?? seen;
-      return { state };
+      return state;
     },
   };
 }

@@ -1,9 +1,11 @@
-/** Routes: the part of the address behind #. Links can be shared, and no server sees the route. */
+/**
+ * Routes of the explorer: the fragment of the URL, after #. Links can be shared, and browsers do not send the fragment.
+ */
 
 /** View with its parameters. */
 export type Route =
   | { readonly kind: "overview" }
-  /** By number, by hash, or `latest`. */
+  /** `name` is a number, a hash, or `latest`. */
   | { readonly kind: "block"; readonly name: string }
   | { readonly kind: "transaction"; readonly hash: string }
   | { readonly kind: "program"; readonly address: string }
@@ -13,12 +15,12 @@ export type Route =
   | { readonly kind: "blocks" | "transactions" | "peers" | "snapshots" | "forks" | "log" }
   | { readonly kind: "search"; readonly text: string };
 
-/** Returns the address of a view. */
+/** Returns the relative URL of a view. */
 export function linkTo(route: Route): string {
-  return `#/${partsOf(route).map(encodeURIComponent).join("/")}`;
+  return `#/${segmentsOf(route).map(encodeURIComponent).join("/")}`;
 }
 
-function partsOf(route: Route): string[] {
+function segmentsOf(route: Route): string[] {
   switch (route.kind) {
     case "overview":
       return [];
@@ -46,20 +48,20 @@ function partsOf(route: Route): string[] {
   }
 }
 
-/** Returns the view that an address names; undefined if there is none. */
+/** Parses the fragment of a URL. Returns undefined if it names no view. */
 export function readRoute(hash: string): Route | undefined {
-  const parts = decode(
+  const segments = decode(
     hash
       .replace(/\?.*$/s, "")
       .replace(/^#?\/?/, "")
       .split("/"),
   );
-  if (parts === undefined || parts.length > 2) {
+  if (segments === undefined || segments.length > 2) {
     return undefined;
   }
-  const [kind, name] = parts;
+  const [kind, name] = segments;
   if (name === undefined) {
-    return kind === "" ? { kind: "overview" } : kind === "tree" ? { kind, commitment: undefined } : readPlain(kind);
+    return kind === "" ? { kind: "overview" } : kind === "tree" ? { kind, commitment: undefined } : readSimple(kind);
   }
   switch (kind) {
     case "block":
@@ -80,8 +82,8 @@ export function readRoute(hash: string): Route | undefined {
   }
 }
 
-/** Returns a view without parameters. */
-function readPlain(kind: string | undefined): Route | undefined {
+/** Returns the route of a view without parameters; undefined if there is none. */
+function readSimple(kind: string | undefined): Route | undefined {
   switch (kind) {
     case "blocks":
     case "transactions":
@@ -95,9 +97,10 @@ function readPlain(kind: string | undefined): Route | undefined {
   }
 }
 
-function decode(parts: readonly string[]): string[] | undefined {
+/** Decodes percent encoding. Returns undefined if a segment is invalid. */
+function decode(segments: readonly string[]): string[] | undefined {
   try {
-    return parts.map(decodeURIComponent);
+    return segments.map(decodeURIComponent);
   } catch {
     return undefined;
   }

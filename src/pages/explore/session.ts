@@ -1,8 +1,8 @@
-/** Identity of the reader. The key is stored in a variable of this page only, and lost with the page. */
+/** Identity of the reader. The private key exists only in a variable of this page, and is lost with the page. */
 import { createIdentity, type IdentityHeaders } from "../../../client/src/identity.js";
 import { keyFromPem, keyFromSeed } from "../../../client/src/keys.js";
 
-/** Session of the reader. */
+/** Session of the reader, signed in or signed out. */
 export interface Session {
   /** Public key, 0x and 64 lowercase hex digits; undefined if signed out. */
   readonly publicKey: string | undefined;
@@ -26,7 +26,7 @@ interface Identity {
 /**
  * Creates a session that is signed out.
  *
- * @param network returns the hash of the genesis to sign for.
+ * @param network returns the hash of the genesis, which is part of each signature.
  */
 export function createSession(network: () => Promise<string>): Session {
   let identity: Identity | undefined;

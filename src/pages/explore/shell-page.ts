@@ -1,4 +1,4 @@
-/** Script of the header and footer on pages that have a script of their own. */
+/** Script of the header and the footer on /status and /docs. The explorer includes it in its own script. */
 import { createHttp } from "./http.js";
 import { startShell } from "./shell.js";
 

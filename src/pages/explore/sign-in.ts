@@ -1,58 +1,59 @@
-/** The dialog for a key, and the corner that shows the signed-in key. */
-import { at, button, h } from "./dom.js";
+/** The sign-in dialog, and the part of the header that shows the signed-in key. */
+import { button, byId, h } from "./dom.js";
 import { messageOf, ownerLink } from "./parts.js";
 import type { Session } from "./session.js";
 
 /**
- * Adds the dialog and the corner to the page.
+ * Sets up the dialog and the sign-in part of the header.
  *
  * @param onChange called after the reader signed in or out.
  * @returns a function that opens the dialog.
  */
-export function layOutSignIn(session: Session, onChange: () => void): () => void {
-  const dialog = at("sign-in") as HTMLDialogElement;
-  const [key, file] = [at("key") as HTMLTextAreaElement, at("key-file") as HTMLInputElement];
+export function setUpSignIn(session: Session, onChange: () => void): () => void {
+  const dialog = byId("sign-in") as HTMLDialogElement;
+  const [key, file] = [byId("key") as HTMLTextAreaElement, byId("key-file") as HTMLInputElement];
 
   const open = (): void => dialog.showModal();
-  const showWho = (): void => {
+  const showIdentity = (): void => {
     const { publicKey } = session;
-    const out = button("Sign out", {}, () => {
+    const signOut = button("Sign out", {}, () => {
       session.signOut();
-      showWho();
+      showIdentity();
       onChange();
-      at("who").querySelector("button")!.focus();
+      byId("who").querySelector("button")!.focus();
     });
-    at("who").replaceChildren(
+    byId("who").replaceChildren(
       ...(publicKey === undefined
         ? [button("Sign in", {}, open)]
-        : [h("span", {}, "Signed in: ", ownerLink(publicKey)), " ", out]),
+        : [h("span", {}, "Signed in: ", ownerLink(publicKey)), " ", signOut]),
     );
   };
 
-  at("key-form").addEventListener("submit", (event) => {
+  byId("key-form").addEventListener("submit", (event) => {
     event.preventDefault();
     void readKey(key, file).then((text) => {
       try {
         session.signIn(text);
       } catch (error) {
-        at("key-trouble").textContent = messageOf(error);
+        byId("key-trouble").textContent = messageOf(error);
         return;
       }
       dialog.close();
-      showWho();
+      showIdentity();
       onChange();
     });
   });
-  at("key-cancel").addEventListener("click", () => dialog.close());
-  // However it is closed, nothing of a key stays in the fields.
+  byId("key-cancel").addEventListener("click", () => dialog.close());
+  // The dialog can be closed in several ways; each must clear the key from the fields.
   dialog.addEventListener("close", () => {
-    (at("key-form") as HTMLFormElement).reset();
-    at("key-trouble").textContent = "";
+    (byId("key-form") as HTMLFormElement).reset();
+    byId("key-trouble").textContent = "";
   });
-  showWho();
+  showIdentity();
   return open;
 }
 
+/** Returns the key in the text field, or the content of the chosen file if the text field is empty. */
 async function readKey(key: HTMLTextAreaElement, file: HTMLInputElement): Promise<string> {
   return key.value.trim() === "" ? ((await file.files?.[0]?.text()) ?? "") : key.value;
 }

@@ -1,51 +1,51 @@
-/** Search box of the header, with suggestions while the reader types, and the last searches before that. */
-import type { SearchAnswer } from "./answers.js";
-import { at, h } from "./dom.js";
+/** Search box of the header. Suggests results while the reader types, and recent searches while the box is empty. */
+import type { SearchResponse } from "./responses.js";
+import { byId, h } from "./dom.js";
 import { type Http, withQuery } from "./http.js";
 import { linkTo } from "./routes.js";
-import { foundOf } from "./views/search.js";
+import { namedResult } from "./views/search.js";
 
-/** Time in milliseconds without a key press after which the node is asked. */
-const typingMs = 200;
+/** Time in milliseconds without input after which suggestions are requested. */
+const debounceMs = 200;
 const maxSuggestions = 8;
 const maxRecent = 5;
 const storageKey = "gatehouse.searches";
 
 interface Suggestion {
   readonly name: string;
-  readonly what: string;
+  readonly description: string;
   readonly choose: () => void;
 }
 
-/** Makes the search box of the header work. */
-export function layOutSearch(node: Pick<Http, "ask">): void {
-  const input = at("q") as HTMLInputElement;
-  const list = at("q-list");
+/** Adds suggestions and keyboard control to the search box. */
+export function setUpSearch(node: Pick<Http, "fetchJson">): void {
+  const input = byId("q") as HTMLInputElement;
+  const list = byId("q-list");
   let shown: readonly Suggestion[] = [];
   let active = -1;
-  let asking = new AbortController();
+  let pending = new AbortController();
 
-  const open = (address: string, text: string): void => {
+  const open = (route: string, text: string): void => {
     remember(text);
     close();
-    location.href = `explore${address}`;
+    location.href = `explore${route}`;
   };
   function close(): void {
-    asking.abort();
+    pending.abort();
     show([]);
   }
   function show(suggestions: readonly Suggestion[]): void {
     shown = suggestions;
     list.replaceChildren(
-      ...suggestions.map(({ name, what, choose }, i) => {
+      ...suggestions.map(({ name, description, choose }, i) => {
         const option = h(
           "li",
           { role: "option", id: `q-${i}` },
           h("bdi", {}, name),
           " ",
-          h("span", { class: "dim" }, what),
+          h("span", { class: "dim" }, description),
         );
-        // The box keeps the focus, so that a click is no way out of it.
+        // Keeps the focus in the search box, since losing the focus closes the list before the click.
         option.addEventListener("mousedown", (event) => event.preventDefault());
         option.addEventListener("click", choose);
         return option;
@@ -55,6 +55,7 @@ export function layOutSearch(node: Pick<Http, "ask">): void {
     input.setAttribute("aria-expanded", String(suggestions.length > 0));
     activate(-1);
   }
+  /** Selects an option; -1 selects none. */
   function activate(index: number): void {
     active = index;
     [...list.children].forEach((option, i) => option.setAttribute("aria-selected", String(i === index)));
@@ -67,40 +68,40 @@ export function layOutSearch(node: Pick<Http, "ask">): void {
   }
 
   function suggest(): void {
-    asking.abort();
-    const { signal } = (asking = new AbortController());
+    pending.abort();
+    const { signal } = (pending = new AbortController());
     const text = input.value.trim();
     if (text === "") {
       const recent = readRecent();
       const entries = recent.map((name) => ({
         name,
-        what: "searched before",
-        choose: () => open(addressOf(name), name),
+        description: "searched before",
+        choose: () => open(searchRoute(name), name),
       }));
       const forget = (): void => {
         store([]);
         close();
       };
-      const clear = { name: "Clear", what: "forget these searches", choose: forget };
+      const clear = { name: "Clear", description: "forget these searches", choose: forget };
       show(recent.length === 0 ? [] : [...entries, clear]);
       return;
     }
     setTimeout(() => {
       if (!signal.aborted) {
-        node.ask<SearchAnswer>(withQuery("search", { q: text }), signal).then(
+        node.fetchJson<SearchResponse>(withQuery("search", { q: text }), signal).then(
           ({ results }) => {
-            const found = results.map(foundOf).filter((one) => one !== undefined);
+            const known = results.map(namedResult).filter((result) => result !== undefined);
             show(
-              found
+              known
                 .slice(0, maxSuggestions)
-                .map(({ name, what, route }) => ({ name, what, choose: () => open(linkTo(route), text) })),
+                .map(({ name, kind, route }) => ({ name, description: kind, choose: () => open(linkTo(route), text) })),
             );
           },
-          // A suggestion that fails is none; the search itself says why.
+          // Errors are not shown here; submitting the search shows them.
           () => undefined,
         );
       }
-    }, typingMs);
+    }, debounceMs);
   }
 
   input.addEventListener("input", suggest);
@@ -110,7 +111,7 @@ export function layOutSearch(node: Pick<Http, "ask">): void {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && shown.length > 0) {
       event.preventDefault();
-      // The position before the first is the box itself.
+      // Index -1 is the search box: the selection wraps around through it.
       activate(((active + 1 + step + shown.length + 1) % (shown.length + 1)) - 1);
     } else if (event.key === "Escape" && shown.length > 0) {
       event.preventDefault();
@@ -120,11 +121,11 @@ export function layOutSearch(node: Pick<Http, "ask">): void {
       shown[active]!.choose();
     }
   });
-  at("find").addEventListener("submit", (event) => {
+  byId("find").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = input.value.trim();
     if (text !== "") {
-      open(addressOf(text), text);
+      open(searchRoute(text), text);
     }
   });
   addEventListener("keydown", (event) => {
@@ -136,14 +137,14 @@ export function layOutSearch(node: Pick<Http, "ask">): void {
   });
 }
 
-const addressOf = (text: string): string => linkTo({ kind: "search", text });
+const searchRoute = (text: string): string => linkTo({ kind: "search", text });
 
 function isTyping(target: EventTarget | null): boolean {
   const isField = target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
   return isField || document.querySelector("dialog[open]") !== null;
 }
 
-/** Returns the last searches, latest first; none if storage is blocked or holds something else. */
+/** Returns the recent searches, latest first; none if storage is blocked or has invalid data. */
 function readRecent(): readonly string[] {
   try {
     const stored: unknown = JSON.parse(localStorage.getItem(storageKey) ?? "[]");
@@ -161,6 +162,6 @@ function store(searches: readonly string[]): void {
   try {
     localStorage.setItem(storageKey, JSON.stringify(searches));
   } catch {
-    // Storage may be blocked: then nothing is remembered.
+    // Storage may be blocked. Searches are then not stored.
   }
 }

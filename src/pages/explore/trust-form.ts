@@ -1,16 +1,16 @@
-/** Sets the trusted genesis, by its hash. */
+/** The form for the genesis hash that the reader trusts. */
 import { h } from "./dom.js";
 import type { ExploredNode } from "./node.js";
 import type { Proofs } from "./proofs.js";
-import type { HeadAnswer } from "./answers.js";
+import type { HeadResponse } from "./responses.js";
 
-/** Returns the form for the trusted network; the default is the node's own network. */
-export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTMLElement {
+/** Returns the form for the trusted genesis. The default is the genesis of the node. */
+export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "fetchJson">): HTMLElement {
   const input = h("input", { type: "text", id: "trusted", spellcheck: "false", autocomplete: "off" });
-  const said = h("p", { role: "status" });
+  const status = h("p", { role: "status" });
   input.value = proofs.trusted ?? "";
   if (proofs.trusted === undefined) {
-    void node.ask<HeadAnswer>("chain/head").then(
+    void node.fetchJson<HeadResponse>("chain/head").then(
       ({ genesisHash }) => (input.placeholder = genesisHash),
       () => undefined,
     );
@@ -21,7 +21,7 @@ export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTML
     h("label", { for: "trusted" }, "Hash of the genesis that you trust"),
     input,
     h("button", {}, "Trust this genesis"),
-    said,
+    status,
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -29,11 +29,11 @@ export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTML
     const isHash = /^0x[0-9a-f]{64}$/.test(text);
     if (isHash || text === "") {
       proofs.trusted = isHash ? text : undefined;
-      said.textContent = isHash
+      status.textContent = isHash
         ? "Proofs must lead to this genesis from now on."
         : "The genesis of this node is trusted.";
     } else {
-      said.textContent = "It is 0x and 64 hex digits.";
+      status.textContent = "The hash must be 0x and 64 hex digits.";
     }
   });
   return h(
@@ -43,9 +43,9 @@ export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTML
     h(
       "p",
       {},
-      "The authorities that the genesis names. While you name none it is the genesis of this node, and the page, too, comes from it: who does not trust this node checks with ",
+      "Proofs must be signed by an authority that this genesis names. The default is the genesis of this node. This page also comes from this node: if you do not trust it, check with ",
       h("code", {}, "gatehouse verify"),
-      " or the client package, against a hash from elsewhere.",
+      " or the client package, and a hash from another source.",
     ),
     form,
   );

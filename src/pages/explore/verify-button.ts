@@ -1,48 +1,49 @@
-/** A button that checks a proof in this page, and the result, step by step. */
+/** A button that requests a proof, checks it in this page, and shows the result step by step. */
+import type { ProvedState } from "../../../client/src/proof/check.js";
 import { ProofError } from "../../../client/src/proof/proof-error.js";
 import { button, type Content, h } from "./dom.js";
 import { messageOf } from "./parts.js";
-import type { Proofs, Trace, Verified } from "./proofs.js";
-import { commandFor, stepList, stepsOf, unproved } from "./verify-steps.js";
+import type { Proofs, Trace } from "./proofs.js";
+import { commandFor, stepList, stepsOf, unprovedNotice } from "./verify-steps.js";
 
-/** Claim to be verified. */
+/** Statement of a view that a proof can verify. */
 export interface Claim {
-  /** Label of the button, for screen readers as well. */
+  /** Visible text of the button. */
   readonly label: string;
-  readonly name: string;
+  /** Name of the button for screen readers, by default the label. */
+  readonly name?: string;
   readonly question: Trace["question"];
-  /** Describes the proved value; throws an Error with the reason if it differs from the shown one. */
-  readonly conclude: (verified: Verified) => readonly Content[];
+  /** Describes the proved value. Throws an Error with the reason if it differs from the shown value. */
+  readonly conclude: (state: ProvedState) => readonly Content[];
 }
 
-/** The button, and the element for its result, which may be placed elsewhere. */
+/** The button and the element for its result, which the caller inserts into the page. */
 export interface Verifier {
   readonly button: HTMLButtonElement;
   readonly result: HTMLElement;
 }
 
-export function createVerifier(proofs: Proofs, { label, name, question, conclude }: Claim): Verifier {
-  const verdict = h("div", { role: "status" });
+export function createVerifier(proofs: Proofs, { label, name = label, question, conclude }: Claim): Verifier {
+  const outcome = h("div", { role: "status" });
   const steps = h("div");
-  const result = h("div", { class: "verdict", hidden: true }, verdict, steps);
+  const result = h("div", { class: "verdict", hidden: true }, outcome, steps);
   const press = button(label, { "aria-label": name }, async () => {
     press.disabled = true;
     result.hidden = false;
     result.className = "verdict";
-    verdict.replaceChildren("Requesting the proof…");
+    outcome.replaceChildren("Requesting the proof…");
     steps.replaceChildren();
     const trace: Trace = { question };
     const isPinned = proofs.trusted !== undefined;
     let failure: unknown;
     try {
-      const verified = await proofs.verify(question, trace);
-      const words = conclude(verified).filter((content) => content !== undefined);
-      verdict.replaceChildren(h("strong", { class: "good" }, "✓ Verified."), " ", h("span", {}, ...words));
+      const conclusion = conclude(await proofs.verify(trace));
+      outcome.replaceChildren(h("strong", { class: "good" }, "✓ Verified."), " ", h("span", {}, ...conclusion));
       result.classList.add("good-line");
     } catch (error) {
       failure = error;
       const flaw = error instanceof ProofError ? ` (${error.flaw})` : "";
-      verdict.replaceChildren(h("strong", { class: "bad" }, "✗ Not verified."), ` ${messageOf(error)}${flaw}`);
+      outcome.replaceChildren(h("strong", { class: "bad" }, "✗ Not verified."), ` ${messageOf(error)}${flaw}`);
       result.classList.add("bad-line");
     }
     const url = new URL(".", location.href).href;
@@ -52,7 +53,7 @@ export function createVerifier(proofs: Proofs, { label, name, question, conclude
         { open: failure !== undefined },
         h("summary", {}, "Step by step"),
         stepList(stepsOf(trace, failure, isPinned)),
-        unproved(proofs, commandFor(question, url), trace.network?.genesisHash),
+        unprovedNotice(proofs, commandFor(question, url), trace.network?.genesisHash),
       ),
     );
     press.disabled = false;

@@ -1,12 +1,12 @@
-/** Shows a verification step by step: what was checked, with which result, and what remains unproved. */
+/** Shows the steps of a verification: each check with its result, and the limits of the verification. */
 import { bytesToHex } from "../../../client/src/bytes.js";
 import { readHeader } from "../../../client/src/proof/headers.js";
 import { ProofError } from "../../../client/src/proof/proof-error.js";
 import { copyable } from "./copy.js";
 import { type Content, h } from "./dom.js";
-import { blockLink, code, given, messageOf, ownerLink, shortHash } from "./parts.js";
+import { blockLink, code, messageOf, ownerLink, shortHash, untrusted } from "./parts.js";
 import { maxAgeS, type Proofs, type Trace } from "./proofs.js";
-import { ago, counted, cut } from "./words.js";
+import { ago, counted, truncate } from "./format.js";
 
 /** Step of a verification. */
 export interface Step {
@@ -16,19 +16,20 @@ export interface Step {
   readonly details: readonly Content[];
 }
 
+/** Mark, CSS class and name for screen readers of each result. */
 const marks = { true: ["✓", "good", "passed"], false: ["✗", "bad", "failed"], undefined: ["–", "dim", "not checked"] };
 
-/** Returns the steps as a list. */
+/** Returns the steps as an ordered list. */
 export function stepList(steps: readonly Step[]): HTMLElement {
   return h(
     "ol",
     { class: "steps", "aria-label": "Steps" },
     ...steps.map(({ name, isPassed, details }) => {
-      const [mark, className, words] = marks[`${isPassed}`];
+      const [mark, className, label] = marks[`${isPassed}`];
       return h(
         "li",
         {},
-        h("span", { class: className, role: "img", "aria-label": words }, mark),
+        h("span", { class: className, role: "img", "aria-label": label }, mark),
         h("strong", {}, name),
         h("span", {}, ...details),
       );
@@ -36,11 +37,11 @@ export function stepList(steps: readonly Step[]): HTMLElement {
   );
 }
 
-/** Names of the steps, in the order in which the page checks them. */
-const order = ["Authority", "Signature", "Header", "Age", "State root", "Document", "Field", "This page"] as const;
-type StepName = (typeof order)[number];
+/** Names of the steps, in the order in which `checkProof` and the page check them. */
+const checkOrder = ["Authority", "Signature", "Header", "Age", "State root", "Document", "Field", "This page"] as const;
+type StepName = (typeof checkOrder)[number];
 
-/** Returns the steps of a proof, from the value on the page down to the authority and the age of its statement. */
+/** Returns the steps of a proof in display order, from the value on the page to the authority and the age. */
 export function stepsOf(trace: Trace, error: unknown, isPinned: boolean): Step[] {
   const failed = error === undefined ? undefined : failedStep(trace, error);
   const details = detailsOf(trace, isPinned);
@@ -54,9 +55,9 @@ export function stepsOf(trace: Trace, error: unknown, isPinned: boolean): Step[]
     "Authority",
     "Age",
   ];
-  const stop = failed === undefined ? order.length : order.indexOf(failed);
+  const stop = failed === undefined ? checkOrder.length : checkOrder.indexOf(failed);
   return names.map((name) => {
-    const rank = order.indexOf(name);
+    const rank = checkOrder.indexOf(name);
     const isFailed = name === failed;
     return {
       name,
@@ -66,7 +67,7 @@ export function stepsOf(trace: Trace, error: unknown, isPinned: boolean): Step[]
   });
 }
 
-/** Returns the step at which a check failed. */
+/** Returns the name of the step that failed, from the progress of the trace and the flaw of the error. */
 function failedStep({ network, response, state, question }: Trace, error: unknown): StepName {
   if (state !== undefined) {
     return "This page";
@@ -91,6 +92,7 @@ function failedStep({ network, response, state, question }: Trace, error: unknow
   }
 }
 
+/** Returns true if an authority of the network is the proposer of a header. */
 function isByAuthority(header: Uint8Array, authorities: ReadonlySet<string>): boolean {
   try {
     return authorities.has(readHeader(header).proposer);
@@ -99,29 +101,30 @@ function isByAuthority(header: Uint8Array, authorities: ReadonlySet<string>): bo
   }
 }
 
+/** Describes the result of each step. */
 function detailsOf({ network, response, state, question }: Trace, isPinned: boolean): Record<StepName, Content[]> {
   const program = response?.program;
-  const held = program?.state.case === "program" ? program.state.value : undefined;
-  const object = held?.document.case === "object" ? held.document.value : undefined;
+  const present = program?.state.case === "program" ? program.state.value : undefined;
+  const object = present?.document.case === "object" ? present.document.value : undefined;
   const path =
     program?.path ?? response?.nullifiers[0]?.path ?? response?.senders[0]?.path ?? response?.commitments?.path;
   const field = object?.fields[0];
   const signed = state?.block.signed;
   const stateRoot = state && `0x${bytesToHex(state.block.stateRoot)}`;
   return {
-    "This page": ["The value on this page is the proved one."],
+    "This page": ["The value on this page is the proved value."],
     Field:
       field === undefined
         ? ["The document has no field of this name."]
         : [
-            given(JSON.stringify(field.name), 60),
+            untrusted(JSON.stringify(field.name), 60),
             " is ",
-            field.field === undefined ? "absent" : code(cut(field.field.value, 100)),
+            field.field === undefined ? "absent" : code(truncate(field.field.value, 100)),
             `; a path of ${hashes(field.path?.siblings)} leads from it to the root of the fields `,
             ...(object === undefined ? [] : [shortHash(`0x${bytesToHex(object.fieldsRoot)}`)]),
           ],
     Document: [
-      held === undefined
+      present === undefined
         ? "The address has no program."
         : question.withDocument === true
           ? "The complete text, the owner, the name and the rule hash to the program’s entry."
@@ -142,8 +145,11 @@ function detailsOf({ network, response, state, question }: Trace, isPinned: bool
           ],
     Signature:
       signed === undefined
-        ? ["Block 0 has none: the genesis is pinned by its hash."]
-        : [`Ed25519, over the ${counted(signed.header.length, "byte")} of the header: `, signatureOf(signed.signature)],
+        ? ["Block 0 has no signature: the hash of the genesis identifies it."]
+        : [
+            `Ed25519, over the ${counted(signed.header.length, "byte")} of the header: `,
+            shortHash(`0x${bytesToHex(signed.signature)}`),
+          ],
     Authority: [
       ...(signed === undefined ? [] : [ownerLink(readHeader(signed.header).proposer), " is in the list of "]),
       `${counted(network?.authorities.size ?? 0, "authority", "authorities")} of the genesis `,
@@ -152,26 +158,27 @@ function detailsOf({ network, response, state, question }: Trace, isPinned: bool
     ],
     Age: [
       state === undefined
-        ? `An authority must have said in the last ${maxAgeS} s that the block is the latest.`
-        : `An authority said ${ago(Number(state.block.saidMs))} that the block is the latest; the limit is ${maxAgeS} s.`,
+        ? `An authority must have signed in the last ${maxAgeS} s that the block is the latest.`
+        : `An authority signed ${ago(Number(state.block.saidMs))} that the block is the latest; the limit is ${maxAgeS} s.`,
     ],
   };
 }
 
+/** Counts the siblings of a path; each is 32 bytes. */
 const hashes = (siblings: Uint8Array | undefined): string => counted((siblings?.length ?? 0) / 32, "hash", "hashes");
 
-function signatureOf(signature: Uint8Array): HTMLElement {
-  return shortHash(`0x${bytesToHex(signature)}`);
-}
-
 /**
- * Returns the limits of a check in a page of the checked node, and the command without them.
+ * Explains why a check in this page proves less than a check outside of it, and shows a command for the latter.
  *
- * @param command with GENESIS for the hash of the genesis; undefined if there is none.
- * @param genesisHash the node's own, if the check came so far.
+ * @param command with GENESIS in place of the hash of the genesis; undefined if there is no command.
+ * @param genesisHash from the node, if it is known.
  */
-export function unproved({ trusted }: Pick<Proofs, "trusted">, command?: string, genesisHash = "GENESIS"): HTMLElement {
-  const filled = command?.replaceAll("GENESIS", trusted ?? genesisHash);
+export function unprovedNotice(
+  { trusted }: Pick<Proofs, "trusted">,
+  command?: string,
+  genesisHash = "GENESIS",
+): HTMLElement {
+  const completed = command?.replaceAll("GENESIS", trusted ?? genesisHash);
   return h(
     "div",
     {},
@@ -179,36 +186,39 @@ export function unproved({ trusted }: Pick<Proofs, "trusted">, command?: string,
       "p",
       {},
       h("strong", {}, "Not proved: "),
-      "that this page is honest. The node that you check has sent it, and could send one that shows ✓ for anything. ",
+      "that this page is honest. It comes from the node that you check, which could send one that shows ✓ for anything. ",
       trusted === undefined ? "The node also named the genesis: use one from another source. " : "",
-      "The time is that of this computer. ",
-      filled === undefined
+      "The time is from the clock of this computer. ",
+      completed === undefined
         ? "Check with the gatehouse command or the client package from another source."
         : "On a computer that you trust, this command proves the same:",
     ),
-    ...(filled === undefined ? [] : [copyable(h("code", {}, filled), filled, "the command")]),
+    ...(completed === undefined ? [] : [copyable(h("code", {}, completed), completed, "the command")]),
   );
 }
 
-/** Returns the commands that prove the answer to a question; undefined if a name cannot stand in a command safely. */
+/**
+ * Returns the commands that request and verify the same proof. Returns undefined if there are none, or if the name of
+ * the field has control characters, which a terminal could interpret.
+ */
 export function commandFor(
   { storageAddress, fields, nullifiers, withCommitments, senders }: Trace["question"],
   url: string,
 ): string | undefined {
   const options = `--node ${url} --verify GENESIS --save proof.json`;
-  const then = " && gatehouse verify proof.json --genesis GENESIS";
+  const verify = " && gatehouse verify proof.json --genesis GENESIS";
   const field = fields?.[0];
   if (senders !== undefined || (field !== undefined && /\p{C}/u.test(field))) {
     return undefined;
   }
   if (storageAddress !== undefined) {
-    return `gatehouse storage get ${options} -- ${storageAddress}${field === undefined ? "" : ` ${quoted(field)}`}${then}`;
+    return `gatehouse storage get ${options} -- ${storageAddress}${field === undefined ? "" : ` ${quoted(field)}`}${verify}`;
   }
   if (nullifiers?.[0] !== undefined) {
-    return `gatehouse zk nullifier ${options} ${nullifiers[0]}${then}`;
+    return `gatehouse zk nullifier ${options} ${nullifiers[0]}${verify}`;
   }
-  return withCommitments === true ? `gatehouse zk root ${options}${then}` : undefined;
+  return withCommitments === true ? `gatehouse zk root ${options}${verify}` : undefined;
 }
 
-/** Quotes a word for a POSIX shell. */
-const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
+/** Quotes an argument for a POSIX shell. */
+const quoted = (argument: string): string => `'${argument.replaceAll("'", `'\\''`)}'`;

@@ -1,18 +1,18 @@
-/** Input and output of views. */
+/** Types of views: each is a function of a context and the parameters of its route. */
 import type { ExploredNode } from "./node.js";
 import type { Proofs } from "./proofs.js";
 
-/** Dependencies of a view. */
-export interface Looking {
+/** Dependencies of every view. */
+export interface ViewContext {
   readonly node: ExploredNode;
   readonly proofs: Proofs;
   /** Aborted when another view is shown. */
   readonly signal: AbortSignal;
-  /** Opens the dialog for a key; the view is then loaded again. */
+  /** Opens the sign-in dialog. After the sign-in, the view is loaded again. */
   readonly signIn: () => void;
 }
 
-/** View: a title and its elements. */
+/** Rendered view: its title and the elements below the title. */
 export interface View {
   readonly title: string;
   readonly contents: readonly Node[];

@@ -1,4 +1,4 @@
-/** A real browser, if one is installed. */
+/** Starts Chromium, if it is installed, and opens pages in it. */
 import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import type { Teardown } from "../nodes/teardown.js";
@@ -10,33 +10,32 @@ const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/
 /** The reason that no browser is available; undefined if one is. */
 export const whyNoBrowser = executablePath === undefined ? "Chromium is not installed" : undefined;
 
-/** Starts the browser. */
+/** Starts Chromium. */
 export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
-/** Records the errors and the requests of a page. */
-export function listen(page: Page): { readonly complaints: string[]; readonly asked: string[] } {
-  const complaints: string[] = [];
-  const asked: string[] = [];
+/** Records the errors of a page, and the URLs that it requests. */
+export function recordPage(page: Page): { readonly errors: string[]; readonly requests: string[] } {
+  const errors: string[] = [];
+  const requests: string[] = [];
   page.on("console", (message) => {
     // An overloaded node on a busy machine may reject requests, which is not an error of the page.
     if (message.type() === "error" && !message.text().includes("status of 503")) {
-      complaints.push(message.text());
+      errors.push(message.text());
     }
   });
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => asked.push(request.url()));
-  return { complaints, asked };
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("request", (request) => requests.push(request.url()));
+  return { errors, requests };
 }
 
-/** Opens a page in a new context, by default 1,200 px wide. Returns it with a function that loads the address. */
+/** Opens a page in a new context, by default 1,200 px wide. Returns it with a function that loads the URL. */
 export async function openPage(t: Teardown, browser: Browser, url: string, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
   t.teardown(() => context.close());
   // A browser on a busy machine is slow.
   context.setDefaultTimeout(90_000);
   const page = await context.newPage();
-  const heard = listen(page);
-  return { page, context, go: () => page.goto(url), ...heard };
+  return { page, context, go: () => page.goto(url), ...recordPage(page) };
 }

@@ -32,12 +32,12 @@ export const getRaw: Readonly<Record<"HTTP/1.1" | "HTTP/2", GetRaw>> = {
     ];
     return { status: response.statusCode, headers: response.headers, body: await buffer(response) };
   },
-  async "HTTP/2"(port, path, headers = {}, method = "GET") {
+  async "HTTP/2"(port, path, requestHeaders = {}, method = "GET") {
     const session = connect(`http://127.0.0.1:${port}`);
     try {
-      const stream = session.request({ ...headers, ":path": path, ":method": method });
-      const [answered] = (await once(stream, "response")) as [IncomingHttpHeaders];
-      return { status: Number(answered[":status"]), headers: answered, body: await buffer(stream) };
+      const stream = session.request({ ...requestHeaders, ":path": path, ":method": method });
+      const [headers] = (await once(stream, "response")) as [IncomingHttpHeaders];
+      return { status: Number(headers[":status"]), headers, body: await buffer(stream) };
     } finally {
       session.close();
     }
@@ -50,7 +50,7 @@ interface AxeResults {
 
 let axe: string | undefined;
 
-/** Returns the violations of all rules of axe on a page, without changing its content security policy. */
+/** Returns all violations that axe finds on a page. Works with the content security policy of the page. */
 export async function findByAxe(page: Page): Promise<string[]> {
   axe ??= await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   await page.evaluate(axe);
@@ -58,11 +58,11 @@ export async function findByAxe(page: Page): Promise<string[]> {
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
 }
 
-export const desktop = { width: 1200, height: 900 };
+const desktop = { width: 1200, height: 900 };
 export const phone = { width: 360, height: 800 };
 
-/** Takes a screenshot if PICTURES names a directory. */
-async function picture(page: Page, name: string): Promise<void> {
+/** Saves a screenshot if the environment variable PICTURES names a directory. */
+async function screenshot(page: Page, name: string): Promise<void> {
   const directory = process.env["PICTURES"];
   if (directory !== undefined) {
     await mkdir(directory, { recursive: true });
@@ -71,23 +71,32 @@ async function picture(page: Page, name: string): Promise<void> {
 }
 
 const devices = { desktop, phone };
-const backs = { light: "rgb(250, 250, 250)", dark: "rgb(18, 20, 22)" };
+/** Background colors of the pages by color scheme. */
+const backgrounds = { light: "rgb(250, 250, 250)", dark: "rgb(18, 20, 22)" };
 
-/** All combinations of color scheme and width. */
-export const everyWay = ["desktop light", "desktop dark", "phone light", "phone dark"] as const;
-export const bothWays = ["desktop light", "phone dark"] as const;
-/** Two combinations that cover both color schemes and both widths, for slow checks. */
-export const threeWays = ["desktop light", "desktop dark", "phone dark"] as const;
+/** All combinations of width and color scheme. */
+export const allVariants = ["desktop light", "desktop dark", "phone light", "phone dark"] as const;
+/** Two combinations that cover both widths and both color schemes, for slow checks. */
+export const twoVariants = ["desktop light", "phone dark"] as const;
+export const threeVariants = ["desktop light", "desktop dark", "phone dark"] as const;
 
-/** Checks that axe finds nothing, and that nothing is wider than the window. */
-export async function inspect(t: ExecutionContext, page: Page, name: string, ways: readonly string[]): Promise<void> {
-  for (const way of ways) {
-    const [device, colorScheme] = way.split(" ") as [keyof typeof devices, keyof typeof backs];
+/**
+ * Checks a page in each variant: axe finds no accessibility problem, the colors match the color scheme, and no element
+ * is wider than the window.
+ */
+export async function inspect(
+  t: ExecutionContext,
+  page: Page,
+  name: string,
+  variants: readonly string[],
+): Promise<void> {
+  for (const variant of variants) {
+    const [device, colorScheme] = variant.split(" ") as [keyof typeof devices, keyof typeof backgrounds];
     await page.setViewportSize(devices[device]);
     await page.emulateMedia({ colorScheme });
-    t.is(await page.evaluate("getComputedStyle(document.body).backgroundColor"), backs[colorScheme]);
-    t.deepEqual(await findByAxe(page), [], `${name}, ${way}`);
-    t.is(await page.evaluate("document.documentElement.scrollWidth"), devices[device].width, `${name}, ${way}`);
-    await picture(page, `${name}-${device}-${colorScheme}`);
+    t.is(await page.evaluate("getComputedStyle(document.body).backgroundColor"), backgrounds[colorScheme]);
+    t.deepEqual(await findByAxe(page), [], `${name}, ${variant}`);
+    t.is(await page.evaluate("document.documentElement.scrollWidth"), devices[device].width, `${name}, ${variant}`);
+    await screenshot(page, `${name}-${device}-${colorScheme}`);
   }
 }

@@ -9,14 +9,14 @@ import {
   setMember,
 } from "../../../storage/documents/document.js";
 import { typeOfJson } from "../../../storage/documents/json-text.js";
-import type { AccessRule } from "../answers.js";
+import type { AccessRule } from "../responses.js";
 import { partsOf } from "../document-tree.js";
 
 /** Program after one of its changes. */
 export interface Version {
-  /** JSON text; base64 in a JSON string for bytes; undefined for an empty program. */
+  /** JSON text of the document. Binary data is base64 in a JSON string; undefined for an empty program. */
   readonly data: string | undefined;
-  /** JSON text of the access rule; undefined before a rule was seen. */
+  /** JSON text of the access rule; undefined until an operation that sets it was replayed. */
   readonly access: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface Change {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** Returns true for an operation after which nothing of the data before it is left. */
+/** Returns true for operations that replace the complete data. */
 export function isComplete(kind: string): boolean {
   return kind === "create_program" || kind === "write_program";
 }
@@ -35,7 +35,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Returns the version after an operation. Throws if the operation does not fit, which no operation of a block does. */
+/** Applies an operation to a version. Throws if the operation is invalid; operations in blocks are valid. */
 export function applyChange(before: Version, { name, value }: Change): Version {
   const { data, access } = before;
   const field = textOf(value["field"]);
@@ -48,11 +48,11 @@ export function applyChange(before: Version, { name, value }: Change): Version {
     case "setField":
       return { data: setMember(data ?? "{}", field, text), access };
     case "deleteField":
-      return { data: deleteMember(need(data), field) ?? need(undefined), access };
+      return { data: requireText(deleteMember(requireText(data), field)), access };
     case "setItem":
     case "appendItem":
     case "deleteItem":
-      return { data: changeArray(need(data), field, { name, value }, text), access };
+      return { data: changeArray(requireText(data), field, { name, value }, text), access };
     case "updateAccess":
       return { data, access: JSON.stringify(value["access"]) };
     default:
@@ -62,14 +62,14 @@ export function applyChange(before: Version, { name, value }: Change): Version {
 
 const ownerOnly: AccessRule = { mode: "owner", allowed: [], blacklisted: [], groups: {} };
 
-function dataOf(given: unknown): string | undefined {
-  const { json, binary } = (given ?? {}) as { readonly json?: string; readonly binary?: string };
+function dataOf(data: unknown): string | undefined {
+  const { json, binary } = (data ?? {}) as { readonly json?: string; readonly binary?: string };
   return json ?? (binary === undefined ? undefined : JSON.stringify(binary));
 }
 
 function changeArray(data: string, field: string, { name, value }: Change, text: string): string {
-  const member = [...eachMember(data)].find((one) => one.name === field);
-  const array = need(member && data.slice(member.valueStart, member.valueEnd));
+  const member = [...eachMember(data)].find((candidate) => candidate.name === field);
+  const array = requireText(member && data.slice(member.valueStart, member.valueEnd));
   const items = itemsOf(array);
   const index = Number(value["index"] ?? 0);
   const changed =
@@ -81,23 +81,23 @@ function changeArray(data: string, field: string, { name, value }: Change, text:
   return setMember(data, field, changed);
 }
 
-function need(text: string | undefined): string {
+function requireText(text: string | undefined): string {
   if (text === undefined) {
     throw new Error("An earlier change is missing.");
   }
   return text;
 }
 
-/** Difference of one value. */
+/** Value that differs between two versions. */
 export interface Difference {
   /** Path to the value, such as `list[0].name`; empty for the complete document. */
   readonly path: string;
-  /** JSON texts; undefined where there is no value. */
+  /** JSON texts; undefined if the version does not have the value. */
   readonly before: string | undefined;
   readonly after: string | undefined;
 }
 
-/** Yields the values that differ between two JSON texts. Objects are compared by names, arrays by positions. */
+/** Yields the values that differ between two JSON texts. Compares members of objects by name, and items by index. */
 export function* differences(
   before: string | undefined,
   after: string | undefined,
@@ -106,19 +106,18 @@ export function* differences(
   if (before === after) {
     return;
   }
-  const [type, other] = [before, after].map((text) => (text === undefined ? undefined : typeOfJson(text)));
-  if (before === undefined || after === undefined || type !== other || (type !== "object" && type !== "array")) {
+  const [type, newType] = [before, after].map((text) => (text === undefined ? undefined : typeOfJson(text)));
+  if (before === undefined || after === undefined || type !== newType || (type !== "object" && type !== "array")) {
     if (before?.trim() !== after?.trim()) {
       yield { path, before, after };
     }
     return;
   }
-  const [olds, news] = [before, after].map((text) => new Map(partsOf(text).map(({ name, text }) => [name, text]))) as [
-    Map<string, string>,
-    Map<string, string>,
-  ];
-  for (const name of new Set([...olds.keys(), ...news.keys()])) {
-    yield* differences(olds.get(name), news.get(name), pathTo(path, name, type));
+  const [older, newer] = [before, after].map(
+    (text) => new Map(partsOf(text).map(({ name, text }) => [name, text])),
+  ) as [Map<string, string>, Map<string, string>];
+  for (const name of new Set([...older.keys(), ...newer.keys()])) {
+    yield* differences(older.get(name), newer.get(name), pathTo(path, name, type));
   }
 }
 

@@ -1,9 +1,10 @@
-/** Reads the effects of a transaction from the events of its block. */
+/** Shows the effects of a transaction, which it reads from the events of the block. */
 import { h } from "../dom.js";
 import type { ExploredNode } from "../node.js";
-import { changeWords } from "../operation-words.js";
-import { commitmentLink, given, note, nullifierLink, programLink, shortHash } from "../parts.js";
+import { describeChange } from "../operation-text.js";
+import { commitmentLink, note, nullifierLink, programLink, shortHash, untrusted } from "../parts.js";
 
+/** Event of a block. One member is set, which names the kind of the event. */
 interface EffectEvent {
   readonly blockNumber: number;
   readonly program?: { readonly storageAddress: string; readonly change: string; readonly fields: readonly string[] };
@@ -17,7 +18,7 @@ const timeoutMs = 15_000;
 const maxListed = 50;
 
 /** Returns the effects as elements. Rejects if the node no longer has the events of the block. */
-export async function effectsOf(
+export async function transactionEffects(
   node: ExploredNode,
   hash: string,
   blockNumber: number,
@@ -26,10 +27,11 @@ export async function effectsOf(
   const events = await readEvents(node, hash, blockNumber, signal);
   const items = events.map(itemOf).filter((item) => item !== undefined);
   return items.length === 0
-    ? [note("None that your key may read.")]
+    ? [note("No changes that your key may read.")]
     : [h("ul", { class: "keys" }, ...items.map((item) => h("li", {}, item)))];
 }
 
+/** Reads events until the stream reaches the latest block, at most for 15 s. */
 async function readEvents(
   node: ExploredNode,
   hash: string,
@@ -37,29 +39,30 @@ async function readEvents(
   signal: AbortSignal,
 ): Promise<EffectEvent[]> {
   return await new Promise((resolve, reject) => {
-    const found: EffectEvent[] = [];
+    const events: EffectEvent[] = [];
     const source = new EventSource(node.urlOf(`events?fromBlock=${blockNumber}&transactions=${hash}`));
     const timer = setTimeout(() => end(), timeoutMs);
     const end = (): void => {
       clearTimeout(timer);
       source.close();
-      resolve(found);
+      resolve(events);
     };
     for (const kind of kinds) {
-      source.addEventListener(kind, ({ data }: MessageEvent<string>) => found.push(JSON.parse(data) as EffectEvent));
+      source.addEventListener(kind, ({ data }: MessageEvent<string>) => events.push(JSON.parse(data) as EffectEvent));
     }
-    // The stream has reached the latest block, so that the events of this one are complete.
+    // Sent when the stream has reached the latest block: all events of this block have arrived.
     source.addEventListener("progress", end);
     source.addEventListener("error", () => {
       if (source.readyState === EventSource.CLOSED) {
         clearTimeout(timer);
-        reject(new Error("The node does not keep the events of its block."));
+        reject(new Error("This node no longer has the events of the block."));
       }
     });
     signal.addEventListener("abort", end);
   });
 }
 
+/** Describes an event; undefined for an event of another kind. */
 function itemOf({ program, nullifier, commitments }: EffectEvent): HTMLElement | undefined {
   if (program !== undefined) {
     const { storageAddress, change, fields } = program;
@@ -68,9 +71,9 @@ function itemOf({ program, nullifier, commitments }: EffectEvent): HTMLElement |
     return h(
       "span",
       {},
-      `${changeWords(change)}: `,
+      `${describeChange(change)}: `,
       programLink(storageAddress),
-      ...(fields.length === 0 ? [] : [" ", given(`${listed}${rest}`, 1_000)]),
+      ...(fields.length === 0 ? [] : [" ", untrusted(`${listed}${rest}`, 1_000)]),
     );
   }
   if (nullifier !== undefined) {

@@ -4,10 +4,10 @@ import { h } from "../dom.js";
 /** Value of a cell. Null and undefined are empty cells. */
 export type CsvValue = string | number | null | undefined;
 
-/** First characters of a text that a spreadsheet takes for a formula, with their full-width forms. */
+/** Matches texts that a spreadsheet interprets as a formula, including full-width forms of the first characters. */
 const formula = /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
 
-/** Returns one row. Texts that a spreadsheet would run as a formula start with an apostrophe. */
+/** Returns one row. An apostrophe before a text prevents that a spreadsheet runs it as a formula. */
 export function csvRow(values: readonly CsvValue[]): string {
   return `${values.map(csvCell).join(",")}\r\n`;
 }
@@ -21,7 +21,7 @@ function csvCell(value: CsvValue): string {
   return /[",\r\n;\t']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Offers a file for download. The mark at its start tells spreadsheets that it is UTF-8. */
+/** Starts the download of a file. Its byte order mark tells spreadsheets that the encoding is UTF-8. */
 export function downloadCsv(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
   const anchor = h("a", { href: url, download: `${name}.csv`, hidden: true });

@@ -1,9 +1,9 @@
-/** Tables with pages, filters that are part of the address, and a CSV file. */
+/** Tables with pages, filters and CSV export. The URL has the filters and the page. */
 import { csvRow, type CsvValue, downloadCsv } from "./csv.js";
-import { button, type Content, h, say } from "../dom.js";
+import { button, type Content, h, setText } from "../dom.js";
 import { messageOf, table } from "../parts.js";
 import { changeQuery, readQuery } from "./query.js";
-import { counted } from "../words.js";
+import { counted } from "../format.js";
 
 /** Column of a table. */
 export interface Column<Row> {
@@ -13,26 +13,26 @@ export interface Column<Row> {
   readonly csv: (row: Row) => CsvValue;
 }
 
-/** Filter of a table. Filters apply in this page, since the API has none. */
+/** Filter of a table. The page applies filters itself, since the API has no filters. */
 export interface Filter<Row> {
-  /** Name of the parameter in the address. */
+  /** Name of the parameter in the URL. */
   readonly name: string;
   readonly label: string;
-  /** Values to choose from; a text field without them. */
+  /** Values of a selection list; undefined for a text field. */
   readonly choices?: readonly string[];
-  readonly accepts: (row: Row, wanted: string) => boolean;
+  readonly accepts: (row: Row, value: string) => boolean;
 }
 
-/** Part of a list, as the node returns it. */
+/** Page of a list, as the node returns it. */
 export interface Batch<Row> {
   readonly rows: readonly Row[];
-  /** Token for the next part; undefined for the last part. */
+  /** Token for the next page; undefined on the last page. */
   readonly next?: string | undefined;
 }
 
-/** Table and its data. */
+/** Settings of a table. */
 export interface DataTable<Row> {
-  /** Name of the file; it precedes the parameters in the address. */
+  /** Part of the name of the CSV file, and prefix of the parameters in the URL. */
   readonly id: string;
   readonly label: string;
   readonly columns: readonly Column<Row>[];
@@ -42,9 +42,10 @@ export interface DataTable<Row> {
   readonly load: (token: string | undefined, size: number) => Promise<Batch<Row>>;
 }
 
-const [rowsShown, rowsRequested, maxCsvRows, maxScanned] = [25, 200, 10_000, 4_000];
+/** Rows per shown page; rows per request with a filter or for a file; rows in a file; rows searched for a page. */
+const [shownRows, requestedRows, maxCsvRows, maxSearchedRows] = [25, 200, 10_000, 4_000];
 
-/** Returns a loader for a list that is complete. */
+/** Returns a loader for a complete list. */
 export function fromList<Row>(rows: readonly Row[]): DataTable<Row>["load"] {
   return (token, size) => {
     const start = Number(token ?? 0);
@@ -53,87 +54,88 @@ export function fromList<Row>(rows: readonly Row[]): DataTable<Row>["load"] {
   };
 }
 
-/** Returns the table with its first page, or the page that the address names. */
+/** Returns the table with the page that the URL names, by default the first page. */
 export async function dataTable<Row>(settings: DataTable<Row>): Promise<HTMLElement> {
   const { id, label, columns, filters = [], empty, load } = settings;
   const query = readQuery();
-  const wanted = new Map(filters.map(({ name }) => [name, query.get(`${id}.${name}`) ?? ""]));
-  const isFiltered = (): boolean => [...wanted.values()].some((value) => value !== "");
+  const values = new Map(filters.map(({ name }) => [name, query.get(`${id}.${name}`) ?? ""]));
+  const isFiltered = (): boolean => [...values.values()].some((value) => value !== "");
   const accepts = (row: Row): boolean =>
-    filters.every(({ name, accepts }) => wanted.get(name) === "" || accepts(row, wanted.get(name)!));
+    filters.every(({ name, accepts }) => values.get(name) === "" || accepts(row, values.get(name)!));
 
   const first = query.get(`${id}.page`) ?? undefined;
-  /** Tokens of the pages up to the shown one. */
+  /** Tokens of the shown page and of the pages before it. */
   let pages: (string | undefined)[] = [first];
   const { element, body, add } = table(
     label,
     columns.map(({ name }) => name),
   );
-  const said = h("p", { class: "dim", role: "status" });
-  const trouble = h("p", { class: "bad", role: "alert", hidden: true });
+  const status = h("p", { class: "dim", role: "status" });
+  const alert = h("p", { class: "bad", role: "alert", hidden: true });
   let next: string | undefined;
-  let turn = 0;
+  let lastRead = 0;
 
-  /** Loads a page. With a filter, parts are loaded until there are enough rows. */
-  async function read(token: string | undefined): Promise<{ rows: Row[]; next: string | undefined; scanned: number }> {
+  /** Loads a page. With a filter, loads pages of the node until enough rows match. */
+  async function read(token: string | undefined): Promise<{ rows: Row[]; next: string | undefined; searched: number }> {
     if (!isFiltered()) {
-      const batch = await load(token, rowsShown);
-      return { rows: [...batch.rows], next: batch.next, scanned: batch.rows.length };
+      const batch = await load(token, shownRows);
+      return { rows: [...batch.rows], next: batch.next, searched: batch.rows.length };
     }
     const rows: Row[] = [];
-    let [scanned, after] = [0, token];
+    let [searched, after] = [0, token];
     do {
-      const batch = await load(after, rowsRequested);
+      const batch = await load(after, requestedRows);
       rows.push(...batch.rows.filter(accepts));
-      scanned += batch.rows.length;
+      searched += batch.rows.length;
       after = batch.next;
-    } while (after !== undefined && rows.length < rowsShown && scanned < maxScanned);
-    return { rows, next: after, scanned };
+    } while (after !== undefined && rows.length < shownRows && searched < maxSearchedRows);
+    return { rows, next: after, searched };
   }
 
   async function show(): Promise<void> {
-    const own = ++turn;
+    const id = ++lastRead;
     const page = await read(pages.at(-1));
-    // A later request of the reader may have finished before this one.
-    if (own !== turn) {
+    // Discards the page if the reader has requested another page since.
+    if (id !== lastRead) {
       return;
     }
     next = page.next;
     body.replaceChildren();
     add(page.rows.map((row) => columns.map(({ cell }) => cell(row))));
     element.hidden = page.rows.length === 0;
-    const found =
+    const count =
       page.rows.length === 0 ? (isFiltered() ? "No row matches." : empty) : counted(page.rows.length, "row");
-    const searched = isFiltered() ? ` ${counted(page.scanned, "row")} searched.` : "";
+    const progress = isFiltered() ? ` ${counted(page.searched, "row")} searched.` : "";
     const more = next === undefined ? "" : " There are more.";
-    say(said, `${found}${found.endsWith(".") ? "" : "."}${searched}${more}`);
-    const isOnly = pages.length === 1 && pages[0] === undefined;
-    toStart.disabled = isOnly;
+    setText(status, `${count}${count.endsWith(".") ? "" : "."}${progress}${more}`);
+    const isFirst = pages.length === 1 && pages[0] === undefined;
+    toStart.disabled = isFirst;
     back.disabled = pages.length === 1;
     forward.disabled = next === undefined;
-    pager.hidden = isOnly && next === undefined;
-    tools.hidden = page.rows.length === 0 && isOnly && !isFiltered();
+    pager.hidden = isFirst && next === undefined;
+    tools.hidden = page.rows.length === 0 && isFirst && !isFiltered();
   }
 
+  /** Shows other pages, and restores the previous ones if the request fails. */
   async function move(to: (string | undefined)[]): Promise<void> {
-    const before = pages;
+    const previous = pages;
     pages = to;
     changeQuery({
       [`${id}.page`]: pages.at(-1),
-      ...Object.fromEntries([...wanted].map(([name, value]) => [`${id}.${name}`, value])),
+      ...Object.fromEntries([...values].map(([name, value]) => [`${id}.${name}`, value])),
     });
-    trouble.hidden = true;
+    alert.hidden = true;
     try {
       await show();
     } catch (error) {
-      pages = before;
-      complain(error);
+      pages = previous;
+      showError(error);
     }
   }
 
-  function complain(error: unknown): void {
-    trouble.hidden = false;
-    say(trouble, messageOf(error));
+  function showError(error: unknown): void {
+    alert.hidden = false;
+    setText(alert, messageOf(error));
   }
 
   const toStart = button("First", { "aria-label": `First page: ${label}` }, () => move([undefined]));
@@ -142,78 +144,78 @@ export async function dataTable<Row>(settings: DataTable<Row>): Promise<HTMLElem
   const pager = h("p", { class: "buttons" }, toStart, " ", back, " ", forward);
   const csv = button("CSV", { "aria-label": `Download as CSV: ${label}`, title: "Download as CSV" }, async () => {
     csv.disabled = true;
-    trouble.hidden = true;
+    alert.hidden = true;
     try {
-      const { text, rows, isCut } = await csvOf();
+      const { text, rows, isTruncated } = await csvOf();
       downloadCsv(`gatehouse-${id}`, text);
-      say(said, `${counted(rows, "row")} in the file.${isCut ? " The list is longer: narrow it by a filter." : ""}`);
+      setText(status, `${counted(rows, "row")} in the file.${isTruncated ? " The list is longer: use a filter." : ""}`);
     } catch (error) {
-      complain(error);
+      showError(error);
     }
     csv.disabled = false;
   });
 
   /** Returns the file of all rows that the filters accept. */
-  async function csvOf(): Promise<{ text: string; rows: number; isCut: boolean }> {
+  async function csvOf(): Promise<{ text: string; rows: number; isTruncated: boolean }> {
     let text = csvRow(columns.map(({ name }) => name));
-    let [rows, scanned] = [0, 0];
+    let [rows, searched] = [0, 0];
     let token: string | undefined;
     do {
-      const batch = await load(token, rowsRequested);
+      const batch = await load(token, requestedRows);
       for (const row of batch.rows.filter(accepts).slice(0, maxCsvRows - rows)) {
         text += csvRow(columns.map(({ csv }) => csv(row)));
         rows++;
       }
-      scanned += batch.rows.length;
+      searched += batch.rows.length;
       token = batch.next;
-      say(said, `${counted(scanned, "row")} loaded…`);
-    } while (token !== undefined && rows < maxCsvRows && scanned < 5 * maxCsvRows);
-    return { text, rows, isCut: token !== undefined };
+      setText(status, `${counted(searched, "row")} loaded…`);
+    } while (token !== undefined && rows < maxCsvRows && searched < 5 * maxCsvRows);
+    return { text, rows, isTruncated: token !== undefined };
   }
 
   const fields = filters.map(({ name, label, choices }) => {
     const field = choices === undefined ? h("input", { type: "search", spellcheck: "false" }) : select(choices);
-    field.value = wanted.get(name)!;
-    let wait: ReturnType<typeof setTimeout> | undefined;
+    field.value = values.get(name)!;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const apply = (): void => {
-      clearTimeout(wait);
-      if (wanted.get(name) !== field.value.trim()) {
-        wanted.set(name, field.value.trim());
+      clearTimeout(timer);
+      if (values.get(name) !== field.value.trim()) {
+        values.set(name, field.value.trim());
         void move([undefined]);
       }
     };
     field.addEventListener("change", apply);
     field.addEventListener("input", () => {
-      clearTimeout(wait);
-      wait = setTimeout(apply, 300);
+      clearTimeout(timer);
+      timer = setTimeout(apply, 300);
     });
     return h("label", {}, label, " ", field);
   });
   const form = h("div", { class: "filters", role: "group", "aria-label": `Filters: ${label}` }, ...fields);
   const tools = h("div", { class: "tools" }, ...(fields.length > 0 ? [form] : []), csv);
   await show();
-  return h("div", { class: "data" }, tools, trouble, element, said, pager);
+  return h("div", { class: "data" }, tools, alert, element, status, pager);
 }
 
 function select(choices: readonly string[]): HTMLSelectElement {
   return h("select", {}, h("option", { value: "" }, "all"), ...choices.map((choice) => h("option", {}, choice)));
 }
 
-/** Returns a filter by a text that is part of a value, in any case. */
+/** Returns a filter for values that contain a text, ignoring case. */
 export function containing<Row>(name: string, label: string, textOf: (row: Row) => string): Filter<Row> {
   return {
     name,
     label,
-    accepts: (row, wanted) => textOf(row).toLowerCase().includes(wanted.toLowerCase()),
+    accepts: (row, value) => textOf(row).toLowerCase().includes(value.toLowerCase()),
   };
 }
 
-/** Returns a filter by one of several values. */
+/** Returns a filter for rows with a chosen value. */
 export function oneOf<Row>(
   name: string,
   label: string,
   choices: readonly string[],
   valueOf: (row: Row) => string,
 ): Filter<Row> {
-  return { name, label, choices, accepts: (row, wanted) => valueOf(row) === wanted };
+  return { name, label, choices, accepts: (row, value) => valueOf(row) === value };
 }

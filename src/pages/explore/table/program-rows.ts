@@ -1,8 +1,8 @@
-/** Shows programs in a table. */
-import type { ProgramSummary } from "../answers.js";
+/** Columns of tables of programs. */
+import type { ProgramSummary } from "../responses.js";
 import type { Column } from "./data-table.js";
 import { namedProgramLink, ownerLink, programLink, timeAgo } from "../parts.js";
-import { sizeOf } from "../words.js";
+import { sizeOf } from "../format.js";
 
 export const programColumns: readonly Column<ProgramSummary>[] = [
   {

@@ -1,11 +1,11 @@
-/** Query of a view: the part of the address after ? behind #, which holds filters, pages and selections. */
+/** Query of a view: the part of the URL fragment after `?`. Has the filters, pages and selections of the view. */
 
 /** Returns the query of the shown view. */
 export function readQuery(): URLSearchParams {
   return new URLSearchParams(location.hash.split("?")[1] ?? "");
 }
 
-/** Changes parameters of the address. Undefined or an empty text removes one. Nothing is loaded again. */
+/** Changes parameters of the query without loading the view again. Undefined or an empty text removes a parameter. */
 export function changeQuery(changes: Readonly<Record<string, string | undefined>>): void {
   const query = readQuery();
   for (const [name, value] of Object.entries(changes)) {

@@ -1,27 +1,27 @@
-/** Shows transactions in a table. */
-import type { TransactionsAnswer, TransactionSummary } from "../answers.js";
+/** Columns, filter and loader of tables of transactions. */
+import type { TransactionsResponse, TransactionSummary } from "../responses.js";
 import { type Column, containing, type DataTable, type Filter } from "./data-table.js";
 import { type ExploredNode, withQuery } from "../node.js";
-import { operationLine, operationText } from "../operation-words.js";
+import { operationLine, operationText } from "../operation-text.js";
 import { blockLink, ownerLink, timeAgo, transactionLink } from "../parts.js";
 
-/** Columns by name; a view takes those that differ between its rows. */
+/** Columns by name. Each view selects the columns that it needs. */
 export const transactionColumns = {
-  place: { name: "Place", cell: ({ index }) => index, csv: ({ index }) => index },
+  index: { name: "Index", cell: ({ index }) => index, csv: ({ index }) => index },
   block: {
     name: "Block",
     cell: ({ blockNumber }) => blockLink(blockNumber),
     csv: ({ blockNumber }) => blockNumber,
   },
-  when: {
-    name: "When",
+  time: {
+    name: "Time",
     cell: ({ timestamp }) => timeAgo(timestamp),
     csv: ({ timestamp }) => new Date(timestamp).toISOString(),
   },
   hash: { name: "Hash", cell: ({ hash }) => transactionLink(hash), csv: ({ hash }) => hash },
   operation: { name: "Operation", cell: ({ body }) => operationLine(body), csv: ({ body }) => operationText(body) },
   sender: {
-    name: "By",
+    name: "Sender",
     cell: ({ body }) => (body === undefined ? undefined : ownerLink(body.sender)),
     csv: ({ body }) => body?.sender,
   },
@@ -33,15 +33,15 @@ export const operationFilter: Filter<TransactionSummary> = containing(
   ({ body }) => operationText(body) ?? "",
 );
 
-/** Returns a loader for the transactions of a block or a sender, or for all. */
+/** Returns a loader for the transactions of a block, of a sender, or of the chain. */
 export function loadTransactions(
-  { ask }: Pick<ExploredNode, "ask">,
-  of: { readonly blockNumber?: string; readonly sender?: string },
+  { fetchJson }: Pick<ExploredNode, "fetchJson">,
+  filter: { readonly blockNumber?: string; readonly sender?: string },
   signal: AbortSignal,
 ): DataTable<TransactionSummary>["load"] {
   return async (pageToken, size) => {
-    const path = withQuery("chain/transactions", { ...of, pageToken, pageSize: String(size) });
-    const { transactions, nextPageToken } = await ask<TransactionsAnswer>(path, signal);
+    const path = withQuery("chain/transactions", { ...filter, pageToken, pageSize: String(size) });
+    const { transactions, nextPageToken } = await fetchJson<TransactionsResponse>(path, signal);
     return { rows: transactions, next: nextPageToken };
   };
 }

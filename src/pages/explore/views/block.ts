@@ -1,17 +1,18 @@
-/** Shows a block: header, signatures, transactions. */
+/** Shows a block: its header, signatures and transactions, with a button that verifies it. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { bytesToHex, sha256Hex } from "../../../../client/src/bytes.js";
 import { bytesOf, hashOf } from "../../../../client/src/proof/hashing.js";
 import { checkHeader, checkSignedHead, readHeader } from "../../../../client/src/proof/headers.js";
 import { HeadStatementSchema } from "../../../../gen/gatehouse/chain/v1/block_pb.js";
-import type { BlockAnswer, HeadAnswer, TransactionSummary } from "../answers.js";
-import { type Column, dataTable } from "../table/data-table.js";
+import type { BlockResponse, HeadResponse } from "../responses.js";
+import { dataTable } from "../table/data-table.js";
 import { button, type Content, h } from "../dom.js";
 import {
-  blockHashLink,
   blockLink,
   facts,
+  fullBlockLink,
+  fullOwnerLink,
   hash as copyableHash,
   link,
   messageOf,
@@ -19,34 +20,32 @@ import {
   section,
   shortHash,
   timeAgo,
-  wholeLink,
 } from "../parts.js";
 import type { Proofs } from "../proofs.js";
 import { loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
 import { trustForm } from "../trust-form.js";
-import { type Step, stepList, unproved } from "../verify-steps.js";
-import type { Looking, View } from "../view.js";
-import { counted, sizeOf, timeOf } from "../words.js";
+import { type Step, stepList, unprovedNotice } from "../verify-steps.js";
+import type { View, ViewContext } from "../view.js";
+import { counted, sizeOf, timeOf } from "../format.js";
 
-/** @param name its number, its hash, or `latest`. */
-export async function viewBlock({ node, proofs, signal }: Looking, name: string): Promise<View> {
+/** @param name number or hash of the block, or `latest`. */
+export async function viewBlock({ node, proofs, signal }: ViewContext, name: string): Promise<View> {
   const path = /^(0x)?[0-9a-f]{64}$/i.test(name)
     ? `chain/blocks/hash/${name}`
     : `chain/blocks/${encodeURIComponent(name)}`;
-  const [answer, latest] = await Promise.all([
-    node.ask<BlockAnswer>(path, signal),
-    node.ask<HeadAnswer>("chain/head", signal),
+  const [response, latest] = await Promise.all([
+    node.fetchJson<BlockResponse>(path, signal),
+    node.fetchJson<HeadResponse>("chain/head", signal),
   ]);
-  const { hash, header, transactionHashes, block } = answer;
+  const { hash, header, transactionHashes, block } = response;
   const { number, timestamp } = header;
-  const { place, hash: hashColumn, operation, sender } = transactionColumns;
-  const columns: Column<TransactionSummary>[] = [place, hashColumn, operation, sender];
+  const { index, hash: hashColumn, operation, sender } = transactionColumns;
   const transactions = await dataTable({
     id: "transactions",
     label: "Transactions",
-    columns,
+    columns: [index, hashColumn, operation, sender],
     filters: [operationFilter],
-    empty: "It holds none.",
+    empty: "It has no transactions.",
     load: loadTransactions(node, { blockNumber: String(number) }, signal),
   });
   const signature = base64Decode(block.signature);
@@ -65,65 +64,65 @@ export async function viewBlock({ node, proofs, signal }: Looking, name: string)
         Hash: copyableHash(hash),
         Time: h("span", {}, timeOf(timestamp), ", ", timeAgo(timestamp)),
         Transactions: transactionHashes.length,
-        "Made by": wholeLink(ownerLink(header.proposer), header.proposer),
+        Proposer: fullOwnerLink(header.proposer),
         Signature: shortHash(`0x${bytesToHex(signature)}`),
-        "Signed head": headFact(latest, number),
-        "Block before":
+        "Signed head": signedHead(latest, number),
+        "Previous block":
           number > 1
-            ? wholeLink(blockHashLink(header.previousHash), header.previousHash)
+            ? fullBlockLink(header.previousHash)
             : h("span", {}, "the genesis, ", copyableHash(header.previousHash)),
         "State root": copyableHash(header.stateRoot),
         "Commitment root": header.commitmentRoot === null ? undefined : copyableHash(header.commitmentRoot),
-        "Hash of its transactions": copyableHash(header.transactionsHash),
+        "Hash of the transactions": copyableHash(header.transactionsHash),
         Network: copyableHash(header.genesisHash),
-        "Size of its header": sizeOf(base64Decode(block.header).length),
+        "Size of the header": sizeOf(base64Decode(block.header).length),
       }),
       section("Transactions", transactions),
-      section("Signature", ...blockVerifier(proofs, answer, latest), trustForm(proofs, node)),
+      section("Signature", ...blockVerifier(proofs, response, latest), trustForm(proofs, node)),
     ],
   };
 }
 
-/** Describes the latest statement of an authority, which says that this block or a later one is its latest. */
-function headFact({ head }: HeadAnswer, number: number): Content {
+/** Describes the latest signed statement of an authority about its latest block. */
+function signedHead({ head }: HeadResponse, number: number): Content {
   if (head === undefined) {
     return undefined;
   }
   const statement = fromBinary(HeadStatementSchema, base64Decode(head.statement));
-  const said = Number(statement.number);
+  const latest = Number(statement.number);
   return h(
     "span",
     {},
     ownerLink(statement.proposer),
-    " said ",
+    " signed ",
     timeAgo(Number(statement.timestampMs)),
-    ...(said === number ? [" that this block is the latest"] : [" that block ", blockLink(said), " is the latest"]),
+    ...(latest === number ? [" that this block is the latest"] : [" that block ", blockLink(latest), " is the latest"]),
   );
 }
 
-/** Returns a button that checks the block in this page, and its result. */
-function blockVerifier(proofs: Proofs, answer: BlockAnswer, latest: HeadAnswer): HTMLElement[] {
-  const verdict = h("div", { role: "status" });
+/** Returns a button that verifies the block in this page, and the element for its result. */
+function blockVerifier(proofs: Proofs, response: BlockResponse, latest: HeadResponse): HTMLElement[] {
+  const outcome = h("div", { role: "status" });
   const steps = h("div");
-  const result = h("div", { class: "verdict", hidden: true }, verdict, steps);
+  const result = h("div", { class: "verdict", hidden: true }, outcome, steps);
   const press = button("Verify this block", {}, async () => {
     result.hidden = false;
-    const found = await checkBlock(proofs, answer, latest);
-    const isGood = found.every(({ isPassed }) => isPassed === true);
-    verdict.replaceChildren(
+    const checked = await checkBlock(proofs, response, latest);
+    const isGood = checked.every(({ isPassed }) => isPassed === true);
+    outcome.replaceChildren(
       isGood ? h("strong", { class: "good" }, "✓ Verified.") : h("strong", { class: "bad" }, "✗ Not verified."),
       isGood ? " An authority of the network signed this block." : "",
     );
     result.className = `verdict ${isGood ? "good" : "bad"}-line`;
-    steps.replaceChildren(stepList(found), unproved(proofs));
+    steps.replaceChildren(stepList(checked), unprovedNotice(proofs));
   });
   return [h("p", {}, press), result];
 }
 
-/** Checks a block, one step after the other; a failed step ends the check. */
-async function checkBlock(proofs: Proofs, answer: BlockAnswer, latest: HeadAnswer): Promise<Step[]> {
+/** Checks a block step by step. The steps after a failed one are not checked. */
+async function checkBlock(proofs: Proofs, response: BlockResponse, latest: HeadResponse): Promise<Step[]> {
   const { head } = latest;
-  const { hash, header, transactionHashes, block } = answer;
+  const { hash, header, transactionHashes, block } = response;
   const [bytes, signature] = [base64Decode(block.header), base64Decode(block.signature)];
   const steps: Step[] = [];
   let isStopped = false;
@@ -139,23 +138,23 @@ async function checkBlock(proofs: Proofs, answer: BlockAnswer, latest: HeadAnswe
       steps.push({ name, isPassed: false, details: [messageOf(error)] });
     }
   };
-  const need = (isTrue: boolean, message: string): void => {
+  const require = (isTrue: boolean, message: string): void => {
     if (!isTrue) {
       throw new Error(message);
     }
   };
   await step("Transactions", () => {
     const joined = new Uint8Array(32 * transactionHashes.length);
-    transactionHashes.forEach((one, i) => joined.set(bytesOf(one), 32 * i));
-    need(
-      `0x${sha256Hex(joined)}` === header.transactionsHash,
-      "The hashes of the transactions are not those of the header.",
-    );
-    return [`${counted(transactionHashes.length, "hash", "hashes")} of transactions, in order, hash to the header’s.`];
+    transactionHashes.forEach((transactionHash, i) => joined.set(bytesOf(transactionHash), 32 * i));
+    require(`0x${sha256Hex(joined)}` ===
+      header.transactionsHash, "The hashes of the transactions do not match the header.");
+    return [
+      `${counted(transactionHashes.length, "hash", "hashes")} of transactions, in order, hash to the value in the header.`,
+    ];
   });
   await step("Header", () => {
     const read = readHeader(bytes);
-    need(hashOf(bytes) === hash, "The header has another hash.");
+    require(hashOf(bytes) === hash, "The header has another hash.");
     const isShown =
       Number(read.number) === header.number &&
       read.stateRoot === header.stateRoot &&
@@ -164,12 +163,12 @@ async function checkBlock(proofs: Proofs, answer: BlockAnswer, latest: HeadAnswe
       read.proposer === header.proposer &&
       Number(read.timestampMs) === header.timestamp &&
       (read.commitmentRoot ?? null) === header.commitmentRoot;
-    need(isShown, "The signed header differs from the one on this page.");
+    require(isShown, "The signed header differs from the one on this page.");
     return [`The ${bytes.length} signed bytes are the header on this page, and have the hash `, shortHash(hash)];
   });
   await step("Authority", async () => {
     const { authorities, genesisHash } = await proofs.network();
-    need(authorities.has(header.proposer), "The signer is no authority of the trusted genesis.");
+    require(authorities.has(header.proposer), "The signer is no authority of the trusted genesis.");
     return [
       ownerLink(header.proposer),
       ` is in the list of ${counted(authorities.size, "authority", "authorities")} of the genesis `,
@@ -184,25 +183,26 @@ async function checkBlock(proofs: Proofs, answer: BlockAnswer, latest: HeadAnswe
   await step("Age", async () => {
     const network = await proofs.network();
     if (head === undefined) {
-      // Without a statement, the time of the latest signed block counts, as in proofs.
-      const newest = checkHeader(base64Decode(latest.header), base64Decode(latest.signature), network);
-      need(Number(newest.number) >= header.number, "The latest block is an earlier one.");
+      // Without a statement, the age is that of the latest block, as in proofs.
+      const latestHeader = checkHeader(base64Decode(latest.header), base64Decode(latest.signature), network);
+      require(Number(latestHeader.number) >= header.number, "The latest block is an earlier one.");
       return [
         "An authority signed block ",
-        blockLink(Number(newest.number)),
+        blockLink(Number(latestHeader.number)),
         " ",
-        timeAgo(Number(newest.fields.timestampMs)),
+        timeAgo(Number(latestHeader.fields.timestampMs)),
       ];
     }
     const signed = { statement: base64Decode(head.statement), signature: base64Decode(head.signature) };
-    const said = checkSignedHead(signed as Parameters<typeof checkSignedHead>[0], network);
-    need(Number(said.number) >= header.number, "An authority said that an earlier block is the latest.");
-    need(Number(said.number) > header.number || said.hash === hash, "An authority named another block of this number.");
+    const statement = checkSignedHead(signed as Parameters<typeof checkSignedHead>[0], network);
+    require(Number(statement.number) >= header.number, "An authority signed that an earlier block is the latest.");
+    require(Number(statement.number) > header.number ||
+      statement.hash === hash, "An authority signed another block with this number.");
     return [
-      "An authority said ",
-      timeAgo(Number(said.timestampMs)),
+      "An authority signed ",
+      timeAgo(Number(statement.timestampMs)),
       " that block ",
-      blockLink(Number(said.number)),
+      blockLink(Number(statement.number)),
       " is the latest",
     ];
   });

@@ -1,34 +1,35 @@
-/** Shows evidence of forks: the node's own, and peers whose block differs from this node's. */
-import type { BlockAnswer, InfoAnswer, PeerAnswer, SubsystemsAnswer } from "../answers.js";
+/** Shows evidence of forks that the node stores, and peers whose latest block differs from the block of this node. */
+import type { BlockResponse, InfoResponse, PeerResponse, SubsystemsResponse } from "../responses.js";
 import { dataTable, fromList } from "../table/data-table.js";
 import { h } from "../dom.js";
 import { NodeError } from "../node.js";
-import { blockLink, facts, given, note, section, shortHash } from "../parts.js";
-import type { Looking, View } from "../view.js";
+import { blockLink, facts, note, section, shortHash, untrusted } from "../parts.js";
+import type { View, ViewContext } from "../view.js";
 
-/** Peer at a block, with this node's hash of the same block; undefined if this node does not have the block yet. */
-interface Compared {
-  readonly peer: PeerAnswer;
+/** Latest block of a peer, compared with the block of the same number on this node. */
+interface ComparedBlock {
+  readonly peer: PeerResponse;
   readonly number: number;
-  readonly theirs: string;
-  readonly ours: string | undefined;
+  readonly peerHash: string;
+  /** Undefined if this node does not have the block yet. */
+  readonly localHash: string | undefined;
 }
 
-export async function viewForks({ node, signal }: Looking): Promise<View> {
+export async function viewForks({ node, signal }: ViewContext): Promise<View> {
   const [{ subsystems }, { peerlist }] = await Promise.all([
-    node.ask<SubsystemsAnswer>("health/subsystems", signal),
-    node.ask<InfoAnswer>("info", signal),
+    node.fetchJson<SubsystemsResponse>("health/subsystems", signal),
+    node.fetchJson<InfoResponse>("info", signal),
   ]);
   const chain = subsystems["chain"];
   const hashes = new Map<number, string | undefined>();
-  const rows: Compared[] = [];
+  const rows: ComparedBlock[] = [];
   for (const peer of peerlist) {
-    const { block: number, block_hash: theirs } = peer.sync;
-    if (number !== null && theirs !== null && number > 0) {
+    const { block: number, block_hash: peerHash } = peer.sync;
+    if (number !== null && peerHash !== null && number > 0) {
       if (!hashes.has(number)) {
         hashes.set(number, await hashOf(number));
       }
-      rows.push({ peer, number, theirs, ours: hashes.get(number) });
+      rows.push({ peer, number, peerHash, localHash: hashes.get(number) });
     }
   }
   const isChainFailed = chain?.status === "failed";
@@ -38,44 +39,47 @@ export async function viewForks({ node, signal }: Looking): Promise<View> {
       h(
         "p",
         {},
-        "Two different blocks of one number, both signed by one authority, prove a fork. A node that finds such evidence stores it, and reports its chain as failed until an operator resolves it.",
+        "Two different blocks with the same number, both signed by one authority, prove a fork. A node that finds such evidence stores it, and reports its chain as failed until an operator resolves it.",
       ),
       facts({
         "Chain of this node": h("strong", { class: isChainFailed ? "bad" : "good" }, chain?.status ?? "unknown"),
         Reason:
-          isChainFailed && chain.lastError?.message !== undefined ? given(chain.lastError.message, 2_000) : undefined,
+          isChainFailed && chain.lastError?.message !== undefined
+            ? untrusted(chain.lastError.message, 2_000)
+            : undefined,
       }),
       section(
         "Blocks of peers",
-        await dataTable<Compared>({
+        await dataTable<ComparedBlock>({
           id: "forks",
           label: "Blocks of peers",
           columns: [
             {
               name: "Peer",
-              cell: ({ peer }) => given(peer.connection.string, 300),
+              cell: ({ peer }) => untrusted(peer.connection.string, 300),
               csv: ({ peer }) => peer.connection.string,
             },
             { name: "Block", cell: ({ number }) => blockLink(number), csv: ({ number }) => number },
             { name: "Result", cell: resultOf, csv: (row) => resultOf(row).textContent },
-            { name: "Hash of the peer", cell: ({ theirs }) => shortHash(theirs), csv: ({ theirs }) => theirs },
+            { name: "Hash of the peer", cell: ({ peerHash }) => shortHash(peerHash), csv: ({ peerHash }) => peerHash },
             {
               name: "Hash here",
-              cell: ({ ours }) => (ours === undefined ? "" : shortHash(ours)),
-              csv: ({ ours }) => ours,
+              cell: ({ localHash }) => (localHash === undefined ? "" : shortHash(localHash)),
+              csv: ({ localHash }) => localHash,
             },
           ],
           empty: "No peer has reported a block.",
           load: fromList(rows),
         }),
-        note("A peer’s report is not signed: another hash is a reason to look, and no evidence."),
+        note("Reports of peers are not signed: a different hash is a reason to investigate, but no evidence."),
       ),
     ],
   };
 
+  /** Returns the hash of a block on this node; undefined if the node does not have the block. */
   async function hashOf(number: number): Promise<string | undefined> {
     try {
-      return (await node.ask<BlockAnswer>(`chain/blocks/${number}`, signal)).hash;
+      return (await node.fetchJson<BlockResponse>(`chain/blocks/${number}`, signal)).hash;
     } catch (error) {
       if (error instanceof NodeError && error.reason !== "UNREACHABLE") {
         return undefined;
@@ -85,10 +89,10 @@ export async function viewForks({ node, signal }: Looking): Promise<View> {
   }
 }
 
-function resultOf({ theirs, ours }: Compared): HTMLElement {
-  return ours === undefined
+function resultOf({ peerHash, localHash }: ComparedBlock): HTMLElement {
+  return localHash === undefined
     ? h("span", { class: "dim" }, "not here yet")
-    : ours.toLowerCase() === theirs.toLowerCase()
+    : localHash.toLowerCase() === peerHash.toLowerCase()
       ? h("span", { class: "good" }, "the same")
       : h("span", { class: "bad" }, "differs");
 }

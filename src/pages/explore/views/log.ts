@@ -1,8 +1,8 @@
 /** Shows the public log of the node. */
-import { dataTable, fromList, containing, oneOf } from "../table/data-table.js";
+import { containing, dataTable, fromList, oneOf } from "../table/data-table.js";
 import { h } from "../dom.js";
-import { given, note, timeAgo } from "../parts.js";
-import type { Looking, View } from "../view.js";
+import { note, timeAgo, untrusted } from "../parts.js";
+import type { View, ViewContext } from "../view.js";
 
 interface LogLine {
   readonly time: number;
@@ -13,32 +13,35 @@ interface LogLine {
 const levels = ["trace", "debug", "info", "warn", "error", "fatal"];
 const classes: Readonly<Record<string, string>> = { warn: "warn", error: "bad", fatal: "bad" };
 
-export async function viewLog({ node, signal }: Looking): Promise<View> {
-  const answer = await node.ask<readonly LogLine[] | { readonly lines: readonly LogLine[] }>("public_logs", signal);
-  const lines = "lines" in answer ? answer.lines : answer;
+export async function viewLog({ node, signal }: ViewContext): Promise<View> {
+  const response = await node.fetchJson<readonly LogLine[] | { readonly lines: readonly LogLine[] }>(
+    "public_logs",
+    signal,
+  );
+  const lines = "lines" in response ? response.lines : response;
   return {
     title: "Public log",
     contents: [
       note(
-        "The latest lines that the node shows to everyone. It keeps a limited number of them, and drops the oldest.",
+        "The latest lines of the log that everyone may read. The node stores a limited number of lines and drops the oldest.",
       ),
       await dataTable<LogLine>({
         id: "log",
         label: "Public log",
         columns: [
-          { name: "When", cell: ({ time }) => timeAgo(time), csv: ({ time }) => new Date(time).toISOString() },
+          { name: "Time", cell: ({ time }) => timeAgo(time), csv: ({ time }) => new Date(time).toISOString() },
           {
             name: "Level",
             cell: ({ level }) => h("span", { class: classes[level] }, level),
             csv: ({ level }) => level,
           },
-          { name: "Message", cell: ({ message }) => given(message, 2_000), csv: ({ message }) => message },
+          { name: "Message", cell: ({ message }) => untrusted(message, 2_000), csv: ({ message }) => message },
         ],
         filters: [
           oneOf("level", "Level", levels, ({ level }) => level),
           containing("text", "Message contains", ({ message }) => message),
         ],
-        empty: "No line.",
+        empty: "No lines.",
         load: fromList([...lines].reverse()),
       }),
     ],

@@ -1,20 +1,19 @@
-/** Shows if a nullifier is spent, with its proof. */
-import type { NullifierAnswer } from "../answers.js";
+/** Shows whether a nullifier is spent, with a button that verifies it. */
+import type { NullifierResponse } from "../responses.js";
 import { h } from "../dom.js";
 import { blockLink, facts, hash as copyableHash, transactionLink } from "../parts.js";
 import { createVerifier } from "../verify-button.js";
 import { trustForm } from "../trust-form.js";
-import type { Looking, View } from "../view.js";
-import { short } from "../words.js";
+import type { View, ViewContext } from "../view.js";
+import { short } from "../format.js";
 
-export async function viewNullifier({ node, proofs, signal }: Looking, hash: string): Promise<View> {
-  const answer = await node.ask<NullifierAnswer>(`zk/nullifier/${encodeURIComponent(hash)}`, signal);
-  const { used, blockNumber, transactionHash } = answer;
+export async function viewNullifier({ node, proofs, signal }: ViewContext, hash: string): Promise<View> {
+  const path = `zk/nullifier/${encodeURIComponent(hash)}`;
+  const { used, blockNumber, transactionHash } = await node.fetchJson<NullifierResponse>(path, signal);
   const { button, result } = createVerifier(proofs, {
     label: "Verify",
-    name: "Verify",
     question: { nullifiers: [hash] },
-    conclude({ state }) {
+    conclude(state) {
       if ((state.nullifiers[0]?.use !== undefined) !== used) {
         throw new Error("The proof shows another state: it has changed. Reload the page.");
       }

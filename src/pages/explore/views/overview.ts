@@ -1,38 +1,40 @@
-/** Shows what happens in the network: charts of its last hour or day, and the latest blocks, transactions and programs. */
+/**
+ * Shows the activity of the network: charts of the last hour or day, and the latest blocks, transactions and programs.
+ */
 import { sha256Hex } from "../../../../client/src/bytes.js";
 import { readOperation } from "../../../base/describe-operation.js";
 import type {
-  BlocksAnswer,
+  BlocksResponse,
   BlockSummary,
   ProgramSummary,
-  SearchAnswer,
+  SearchResponse,
   TransactionBody,
-  TransactionsAnswer,
+  TransactionsResponse,
   TransactionSummary,
-} from "../answers.js";
+} from "../responses.js";
 import { activityCharts } from "../charts.js";
 import { button, h } from "../dom.js";
 import { liveList } from "../live-list.js";
 import { watchBlocks } from "../live.js";
 import { type ExploredNode, withQuery } from "../node.js";
-import { changedProgram } from "../operation-words.js";
-import { blockLink, link, messageOf, namedProgramLink, note, section, tell, timeAgo } from "../parts.js";
-import type { Looking, View } from "../view.js";
-import { short, visible } from "../words.js";
+import { changedProgram } from "../operation-text.js";
+import { blockLink, link, messageOf, namedProgramLink, note, section, showNotice, timeAgo } from "../parts.js";
+import type { View, ViewContext } from "../view.js";
+import { escapeInvisible, short } from "../format.js";
 
 const maxRows = 10;
-/** Number of transactions in which recently changed programs are looked for. */
+/** Number of latest transactions that are searched for recently changed programs. */
 const searchedTransactions = 50;
 
-export async function viewOverview({ node, signal }: Looking): Promise<View> {
-  const read = createReader(node, signal);
-  const first = await read();
+export async function viewOverview({ node, signal }: ViewContext): Promise<View> {
+  const readLatest = createReader(node, signal);
+  const first = await readLatest();
   const blocks = liveList<BlockSummary>({
-    ...{ label: "Latest blocks", columns: ["Number", "Transactions", "When"], maxRows },
+    ...{ label: "Latest blocks", columns: ["Number", "Transactions", "Time"], maxRows },
     keyOf: ({ hash }) => hash,
     rowOf: ({ number, transactionCount, timestamp }) => [
       blockLink(number),
-      transactionCount ?? "not kept",
+      transactionCount ?? "not stored",
       timeAgo(timestamp),
     ],
   });
@@ -40,7 +42,7 @@ export async function viewOverview({ node, signal }: Looking): Promise<View> {
     ...{ label: "Latest transactions", columns: ["Operation", "Block"], maxRows },
     keyOf: ({ hash }) => hash,
     rowOf: ({ hash, body, blockNumber }) => [
-      link({ kind: "transaction", hash }, lineOf(body), { title: hash }),
+      link({ kind: "transaction", hash }, describe(body), hash),
       blockLink(blockNumber),
     ],
   });
@@ -52,28 +54,28 @@ export async function viewOverview({ node, signal }: Looking): Promise<View> {
       timeAgo(Date.parse(updatedAt)),
     ],
   });
-  const noPrograms = note("None that you may read is among the latest transactions.");
-  const start = firstProgram(node);
+  const noPrograms = note("The latest transactions changed no program that you may read.");
+  const help = firstProgramHelp(node);
   const show = (latest: Latest): void => {
     blocks.show(latest.blocks);
     transactions.show(latest.transactions);
     programs.show(latest.programs);
     noPrograms.hidden = latest.programs.length > 0;
     programs.element.hidden = latest.programs.length === 0;
-    start.hidden = latest.transactions.length > 0;
-    activity.hidden = lists.hidden = !start.hidden && latest.blocks.length === 0;
+    help.hidden = latest.transactions.length > 0;
+    activity.hidden = lists.hidden = !help.hidden && latest.blocks.length === 0;
   };
 
-  const { isPaused, control } = pauseButton(() => void renew());
+  const { isPaused, control } = pauseButton(() => void refresh());
   let isReading = false;
   let isStale = false;
-  /** Reads at most one state at a time: blocks may come faster than the node responds. */
-  async function renew(): Promise<void> {
+  /** Loads and shows the latest items. Runs one load at a time, since blocks may arrive faster than responses. */
+  async function refresh(): Promise<void> {
     isStale = true;
     while (isStale && !isReading && !isPaused()) {
       isStale = false;
       isReading = true;
-      await read().then(show, (error: unknown) => signal.aborted || tell(messageOf(error)));
+      await readLatest().then(show, (error: unknown) => signal.aborted || showNotice(messageOf(error)));
       isReading = false;
     }
   }
@@ -85,46 +87,50 @@ export async function viewOverview({ node, signal }: Looking): Promise<View> {
     h(
       "div",
       { class: "columns" },
-      section("Latest blocks", blocks.element, allOf("blocks")),
-      section("Latest transactions", transactions.element, allOf("transactions")),
+      section("Latest blocks", blocks.element, linkToAll("blocks")),
+      section("Latest transactions", transactions.element, linkToAll("transactions")),
       section("Recently changed programs", programs.element, noPrograms),
     ),
   );
   show(first);
-  let latest = first.blocks[0]?.number ?? 0;
+  let latestNumber = first.blocks[0]?.number ?? 0;
   watchBlocks(node, signal, {
     onBlock(number) {
-      if (number > latest) {
-        latest = number;
-        void renew();
+      if (number > latestNumber) {
+        latestNumber = number;
+        void refresh();
       }
     },
-    onTrouble: (error) => tell(error === undefined ? undefined : `Nothing new comes: ${messageOf(error)}`),
+    onError: (error) => showNotice(error === undefined ? undefined : `No updates: ${messageOf(error)}`),
   });
-  return { title: "Overview", contents: [start, activity, lists] };
+  return { title: "Overview", contents: [help, activity, lists] };
 }
 
-/** Latest things of each kind, the latest first. */
+/** Latest items of each kind, latest first. */
 interface Latest {
   readonly blocks: readonly BlockSummary[];
   readonly transactions: readonly TransactionSummary[];
   readonly programs: readonly ProgramSummary[];
 }
 
-/** Returns a function that reads the latest things. It requests only what it has not read yet. */
+/** Returns a function that loads the latest items. It requests only items that an earlier call did not load. */
 function createReader(node: ExploredNode, signal: AbortSignal): () => Promise<Latest> {
   let transactions: readonly TransactionSummary[] = [];
-  /** Programs by the hash of the last transaction on each; undefined for those that the reader may not read. */
+  /**
+   * Programs by the hash of the last transaction that changed each; undefined if the reader may not read the program.
+   */
   let programs = new Map<string, ProgramSummary | undefined>();
   let latest: number | undefined;
 
   async function readTransactions(blocks: readonly BlockSummary[]): Promise<void> {
     const unread = blocks.filter(({ number }) => number > (latest ?? 0));
     const isGap = latest === undefined || unread.length === blocks.length;
-    const count = isGap ? searchedTransactions : unread.reduce((sum, one) => sum + (one.transactionCount ?? 0), 0);
+    const count = isGap
+      ? searchedTransactions
+      : unread.reduce((sum, { transactionCount }) => sum + (transactionCount ?? 0), 0);
     if (count > 0) {
       const query = { pageSize: String(Math.min(count, searchedTransactions)) };
-      const page = await node.ask<TransactionsAnswer>(withQuery("chain/transactions", query), signal);
+      const page = await node.fetchJson<TransactionsResponse>(withQuery("chain/transactions", query), signal);
       const hashes = new Set(page.transactions.map(({ hash }) => hash));
       const before = transactions.filter(({ hash }) => !hashes.has(hash));
       transactions = [...page.transactions, ...(isGap ? [] : before)].slice(0, searchedTransactions);
@@ -148,24 +154,24 @@ function createReader(node: ExploredNode, signal: AbortSignal): () => Promise<La
 
   return async () => {
     const query = { pageSize: String(maxRows) };
-    const { blocks } = await node.ask<BlocksAnswer>(withQuery("chain/blocks", query), signal);
+    const { blocks } = await node.fetchJson<BlocksResponse>(withQuery("chain/blocks", query), signal);
     await readTransactions(blocks);
     await readPrograms();
     return { blocks, transactions, programs: [...programs.values()].filter((program) => program !== undefined) };
   };
 }
 
-/** Returns a link to the table of all. */
-function allOf(kind: "blocks" | "transactions"): HTMLElement {
+/** Returns a link to the view of all blocks or transactions. */
+function linkToAll(kind: "blocks" | "transactions"): HTMLElement {
   return h("p", {}, link({ kind }, `All ${kind}`));
 }
 
-/** Describes an operation in few characters. */
-function lineOf(body: TransactionBody | undefined): string {
+/** Returns a short description of an operation. */
+function describe(body: TransactionBody | undefined): string {
   const operation = body && readOperation(body, sha256Hex);
   return operation === undefined
     ? "Not shown to you"
-    : visible(
+    : escapeInvisible(
         `${operation.summary.slice(0, 120)} ${operation.target === undefined ? "" : short(operation.target.name)}`,
       );
 }
@@ -176,10 +182,11 @@ async function findProgram(
   address: string,
   signal: AbortSignal,
 ): Promise<ProgramSummary | undefined> {
-  const { results } = await node.ask<SearchAnswer>(withQuery("search", { q: address }), signal);
+  const { results } = await node.fetchJson<SearchResponse>(withQuery("search", { q: address }), signal);
   return results.find(({ program }) => program?.storageAddress === address)?.program;
 }
 
+/** Creates the button that stops and continues the updates of the lists. */
 function pauseButton(onResume: () => void) {
   let isPaused = false;
   const control = button("Pause", { "aria-pressed": "false" }, () => {
@@ -192,8 +199,8 @@ function pauseButton(onResume: () => void) {
   return { control, isPaused: () => isPaused };
 }
 
-/** Returns what to do in a network without transactions. */
-function firstProgram(node: ExploredNode): HTMLElement {
+/** Returns instructions for a network without transactions. */
+function firstProgramHelp(node: ExploredNode): HTMLElement {
   const url = node.urlOf("./").replace(/\/$/, "");
   const steps = [
     "gatehouse keygen --out my.key",
@@ -204,15 +211,15 @@ function firstProgram(node: ExploredNode): HTMLElement {
     h(
       "p",
       {},
-      "Nobody has written to this network yet. Programs are documents that their owners change. In a terminal:",
+      "This network has no transactions yet. Programs are documents that their owners can change. To create one, run:",
     ),
     h("pre", { tabindex: 0 }, steps.join("\n")),
     h(
       "p",
       {},
-      "It is shown here as soon as a block has it. The ",
+      "The program appears here as soon as it is in a block. The ",
       h("a", { href: node.urlOf("docs") }, "interface"),
-      " lists all other ways.",
+      " lists all other operations.",
     ),
   );
 }

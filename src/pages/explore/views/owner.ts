@@ -1,5 +1,5 @@
-/** Shows a key: its nonce, its programs, and the transactions that it signed. */
-import type { ProgramsAnswer, ProgramSummary, SenderAnswer } from "../answers.js";
+/** Shows a key: its last nonce, its programs, and the transactions that it signed. */
+import type { ProgramsResponse, ProgramSummary, SenderResponse } from "../responses.js";
 import { containing, dataTable, type DataTable } from "../table/data-table.js";
 import { h } from "../dom.js";
 import { withQuery } from "../node.js";
@@ -7,42 +7,41 @@ import { facts, hash, note, section } from "../parts.js";
 import { programColumns } from "../table/program-rows.js";
 import { loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
 import { createVerifier } from "../verify-button.js";
-import type { Looking, View } from "../view.js";
-import { short } from "../words.js";
+import type { View, ViewContext } from "../view.js";
+import { short } from "../format.js";
 
-export async function viewOwner({ node, proofs, signal }: Looking, key: string): Promise<View> {
-  const named = encodeURIComponent(key);
+export async function viewOwner({ node, proofs, signal }: ViewContext, key: string): Promise<View> {
+  const encodedKey = encodeURIComponent(key);
   const loadPrograms: DataTable<ProgramSummary>["load"] = async (pageToken, size) => {
-    const path = withQuery(`storage-program/owner/${named}`, { pageToken, limit: String(size) });
-    const { programs, nextPageToken } = await node.ask<ProgramsAnswer>(path, signal);
+    const path = withQuery(`storage-program/owner/${encodedKey}`, { pageToken, limit: String(size) });
+    const { programs, nextPageToken } = await node.fetchJson<ProgramsResponse>(path, signal);
     return { rows: programs, next: nextPageToken };
   };
-  const { block, when, operation, hash: hashColumn } = transactionColumns;
+  const { block, time, operation, hash: hashColumn } = transactionColumns;
   const [{ nonce }, programs, transactions] = await Promise.all([
-    node.ask<SenderAnswer>(`chain/senders/${named}`, signal),
+    node.fetchJson<SenderResponse>(`chain/senders/${encodedKey}`, signal),
     dataTable<ProgramSummary>({
       id: "programs",
       label: "Programs",
       columns: programColumns.slice(0, -1),
       filters: [containing("name", "Name contains", ({ programName }) => programName)],
-      empty: "None that your key may read.",
+      empty: "No programs that your key may read.",
       load: loadPrograms,
     }),
     dataTable({
       id: "transactions",
       label: "Transactions",
-      columns: [block, when, operation, hashColumn],
+      columns: [block, time, operation, hashColumn],
       filters: [operationFilter],
-      empty: "None that your key may read.",
+      empty: "No transactions that your key may read.",
       load: loadTransactions(node, { sender: key }, signal),
     }),
   ]);
   const isYou = node.session.publicKey === key.toLowerCase();
   const { button, result } = createVerifier(proofs, {
     label: "Verify the nonce",
-    name: "Verify the nonce",
     question: { senders: [key] },
-    conclude({ state }) {
+    conclude(state) {
       if (state.senders[0]?.nonce !== BigInt(nonce)) {
         throw new Error("The proof shows another nonce: it has changed. Reload the page.");
       }
@@ -55,7 +54,7 @@ export async function viewOwner({ node, proofs, signal }: Looking, key: string):
       facts({ Key: hash(key), "Last nonce": nonce === 0 ? "none: it has sent no transaction" : nonce }),
       h("p", {}, button),
       result,
-      section("Programs", ...(isYou ? [] : [note("Those that your key may read.")]), programs),
+      section("Programs", ...(isYou ? [] : [note("The programs that your key may read.")]), programs),
       section("Transactions", transactions),
     ],
   };

@@ -1,34 +1,38 @@
-/** Shows the peers of this node: a map of its connections, and a table. */
-import type { HeadAnswer, InfoAnswer, PeerAnswer } from "../answers.js";
+/** Shows the peers of this node, as a map and as a table. */
+import type { HeadResponse, InfoResponse, PeerResponse } from "../responses.js";
 import { containing, dataTable, fromList, oneOf } from "../table/data-table.js";
 import { draw, h } from "../dom.js";
 import { withQuery } from "../node.js";
-import { code, facts, given, hash, note, ownerLink, section, timeAgo } from "../parts.js";
-import type { Looking, View } from "../view.js";
-import { counted } from "../words.js";
+import { code, facts, hash, note, ownerLink, section, timeAgo, untrusted } from "../parts.js";
+import type { View, ViewContext } from "../view.js";
+import { counted } from "../format.js";
 
-/** Maximum number of drawn peers. More would overlap; the table has all. */
-const mostDrawn = 24;
-/** Maximum number of requests for further peers. */
+/** Maximum number of peers on the map, where more would overlap. The table has all peers. */
+const maxDrawn = 24;
+/** Maximum number of requests for peers after the first page. */
 const maxRequests = 20;
 
-interface Numbered {
+/** Peer with its number on the map and in the table, from 1. */
+interface NumberedPeer {
   readonly number: number;
-  readonly peer: PeerAnswer;
+  readonly peer: PeerResponse;
 }
 
-export async function viewPeers({ node, signal }: Looking): Promise<View> {
+export async function viewPeers({ node, signal }: ViewContext): Promise<View> {
   const [{ identity, connectionString, peerlist, nextPeerOffset }, head] = await Promise.all([
-    node.ask<InfoAnswer & { readonly nextPeerOffset?: number }>("info", signal),
-    node.ask<HeadAnswer>("chain/head", signal),
+    node.fetchJson<InfoResponse & { readonly nextPeerOffset?: number }>("info", signal),
+    node.fetchJson<HeadResponse>("chain/head", signal),
   ]);
   const peers = [...peerlist];
   for (let offset = nextPeerOffset, i = 0; offset !== undefined && i < maxRequests; i++) {
-    const more = await node.ask<readonly PeerAnswer[]>(withQuery("peerlist", { offset: String(offset) }), signal);
-    peers.push(...more);
-    offset = more.length === 0 ? undefined : offset + more.length;
+    const page = await node.fetchJson<readonly PeerResponse[]>(
+      withQuery("peerlist", { offset: String(offset) }),
+      signal,
+    );
+    peers.push(...page);
+    offset = page.length === 0 ? undefined : offset + page.length;
   }
-  const rows = peers.map((peer, i): Numbered => ({ number: i + 1, peer }));
+  const rows = peers.map((peer, i): NumberedPeer => ({ number: i + 1, peer }));
   return {
     title: "Peers",
     contents: [
@@ -47,14 +51,14 @@ export async function viewPeers({ node, signal }: Looking): Promise<View> {
       ),
       section(
         "Peers",
-        await dataTable<Numbered>({
+        await dataTable<NumberedPeer>({
           id: "peers",
           label: "Peers",
           columns: [
             { name: "Number", cell: ({ number }) => number, csv: ({ number }) => number },
             {
               name: "Address",
-              cell: ({ peer }) => given(peer.connection.string, 300),
+              cell: ({ peer }) => untrusted(peer.connection.string, 300),
               csv: ({ peer }) => peer.connection.string,
             },
             {
@@ -62,15 +66,19 @@ export async function viewPeers({ node, signal }: Looking): Promise<View> {
               cell: ({ peer }) => h("span", { class: classes[stateOf(peer)] }, stateOf(peer)),
               csv: ({ peer }) => stateOf(peer),
             },
-            { name: "Identity", cell: ({ peer }) => given(proofOf(peer), 300), csv: ({ peer }) => proofOf(peer) },
+            {
+              name: "Identity",
+              cell: ({ peer }) => untrusted(identityStateOf(peer), 300),
+              csv: ({ peer }) => identityStateOf(peer),
+            },
             { name: "Block", cell: ({ peer }) => peer.sync.block ?? "unknown", csv: ({ peer }) => peer.sync.block },
             {
               name: "Lag",
-              cell: ({ peer }) => lagWords(lagOf(peer, head.number)),
+              cell: ({ peer }) => describeLag(lagOf(peer, head.number)),
               csv: ({ peer }) => lagOf(peer, head.number),
             },
             {
-              name: "Seen",
+              name: "Last seen",
               cell: ({ peer }) => (peer.status.timestamp === null ? "never" : timeAgo(peer.status.timestamp)),
               csv: ({ peer }) => (peer.status.timestamp === null ? "" : new Date(peer.status.timestamp).toISOString()),
             },
@@ -96,20 +104,20 @@ type State = "ready" | "online" | "offline";
 
 const classes: Readonly<Record<State, string>> = { ready: "good", online: "warn", offline: "bad" };
 
-function stateOf({ status }: PeerAnswer): State {
+function stateOf({ status }: PeerResponse): State {
   return status.ready ? "ready" : status.online ? "online" : "offline";
 }
 
-function proofOf({ verification }: PeerAnswer): string {
+function identityStateOf({ verification }: PeerResponse): string {
   return verification.message ?? (verification.status ? "verified" : "not verified");
 }
 
 /** Returns the number of blocks that a peer is behind; negative if it is ahead, undefined while unknown. */
-function lagOf({ sync }: PeerAnswer, latest: number): number | undefined {
+function lagOf({ sync }: PeerResponse, latest: number): number | undefined {
   return sync.block === null ? undefined : latest - sync.block;
 }
 
-function lagWords(lag: number | undefined): string {
+function describeLag(lag: number | undefined): string {
   return lag === undefined
     ? "unknown"
     : lag === 0
@@ -119,11 +127,12 @@ function lagWords(lag: number | undefined): string {
         : `${counted(-lag, "block")} ahead`;
 }
 
-function map(peers: readonly PeerAnswer[], latest: number): SVGElement {
-  const drawn = peers.slice(0, mostDrawn);
+/** Draws this node in the center and its peers around it. */
+function map(peers: readonly PeerResponse[], latest: number): SVGElement {
+  const drawn = peers.slice(0, maxDrawn);
   const [width, height] = [340, 280];
   const [x, y] = [width / 2, height / 2];
-  const spots = drawn.map((peer, i) => {
+  const positions = drawn.map((peer, i) => {
     const angle = (2 * Math.PI * i) / drawn.length - Math.PI / 2;
     return { peer, number: i + 1, x: x + 135 * Math.cos(angle), y: y - 6 + 105 * Math.sin(angle) };
   });
@@ -139,7 +148,7 @@ function map(peers: readonly PeerAnswer[], latest: number): SVGElement {
       role: "img",
       "aria-label": `This node and ${counted(peers.length, "peer")} around it: ${states.join(", ") || "none"}`,
     },
-    ...spots.map(({ peer, x: x2, y: y2 }) =>
+    ...positions.map(({ peer, x: x2, y: y2 }) =>
       draw("line", {
         class: classes[stateOf(peer)],
         x1: x,
@@ -150,16 +159,18 @@ function map(peers: readonly PeerAnswer[], latest: number): SVGElement {
       }),
     ),
     dot(x, y, "node", "this", 24),
-    ...spots.map(({ peer, number, ...at }) =>
-      dot(at.x, at.y, classes[stateOf(peer)], String(number), 14, lagMark(lagOf(peer, latest))),
+    ...positions.map(({ peer, number, x, y }) =>
+      dot(x, y, classes[stateOf(peer)], String(number), 14, lagMark(lagOf(peer, latest))),
     ),
   );
 }
 
+/** Returns the lag as a signed number of blocks, relative to this node. */
 function lagMark(lag: number | undefined): string {
   return lag === undefined ? "" : lag === 0 ? "±0" : lag > 0 ? `−${lag}` : `+${-lag}`;
 }
 
+/** Draws a labeled circle with an optional text below it. */
 function dot(x: number, y: number, className: string, text: string, radius: number, below = ""): SVGElement {
   return draw(
     "g",

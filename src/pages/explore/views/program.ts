@@ -1,103 +1,108 @@
-/** Shows a storage program: data, access, history, proof. */
+/** Shows a storage program: its document, access rule, history and proof. */
+import type { ProvedState } from "../../../../client/src/proof/check.js";
 import { eachField } from "../../../storage/documents/document-parts.js";
 import { typeOfJson } from "../../../storage/documents/json-text.js";
 import { accessParts } from "../access.js";
-import type { ProgramAnswer } from "../answers.js";
+import type { ProgramResponse } from "../responses.js";
 import { documentTree, longText, type Part, partsOf } from "../document-tree.js";
-import { button, type Content, h, say } from "../dom.js";
+import { button, type Content, h, setText } from "../dom.js";
 import { NodeError } from "../node.js";
-import { code, facts, hash, note, orWhyNot, ownerLink, section, timeAgo, wholeLink } from "../parts.js";
+import { code, facts, fullOwnerLink, hash, note, orError, section, timeAgo } from "../parts.js";
 import { programHistory } from "../history/program-history.js";
 import type { Proofs } from "../proofs.js";
 import { changeQuery, readQuery } from "../table/query.js";
 import { trustForm } from "../trust-form.js";
 import { createVerifier } from "../verify-button.js";
-import type { Looking, View } from "../view.js";
-import { counted, cut, sizeOf, visible } from "../words.js";
+import type { View, ViewContext } from "../view.js";
+import { counted, escapeInvisible, sizeOf, truncate } from "../format.js";
 
-export async function viewProgram(looking: Looking, address: string): Promise<View> {
-  const { node, proofs, signal } = looking;
+export async function viewProgram(context: ViewContext, address: string): Promise<View> {
+  const { node, proofs, signal } = context;
   const path = `storage-program/${encodeURIComponent(address)}`;
   try {
-    const text = await node.askText(path, signal);
-    const program = JSON.parse(text) as ProgramAnswer;
-    // As it was written: a number keeps all of its digits.
+    const text = await node.fetchText(path, signal);
+    const program = JSON.parse(text) as ProgramResponse;
+    // Slices of the response, since JSON.parse would lose digits of large numbers.
     const [data, metadata] = ["data", "metadata"].map(
-      (wanted) => [...eachField(text)].find(({ name }) => name === wanted)!.value,
+      (member) => [...eachField(text)].find(({ name }) => name === member)!.value,
     ) as [string, string];
     return {
-      title: visible(program.programName),
+      title: escapeInvisible(program.programName),
       contents: [
         note("Storage program"),
         facts({
           Address: hash(program.storageAddress),
-          Owner: wholeLink(ownerLink(program.owner), program.owner),
-          Holds:
+          Owner: fullOwnerLink(program.owner),
+          Content:
             program.sizeBytes === 0
-              ? "nothing"
+              ? "none"
               : `${program.encoding === "json" ? "a document" : "bytes"} of ${sizeOf(program.sizeBytes)}`,
-          Made: timeAgo(Date.parse(program.createdAt)),
+          Created: timeAgo(Date.parse(program.createdAt)),
           Changed: timeAgo(Date.parse(program.updatedAt)),
         }),
-        section("Document", ...documentParts(proofs, program, data)),
+        section("Document", ...documentContents(proofs, program, data)),
         ...(metadata === "null" ? [] : [section("Metadata", documentTree(metadata))]),
         section("Who may read", accessParts(program.acl)),
-        section("History", await orWhyNot(programHistory(looking, path), signal)),
-        section("Proof", ...proofParts(looking, program, data)),
+        section("History", await orError(programHistory(context, path), signal)),
+        section("Proof", ...proofContents(context, program, data)),
       ],
     };
   } catch (error) {
     if (error instanceof NodeError && error.reason === "NOT_FOUND") {
-      return { title: "No program to show", contents: privateParts(looking, address) };
+      return { title: "No program to show", contents: notFoundContents(context, address) };
     }
     throw error;
   }
 }
 
-function privateParts({ node, signIn }: Looking, address: string): HTMLElement[] {
-  const who =
+function notFoundContents({ node, signIn }: ViewContext, address: string): HTMLElement[] {
+  const explanation =
     node.session.publicKey === undefined
       ? "There is no public program at this address. If it is private, sign in with a key that its rule allows."
       : "There is no program at this address that your key may read. Sign in with another key.";
-  return [facts({ Address: hash(address) }), h("p", {}, who), h("p", {}, button("Sign in with a key", {}, signIn))];
+  return [
+    facts({ Address: hash(address) }),
+    h("p", {}, explanation),
+    h("p", {}, button("Sign in with a key", {}, signIn)),
+  ];
 }
 
-/** Returns the fields, each with a button that verifies it; for other documents the whole. */
-function documentParts(
+/** Returns the fields of an object, each with a button that verifies it, or a document of another type as one tree. */
+function documentContents(
   proofs: Proofs,
-  { storageAddress, encoding, sizeBytes }: ProgramAnswer,
+  { storageAddress, encoding, sizeBytes }: ProgramResponse,
   data: string,
 ): Content[] {
   if (sizeBytes === 0) {
-    return [note("It holds nothing.")];
+    return [note("The program is empty.")];
   }
   if (encoding !== "json") {
-    return [note("Bytes, as base64:"), h("div", { class: "raw" }, longText(JSON.parse(data) as string))];
+    return [note("Binary data in base64:"), h("div", { class: "raw" }, longText(JSON.parse(data) as string))];
   }
   if (typeOfJson(data) !== "object") {
     return [documentTree(data)];
   }
-  return [fieldList(proofs, storageAddress, partsOf(data)), asWritten(data)];
+  return [fieldList(proofs, storageAddress, partsOf(data)), originalText(data)];
 }
 
-/** Number of fields shown at first, and added with each press for more. */
-const fieldsShown = 100;
+/** Number of fields that are shown at first, and that each press of the button adds. */
+const pageSize = 100;
 
-/** Returns the fields, each with a button that verifies it. The address has the filter by name. */
+/** Returns the fields, each with a button that verifies it. The URL has the filter by name. */
 function fieldList(proofs: Proofs, storageAddress: string, fields: readonly Part[]): HTMLElement {
   if (fields.length === 0) {
-    return note("It has no fields.");
+    return note("The document has no fields.");
   }
   const list = h("ul", { class: "fields", "aria-label": "Fields" });
-  const said = h("p", { class: "dim", role: "status" });
+  const status = h("p", { class: "dim", role: "status" });
   const more = h("p");
   const itemOf = ({ name, text }: Part): HTMLElement => {
-    const shown = name === "" ? '""' : cut(visible(name), 256);
+    const shown = name === "" ? '""' : truncate(escapeInvisible(name), 256);
     const { button, result } = createVerifier(proofs, {
       label: "Verify",
       name: `Verify ${shown}`,
       question: { storageAddress, fields: [name] },
-      conclude: ({ state }) => concludeField(name, text, state.program),
+      conclude: ({ program }) => concludeField(name, text, program),
     });
     return h(
       "li",
@@ -112,20 +117,22 @@ function fieldList(proofs: Proofs, storageAddress: string, fields: readonly Part
       result,
     );
   };
-  const add = (found: readonly Part[], from: number): void => {
-    const end = from + fieldsShown;
-    list.append(...found.slice(from, end).map(itemOf));
-    const left = found.length - end;
+  const add = (matching: readonly Part[], from: number): void => {
+    const end = from + pageSize;
+    list.append(...matching.slice(from, end).map(itemOf));
+    const remaining = matching.length - end;
     more.replaceChildren(
-      ...(left > 0 ? [button(`Show ${Math.min(left, fieldsShown)} of ${left} more`, {}, () => add(found, end))] : []),
+      ...(remaining > 0
+        ? [button(`Show ${Math.min(remaining, pageSize)} of ${remaining} more`, {}, () => add(matching, end))]
+        : []),
     );
   };
-  const show = (wanted: string): void => {
-    const found = wanted === "" ? fields : fields.filter(({ name }) => name.toLowerCase().includes(wanted));
+  const show = (text: string): void => {
+    const matching = text === "" ? fields : fields.filter(({ name }) => name.toLowerCase().includes(text));
     list.replaceChildren();
-    list.hidden = found.length === 0;
-    add(found, 0);
-    say(said, wanted === "" ? "" : `${found.length} of ${counted(fields.length, "field")}.`);
+    list.hidden = matching.length === 0;
+    add(matching, 0);
+    setText(status, text === "" ? "" : `${matching.length} of ${counted(fields.length, "field")}.`);
   };
   const filter = h("input", { type: "search", spellcheck: "false" });
   filter.value = readQuery().get("fields.name") ?? "";
@@ -140,25 +147,24 @@ function fieldList(proofs: Proofs, storageAddress: string, fields: readonly Part
     { class: "data" },
     ...(fields.length > 10 ? [h("div", { class: "tools" }, form)] : []),
     list,
-    said,
+    status,
     more,
   );
 }
 
-/** Returns the text as it was written. It is created when it is opened, since it may be large. */
-function asWritten(data: string): HTMLElement {
-  const made = h("details", {}, h("summary", {}, "As it was written"));
-  made.addEventListener("toggle", () => {
-    if (made.childElementCount === 1) {
-      made.append(h("div", { class: "raw" }, longText(data)));
+/** Returns the JSON text of the document. It is created when the reader opens it, since it may be large. */
+function originalText(data: string): HTMLElement {
+  const details = h("details", {}, h("summary", {}, "As it was written"));
+  details.addEventListener("toggle", () => {
+    if (details.childElementCount === 1) {
+      details.append(h("div", { class: "raw" }, longText(data)));
     }
   });
-  return made;
+  return details;
 }
 
-type ProvedProgram = Awaited<ReturnType<Proofs["verify"]>>["state"]["program"];
-
-function concludeField(name: string, shown: string, program: ProvedProgram): Content[] {
+/** Compares a proved field with the shown one. Throws if they differ. */
+function concludeField(name: string, shown: string, program: ProvedState["program"]): Content[] {
   const value = program?.kind === "present" ? program.fields.get(name) : undefined;
   if (value === undefined) {
     throw new Error("The proof shows that the field was deleted. Reload the page.");
@@ -166,20 +172,18 @@ function concludeField(name: string, shown: string, program: ProvedProgram): Con
   if (value !== shown) {
     throw new Error("The proof shows another value: the field has changed. Reload the page.");
   }
-  return [`The field is `, code(cut(value, 200)), "."];
+  return [`The field is `, code(truncate(value, 200)), "."];
 }
 
-function proofParts(
-  { proofs, node }: Looking,
-  { storageAddress, owner, programName }: ProgramAnswer,
+function proofContents(
+  { proofs, node }: ViewContext,
+  { storageAddress, owner, programName }: ProgramResponse,
   data: string,
 ): Content[] {
   const { button, result } = createVerifier(proofs, {
     label: "Verify all of it",
-    name: "Verify all of it",
     question: { storageAddress, withDocument: true, withMetadata: true },
-    conclude: ({ state }) => {
-      const { program } = state;
+    conclude: ({ program }) => {
       const isShown =
         program?.kind === "present" && (program.data ?? "null") === data && program.record.owner === owner;
       if (!isShown || program.record.programName !== programName) {
@@ -192,7 +196,7 @@ function proofParts(
     h(
       "p",
       {},
-      "The header of each block commits to the whole state after it. This page asks for the path from the program to a header that an authority of the network signed, and computes it itself.",
+      "The header of each block commits to the complete state after the block. This page requests the path from the program to a header that an authority of the network signed, and verifies the path itself.",
     ),
     h("p", {}, button),
     result,

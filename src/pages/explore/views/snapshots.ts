@@ -1,12 +1,12 @@
-/** Shows the snapshot that the node loads, and where snapshots are offered. */
-import type { SubsystemsAnswer } from "../answers.js";
+/** Shows the progress of the snapshot that the node loads. */
+import type { SubsystemsResponse } from "../responses.js";
 import { h } from "../dom.js";
 import { code, facts, note } from "../parts.js";
-import type { Looking, View } from "../view.js";
-import { sizeOf } from "../words.js";
+import type { View, ViewContext } from "../view.js";
+import { sizeOf } from "../format.js";
 
-export async function viewSnapshots({ node, signal }: Looking): Promise<View> {
-  const { subsystems } = await node.ask<SubsystemsAnswer>("health/subsystems", signal);
+export async function viewSnapshots({ node, signal }: ViewContext): Promise<View> {
+  const { subsystems } = await node.fetchJson<SubsystemsResponse>("health/subsystems", signal);
   const loading = subsystems["main_loop"]?.extra?.snapshot;
   return {
     title: "Snapshots",
@@ -14,7 +14,7 @@ export async function viewSnapshots({ node, signal }: Looking): Promise<View> {
       h(
         "p",
         {},
-        "A snapshot is the full state after a block. With one, a new node joins without applying every block.",
+        "A snapshot is the complete state after a block. With a snapshot, a new node joins without executing every block.",
       ),
       ...(loading === undefined
         ? [h("p", {}, "This node loads no snapshot now.")]
@@ -27,9 +27,7 @@ export async function viewSnapshots({ node, signal }: Looking): Promise<View> {
             }),
             h("progress", { max: loading.total_bytes, value: loading.done_bytes, "aria-label": "Loaded" }),
           ]),
-      note(
-        "Nodes offer their snapshots to followers only, on the port for peers, so that this page has no list of them.",
-      ),
+      note("Nodes offer their snapshots to other nodes only, on the port for peers. This page cannot list them."),
       h("p", {}, "To join this network by a snapshot: ", code("gatehouse join --help")),
     ],
   };

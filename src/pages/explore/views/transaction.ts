@@ -1,42 +1,42 @@
 /** Shows a transaction: its status as it changes, its operation, and its effects. */
-import type { TransactionAnswer } from "../answers.js";
-import { button, type Content, h, say } from "../dom.js";
+import type { TransactionResponse } from "../responses.js";
+import { button, type Content, h, setText } from "../dom.js";
 import { type ExploredNode, NodeError } from "../node.js";
-import { changedProgram, operationParts } from "../operation-words.js";
+import { changedProgram, operationDetails } from "../operation-text.js";
 import {
   blockLink,
   facts,
-  given,
+  fullOwnerLink,
   hash as copyableHash,
   messageOf,
   note,
-  ownerLink,
   section,
   timeAgo,
-  wholeLink,
+  untrusted,
 } from "../parts.js";
 import { linkTo } from "../routes.js";
-import { effectsOf } from "../history/transaction-effects.js";
-import type { Looking, View } from "../view.js";
-import { short, timeOf } from "../words.js";
+import { transactionEffects } from "../history/transaction-effects.js";
+import type { View, ViewContext } from "../view.js";
+import { short, timeOf } from "../format.js";
 
-const words: Readonly<Record<string, readonly [text: string, className: string]>> = {
+/** Text and CSS class of each status. */
+const statusTexts: Readonly<Record<string, readonly [text: string, className: string]>> = {
   unknown: ["not known here: this page waits for it", "dim"],
   pending: ["waiting for a block", "warn"],
   included: ["in a block", "good"],
   rejected: ["rejected", "bad"],
 };
 
-/** Interval in milliseconds between requests for the status of a transaction that is in no block. */
-const askEveryMs = 2_000;
+/** Interval in milliseconds between requests for the status of a transaction that is not in a block. */
+const pollIntervalMs = 2_000;
 
-export async function viewTransaction(looking: Looking, name: string): Promise<View> {
-  const { node, signal } = looking;
+export async function viewTransaction(context: ViewContext, name: string): Promise<View> {
+  const { node, signal } = context;
   const path = `chain/transactions/${encodeURIComponent(name)}?withBody=true`;
-  const unknown: TransactionAnswer = { hash: name, status: "unknown", blockNumber: null, reason: null };
-  const askStatus = async (): Promise<TransactionAnswer> => {
+  const unknown: TransactionResponse = { hash: name, status: "unknown", blockNumber: null, reason: null };
+  const fetchStatus = async (): Promise<TransactionResponse> => {
     try {
-      return await node.ask<TransactionAnswer>(path, signal);
+      return await node.fetchJson<TransactionResponse>(path, signal);
     } catch (error) {
       if (error instanceof NodeError && error.reason === "NOT_FOUND") {
         return unknown;
@@ -44,37 +44,38 @@ export async function viewTransaction(looking: Looking, name: string): Promise<V
       throw error;
     }
   };
-  const first = await askStatus();
+  const first = await fetchStatus();
   const shown = h("div");
-  const said = h("p", { class: "spoken", role: "status" });
-  const trouble = h("p", { class: "bad", role: "alert", hidden: true });
+  const announcement = h("p", { class: "spoken", role: "status" });
+  const alert = h("p", { class: "bad", role: "alert", hidden: true });
   let status = "";
-  const show = (answer: TransactionAnswer): void => {
-    trouble.hidden = true;
-    if (answer.status !== status) {
+  const show = (response: TransactionResponse): void => {
+    alert.hidden = true;
+    if (response.status !== status) {
       const isChange = status !== "";
-      ({ status } = answer);
-      shown.replaceChildren(...contentsOf(looking, answer));
-      say(said, isChange ? `The transaction is ${words[status]?.[0] ?? status}.` : "");
+      ({ status } = response);
+      shown.replaceChildren(...contentsOf(context, response));
+      setText(announcement, isChange ? `The transaction is ${statusTexts[status]?.[0] ?? status}.` : "");
     }
   };
   show(first);
-  if (isOpen(first)) {
-    follow({ node, signal, hash: name, isOpen: () => status === "unknown" || status === "pending" }, async () => {
+  if (isOpen(status)) {
+    follow({ node, signal, hash: name, isOpen: () => isOpen(status) }, async () => {
       try {
-        show(await askStatus());
+        show(await fetchStatus());
       } catch (error) {
         if (!signal.aborted) {
-          trouble.hidden = false;
-          say(trouble, `${messageOf(error)} This page tries again.`);
+          alert.hidden = false;
+          setText(alert, `${messageOf(error)} This page tries again.`);
         }
       }
     });
   }
-  return { title: `Transaction ${short(first.hash)}`, contents: [trouble, shown, said] };
+  return { title: `Transaction ${short(first.hash)}`, contents: [alert, shown, announcement] };
 }
 
-const isOpen = ({ status }: TransactionAnswer): boolean => status === "unknown" || status === "pending";
+/** Returns true if the status can still change. */
+const isOpen = (status: string): boolean => status === "unknown" || status === "pending";
 
 interface Followed {
   readonly node: ExploredNode;
@@ -83,10 +84,10 @@ interface Followed {
   readonly isOpen: () => boolean;
 }
 
-/** Calls back when the node reports the transaction, and from time to time, until it is in a block or rejected. */
+/** Calls `onChange` after each event of the transaction and every 2 s, until it is in a block or rejected. */
 function follow({ node, signal, hash, isOpen }: Followed, onChange: () => Promise<void>): void {
   const source = new EventSource(node.urlOf(`events?transactions=${encodeURIComponent(hash)}`));
-  const timer = setInterval(() => void check(), askEveryMs);
+  const timer = setInterval(() => void check(), pollIntervalMs);
   const stop = (): void => {
     clearInterval(timer);
     source.close();
@@ -101,14 +102,14 @@ function follow({ node, signal, hash, isOpen }: Followed, onChange: () => Promis
   signal.addEventListener("abort", stop);
 }
 
-function contentsOf({ node, signal, signIn }: Looking, answer: TransactionAnswer): Node[] {
-  const { hash, status, blockNumber, reason, body } = answer;
-  const [text, className] = words[status] ?? [status, "dim"];
+function contentsOf({ node, signal, signIn }: ViewContext, response: TransactionResponse): Node[] {
+  const { hash, status, blockNumber, reason, body } = response;
+  const [text, className] = statusTexts[status] ?? [status, "dim"];
   const effects = h("div");
   if (blockNumber !== null) {
-    effects.append(note("Reading the events of its block…"));
-    void effectsOf(node, hash, blockNumber, signal).then(
-      (made) => effects.replaceChildren(...made),
+    effects.append(note("Loading the events of the block…"));
+    void transactionEffects(node, hash, blockNumber, signal).then(
+      (items) => effects.replaceChildren(...items),
       (error: unknown) => effects.replaceChildren(note(messageOf(error))),
     );
   }
@@ -117,20 +118,20 @@ function contentsOf({ node, signal, signIn }: Looking, answer: TransactionAnswer
     stages(status),
     facts({
       Hash: copyableHash(hash),
-      State: h("strong", { class: className }, text),
+      Status: h("strong", { class: className }, text),
       Block: blockNumber === null ? undefined : blockLink(blockNumber),
-      Why: reason === null ? undefined : given(reason, 1_000),
+      Reason: reason === null ? undefined : untrusted(reason, 1_000),
       ...(body && {
-        By: wholeLink(ownerLink(body.sender), body.sender),
-        Made: h("span", {}, timeOf(body.timestampMs), ", ", timeAgo(body.timestampMs)),
+        Sender: fullOwnerLink(body.sender),
+        Created: h("span", {}, timeOf(body.timestampMs), ", ", timeAgo(body.timestampMs)),
         Nonce: body.nonce,
-        "Not after": timeOf(body.expiresMs),
+        Expires: timeOf(body.expiresMs),
         Network: copyableHash(body.network),
       }),
     }),
     ...(status === "unknown"
-      ? [note("This node never received it, or no longer keeps the transactions of its block.")]
-      : [section("Operation", ...(body === undefined ? withheld(status, signIn) : [operationParts(body)]))]),
+      ? [note("This node never received the transaction, or no longer stores the transactions of its block.")]
+      : [section("Operation", ...(body === undefined ? withheld(status, signIn) : [operationDetails(body)]))]),
     ...(blockNumber === null
       ? []
       : [
@@ -153,7 +154,7 @@ function contentsOf({ node, signal, signIn }: Looking, answer: TransactionAnswer
   ];
 }
 
-/** Returns the way of a transaction, as far as it came. */
+/** Returns the stages of a transaction, with those that it has reached marked. */
 function stages(status: string): HTMLElement {
   const names = status === "rejected" ? ["Received", "Rejected"] : ["Received", "Waiting for a block", "In a block"];
   const done = { unknown: 0, pending: 2, included: 3, rejected: 2 }[status] ?? 0;
@@ -166,11 +167,16 @@ function stages(status: string): HTMLElement {
   );
 }
 
+/** Explains why the operation is not shown. */
 function withheld(status: string, signIn: () => void): Content[] {
   return status === "rejected"
     ? [h("p", {}, "Rejected transactions are not stored.")]
     : [
-        h("p", {}, "It changes a private program. Keys that may read the program may read this."),
+        h(
+          "p",
+          {},
+          "The transaction changes a private program. Only keys that may read the program may read its operation.",
+        ),
         h("p", {}, button("Sign in with a key", {}, signIn)),
       ];
 }

@@ -1,14 +1,14 @@
-/** Shows all transactions that the node lists, latest first. */
+/** Shows all transactions that the node stores, latest first. */
 import { dataTable } from "../table/data-table.js";
 import { loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
-import type { Looking, View } from "../view.js";
+import type { View, ViewContext } from "../view.js";
 
-export async function viewTransactions({ node, signal }: Looking): Promise<View> {
-  const { hash, operation, block, when, sender } = transactionColumns;
+export async function viewTransactions({ node, signal }: ViewContext): Promise<View> {
+  const { hash, operation, block, time, sender } = transactionColumns;
   const transactions = await dataTable({
     id: "transactions",
     label: "Transactions",
-    columns: [hash, operation, block, when, sender],
+    columns: [hash, operation, block, time, sender],
     filters: [operationFilter],
     empty: "There is no transaction yet.",
     load: loadTransactions(node, {}, signal),

@@ -1,24 +1,23 @@
-/** Shows the commitment tree, and the proof that a commitment is in it. */
-import type { MerkleProofAnswer, RootAnswer } from "../answers.js";
-import { climb, drawPath, pathTable } from "../commitment-path.js";
+/** Shows the commitment tree, and the proof of one commitment. */
+import type { ProvedState } from "../../../../client/src/proof/check.js";
+import type { MerkleProofResponse, RootResponse } from "../responses.js";
+import { computePath, drawPath, pathTable } from "../commitment-path.js";
 import { h } from "../dom.js";
 import { NodeError } from "../node.js";
 import { blockLink, facts, hash, note, section } from "../parts.js";
-import type { Proofs } from "../proofs.js";
 import { linkTo } from "../routes.js";
 import { trustForm } from "../trust-form.js";
 import { createVerifier } from "../verify-button.js";
-import type { Looking, View } from "../view.js";
-import { short } from "../words.js";
+import type { View, ViewContext } from "../view.js";
+import { short } from "../format.js";
 
-export async function viewTree(looking: Looking, commitment: string | undefined): Promise<View> {
-  const { node, signal } = looking;
-  const { rootHash, blockNumber, leafCount } = await node.ask<RootAnswer>("zk/merkle-root", signal);
-  const { button, result } = createVerifier(looking.proofs, {
+export async function viewTree(context: ViewContext, commitment: string | undefined): Promise<View> {
+  const { node, signal } = context;
+  const { rootHash, blockNumber, leafCount } = await node.fetchJson<RootResponse>("zk/merkle-root", signal);
+  const { button, result } = createVerifier(context.proofs, {
     label: "Verify the root",
-    name: "Verify the root",
     question: { withCommitments: true },
-    conclude: (verified) => concludeRoot(verified, rootHash, leafCount),
+    conclude: ({ commitments }) => concludeRoot(commitments, rootHash, leafCount),
   });
   return {
     title: commitment === undefined ? "Commitment tree" : `Commitment ${short(commitment)}`,
@@ -26,27 +25,25 @@ export async function viewTree(looking: Looking, commitment: string | undefined)
       facts({
         Root: hash(rootHash),
         Leaves: `${leafCount} of ${2 ** 20}`,
-        "Root made by": blockNumber === 0 ? "the genesis" : h("span", {}, "block ", blockLink(blockNumber)),
+        "Root from": blockNumber === 0 ? "the genesis" : h("span", {}, "block ", blockLink(blockNumber)),
       }),
       h("p", {}, button),
       result,
       section("Find a commitment", commitmentForm(commitment)),
-      ...(commitment === undefined ? [] : [await proofSection(looking, commitment)]),
-      trustForm(looking.proofs, node),
+      ...(commitment === undefined ? [] : [await proofSection(context, commitment)]),
+      trustForm(context.proofs, node),
     ],
   };
 }
 
-type Verified = Awaited<ReturnType<Proofs["verify"]>>;
-
-function concludeRoot({ state }: Verified, root: string, leafCount: number): string[] {
-  const { commitments } = state;
+/** Compares the proved root with the shown one. Throws if they differ. */
+function concludeRoot(commitments: ProvedState["commitments"], root: string, leafCount: number): string[] {
   const isShown =
     commitments?.kind === "tree" ? commitments.root === root : commitments?.kind === "empty" && leafCount === 0;
   if (!isShown) {
     throw new Error("The proof shows another root: the tree has grown. Reload the page.");
   }
-  return ["The root is that of a signed block."];
+  return ["The root is in the header of a signed block."];
 }
 
 function commitmentForm(commitment = ""): HTMLElement {
@@ -72,29 +69,26 @@ function commitmentForm(commitment = ""): HTMLElement {
   return form;
 }
 
-async function proofSection({ node, proofs, signal }: Looking, commitment: string): Promise<HTMLElement> {
+async function proofSection({ node, proofs, signal }: ViewContext, commitment: string): Promise<HTMLElement> {
   const title = "Its proof";
-  let answer: MerkleProofAnswer;
+  let response: MerkleProofResponse;
   try {
-    answer = await node.ask(`zk/merkle/proof/${encodeURIComponent(commitment)}`, signal);
+    response = await node.fetchJson(`zk/merkle/proof/${encodeURIComponent(commitment)}`, signal);
   } catch (error) {
     if (error instanceof NodeError && error.reason !== "UNREACHABLE") {
       return section(title, h("p", {}, error.message));
     }
     throw error;
   }
-  const { proof, blockNumber } = answer;
-  const levels = climb(proof);
+  const { proof, blockNumber } = response;
+  const levels = computePath(proof);
   const root = levels.at(-1)!.node;
   const { button, result } = createVerifier(proofs, {
     label: "Verify this path",
-    name: "Verify this path",
     question: { withCommitments: true },
-    conclude({ state }) {
-      if (state.commitments?.kind !== "tree" || state.commitments.root !== root) {
-        throw new Error(
-          "The path leads to another root than the one that is proved. The tree may have grown: load the page again.",
-        );
+    conclude({ commitments }) {
+      if (commitments?.kind !== "tree" || commitments.root !== root) {
+        throw new Error("The path leads to another root than the proof. The tree may have grown: reload the page.");
       }
       return [`Hashed upwards in this page, the commitment leads to the root of a signed block.`];
     },
@@ -102,16 +96,16 @@ async function proofSection({ node, proofs, signal }: Looking, commitment: strin
   return section(
     title,
     facts({
-      Commitment: hash(answer.commitment),
+      Commitment: hash(response.commitment),
       Leaf: proof.leafIndex,
-      "Under the root of": h("span", {}, "block ", blockLink(blockNumber)),
+      "Root from": h("span", {}, "block ", blockLink(blockNumber)),
     }),
     h("p", {}, button),
     result,
     drawPath(levels, proof.leafIndex),
     pathTable(levels),
     note(
-      "The nodes of the path are hashed in this page (Poseidon); beside each is the one that the node gave. Empty: nothing was added there yet.",
+      "This page computes the hashes of the path (Poseidon) from the siblings next to them, which the node returned. Empty: a subtree without commitments.",
     ),
   );
 }

@@ -1,14 +1,14 @@
-/** Describes the operation of a transaction. */
+/** Describes the operation of a transaction as text or as elements. */
 import { sha256Hex } from "../../../client/src/bytes.js";
 import { type OperationTarget, readOperation } from "../../base/describe-operation.js";
-import type { AccessRule, TransactionBody } from "./answers.js";
+import type { AccessRule, TransactionBody } from "./responses.js";
 import { accessParts } from "./access.js";
 import { type Content, h } from "./dom.js";
 import { documentTree, longText } from "./document-tree.js";
-import { code, commitmentLink, facts, given, hash, nullifierLink, programLink } from "./parts.js";
+import { code, commitmentLink, facts, hash, nullifierLink, programLink, untrusted } from "./parts.js";
 
-/** Describes a change of a program's history by the name that the node uses, such as `set_field`. */
-export function changeWords(kind: string): string {
+/** Returns a label for the kind of a change, such as `Set field` for `set_field`. */
+export function describeChange(kind: string): string {
   return kind.replace(/^./, (first) => first.toUpperCase()).replaceAll("_", " ");
 }
 
@@ -18,18 +18,18 @@ export function changedProgram(body: TransactionBody | undefined): string | unde
   return target?.kind === "program" ? target.name : undefined;
 }
 
-/** Returns the same description as a text, for a file. */
+/** Returns a description as text, for CSV files; undefined if the reader may not read the operation. */
 export function operationText(body: TransactionBody | undefined): string | undefined {
   const operation = body && readOperation(body, sha256Hex);
   return operation && `${operation.summary}${operation.target === undefined ? "" : ` ${operation.target.name}`}`;
 }
 
-/** Returns a description in one line; `Not shown to you` if the program may not be read. */
+/** Returns a description in one line; `Not shown to you` if the reader may not read the operation. */
 export function operationLine(body: TransactionBody | undefined): HTMLElement {
   const operation = body && readOperation(body, sha256Hex);
   return operation === undefined
     ? h("span", { class: "dim" }, "Not shown to you")
-    : h("span", {}, given(operation.summary, 300), " ", operation.target && targetLink(operation.target));
+    : h("span", {}, untrusted(operation.summary, 300), " ", operation.target && targetLink(operation.target));
 }
 
 function targetLink({ kind, name }: OperationTarget): Content {
@@ -43,11 +43,11 @@ function targetLink({ kind, name }: OperationTarget): Content {
   }
 }
 
-/** Returns all parts of an operation. */
-export function operationParts(body: TransactionBody): HTMLElement {
+/** Returns a description and all fields of an operation. */
+export function operationDetails(body: TransactionBody): HTMLElement {
   const operation = readOperation(body, sha256Hex);
   if (operation === undefined) {
-    return h("p", {}, "This page does not know its operation.");
+    return h("p", {}, "This page does not know the operation of this transaction.");
   }
   const entries = Object.entries(operation.value).map(([name, value]) => [labels[name] ?? name, show(name, value)]);
   return h("div", {}, h("p", {}, operationLine(body)), facts(Object.fromEntries(entries) as Record<string, Content>));
@@ -69,9 +69,10 @@ const labels: Readonly<Record<string, string>> = {
   proof: "Proof",
 };
 
-/** Members whose JSON text is shown as a document. */
-const jsonTexts = new Set(["value", "metadata"]);
+/** Fields that have a JSON text, which is shown as a tree. */
+const jsonFields = new Set(["value", "metadata"]);
 
+/** Returns the value of a field as an element; undefined for an empty value. */
 function show(name: string, value: unknown): Content {
   if (value === null || value === "") {
     return undefined;
@@ -86,7 +87,7 @@ function show(name: string, value: unknown): Content {
     const { json, binary } = value as { readonly json?: string; readonly binary?: string };
     return json === undefined ? longText(binary ?? "none") : documentTree(json);
   }
-  if (jsonTexts.has(name) && typeof value === "string") {
+  if (jsonFields.has(name) && typeof value === "string") {
     return documentTree(value);
   }
   if (typeof value !== "string") {

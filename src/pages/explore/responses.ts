@@ -1,6 +1,8 @@
-/** Responses of the node over plain HTTP, as far as they are shown. proto/gatehouse documents each field. */
+/**
+ * JSON responses of the node over HTTP, reduced to the members that views show. proto/gatehouse documents each field.
+ */
 
-export interface HeadAnswer {
+export interface HeadResponse {
   readonly number: number;
   readonly hash: string;
   readonly timestamp: number;
@@ -12,7 +14,7 @@ export interface HeadAnswer {
   readonly head?: { readonly statement: string; readonly signature: string };
 }
 
-export interface HealthAnswer {
+export interface HealthResponse {
   readonly status: string;
   readonly version: string;
 }
@@ -26,12 +28,12 @@ export interface BlockSummary {
   readonly transactionCount: number | null;
 }
 
-export interface BlocksAnswer {
+export interface BlocksResponse {
   readonly blocks: readonly BlockSummary[];
   readonly nextPageToken?: string;
 }
 
-export interface BlockAnswer {
+export interface BlockResponse {
   readonly hash: string;
   readonly header: {
     readonly number: number;
@@ -48,7 +50,7 @@ export interface BlockAnswer {
   readonly block: { readonly header: string; readonly signature: string };
 }
 
-/** Operation of a transaction: an object with one member, named after the operation. */
+/** Signed content of a transaction. `storage` or `zk` has one member, named after the operation. */
 export interface TransactionBody {
   readonly sender: string;
   readonly nonce: number;
@@ -59,7 +61,7 @@ export interface TransactionBody {
   readonly zk?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-export interface TransactionAnswer {
+export interface TransactionResponse {
   readonly hash: string;
   readonly status: string;
   readonly blockNumber: number | null;
@@ -75,7 +77,7 @@ export interface TransactionSummary {
   readonly body?: TransactionBody;
 }
 
-export interface TransactionsAnswer {
+export interface TransactionsResponse {
   readonly transactions: readonly TransactionSummary[];
   readonly nextPageToken?: string;
 }
@@ -99,11 +101,11 @@ export interface ProgramSummary {
   readonly updatedAt: string;
 }
 
-export interface ProgramAnswer extends ProgramSummary {
+export interface ProgramResponse extends ProgramSummary {
   readonly acl: AccessRule;
 }
 
-export interface ProgramsAnswer {
+export interface ProgramsResponse {
   readonly programs: readonly ProgramSummary[];
   readonly nextPageToken?: string;
 }
@@ -117,22 +119,22 @@ export interface ProgramChange {
   readonly fields: readonly string[];
 }
 
-export interface HistoryAnswer {
+export interface HistoryResponse {
   readonly changes: readonly ProgramChange[];
   readonly nextPageToken?: string;
 }
 
-export interface SenderAnswer {
+export interface SenderResponse {
   readonly nonce: number;
 }
 
-export interface RootAnswer {
+export interface RootResponse {
   readonly rootHash: string;
   readonly blockNumber: number;
   readonly leafCount: number;
 }
 
-export interface MerkleProofAnswer {
+export interface MerkleProofResponse {
   readonly commitment: string;
   readonly blockNumber: number;
   readonly proof: {
@@ -144,13 +146,13 @@ export interface MerkleProofAnswer {
   };
 }
 
-export interface NullifierAnswer {
+export interface NullifierResponse {
   readonly used: boolean;
   readonly blockNumber?: number;
   readonly transactionHash?: string;
 }
 
-export interface PeerAnswer {
+export interface PeerResponse {
   readonly connection: { readonly string: string };
   readonly identity: string;
   readonly verification: { readonly status: boolean; readonly message: string | null };
@@ -158,14 +160,14 @@ export interface PeerAnswer {
   readonly status: { readonly online: boolean; readonly ready: boolean; readonly timestamp: number | null };
 }
 
-export interface InfoAnswer {
+export interface InfoResponse {
   readonly identity: string;
   readonly connectionString: string;
-  readonly peerlist: readonly PeerAnswer[];
+  readonly peerlist: readonly PeerResponse[];
 }
 
-/** Subsystems by name, as far as views show them. */
-export interface SubsystemsAnswer {
+/** Subsystems by name, reduced to the members that views show. */
+export interface SubsystemsResponse {
   readonly subsystems: Readonly<
     Record<
       string,
@@ -187,7 +189,7 @@ export interface SubsystemsAnswer {
   >;
 }
 
-/** Result of one kind; `kind` names it. */
+/** Search result. Of the members after `kind`, only the one of that kind is set. */
 export interface SearchResult {
   readonly kind: string;
   readonly block?: BlockSummary;
@@ -198,6 +200,6 @@ export interface SearchResult {
   readonly program?: ProgramSummary;
 }
 
-export interface SearchAnswer {
+export interface SearchResponse {
   readonly results: readonly SearchResult[];
 }
