@@ -87,7 +87,9 @@ const explorer = [
   { from: { path: "^src/pages/explore/" }, to: { path: "^src/pages/explore/" } },
   {
     from: { path: "^src/pages/explore/" },
-    to: { path: "^client/src/(bytes|identity|keys|proof/(check|hashing|headers|json|network|proof-error))\\.ts$" },
+    to: {
+      path: "^client/src/(bytes|identity|keys|operations|signer|transaction|proof/(check|hashing|headers|json|network|proof-error))\\.ts$",
+    },
   },
   {
     from: { path: "^src/pages/explore/" },

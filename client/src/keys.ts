@@ -27,6 +27,15 @@ const seedPrefix = /^30..02010[01]300506032b657004220420/;
  * @throws TypeError if the text is not an Ed25519 key.
  */
 export function keyFromPem(pem: string): Signer & { readonly publicKey: string } {
+  return keyFromSeed(seedFromPem(pem));
+}
+
+/**
+ * Returns the private key of a PEM text as 64 hex digits.
+ *
+ * @throws TypeError if the text is not an Ed25519 key.
+ */
+export function seedFromPem(pem: string): string {
   const content = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----/.exec(pem)?.[1];
   const binary = content === undefined ? "" : fromBase64(content.replace(/\s/g, ""));
   const hex = bytesToHex(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
@@ -35,7 +44,7 @@ export function keyFromPem(pem: string): Signer & { readonly publicKey: string }
   if (seed.length !== 64) {
     throw new TypeError("The PEM text must hold an Ed25519 private key that is not encrypted (BEGIN PRIVATE KEY).");
   }
-  return keyFromSeed(seed);
+  return seed;
 }
 
 function fromBase64(text: string): string {

@@ -37,12 +37,25 @@ export interface SignedTransaction {
 const defaultLifeMs = 600_000;
 
 export async function signTransaction(signer: Signer, content: TransactionContent): Promise<SignedTransaction> {
-  const { operation, network, nonce, timestampMs = Date.now(), expiresMs = Date.now() + defaultLifeMs } = content;
   const { publicKey, sign } = validateSigner(signer);
-  const body = toBinary(
+  const body = encodeBody(publicKey, content);
+  const signature = await sign(transactionMessage(body));
+  return {
+    hash: `0x${sha256Hex(body)}`,
+    nonce: content.nonce,
+    storageAddress: targetProgram(content.operation, publicKey, content.nonce),
+    // Copy the signature, because its buffer may be shared or reused.
+    transaction: create(TransactionSchema, { body, signature: Uint8Array.from(signature) }),
+  };
+}
+
+/** Encodes the body of a transaction, whose SHA-256 is its hash. */
+export function encodeBody(sender: string, content: TransactionContent): Uint8Array<ArrayBuffer> {
+  const { operation, network, nonce, timestampMs = Date.now(), expiresMs = Date.now() + defaultLifeMs } = content;
+  return toBinary(
     TransactionBodySchema,
     create(TransactionBodySchema, {
-      sender: publicKey,
+      sender,
       nonce,
       timestampMs: BigInt(timestampMs),
       network,
@@ -50,14 +63,6 @@ export async function signTransaction(signer: Signer, content: TransactionConten
       operation,
     }),
   );
-  const signature = await sign(transactionMessage(body));
-  return {
-    hash: `0x${sha256Hex(body)}`,
-    nonce,
-    storageAddress: targetProgram(operation, publicKey, nonce),
-    // Copy the signature, because its buffer may be shared or reused.
-    transaction: create(TransactionSchema, { body, signature: Uint8Array.from(signature) }),
-  };
 }
 
 /** Returns the address of a program, which its creation determines: `stor-` and 40 lower-case hex digits. */
@@ -65,8 +70,8 @@ export function programAddress(owner: string, name: string, nonce: bigint, salt 
   return addressOf(sha256Hex(addressText(owner, name, nonce, salt)));
 }
 
-/** Returns the bytes that a sender signs. */
-function transactionMessage(body: Uint8Array): Uint8Array {
+/** Returns the bytes that the sender of a body signs. */
+export function transactionMessage(body: Uint8Array): Uint8Array {
   const prefix = utf8ToBytes(transactionPrefix);
   const message = new Uint8Array(prefix.length + body.length);
   message.set(prefix);

@@ -38,7 +38,7 @@ testBrowser.serial("the status page follows the node that it is of", async (t) =
   );
   t.deepEqual(
     await page.evaluate("[...document.querySelectorAll('footer a')].map(({ href }) => href)"),
-    ["/health", "/peerlist", "/docs"].map((path) => `${base}${path}`),
+    ["/docs", "/openapi.json", "/genesis"].map((path) => `${base}${path}`),
   );
   t.deepEqual(errors, []);
 });

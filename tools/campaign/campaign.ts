@@ -46,6 +46,8 @@ export async function runCampaign(t: Teardown, settings: CampaignSettings): Prom
   const { nodes, genesisHash } = network;
   const load = startLoad({ seed, rate: settings.rate, network: genesisHash, nodes, model, client });
   const stopReaders = startReaders(seed, { nodes, model, client });
+  // A node may fail to start; the load and the readers must not go on then.
+  t.teardown(() => Promise.all([load.stop(), stopReaders()]));
   await sleep(calmMs);
   await joiner!.start();
   const rest = createRest(stage, load, settings.restMs);

@@ -28,8 +28,13 @@ export function setClock(nodeMs: number): void {
   }
 }
 
+/** Returns the time of the node's clock in milliseconds. */
+export function nodeNowMs(): number {
+  return Date.now() + aheadMs;
+}
+
 /** Returns the age of a time in its largest unit, such as `5 min ago`. */
-export function ago(ms: number, nowMs = Date.now() + aheadMs): string {
+export function ago(ms: number, nowMs = nodeNowMs()): string {
   const seconds = Math.round((nowMs - ms) / 1000);
   if (seconds < 1) {
     return seconds > -5 ? "now" : "in the future";

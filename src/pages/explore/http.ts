@@ -19,6 +19,8 @@ export interface Http {
   fetchJson<T>(path: string, signal?: AbortSignal): Promise<T>;
   /** Requests a path and returns the response as unparsed text. Rejects with NodeError. */
   fetchText(path: string, signal?: AbortSignal): Promise<string>;
+  /** Sends JSON to a path. Rejects with NodeError. */
+  post(path: string, body: object): Promise<void>;
   /** Returns the URL of a path of the node. */
   urlOf(path: string): string;
 }
@@ -38,11 +40,16 @@ export function createHttp(
   const base = new URL(page.pathname.replace(/\/+$/, ""), page.origin);
   const urlOf = (path: string): string => new URL(path, base).href;
 
-  async function fetchText(path: string, signal?: AbortSignal): Promise<string> {
-    const headers = await headersOf();
+  async function request(path: string, init: RequestInit, signal?: AbortSignal): Promise<string> {
+    const headers = { ...(await headersOf()), ...(init.body !== undefined && { "Content-Type": "application/json" }) };
     const signals = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
     try {
-      const response = await fetch(urlOf(path), { headers, signal: AbortSignal.any(signals), credentials: "omit" });
+      const response = await fetch(urlOf(path), {
+        ...init,
+        headers,
+        signal: AbortSignal.any(signals),
+        credentials: "omit",
+      });
       const text = await response.text();
       // The Date header of a cached response is in the past.
       if (response.headers.get("cache-control")?.includes("no-store")) {
@@ -58,9 +65,13 @@ export function createHttp(
     }
   }
 
+  const fetchText = (path: string, signal?: AbortSignal): Promise<string> => request(path, {}, signal);
   return {
     urlOf,
     fetchText,
+    async post(path, body) {
+      await request(path, { method: "POST", body: JSON.stringify(body) });
+    },
     fetchJson: async <T>(path: string, signal?: AbortSignal) => JSON.parse(await fetchText(path, signal)) as T,
   };
 }

@@ -10,6 +10,7 @@ import type { View, ViewContext } from "./view.js";
 import { viewBlock } from "./views/block.js";
 import { viewBlocks } from "./views/blocks.js";
 import { viewForks } from "./views/forks.js";
+import { viewKeys } from "./views/keys.js";
 import { viewLog } from "./views/log.js";
 import { viewNullifier } from "./views/nullifier.js";
 import { viewOverview } from "./views/overview.js";
@@ -21,6 +22,7 @@ import { viewSnapshots } from "./views/snapshots.js";
 import { viewTransaction } from "./views/transaction.js";
 import { viewTransactions } from "./views/transactions.js";
 import { viewTree } from "./views/tree.js";
+import { viewChange, viewNewProgram } from "./views/write.js";
 
 const node = createNode(location);
 const proofs = createProofs(node);
@@ -58,6 +60,12 @@ async function renderView(context: ViewContext, route: Route | undefined): Promi
       return await viewForks(context);
     case "log":
       return await viewLog(context);
+    case "keys":
+      return await viewKeys(context);
+    case "new":
+      return await viewNewProgram(context);
+    case "change":
+      return await viewChange(context, route.address);
     case "search":
       return await viewSearch(context, route.text);
   }
@@ -93,7 +101,8 @@ async function show(isNavigation: boolean): Promise<void> {
   }
 }
 
-const signIn = setUpSignIn(node.session, () => void show(true));
+const signIn = setUpSignIn(node.session);
+node.session.onChange(() => void show(true));
 // The fragment of the URL is the route, so that the skip link cannot use its fragment and moves the focus by script.
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault();

@@ -12,7 +12,8 @@ export type Route =
   | { readonly kind: "owner"; readonly key: string }
   | { readonly kind: "tree"; readonly commitment: string | undefined }
   | { readonly kind: "nullifier"; readonly hash: string }
-  | { readonly kind: "blocks" | "transactions" | "peers" | "snapshots" | "forks" | "log" }
+  | { readonly kind: "blocks" | "transactions" | "peers" | "snapshots" | "forks" | "log" | "keys" | "new" }
+  | { readonly kind: "change"; readonly address: string }
   | { readonly kind: "search"; readonly text: string };
 
 /** Returns the relative URL of a view. */
@@ -42,7 +43,11 @@ function segmentsOf(route: Route): string[] {
     case "snapshots":
     case "forks":
     case "log":
+    case "keys":
+    case "new":
       return [route.kind];
+    case "change":
+      return ["change", route.address];
     case "search":
       return ["search", route.text];
   }
@@ -70,6 +75,7 @@ export function readRoute(hash: string): Route | undefined {
     case "nullifier":
       return { kind, hash: name };
     case "program":
+    case "change":
       return { kind, address: name };
     case "owner":
       return { kind, key: name };
@@ -91,6 +97,8 @@ function readSimple(kind: string | undefined): Route | undefined {
     case "snapshots":
     case "forks":
     case "log":
+    case "keys":
+    case "new":
       return { kind };
     default:
       return undefined;

@@ -6,10 +6,9 @@ import type { Session } from "./session.js";
 /**
  * Sets up the dialog and the sign-in part of the header.
  *
- * @param onChange called after the reader signed in or out.
  * @returns a function that opens the dialog.
  */
-export function setUpSignIn(session: Session, onChange: () => void): () => void {
+export function setUpSignIn(session: Session): () => void {
   const dialog = byId("sign-in") as HTMLDialogElement;
   const [key, file] = [byId("key") as HTMLTextAreaElement, byId("key-file") as HTMLInputElement];
 
@@ -18,8 +17,6 @@ export function setUpSignIn(session: Session, onChange: () => void): () => void 
     const { publicKey } = session;
     const signOut = button("Sign out", {}, () => {
       session.signOut();
-      showIdentity();
-      onChange();
       byId("who").querySelector("button")!.focus();
     });
     byId("who").replaceChildren(
@@ -39,8 +36,6 @@ export function setUpSignIn(session: Session, onChange: () => void): () => void 
         return;
       }
       dialog.close();
-      showIdentity();
-      onChange();
     });
   });
   byId("key-cancel").addEventListener("click", () => dialog.close());
@@ -49,6 +44,7 @@ export function setUpSignIn(session: Session, onChange: () => void): () => void 
     (byId("key-form") as HTMLFormElement).reset();
     byId("key-trouble").textContent = "";
   });
+  session.onChange(showIdentity);
   showIdentity();
   return open;
 }

@@ -21,10 +21,15 @@ function csvCell(value: CsvValue): string {
   return /[",\r\n;\t']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Starts the download of a file. Its byte order mark tells spreadsheets that the encoding is UTF-8. */
+/** Offers a table for download. The mark at its start makes spreadsheets read it as UTF-8. */
 export function downloadCsv(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
-  const anchor = h("a", { href: url, download: `${name}.csv`, hidden: true });
+  saveFile(`${name}.csv`, "text/csv;charset=utf-8", `\ufeff${text}`);
+}
+
+/** Offers a file for download. */
+export function saveFile(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const anchor = h("a", { href: url, download: name, hidden: true });
   document.body.append(anchor);
   anchor.click();
   anchor.remove();

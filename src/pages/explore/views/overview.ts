@@ -211,7 +211,9 @@ function firstProgramHelp(node: ExploredNode): HTMLElement {
     h(
       "p",
       {},
-      "This network has no transactions yet. Programs are documents that their owners can change. To create one, run:",
+      "This network has no transactions yet. Programs are documents that their owners can change. Create one ",
+      link({ kind: "new" }, "in this browser"),
+      ", or in a terminal:",
     ),
     h("pre", { tabindex: 0 }, steps.join("\n")),
     h(

@@ -7,7 +7,7 @@ import type { ProgramResponse } from "../responses.js";
 import { documentTree, longText, type Part, partsOf } from "../document-tree.js";
 import { button, type Content, h, setText } from "../dom.js";
 import { NodeError } from "../node.js";
-import { code, facts, fullOwnerLink, hash, note, orError, section, timeAgo } from "../parts.js";
+import { code, facts, fullOwnerLink, hash, link, note, orError, section, timeAgo } from "../parts.js";
 import { programHistory } from "../history/program-history.js";
 import type { Proofs } from "../proofs.js";
 import { changeQuery, readQuery } from "../table/query.js";
@@ -40,6 +40,9 @@ export async function viewProgram(context: ViewContext, address: string): Promis
           Created: timeAgo(Date.parse(program.createdAt)),
           Changed: timeAgo(Date.parse(program.updatedAt)),
         }),
+        ...(node.session.publicKey === program.owner
+          ? [h("p", {}, link({ kind: "change", address: program.storageAddress }, "Change this program"))]
+          : []),
         section("Document", ...documentContents(proofs, program, data)),
         ...(metadata === "null" ? [] : [section("Metadata", documentTree(metadata))]),
         section("Who may read", accessParts(program.acl)),

@@ -1,0 +1,197 @@
+/** Forms of the operations on storage programs. */
+import {
+  type Access,
+  appendItem,
+  createProgram,
+  deleteField,
+  jsonText,
+  type JsonText,
+  setField,
+  updateAccess,
+} from "../../../../client/src/operations.js";
+import type { Operation } from "../../../../client/src/transaction.js";
+import type { AccessRule } from "../responses.js";
+import { h } from "../dom.js";
+
+/** Form of an operation. */
+export interface OperationForm {
+  readonly element: HTMLElement;
+  /**
+   * Returns the operation, the expression of the client package that builds it, and the name of its function.
+   *
+   * @throws TypeError if an input is invalid.
+   */
+  readonly read: () => { readonly operation: Operation; readonly code: string; readonly builder: string };
+}
+
+/** Form for a new program. */
+export function newProgramForm(): OperationForm {
+  const name = input("Name");
+  const data = area("Document, as JSON", '{"title": "Hello"}');
+  const access = accessInputs({ mode: "public", allowed: [], blacklisted: [], groups: {} });
+  return {
+    element: h("div", {}, name.element, data.element, access.element),
+    read() {
+      const programName = required(name, "a name");
+      const text = readJson(data.value(), "The document");
+      const rule = access.read();
+      return {
+        operation: createProgram({ name: programName, data: text, access: rule }),
+        builder: "createProgram",
+        code: `createProgram({ name: ${quote(programName)}, data: ${jsonCode(text)}, access: ${accessCode(rule)} })`,
+      };
+    },
+  };
+}
+
+/** Form that sets a field. */
+export function setFieldForm(address: string, field = ""): OperationForm {
+  const name = input("Field", field);
+  const value = area("Value, as JSON", '"Hello"');
+  return {
+    element: h("div", {}, name.element, value.element),
+    read() {
+      const fieldName = required(name, "the name of a field");
+      const text = readJson(value.value(), "The value");
+      return {
+        operation: setField(address, fieldName, text),
+        builder: "setField",
+        code: `setField(${quote(address)}, ${quote(fieldName)}, ${jsonCode(text)})`,
+      };
+    },
+  };
+}
+
+/** Form that appends an item to a list. */
+export function appendItemForm(address: string): OperationForm {
+  const name = input("Field that holds a list");
+  const value = area("Item, as JSON", '"Hello"');
+  return {
+    element: h("div", {}, name.element, value.element),
+    read() {
+      const fieldName = required(name, "the name of a field");
+      const text = readJson(value.value(), "The item");
+      return {
+        operation: appendItem(address, fieldName, text),
+        builder: "appendItem",
+        code: `appendItem(${quote(address)}, ${quote(fieldName)}, ${jsonCode(text)})`,
+      };
+    },
+  };
+}
+
+/** Form that deletes a field. */
+export function deleteFieldForm(address: string): OperationForm {
+  const name = input("Field");
+  return {
+    element: h("div", {}, name.element),
+    read() {
+      const fieldName = required(name, "the name of a field");
+      return {
+        operation: deleteField(address, fieldName),
+        builder: "deleteField",
+        code: `deleteField(${quote(address)}, ${quote(fieldName)})`,
+      };
+    },
+  };
+}
+
+/** Form that replaces the access rule. It starts with the present one, and keeps its groups. */
+export function accessForm(address: string, present: AccessRule): OperationForm {
+  const access = accessInputs(present);
+  return {
+    element: access.element,
+    read() {
+      const rule = access.read();
+      return {
+        operation: updateAccess(address, rule),
+        builder: "updateAccess",
+        code: `updateAccess(${quote(address)}, ${accessCode(rule)})`,
+      };
+    },
+  };
+}
+
+const modes = { public: "Everyone", owner: "Only the owner", restricted: "The owner and the keys below" } as const;
+
+function accessInputs(present: AccessRule) {
+  const mode = h(
+    "select",
+    { "aria-label": "Who may read" },
+    ...Object.entries(modes).map(([value, text]) => h("option", { value, selected: value === present.mode }, text)),
+  );
+  const allowed = area("Keys that may read it, one per line", "", present.allowed.join("\n"));
+  const blacklisted = area("Keys that may never read it, one per line", "", present.blacklisted.join("\n"));
+  const showKeys = (): void => {
+    allowed.element.hidden = mode.value !== "restricted";
+  };
+  mode.addEventListener("change", showKeys);
+  showKeys();
+  return {
+    element: h("div", {}, h("p", {}, "Who may read: ", mode), allowed.element, blacklisted.element),
+    read(): Exclude<Access, string> {
+      const groups = present.groups as Exclude<Access, string>["groups"];
+      return {
+        mode: mode.value as keyof typeof modes,
+        ...(mode.value === "restricted" && { allowed: readKeys(allowed.value()) }),
+        blacklisted: readKeys(blacklisted.value()),
+        ...(groups !== undefined && Object.keys(groups).length > 0 && { groups }),
+      };
+    },
+  };
+}
+
+interface Input {
+  readonly element: HTMLElement;
+  readonly value: () => string;
+}
+
+function input(label: string, value = ""): Input {
+  const element = h("input", { type: "text", autocomplete: "off", spellcheck: "false", maxlength: 1024 });
+  element.value = value;
+  return { element: h("label", {}, label, " ", element), value: () => element.value };
+}
+
+function area(label: string, placeholder: string, value = ""): Input {
+  const element = h("textarea", { rows: 3, placeholder, spellcheck: "false", autocapitalize: "off" });
+  element.value = value;
+  return { element: h("label", {}, label, " ", element), value: () => element.value };
+}
+
+function required({ value }: Input, name: string): string {
+  if (value() === "") {
+    throw new TypeError(`Enter ${name}.`);
+  }
+  return value();
+}
+
+function readJson(text: string, subject: string): JsonText {
+  try {
+    return jsonText(text.trim());
+  } catch {
+    throw new TypeError(`${subject} must be JSON: a text has quotation marks, such as "Hello".`);
+  }
+}
+
+function readKeys(text: string): string[] {
+  const keys = text
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((key) => key !== "");
+  const invalid = keys.find((key) => !/^0x[0-9a-f]{64}$/.test(key));
+  if (invalid !== undefined) {
+    throw new TypeError(`A key is 0x and 64 hex digits, and "${invalid.slice(0, 70)}" is not.`);
+  }
+  return keys;
+}
+
+const quote = (text: string): string => JSON.stringify(text);
+
+function jsonCode({ text }: JsonText): string {
+  return `jsonText(${quote(text)})`;
+}
+
+function accessCode(rule: Exclude<Access, string>): string {
+  const { allowed = [], blacklisted = [], groups } = rule;
+  return allowed.length + blacklisted.length === 0 && groups === undefined ? quote(rule.mode) : JSON.stringify(rule);
+}
