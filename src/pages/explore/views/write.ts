@@ -113,10 +113,10 @@ function previewParts({ bytes, hash: transactionHash, body }: Draft): Content[] 
     operationDetails(body),
     facts({
       Hash: hash(transactionHash),
-      By: ownerLink(body.sender),
+      Sender: ownerLink(body.sender),
       Nonce: body.nonce,
       Network: hash(body.network),
-      "Not after": timeOf(body.expiresMs),
+      Expires: timeOf(body.expiresMs),
     }),
   ];
 }
