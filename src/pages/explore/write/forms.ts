@@ -45,36 +45,42 @@ export function newProgramForm(): OperationForm {
 }
 
 /** Form that sets a field. */
-export function setFieldForm(address: string, field = ""): OperationForm {
-  const name = input("Field", field);
-  const value = area("Value, as JSON", '"Hello"');
-  return {
-    element: h("div", {}, name.element, value.element),
-    read() {
-      const fieldName = required(name, "the name of a field");
-      const text = readJson(value.value(), "The value");
-      return {
-        operation: setField(address, fieldName, text),
-        builder: "setField",
-        code: `setField(${quote(address)}, ${quote(fieldName)}, ${jsonCode(text)})`,
-      };
-    },
-  };
+export function setFieldForm(address: string): OperationForm {
+  return fieldValueForm(address, { field: "Field", value: "Value", builder: "setField", build: setField });
 }
 
 /** Form that appends an item to a list. */
 export function appendItemForm(address: string): OperationForm {
-  const name = input("Field that holds a list");
-  const value = area("Item, as JSON", '"Hello"');
+  return fieldValueForm(address, {
+    field: "Field that holds a list",
+    value: "Item",
+    builder: "appendItem",
+    build: appendItem,
+  });
+}
+
+interface FieldValue {
+  /** Label of the input for the name of the field. */
+  readonly field: string;
+  /** Label of the input for the JSON value. */
+  readonly value: string;
+  readonly builder: string;
+  readonly build: (address: string, field: string, value: JsonText) => Operation;
+}
+
+function fieldValueForm(address: string, labels: FieldValue): OperationForm {
+  const { builder, build } = labels;
+  const name = input(labels.field);
+  const value = area(`${labels.value}, as JSON`, '"Hello"');
   return {
     element: h("div", {}, name.element, value.element),
     read() {
-      const fieldName = required(name, "the name of a field");
-      const text = readJson(value.value(), "The item");
+      const field = required(name, "the name of a field");
+      const text = readJson(value.value(), `The ${labels.value.toLowerCase()}`);
       return {
-        operation: appendItem(address, fieldName, text),
-        builder: "appendItem",
-        code: `appendItem(${quote(address)}, ${quote(fieldName)}, ${jsonCode(text)})`,
+        operation: build(address, field, text),
+        builder,
+        code: `${builder}(${quote(address)}, ${quote(field)}, ${jsonCode(text)})`,
       };
     },
   };
@@ -146,9 +152,8 @@ interface Input {
   readonly value: () => string;
 }
 
-function input(label: string, value = ""): Input {
+function input(label: string): Input {
   const element = h("input", { type: "text", autocomplete: "off", spellcheck: "false", maxlength: 1024 });
-  element.value = value;
   return { element: h("label", {}, label, " ", element), value: () => element.value };
 }
 
