@@ -30,6 +30,8 @@ export interface Exchange extends Arrival {
   readonly method: string;
   /** Path as sent, without origin and query. */
   readonly path: string;
+  /** Path and query as sent, before a mounting server removed its own path. */
+  readonly originalUrl: string;
   /** Query as sent, without the question mark. */
   readonly query: string;
   /** Returns the request headers by lowercase name. */

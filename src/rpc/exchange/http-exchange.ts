@@ -12,12 +12,14 @@ export abstract class HttpExchange {
   /**
    * @param url URL without an origin.
    * @param response emitter that closes when the response is sent or the client has disconnected.
+   * @param originalUrl URL before a mounting server removed its own path.
    */
   protected constructor(
     readonly requestId: string,
     readonly connection: Connection,
     url: string,
     response: ConstructorParameters<typeof CloseListeners>[0],
+    readonly originalUrl = url,
   ) {
     this.closing = new CloseListeners(response);
     const mark = url.indexOf("?");

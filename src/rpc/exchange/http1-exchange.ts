@@ -12,10 +12,11 @@ export class Http1Exchange extends HttpExchange implements Exchange {
   constructor(
     requestId: string,
     connection: Connection,
-    readonly request: IncomingMessage,
+    // Express keeps the URL before it removes the path of a mount point.
+    readonly request: IncomingMessage & { readonly originalUrl?: string },
     readonly response: ServerResponse,
   ) {
-    super(requestId, connection, withoutOrigin(request.url ?? "/"), response);
+    super(requestId, connection, withoutOrigin(request.url ?? "/"), response, request.originalUrl);
     this.onClose(() => response.writableFinished || connection.penalize());
   }
 

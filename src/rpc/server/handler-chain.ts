@@ -143,8 +143,7 @@ export function createFrontHandler(pages: PageServer, deps: Deps): Handler {
 }
 
 /** Returns the relative URL of the front page. Under a mount point without a final slash, it must name the mount point. */
-function locationFrom(exchange: Exchange): string {
-  const { originalUrl = "/" } = (exchange as { readonly request?: { readonly originalUrl?: string } }).request ?? {};
+function locationFrom({ originalUrl }: Pick<Exchange, "originalUrl">): string {
   const mount = /([^/?#]*)(?:[?#].*)?$/s.exec(originalUrl)![1]!;
   return mount === "" ? `.${frontPage}` : `./${mount}${frontPage}`;
 }
