@@ -1,10 +1,11 @@
 /** Describes the operation of a transaction as text or as elements. */
 import { sha256Hex } from "../../../client/src/bytes.js";
-import { type OperationTarget, readOperation } from "../../base/describe-operation.js";
+import { type Operation, type OperationTarget, readOperation } from "../../base/describe-operation.js";
 import type { AccessRule, TransactionBody } from "./responses.js";
 import { accessParts } from "./access.js";
 import { type Content, h } from "./dom.js";
 import { documentTree, longText } from "./document-tree.js";
+import { escapeInvisible, short } from "./format.js";
 import { code, commitmentLink, facts, hash, nullifierLink, programLink, untrusted } from "./parts.js";
 
 /** Returns a label for the kind of a change, such as `Set field` for `set_field`. */
@@ -12,23 +13,40 @@ export function describeChange(kind: string): string {
   return kind.replace(/^./, (first) => first.toUpperCase()).replaceAll("_", " ");
 }
 
+/** Text for an operation that the reader may not read. */
+const hiddenText = "Not shown to you";
+
+function operationOf(body: TransactionBody | undefined): Operation | undefined {
+  return body && readOperation(body, sha256Hex);
+}
+
 /** Returns the address of the program that an operation creates or changes; undefined if there is none. */
 export function changedProgram(body: TransactionBody | undefined): string | undefined {
-  const target = body && readOperation(body, sha256Hex)?.target;
+  const target = operationOf(body)?.target;
   return target?.kind === "program" ? target.name : undefined;
 }
 
 /** Returns a description as text, for CSV files; undefined if the reader may not read the operation. */
 export function operationText(body: TransactionBody | undefined): string | undefined {
-  const operation = body && readOperation(body, sha256Hex);
+  const operation = operationOf(body);
   return operation && `${operation.summary}${operation.target === undefined ? "" : ` ${operation.target.name}`}`;
+}
+
+/** Returns a short description as text; `Not shown to you` if the reader may not read the operation. */
+export function operationLabel(body: TransactionBody | undefined): string {
+  const operation = operationOf(body);
+  return operation === undefined
+    ? hiddenText
+    : escapeInvisible(
+        `${operation.summary.slice(0, 120)} ${operation.target === undefined ? "" : short(operation.target.name)}`,
+      );
 }
 
 /** Returns a description in one line; `Not shown to you` if the reader may not read the operation. */
 export function operationLine(body: TransactionBody | undefined): HTMLElement {
-  const operation = body && readOperation(body, sha256Hex);
+  const operation = operationOf(body);
   return operation === undefined
-    ? h("span", { class: "dim" }, "Not shown to you")
+    ? h("span", { class: "dim" }, hiddenText)
     : h("span", {}, untrusted(operation.summary, 300), " ", operation.target && targetLink(operation.target));
 }
 
@@ -45,7 +63,7 @@ function targetLink({ kind, name }: OperationTarget): Content {
 
 /** Returns a description and all fields of an operation. */
 export function operationDetails(body: TransactionBody): HTMLElement {
-  const operation = readOperation(body, sha256Hex);
+  const operation = operationOf(body);
   if (operation === undefined) {
     return h("p", {}, "This page does not know the operation of this transaction.");
   }

@@ -2,6 +2,10 @@
  * Routes of the explorer: the fragment of the URL, after #. Links can be shared, and browsers do not send the fragment.
  */
 
+/** Views without parameters, whose name is the whole route. */
+const simpleViews = ["blocks", "transactions", "peers", "snapshots", "forks", "log", "keys", "new"] as const;
+type SimpleView = (typeof simpleViews)[number];
+
 /** View with its parameters. */
 export type Route =
   | { readonly kind: "overview" }
@@ -12,7 +16,7 @@ export type Route =
   | { readonly kind: "owner"; readonly key: string }
   | { readonly kind: "tree"; readonly commitment: string | undefined }
   | { readonly kind: "nullifier"; readonly hash: string }
-  | { readonly kind: "blocks" | "transactions" | "peers" | "snapshots" | "forks" | "log" | "keys" | "new" }
+  | { readonly kind: SimpleView }
   | { readonly kind: "change"; readonly address: string }
   | { readonly kind: "search"; readonly text: string };
 
@@ -37,19 +41,12 @@ function segmentsOf(route: Route): string[] {
       return route.commitment === undefined ? ["tree"] : ["tree", route.commitment];
     case "nullifier":
       return ["nullifier", route.hash];
-    case "blocks":
-    case "transactions":
-    case "peers":
-    case "snapshots":
-    case "forks":
-    case "log":
-    case "keys":
-    case "new":
-      return [route.kind];
     case "change":
       return ["change", route.address];
     case "search":
       return ["search", route.text];
+    default:
+      return [route.kind];
   }
 }
 
@@ -89,20 +86,9 @@ export function readRoute(hash: string): Route | undefined {
 }
 
 /** Returns the route of a view without parameters; undefined if there is none. */
-function readSimple(kind: string | undefined): Route | undefined {
-  switch (kind) {
-    case "blocks":
-    case "transactions":
-    case "peers":
-    case "snapshots":
-    case "forks":
-    case "log":
-    case "keys":
-    case "new":
-      return { kind };
-    default:
-      return undefined;
-  }
+function readSimple(name: string | undefined): Route | undefined {
+  const kind = simpleViews.find((view) => view === name);
+  return kind && { kind };
 }
 
 /** Decodes percent encoding. Returns undefined if a segment is invalid. */

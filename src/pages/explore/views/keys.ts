@@ -1,5 +1,5 @@
 /** Shows the keys that this browser stores, and makes or imports one. */
-import { bytesToHex } from "../../../../client/src/bytes.js";
+import { bytesToHex, hexToBytes } from "../../../../client/src/bytes.js";
 import { seedFromPem } from "../../../../client/src/keys.js";
 import { button, h, setText } from "../dom.js";
 import { short } from "../format.js";
@@ -65,7 +65,6 @@ function storedKey(session: Session, key: StoredKey): HTMLElement {
 }
 
 function newKeyForm(session: Session): HTMLElement {
-  const result = h("div");
   const form = passphraseForm({
     label: "Make a key",
     fields: [],
@@ -82,7 +81,6 @@ function newKeyForm(session: Session): HTMLElement {
     {},
     note("The browser also downloads the key as a file that is not encrypted. Store it as a backup, or delete it."),
     form,
-    result,
   );
 }
 
@@ -156,6 +154,6 @@ function passphraseForm({ label, fields, isNew = false, submit }: PassphraseForm
 
 /** Returns a private key as PEM text, as `gatehouse keygen` writes it (RFC 8410). */
 function pemOf(seed: string): string {
-  const bytes = `302e020100300506032b657004220420${seed}`.match(/../g)!.map((pair) => parseInt(pair, 16));
+  const bytes = hexToBytes(`302e020100300506032b657004220420${seed}`);
   return `-----BEGIN PRIVATE KEY-----\n${btoa(String.fromCharCode(...bytes))}\n-----END PRIVATE KEY-----\n`;
 }

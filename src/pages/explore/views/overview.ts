@@ -1,14 +1,11 @@
 /**
  * Shows the activity of the network: charts of the last hour or day, and the latest blocks, transactions and programs.
  */
-import { sha256Hex } from "../../../../client/src/bytes.js";
-import { readOperation } from "../../../base/describe-operation.js";
 import type {
   BlocksResponse,
   BlockSummary,
   ProgramSummary,
   SearchResponse,
-  TransactionBody,
   TransactionsResponse,
   TransactionSummary,
 } from "../responses.js";
@@ -17,10 +14,9 @@ import { button, h } from "../dom.js";
 import { liveList } from "../live-list.js";
 import { watchBlocks } from "../live.js";
 import { type ExploredNode, withQuery } from "../node.js";
-import { changedProgram } from "../operation-text.js";
+import { changedProgram, operationLabel } from "../operation-text.js";
 import { blockLink, link, messageOf, namedProgramLink, note, section, showNotice, timeAgo } from "../parts.js";
 import type { View, ViewContext } from "../view.js";
-import { escapeInvisible, short } from "../format.js";
 
 const maxRows = 10;
 /** Number of latest transactions that are searched for recently changed programs. */
@@ -42,7 +38,7 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
     ...{ label: "Latest transactions", columns: ["Operation", "Block"], maxRows },
     keyOf: ({ hash }) => hash,
     rowOf: ({ hash, body, blockNumber }) => [
-      link({ kind: "transaction", hash }, describe(body), hash),
+      link({ kind: "transaction", hash }, operationLabel(body), hash),
       blockLink(blockNumber),
     ],
   });
@@ -164,16 +160,6 @@ function createReader(node: ExploredNode, signal: AbortSignal): () => Promise<La
 /** Returns a link to the view of all blocks or transactions. */
 function linkToAll(kind: "blocks" | "transactions"): HTMLElement {
   return h("p", {}, link({ kind }, `All ${kind}`));
-}
-
-/** Returns a short description of an operation. */
-function describe(body: TransactionBody | undefined): string {
-  const operation = body && readOperation(body, sha256Hex);
-  return operation === undefined
-    ? "Not shown to you"
-    : escapeInvisible(
-        `${operation.summary.slice(0, 120)} ${operation.target === undefined ? "" : short(operation.target.name)}`,
-      );
 }
 
 /** Returns a program without its document, which may be long; undefined if the reader may not read it. */

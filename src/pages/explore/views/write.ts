@@ -1,6 +1,6 @@
 /** Creates a program, or changes one: a form, a preview of what will be signed, and its submission. */
 import type { ProgramResponse } from "../responses.js";
-import { button, type Content, h, setText } from "../dom.js";
+import { button, h, setText } from "../dom.js";
 import { escapeInvisible, timeOf } from "../format.js";
 import { operationDetails } from "../operation-text.js";
 import { facts, hash, link, messageOf, note, ownerLink, section } from "../parts.js";
@@ -107,7 +107,7 @@ function writer(context: ViewContext, { element, read }: OperationForm): HTMLEle
   return h("div", {}, form, preview);
 }
 
-function previewParts({ bytes, hash: transactionHash, body }: Draft): Content[] & Node[] {
+function previewParts({ bytes, hash: transactionHash, body }: Draft): Node[] {
   return [
     note(`This was decoded from the ${bytes.length} bytes that your key will sign.`),
     operationDetails(body),

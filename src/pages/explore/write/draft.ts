@@ -1,5 +1,5 @@
 /** Drafts of transactions: encoded for the preview, then signed and submitted with exactly those bytes. */
-import { fromBinary, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { fromBinary, toJson } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { sha256Hex } from "../../../../client/src/bytes.js";
 import type { ValidSigner } from "../../../../client/src/signer.js";
@@ -49,17 +49,26 @@ export async function submitDraft(node: ExploredNode, { bytes }: Draft, { sign }
 function decodeBody(bytes: Uint8Array): TransactionBody {
   const message = fromBinary(TransactionBodySchema, bytes);
   const json = toJson(TransactionBodySchema, message, { alwaysEmitImplicit: true });
-  const plain = JSON.parse(JSON.stringify(json, plainEnums)) as TransactionBody;
-  const [nonce, timestampMs, expiresMs] = [message.nonce, message.timestampMs, message.expiresMs].map(Number);
-  return { ...plain, nonce: nonce!, timestampMs: timestampMs!, expiresMs: expiresMs! };
+  return {
+    ...(JSON.parse(JSON.stringify(json, plainEnums)) as TransactionBody),
+    nonce: Number(message.nonce),
+    timestampMs: Number(message.timestampMs),
+    expiresMs: Number(message.expiresMs),
+  };
 }
 
 /** Converts enum values from the JSON of Protobuf to that of the API: `ACCESS_MODE_PUBLIC` to `public`. */
 function plainEnums(name: string, value: unknown): unknown {
-  const plain = (text: unknown): unknown =>
-    typeof text === "string" ? text.replace(/^ACCESS_(MODE|PERMISSION)_/, "").toLowerCase() : text;
-  if (name === "mode") {
-    return plain(value);
+  switch (name) {
+    case "mode":
+      return plainEnum(value as string);
+    case "permissions":
+      return (value as string[]).map(plainEnum);
+    default:
+      return value;
   }
-  return name === "permissions" ? (value as JsonObject[]).map(plain) : value;
+}
+
+function plainEnum(name: string): string {
+  return name.replace(/^ACCESS_(MODE|PERMISSION)_/, "").toLowerCase();
 }

@@ -1,6 +1,6 @@
 /** Private keys that the browser stores, each encrypted with a passphrase. */
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
-import { bytesToHex, utf8ToBytes } from "../../../../client/src/bytes.js";
+import { bytesToHex, hexToBytes } from "../../../../client/src/bytes.js";
 import { keyFromSeed } from "../../../../client/src/keys.js";
 
 /** Stored key. Its members name the algorithms, so that later versions can read it. */
@@ -51,7 +51,7 @@ export async function storeKey(seed: string, passphrase: string): Promise<Stored
   const { publicKey } = keyFromSeed(seed);
   const [salt, iv] = [crypto.getRandomValues(new Uint8Array(16)), crypto.getRandomValues(new Uint8Array(12))];
   const key = await deriveKey(passphrase, salt, iterations, "encrypt");
-  const bytes = Uint8Array.from(seed.match(/../g)!, (pair) => parseInt(pair, 16));
+  const bytes = Uint8Array.from(hexToBytes(seed));
   const ciphertext = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: utf8(publicKey) }, key, bytes);
   const stored: StoredKey = {
     version: 1,
@@ -110,7 +110,7 @@ async function deriveKey(
 }
 
 function utf8(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(utf8ToBytes(text));
+  return new TextEncoder().encode(text);
 }
 
 function isStoredKey(value: unknown): value is StoredKey {
