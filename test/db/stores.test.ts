@@ -1,4 +1,7 @@
-/** Tests every store on every engine. */
+/**
+ * Tests every store on every engine. The tests run one after another, because the connections of all their databases
+ * at once make each other wait.
+ */
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { testBlocks } from "./stores/blocks.js";
 import { testEvidence } from "./stores/evidence.js";

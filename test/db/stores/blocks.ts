@@ -28,7 +28,7 @@ const block = signBlock(
 );
 
 export const testBlocks: StoreSuite = (engine, open) => {
-  test(`${engine}: blocks: block 0 is stored once, and is the head until block 1 is stored`, async (t) => {
+  test.serial(`${engine}: blocks: block 0 is stored once, and is the head until block 1 is stored`, async (t) => {
     const { read, write } = await open(t);
     const [blocks, changes] = [createBlockStore(read), createBlockChanges(write)];
     t.is(await blocks.head(), undefined);
@@ -51,38 +51,41 @@ export const testBlocks: StoreSuite = (engine, open) => {
     t.is(await blocks.genesisText(), genesis.text);
   });
 
-  test(`${engine}: blocks: a test write stores nothing`, async (t) => {
+  test.serial(`${engine}: blocks: a test write stores nothing`, async (t) => {
     const database = await open(t);
     await tryBlockWrite(database);
     t.deepEqual(await database.read.rows((sql) => sql("transactions")), []);
   });
 
-  test(`${engine}: blocks: a stored block equals the signed block, with its transactions in order`, async (t) => {
-    const { read, transaction } = await open(t);
-    const blocks = createBlockStore(read);
-    await transaction(async (db) => {
-      const changes = createBlockChanges(db);
-      await changes.insertGenesis(genesis);
-      await changes.insertTransactions(transactions, 1n);
-      await changes.insertBlock(block);
-      t.is(await blocks.head(), undefined, "the block is visible before its commit");
-    });
-    const stored = await blocks.block(1n);
-    t.is(stored?.hash, block.hash);
-    t.deepEqual(toBinary(BlockSchema, stored!.block), toBinary(BlockSchema, block.signed));
-    const { header, transactions: signed } = block.signed;
-    const bytes = signed.reduce((sum, { body, signature }) => sum + body.length + signature.length, header.length);
-    for (const by of [{ number: 1n }, { hash: block.hash }]) {
-      t.deepEqual(await blocks.blockSize(by), { number: 1n, transactionCount: 900, bytes });
-    }
-    t.is(await blocks.blockSize({ number: 2n }), undefined);
-    t.like(await blocks.head(), { number: 1n, hash: block.hash, genesisHash: genesis.hash });
-    t.deepEqual(Buffer.from((await blocks.head())!.header), Buffer.from(block.signed.header));
-    t.is(await blocks.block(2n), undefined);
-    t.is(await blocks.blockOf(transactions[899]!.hash), 1n);
-    t.is(await blocks.blockOf(genesis.hash), undefined);
-    const hashes = transactions.map(({ hash }) => hash);
-    const included = await createBlockChanges(read).included([...hashes, genesis.hash]);
-    t.deepEqual([...included].toSorted(), hashes.toSorted());
-  });
+  test.serial(
+    `${engine}: blocks: a stored block equals the signed block, with its transactions in order`,
+    async (t) => {
+      const { read, transaction } = await open(t);
+      const blocks = createBlockStore(read);
+      await transaction(async (db) => {
+        const changes = createBlockChanges(db);
+        await changes.insertGenesis(genesis);
+        await changes.insertTransactions(transactions, 1n);
+        await changes.insertBlock(block);
+        t.is(await blocks.head(), undefined, "the block is visible before its commit");
+      });
+      const stored = await blocks.block(1n);
+      t.is(stored?.hash, block.hash);
+      t.deepEqual(toBinary(BlockSchema, stored!.block), toBinary(BlockSchema, block.signed));
+      const { header, transactions: signed } = block.signed;
+      const bytes = signed.reduce((sum, { body, signature }) => sum + body.length + signature.length, header.length);
+      for (const by of [{ number: 1n }, { hash: block.hash }]) {
+        t.deepEqual(await blocks.blockSize(by), { number: 1n, transactionCount: 900, bytes });
+      }
+      t.is(await blocks.blockSize({ number: 2n }), undefined);
+      t.like(await blocks.head(), { number: 1n, hash: block.hash, genesisHash: genesis.hash });
+      t.deepEqual(Buffer.from((await blocks.head())!.header), Buffer.from(block.signed.header));
+      t.is(await blocks.block(2n), undefined);
+      t.is(await blocks.blockOf(transactions[899]!.hash), 1n);
+      t.is(await blocks.blockOf(genesis.hash), undefined);
+      const hashes = transactions.map(({ hash }) => hash);
+      const included = await createBlockChanges(read).included([...hashes, genesis.hash]);
+      t.deepEqual([...included].toSorted(), hashes.toSorted());
+    },
+  );
 };

@@ -21,18 +21,21 @@ const plain = (evidence: readonly Evidence[]): unknown[] =>
   }));
 
 export const testEvidence: StoreSuite = (engine, open) => {
-  test(`${engine}: fork evidence is stored once for each key and block number, with its resolution`, async (t) => {
-    const store = createEvidenceStore(await open(t));
-    t.deepEqual(await store.load(), []);
-    await store.save([evidenceOf("0xb", 3n), evidenceOf("0xa", 9_007_199_254_740_991n), evidenceOf("0xa", 2n)]);
-    await store.save([evidenceOf("0xa", 2n, true)]);
-    t.deepEqual(
-      plain(await store.load()),
-      plain([evidenceOf("0xa", 2n, true), evidenceOf("0xa", 9_007_199_254_740_991n), evidenceOf("0xb", 3n)]),
-    );
-  });
+  test.serial(
+    `${engine}: fork evidence is stored once for each key and block number, with its resolution`,
+    async (t) => {
+      const store = createEvidenceStore(await open(t));
+      t.deepEqual(await store.load(), []);
+      await store.save([evidenceOf("0xb", 3n), evidenceOf("0xa", 9_007_199_254_740_991n), evidenceOf("0xa", 2n)]);
+      await store.save([evidenceOf("0xa", 2n, true)]);
+      t.deepEqual(
+        plain(await store.load()),
+        plain([evidenceOf("0xa", 2n, true), evidenceOf("0xa", 9_007_199_254_740_991n), evidenceOf("0xb", 3n)]),
+      );
+    },
+  );
 
-  test(`${engine}: evidence that could not be stored is stored with the next call`, async (t) => {
+  test.serial(`${engine}: evidence that could not be stored is stored with the next call`, async (t) => {
     const store = createEvidenceStore(await open(t));
     const book = createEvidenceTracker({ stored: [], nowMs: () => 5, onFound: () => undefined });
     const signed = (hash: string) => ({

@@ -43,7 +43,7 @@ async function fill(database: Database) {
 }
 
 export const testListings: StoreSuite = (engine, open) => {
-  test(`${engine}: listings: blocks are listed latest first, each once, in pages`, async (t) => {
+  test.serial(`${engine}: listings: blocks are listed latest first, each once, in pages`, async (t) => {
     const store = await fill(await open(t));
     const numbers = async (below: bigint, limit: number) =>
       (await store.recentBlocks(below, limit)).map(({ header }) => header.number);
@@ -56,41 +56,44 @@ export const testListings: StoreSuite = (engine, open) => {
     t.is(latest!.hash, (await store.head())!.hash);
   });
 
-  test(`${engine}: listings: transactions are listed latest first, by block, sender and program, each once over all pages`, async (t) => {
-    const store = await fill(await open(t));
-    const readPages = async (filter: TransactionFilter, pageSize: number, maxBytes = 1e6): Promise<string[]> => {
-      const listed: string[] = [];
-      for (let before: typeof latestPosition | undefined = latestPosition; before !== undefined;) {
-        const page = await readTransactionPage({ store, filter, before, pageSize, maxBytes, signal });
-        t.true(page.transactions.length > 0 && page.transactions.length <= pageSize);
-        listed.push(...page.transactions.map(({ blockNumber, position }) => `${blockNumber}.${position}`));
-        before = page.next as typeof latestPosition | undefined;
+  test.serial(
+    `${engine}: listings: transactions are listed latest first, by block, sender and program, each once over all pages`,
+    async (t) => {
+      const store = await fill(await open(t));
+      const readPages = async (filter: TransactionFilter, pageSize: number, maxBytes = 1e6): Promise<string[]> => {
+        const listed: string[] = [];
+        for (let before: typeof latestPosition | undefined = latestPosition; before !== undefined;) {
+          const page = await readTransactionPage({ store, filter, before, pageSize, maxBytes, signal });
+          t.true(page.transactions.length > 0 && page.transactions.length <= pageSize);
+          listed.push(...page.transactions.map(({ blockNumber, position }) => `${blockNumber}.${position}`));
+          before = page.next as typeof latestPosition | undefined;
+        }
+        return listed;
+      };
+      const all = await readPages({}, 100);
+      const stored = await Promise.all([4n, 3n, 2n, 1n].map((number) => store.block(number)));
+      t.deepEqual(
+        all,
+        stored.flatMap((block) => block!.transactionHashes.map((_, i) => `${block!.header.number}.${i}`).reverse()),
+      );
+      t.is(all.length, 12);
+      for (const pageSize of [1, 2, 5, 12]) {
+        t.deepEqual(await readPages({}, pageSize), all);
       }
-      return listed;
-    };
-    const all = await readPages({}, 100);
-    const stored = await Promise.all([4n, 3n, 2n, 1n].map((number) => store.block(number)));
-    t.deepEqual(
-      all,
-      stored.flatMap((block) => block!.transactionHashes.map((_, i) => `${block!.header.number}.${i}`).reverse()),
-    );
-    t.is(all.length, 12);
-    for (const pageSize of [1, 2, 5, 12]) {
-      t.deepEqual(await readPages({}, pageSize), all);
-    }
-    t.deepEqual(await readPages({}, 100, 1), all, "a page has at least one transaction, regardless of its size");
-    t.deepEqual(
-      await readPages({ block: 3n }, 2),
-      all.filter((position) => position.startsWith("3.")),
-    );
-    t.is((await readPages({ sender: alice.publicKey }, 3)).length, 4);
-    t.is((await readPages({ sender: bob.publicKey }, 3)).length, 8);
-    t.is((await readPages({ sender: bob.publicKey, block: 2n }, 1)).length, 2);
-    t.is((await readPages({ program: small }, 3)).length, 4);
-    t.deepEqual(await store.transactionEntries({ sender: authority.publicKey }, latestPosition, 5), []);
-  });
+      t.deepEqual(await readPages({}, 100, 1), all, "a page has at least one transaction, regardless of its size");
+      t.deepEqual(
+        await readPages({ block: 3n }, 2),
+        all.filter((position) => position.startsWith("3.")),
+      );
+      t.is((await readPages({ sender: alice.publicKey }, 3)).length, 4);
+      t.is((await readPages({ sender: bob.publicKey }, 3)).length, 8);
+      t.is((await readPages({ sender: bob.publicKey, block: 2n }, 1)).length, 2);
+      t.is((await readPages({ program: small }, 3)).length, 4);
+      t.deepEqual(await store.transactionEntries({ sender: authority.publicKey }, latestPosition, 5), []);
+    },
+  );
 
-  test(`${engine}: listings: the history of a program covers the retained blocks`, async (t) => {
+  test.serial(`${engine}: listings: the history of a program covers the retained blocks`, async (t) => {
     const database = await open(t);
     const store = await fill(database);
     const history = createProgramHistory(store);
@@ -109,7 +112,7 @@ export const testListings: StoreSuite = (engine, open) => {
     t.is((await store.recentBlocks(3n, 1))[0]!.transactionCount, undefined);
   });
 
-  test(`${engine}: listings: wrong index columns of a transaction are detected`, async (t) => {
+  test.serial(`${engine}: listings: wrong index columns of a transaction are detected`, async (t) => {
     const database = await open(t);
     const store = await fill(database);
     const block = await verifyBlock((await store.block(2n))!.block, rulesOf());

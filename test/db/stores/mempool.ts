@@ -38,23 +38,26 @@ const rejection = (hash: string, reason: string, rejectedMs: number, expiresMs =
 });
 
 export const testMempool: StoreSuite = (engine, open) => {
-  test(`${engine}: mempool: pending transactions are read unchanged, in the order of their arrival`, async (t) => {
-    const mempool = await fill(await open(t));
-    await mempool.insertPending({ ...entries[0]!, receivedMs: 9_000 }, bytesOf(0));
-    t.deepEqual(await mempool.oldestPending(10), entries);
-    t.deepEqual(await mempool.oldestPending(2), entries.slice(0, 2));
-    const read = await mempool.readPending([...hashes, "0x"]);
-    t.deepEqual(
-      hashes.map((hash) => Buffer.from(toBinary(TransactionSchema, read.get(hash)!))),
-      hashes.map((_, i) => Buffer.from(bytesOf(i))),
-    );
-    t.is(read.size, 5);
-    t.is(await mempool.pendingCount(), 5);
-    t.true(await mempool.isPending(hashes[4]!));
-    t.false(await mempool.isPending("0x"));
-  });
+  test.serial(
+    `${engine}: mempool: pending transactions are read unchanged, in the order of their arrival`,
+    async (t) => {
+      const mempool = await fill(await open(t));
+      await mempool.insertPending({ ...entries[0]!, receivedMs: 9_000 }, bytesOf(0));
+      t.deepEqual(await mempool.oldestPending(10), entries);
+      t.deepEqual(await mempool.oldestPending(2), entries.slice(0, 2));
+      const read = await mempool.readPending([...hashes, "0x"]);
+      t.deepEqual(
+        hashes.map((hash) => Buffer.from(toBinary(TransactionSchema, read.get(hash)!))),
+        hashes.map((_, i) => Buffer.from(bytesOf(i))),
+      );
+      t.is(read.size, 5);
+      t.is(await mempool.pendingCount(), 5);
+      t.true(await mempool.isPending(hashes[4]!));
+      t.false(await mempool.isPending("0x"));
+    },
+  );
 
-  test(`${engine}: mempool: an empty pool has no transactions`, async (t) => {
+  test.serial(`${engine}: mempool: an empty pool has no transactions`, async (t) => {
     const mempool = createMempoolStore((await open(t)).mempool);
     t.is(await mempool.pendingCount(), 0);
     t.deepEqual(await mempool.oldestPending(10), []);
@@ -62,34 +65,40 @@ export const testMempool: StoreSuite = (engine, open) => {
     await mempool.remove({ included: [], rejected: [] });
   });
 
-  test(`${engine}: mempool: an undecodable transaction is reported differently from a missing one`, async (t) => {
-    const database = await open(t);
-    const mempool = await fill(database);
-    await database.mempool.write.run((sql) =>
-      sql("pending_transactions")
-        .where({ hash: hashes[2]! })
-        .update({ bytes: Buffer.from([0xff]) }),
-    );
-    const read = await mempool.readPending([hashes[2]!, "0x"]);
-    t.deepEqual([...read], [[hashes[2]!, undefined]]);
-  });
+  test.serial(
+    `${engine}: mempool: an undecodable transaction is reported differently from a missing one`,
+    async (t) => {
+      const database = await open(t);
+      const mempool = await fill(database);
+      await database.mempool.write.run((sql) =>
+        sql("pending_transactions")
+          .where({ hash: hashes[2]! })
+          .update({ bytes: Buffer.from([0xff]) }),
+      );
+      const read = await mempool.readPending([hashes[2]!, "0x"]);
+      t.deepEqual([...read], [[hashes[2]!, undefined]]);
+    },
+  );
 
-  test(`${engine}: mempool: removed transactions are not pending, and rejection reasons are stored until they expire`, async (t) => {
-    const mempool = await fill(await open(t));
-    await mempool.remove({ included: hashes.slice(0, 2), rejected: [rejection(hashes[2]!, "It is late.", 1)] });
-    t.is(await mempool.pendingCount(), 2);
-    t.false(await mempool.isPending(hashes[2]!));
-    t.is(await mempool.rejectionOf(hashes[2]!), "It is late.");
-    t.is(await mempool.rejectionOf(hashes[3]!), undefined);
-    await mempool.remove({ included: [], rejected: [rejection(hashes[2]!, "It is too late.", 2)] });
-    t.is(await mempool.rejectionOf(hashes[2]!), "It is too late.");
-    await mempool.deleteOldRejections(9_000);
-    t.is(await mempool.rejectionOf(hashes[2]!), "It is too late.");
-    await mempool.deleteOldRejections(9_001);
-    t.is(await mempool.rejectionOf(hashes[2]!), undefined);
-  });
+  test.serial(
+    `${engine}: mempool: removed transactions are not pending, and rejection reasons are stored until they expire`,
+    async (t) => {
+      const mempool = await fill(await open(t));
+      await mempool.remove({ included: hashes.slice(0, 2), rejected: [rejection(hashes[2]!, "It is late.", 1)] });
+      t.is(await mempool.pendingCount(), 2);
+      t.false(await mempool.isPending(hashes[2]!));
+      t.is(await mempool.rejectionOf(hashes[2]!), "It is late.");
+      t.is(await mempool.rejectionOf(hashes[3]!), undefined);
+      await mempool.remove({ included: [], rejected: [rejection(hashes[2]!, "It is too late.", 2)] });
+      t.is(await mempool.rejectionOf(hashes[2]!), "It is too late.");
+      await mempool.deleteOldRejections(9_000);
+      t.is(await mempool.rejectionOf(hashes[2]!), "It is too late.");
+      await mempool.deleteOldRejections(9_001);
+      t.is(await mempool.rejectionOf(hashes[2]!), undefined);
+    },
+  );
 
-  test(`${engine}: mempool: above the limit on rejections, only the latest are stored`, async (t) => {
+  test.serial(`${engine}: mempool: above the limit on rejections, only the latest are stored`, async (t) => {
     const database = await open(t);
     const mempool = createMempoolStore(database.mempool);
     const digits =
@@ -111,7 +120,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     t.is(await mempool.rejectionOf("newest"), "It is the newest.");
   });
 
-  test(`${engine}: mempool: a test write stores nothing`, async (t) => {
+  test.serial(`${engine}: mempool: a test write stores nothing`, async (t) => {
     const mempool = createMempoolStore((await open(t)).mempool);
     await mempool.tryWrite();
     t.is(await mempool.pendingCount(), 0);

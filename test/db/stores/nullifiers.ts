@@ -5,7 +5,7 @@ import { createNullifierChanges, createNullifierStore } from "../../../src/zk/nu
 import type { StoreSuite } from "./suite.js";
 
 export const testNullifiers: StoreSuite = (engine, open) => {
-  test(`${engine}: nullifiers: a nullifier is spent once, and is found with its use`, async (t) => {
+  test.serial(`${engine}: nullifiers: a nullifier is spent once, and is found with its use`, async (t) => {
     const { read, transaction } = await open(t);
     const nullifiers = createNullifierStore(read);
     const use = { blockNumber: 7n, transactionHash: "0xt" };

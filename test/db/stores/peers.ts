@@ -10,7 +10,7 @@ const peer = (n: number): StoredPeer => ({
 });
 
 export const testPeers: StoreSuite = (engine, open) => {
-  test(`${engine}: peers: the address book is read as it was stored`, async (t) => {
+  test.serial(`${engine}: peers: the address book is read as it was stored`, async (t) => {
     const store = createPeerStore(await open(t));
     t.deepEqual(await store.load(), []);
     const many = Array.from({ length: 900 }, (_, i) => peer(i + 1));
@@ -31,21 +31,24 @@ export const testPeers: StoreSuite = (engine, open) => {
     t.deepEqual(await store.load(), [peer(1), changed, peer(1_000)]);
   });
 
-  test(`${engine}: peers: the source of a peer is stored under the column values of released versions`, async (t) => {
-    const database = await open(t);
-    const origins = { file: "file", operator: "operator", hello: "handshake", gossip: "gossip" } as const;
-    const rows = Object.keys(origins).map((origin) => ({ endpoint: origin, origin, failures: 0, next_try_ms: 0 }));
-    await database.transaction((db) => db.runAll((sql) => [sql("peers").insert(rows)]));
-    const store = createPeerStore(database);
-    const peers = await store.load();
-    t.deepEqual(
-      peers.map(({ origin }) => origin),
-      Object.values(origins),
-    );
-    await store.save({ saved: peers, removed: [] });
-    const stored = await database.read.rows<{ endpoint: string; origin: string }>((sql) =>
-      sql("peers").orderBy("id").select("endpoint", "origin"),
-    );
-    t.true(stored.every(({ endpoint, origin }) => endpoint === origin));
-  });
+  test.serial(
+    `${engine}: peers: the source of a peer is stored under the column values of released versions`,
+    async (t) => {
+      const database = await open(t);
+      const origins = { file: "file", operator: "operator", hello: "handshake", gossip: "gossip" } as const;
+      const rows = Object.keys(origins).map((origin) => ({ endpoint: origin, origin, failures: 0, next_try_ms: 0 }));
+      await database.transaction((db) => db.runAll((sql) => [sql("peers").insert(rows)]));
+      const store = createPeerStore(database);
+      const peers = await store.load();
+      t.deepEqual(
+        peers.map(({ origin }) => origin),
+        Object.values(origins),
+      );
+      await store.save({ saved: peers, removed: [] });
+      const stored = await database.read.rows<{ endpoint: string; origin: string }>((sql) =>
+        sql("peers").orderBy("id").select("endpoint", "origin"),
+      );
+      t.true(stored.every(({ endpoint, origin }) => endpoint === origin));
+    },
+  );
 };

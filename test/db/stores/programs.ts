@@ -47,7 +47,7 @@ async function withProgram(database: Database) {
 }
 
 export const testPrograms: StoreSuite = (engine, open) => {
-  test(`${engine}: programs: a program is read as it was created`, async (t) => {
+  test.serial(`${engine}: programs: a program is read as it was created`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const record = {
       address,
@@ -87,7 +87,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is(await programs.findWithData(`stor-${"2".repeat(40)}`), undefined);
   });
 
-  test(`${engine}: programs: concurrent reads return each program to its own caller`, async (t) => {
+  test.serial(`${engine}: programs: concurrent reads return each program to its own caller`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const addresses = Array.from({ length: 50 }, (_, i) => `stor-${String(i).padStart(40, "0")}`);
     await change(async (changes) => {
@@ -103,123 +103,134 @@ export const testPrograms: StoreSuite = (engine, open) => {
     );
   });
 
-  test(`${engine}: programs: the rows of a document are read and changed individually, and their cost is counted`, async (t) => {
-    const { programs, change } = await withProgram(await open(t));
-    const cost = createCostCounter();
-    const withRows = (use: (rows: DocumentRows) => Promise<number>, timeMs: number) =>
-      change((changes) =>
-        changes.changeDocument(address, async (rows) => ({ sizeBytes: await use(rows), inParts: true }), timeMs, cost),
-      );
-    const list = { type: "array", before: ',"n":', value: " ]}", sizeBytes: 9, items: 3 } as const;
-    const odd = { type: "number", before: '{"a\\u0000":', value: "1", sizeBytes: 1, items: undefined } as const;
-    const data = '{"a\\u0000":1,"n":[1,2,3 ]}\n';
-    await withRows(async (rows) => {
-      t.is(await rows.fullText({ sizeBytes: Buffer.byteLength(text), inParts: false }), text);
-      t.is(await rows.text(), text);
-      t.like(await rows.field("a"), { position: 1, type: "array", value: "[ 1 ]" });
-      await rows.clear({ sizeBytes: text.length, inParts: false });
-      await rows.saveText("\n");
-      await rows.insertFields(4, [
-        { name: "a\0", ...odd },
-        { name: "n", ...list },
-      ]);
-      await rows.insertChunks(5, [
-        { position: 10, items: 1, text: "[1" },
-        { position: 30, items: 1, text: ",3" },
-      ]);
-      await rows.insertChunks(5, [{ position: 20, items: 1, text: ",2" }]);
-      return data.length;
-    }, 5);
-    t.like(await programs.findWithData(address), {
-      data,
-      record: { sizeBytes: data.length, updatedMs: 5, type: "object" },
-    });
-    t.deepEqual((await programs.findWithFieldNames(address))!.names, ["a\0", "n"]);
-    t.deepEqual((await programs.findWithField(address, "n"))!.field, { type: "array", value: "[1,2,3 ]}" });
-    t.deepEqual((await programs.findWithItem(address, "n", 1))!.field, {
-      type: "array",
-      value: ",2",
-      chunk: { firstItem: 1, arrayItems: 3 },
-    });
-    const before = cost.bytes;
-    await withRows(async (rows) => {
-      t.is(await rows.fullText({ sizeBytes: data.length, inParts: true }), data);
-      t.is(await rows.lastPosition(), 5);
-      t.is(await rows.lastPosition(5), 4);
-      t.is(await rows.lastPosition(4), undefined);
-      t.deepEqual(await rows.field("n"), { position: 5, name: "n", ...list });
-      t.deepEqual(await rows.fieldAfter(4), { position: 5, name: "n", ...list });
-      t.is(await rows.fieldAfter(5), undefined);
-      t.deepEqual(
-        await rows.chunks(5),
-        [10, 20, 30].map((position) => ({ position, items: 1, sizeBytes: 2 })),
-      );
-      const last = { position: 30, items: 1, sizeBytes: 2 };
-      t.deepEqual(await rows.lastChunk(5), last);
-      await rows.extendChunk(5, last, { before: { text: ",2.5", items: 1 }, after: { text: ",é", items: 1 } });
-      t.deepEqual(await rows.lastChunk(5), { position: 30, items: 3, sizeBytes: 9 });
-      t.is(await rows.chunkText(5, 30), ",2.5,3,é");
-      await rows.saveChunk(5, 10, { text: "[0", items: 1 });
-      await rows.deleteChunk(5, 20);
-      t.is(await rows.chunkTexts(5), "[0,2.5,3,é");
-      await rows.saveField({ position: 4, name: "a\0", ...odd, value: "2" });
-      await rows.deleteField({ position: 5, name: "" });
-      await rows.deleteChunks(5, 9);
-      return '{"a\\u0000":2\n'.length;
-    }, 6);
-    t.is((await programs.findWithData(address))!.data, '{"a\\u0000":2\n');
-    const rowsTouched = 3 + 1 + 3 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 2 + 1;
-    const textsTouched = 27 + 8 + 8 + 9 + 9 + 2 + 11 + 12 + 9;
-    t.is(cost.bytes - before, rowsTouched * rowBytes + textsTouched);
-  });
+  test.serial(
+    `${engine}: programs: the rows of a document are read and changed individually, and their cost is counted`,
+    async (t) => {
+      const { programs, change } = await withProgram(await open(t));
+      const cost = createCostCounter();
+      const withRows = (use: (rows: DocumentRows) => Promise<number>, timeMs: number) =>
+        change((changes) =>
+          changes.changeDocument(
+            address,
+            async (rows) => ({ sizeBytes: await use(rows), inParts: true }),
+            timeMs,
+            cost,
+          ),
+        );
+      const list = { type: "array", before: ',"n":', value: " ]}", sizeBytes: 9, items: 3 } as const;
+      const odd = { type: "number", before: '{"a\\u0000":', value: "1", sizeBytes: 1, items: undefined } as const;
+      const data = '{"a\\u0000":1,"n":[1,2,3 ]}\n';
+      await withRows(async (rows) => {
+        t.is(await rows.fullText({ sizeBytes: Buffer.byteLength(text), inParts: false }), text);
+        t.is(await rows.text(), text);
+        t.like(await rows.field("a"), { position: 1, type: "array", value: "[ 1 ]" });
+        await rows.clear({ sizeBytes: text.length, inParts: false });
+        await rows.saveText("\n");
+        await rows.insertFields(4, [
+          { name: "a\0", ...odd },
+          { name: "n", ...list },
+        ]);
+        await rows.insertChunks(5, [
+          { position: 10, items: 1, text: "[1" },
+          { position: 30, items: 1, text: ",3" },
+        ]);
+        await rows.insertChunks(5, [{ position: 20, items: 1, text: ",2" }]);
+        return data.length;
+      }, 5);
+      t.like(await programs.findWithData(address), {
+        data,
+        record: { sizeBytes: data.length, updatedMs: 5, type: "object" },
+      });
+      t.deepEqual((await programs.findWithFieldNames(address))!.names, ["a\0", "n"]);
+      t.deepEqual((await programs.findWithField(address, "n"))!.field, { type: "array", value: "[1,2,3 ]}" });
+      t.deepEqual((await programs.findWithItem(address, "n", 1))!.field, {
+        type: "array",
+        value: ",2",
+        chunk: { firstItem: 1, arrayItems: 3 },
+      });
+      const before = cost.bytes;
+      await withRows(async (rows) => {
+        t.is(await rows.fullText({ sizeBytes: data.length, inParts: true }), data);
+        t.is(await rows.lastPosition(), 5);
+        t.is(await rows.lastPosition(5), 4);
+        t.is(await rows.lastPosition(4), undefined);
+        t.deepEqual(await rows.field("n"), { position: 5, name: "n", ...list });
+        t.deepEqual(await rows.fieldAfter(4), { position: 5, name: "n", ...list });
+        t.is(await rows.fieldAfter(5), undefined);
+        t.deepEqual(
+          await rows.chunks(5),
+          [10, 20, 30].map((position) => ({ position, items: 1, sizeBytes: 2 })),
+        );
+        const last = { position: 30, items: 1, sizeBytes: 2 };
+        t.deepEqual(await rows.lastChunk(5), last);
+        await rows.extendChunk(5, last, { before: { text: ",2.5", items: 1 }, after: { text: ",é", items: 1 } });
+        t.deepEqual(await rows.lastChunk(5), { position: 30, items: 3, sizeBytes: 9 });
+        t.is(await rows.chunkText(5, 30), ",2.5,3,é");
+        await rows.saveChunk(5, 10, { text: "[0", items: 1 });
+        await rows.deleteChunk(5, 20);
+        t.is(await rows.chunkTexts(5), "[0,2.5,3,é");
+        await rows.saveField({ position: 4, name: "a\0", ...odd, value: "2" });
+        await rows.deleteField({ position: 5, name: "" });
+        await rows.deleteChunks(5, 9);
+        return '{"a\\u0000":2\n'.length;
+      }, 6);
+      t.is((await programs.findWithData(address))!.data, '{"a\\u0000":2\n');
+      const rowsTouched = 3 + 1 + 3 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 2 + 1;
+      const textsTouched = 27 + 8 + 8 + 9 + 9 + 2 + 11 + 12 + 9;
+      t.is(cost.bytes - before, rowsTouched * rowBytes + textsTouched);
+    },
+  );
 
-  test(`${engine}: programs: a document that a block changes from parts to one text during a read is read`, async (t) => {
-    const database = await open(t);
-    const { change } = await withProgram(database);
-    const newText = '{"n":1}';
-    const toParts = (changes: ProgramChanges) =>
-      changes.changeDocument(
-        address,
-        async (rows) => {
-          await rows.clear({ sizeBytes: text.length, inParts: false });
-          await rows.insertFields(1, [
-            { name: "n", type: "number", before: '{"n":', value: "2", sizeBytes: 1, items: undefined },
-          ]);
-          await rows.saveText("}");
-          return { sizeBytes: newText.length, inParts: true };
+  test.serial(
+    `${engine}: programs: a document that a block changes from parts to one text during a read is read`,
+    async (t) => {
+      const database = await open(t);
+      const { change } = await withProgram(database);
+      const newText = '{"n":1}';
+      const toParts = (changes: ProgramChanges) =>
+        changes.changeDocument(
+          address,
+          async (rows) => {
+            await rows.clear({ sizeBytes: text.length, inParts: false });
+            await rows.insertFields(1, [
+              { name: "n", type: "number", before: '{"n":', value: "2", sizeBytes: 1, items: undefined },
+            ]);
+            await rows.saveText("}");
+            return { sizeBytes: newText.length, inParts: true };
+          },
+          5,
+          createCostCounter(),
+        );
+      const toText = async (changes: ProgramChanges) => {
+        const before = (await changes.find(address, createCostCounter()))!;
+        await changes.replaceContent(before, json(newText, "object"), 6, createCostCounter());
+      };
+      let whenRead: (() => Promise<void>) | undefined;
+      const programs = createProgramStore({
+        ...database.read,
+        prepare: (sql, queue) => {
+          const query = database.read.prepare<never>(sql, queue);
+          return async (...values) => {
+            const rows = await query(...values);
+            const act = whenRead;
+            whenRead = undefined;
+            await act?.();
+            return rows;
+          };
         },
-        5,
-        createCostCounter(),
-      );
-    const toText = async (changes: ProgramChanges) => {
-      const before = (await changes.find(address, createCostCounter()))!;
-      await changes.replaceContent(before, json(newText, "object"), 6, createCostCounter());
-    };
-    let whenRead: (() => Promise<void>) | undefined;
-    const programs = createProgramStore({
-      ...database.read,
-      prepare: (sql, queue) => {
-        const query = database.read.prepare<never>(sql, queue);
-        return async (...values) => {
-          const rows = await query(...values);
-          const act = whenRead;
-          whenRead = undefined;
-          await act?.();
-          return rows;
-        };
-      },
-    });
-    for (const read of [
-      async () => (await programs.findWithData(address))!.data,
-      async () => JSON.stringify({ [(await programs.findWithFieldNames(address))!.names[0]!]: 1 }),
-    ]) {
-      await change(toParts);
-      whenRead = () => change(toText);
-      t.is(await read(), newText);
-    }
-  });
+      });
+      for (const read of [
+        async () => (await programs.findWithData(address))!.data,
+        async () => JSON.stringify({ [(await programs.findWithFieldNames(address))!.names[0]!]: 1 }),
+      ]) {
+        await change(toParts);
+        whenRead = () => change(toText);
+        t.is(await read(), newText);
+      }
+    },
+  );
 
-  test(`${engine}: programs: replacing the contents also replaces the fields`, async (t) => {
+  test.serial(`${engine}: programs: replacing the contents also replaces the fields`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const replace = (content: ProgramContent) =>
       change(async (changes) => {
@@ -244,7 +255,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is((await programs.findWithData(address))!.data, "[1]");
   });
 
-  test(`${engine}: programs: the count is correct if ids have gaps`, async (t) => {
+  test.serial(`${engine}: programs: the count is correct if ids have gaps`, async (t) => {
     const database = await open(t);
     const { programs, change } = await withProgram(database);
     const insert = (digit: string): Promise<void> =>
@@ -261,7 +272,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is(await createProgramStore(database.read).createdCount(), 2);
   });
 
-  test(`${engine}: programs: lists apply the access rule, and leave out deleted programs`, async (t) => {
+  test.serial(`${engine}: programs: lists apply the access rule, and leave out deleted programs`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const countListedFor = async (identity: string | undefined): Promise<number> =>
       (await programs.search("größe", false, identity, page)).length;

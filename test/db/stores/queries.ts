@@ -14,7 +14,7 @@ const stored = async (db: Queries): Promise<string[]> =>
   (await db.rows<{ hash: string }>((sql) => sql("nullifiers").orderBy("hash").select("hash"))).map(({ hash }) => hash);
 
 export const testQueries: StoreSuite = (engine, open) => {
-  test(`${engine}: a transaction stores all of its changes, or none`, async (t) => {
+  test.serial(`${engine}: a transaction stores all of its changes, or none`, async (t) => {
     const { read, transaction } = await open(t);
     t.is(
       await transaction(async (db) => {
@@ -39,7 +39,7 @@ export const testQueries: StoreSuite = (engine, open) => {
     t.deepEqual(await stored(read), ["1", "2"]);
   });
 
-  test(`${engine}: concurrent queries in a transaction run in order, and none runs after its end`, async (t) => {
+  test.serial(`${engine}: concurrent queries in a transaction run in order, and none runs after its end`, async (t) => {
     const { read, transaction } = await open(t);
     const text = "INSERT INTO nullifiers (hash, block_number, transaction_hash) VALUES (?, ?, ?)";
     const countText = "SELECT count(*) AS count FROM nullifiers";
@@ -69,7 +69,7 @@ export const testQueries: StoreSuite = (engine, open) => {
     t.is((await stored(read)).length, 20);
   });
 
-  test(`${engine}: a prepared query returns the same rows inside and outside of a transaction`, async (t) => {
+  test.serial(`${engine}: a prepared query returns the same rows inside and outside of a transaction`, async (t) => {
     const { read, write, transaction } = await open(t);
     await insert(write, "1");
     const text = "SELECT hash, block_number FROM nullifiers WHERE hash = ? AND block_number < ?";
@@ -85,7 +85,7 @@ export const testQueries: StoreSuite = (engine, open) => {
     });
   });
 
-  test(`${engine}: the error of an invalid query is not a database error, and contains no values`, async (t) => {
+  test.serial(`${engine}: the error of an invalid query is not a database error, and contains no values`, async (t) => {
     const { read, write, transaction } = await open(t);
     await insert(write, "1");
     for (const run of [
@@ -105,45 +105,51 @@ export const testQueries: StoreSuite = (engine, open) => {
     t.deepEqual(await stored(read), ["1"]);
   });
 
-  test(`${engine}: a write that waits for a late transaction or its COMMIT succeeds, or reports a busy database`, async (t) => {
-    const { transaction, write } = await open(t);
-    let waiting: Promise<unknown> | undefined;
-    await transaction(async (db) => {
-      await insert(db, "1");
-      waiting = insert(write, "2").then(
-        () => "stored",
-        (error: unknown) => error,
-      );
-      await sleep(500);
-      // Blocks the event loop until the time limit of the waiting write has passed, so that it may expire before COMMIT.
-      for (const untilMs = performance.now() + acquireTimeoutMs + 100; performance.now() < untilMs;);
-    });
-    const outcome = await waiting;
-    t.true(outcome === "stored" || isDatabaseBusy(outcome), inspect(outcome));
-  });
+  test.serial(
+    `${engine}: a write that waits for a late transaction or its COMMIT succeeds, or reports a busy database`,
+    async (t) => {
+      const { transaction, write } = await open(t);
+      let waiting: Promise<unknown> | undefined;
+      await transaction(async (db) => {
+        await insert(db, "1");
+        waiting = insert(write, "2").then(
+          () => "stored",
+          (error: unknown) => error,
+        );
+        await sleep(500);
+        // Blocks the event loop until the time limit of the waiting write has passed, so that it may expire before COMMIT.
+        for (const untilMs = performance.now() + acquireTimeoutMs + 100; performance.now() < untilMs;);
+      });
+      const outcome = await waiting;
+      t.true(outcome === "stored" || isDatabaseBusy(outcome), inspect(outcome));
+    },
+  );
 
-  test(`${engine}: a write that waits too long for the writer is rejected as busy, and a query of a closed database as unavailable`, async (t) => {
-    const database = await open(t);
-    const { write, transaction } = database;
-    await transaction(async (db) => {
-      await insert(db, "1");
-      for (const run of [
-        () => insert(write, "2"),
-        () => write.prepare("UPDATE nullifiers SET transaction_hash = ?")("a secret"),
-        () => transaction((other) => insert(other, "2")),
-      ]) {
+  test.serial(
+    `${engine}: a write that waits too long for the writer is rejected as busy, and a query of a closed database as unavailable`,
+    async (t) => {
+      const database = await open(t);
+      const { write, transaction } = database;
+      await transaction(async (db) => {
+        await insert(db, "1");
+        for (const run of [
+          () => insert(write, "2"),
+          () => write.prepare("UPDATE nullifiers SET transaction_hash = ?")("a secret"),
+          () => transaction((other) => insert(other, "2")),
+        ]) {
+          const error = await t.throwsAsync(run);
+          t.true(isDatabaseError(error), error.message);
+          t.true(isDatabaseBusy(error), "the database is reported as unavailable");
+          t.false(inspect(error).includes("a secret"), inspect(error));
+        }
+      });
+      t.deepEqual(await stored(database.read), ["1"]);
+      await database.close();
+      for (const run of [() => stored(database.read), () => insert(write, "2"), () => transaction(stored)]) {
         const error = await t.throwsAsync(run);
-        t.true(isDatabaseError(error), error.message);
-        t.true(isDatabaseBusy(error), "the database is reported as unavailable");
-        t.false(inspect(error).includes("a secret"), inspect(error));
+        t.true(isDatabaseError(error));
+        t.false(isDatabaseBusy(error));
       }
-    });
-    t.deepEqual(await stored(database.read), ["1"]);
-    await database.close();
-    for (const run of [() => stored(database.read), () => insert(write, "2"), () => transaction(stored)]) {
-      const error = await t.throwsAsync(run);
-      t.true(isDatabaseError(error));
-      t.false(isDatabaseBusy(error));
-    }
-  });
+    },
+  );
 };

@@ -5,7 +5,7 @@ import type { StoreSuite } from "./suite.js";
 const largest = BigInt(Number.MAX_SAFE_INTEGER);
 
 export const testSenders: StoreSuite = (engine, open) => {
-  test(`${engine}: senders: the last nonces of 1,000 senders are stored and updated`, async (t) => {
+  test.serial(`${engine}: senders: the last nonces of 1,000 senders are stored and updated`, async (t) => {
     const { read, write } = await open(t);
     const senders = createSenderStore(read);
     const save = (nonces: ReadonlyMap<string, bigint>) => createSenderStore(write).saveNonces(nonces);

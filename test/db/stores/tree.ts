@@ -6,7 +6,7 @@ import type { StoreSuite } from "./suite.js";
 
 /** Tests in test/zk compare the results for real trees with those of another implementation. */
 export const testTree: StoreSuite = (engine, open) => {
-  test(`${engine}: tree: nodes and a root are stored together, or not at all`, async (t) => {
+  test.serial(`${engine}: tree: nodes and a root are stored together, or not at all`, async (t) => {
     const { read, write, transaction } = await open(t);
     await write.run((sql) => sql("blocks").insert([0, 1].map((number) => ({ number, hash: number, timestamp_ms: 0 }))));
     const [tree, changes] = [createTreeStore(read), createTreeChanges(read)];
