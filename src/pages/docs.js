@@ -1,6 +1,6 @@
-"use strict";
 /**
- * Script of /docs: searches the operations, opens the operation that the URL names, and sends requests from the forms.
+ * Script of /docs: searches the operations, opens the operation that the URL names, sends requests from the forms, and
+ * shows them as code. samples.js is part of the same script.
  */
 const byId = (id) => document.getElementById(id);
 
@@ -49,7 +49,7 @@ function requestOf(form) {
   let url = path;
   let body;
   for (const { name, value, dataset } of form.querySelectorAll("[name]")) {
-    if (dataset.in === "path") url = url.replace(`{${name}}`, encodeURIComponent(value));
+    if (dataset.in === "path") url = url.replace(`{${name}}`, value === "" ? "$&" : encodeURIComponent(value));
     else if (dataset.in === "body") [body, headers["Content-Type"]] = [value, "application/json"];
     else if (value !== "") query.append(name, value);
   }
@@ -97,12 +97,61 @@ async function send(form) {
   output.replaceChildren(line, ...(text === "" ? [] : [body]));
 }
 
+/** Language of all samples: the one that the reader chose last. */
+let language = "curl";
+
+/** Adds the code sample of a form, below its button. */
+function addSample(form) {
+  const label = form.getAttribute("aria-label");
+  const details = byId("sample").content.firstElementChild.cloneNode(true);
+  const [select, copy, code] = details.querySelectorAll("select, button, pre");
+  select.append(...Object.keys(samples).map((name) => new Option(name)));
+  select.setAttribute("aria-label", `Language: ${label}`);
+  copy.setAttribute("aria-label", `Copy code: ${label}`);
+  code.setAttribute("aria-label", `Code: ${label}`);
+  // Before the listener of the document, which writes the samples.
+  select.addEventListener("input", () => (language = select.value));
+  copy.addEventListener("click", () => void copyCode(copy, code));
+  details.addEventListener("toggle", showSamples);
+  form.querySelector(".answer").before(details);
+}
+
+/** Writes the requests of the forms into their open samples. */
+function showSamples() {
+  for (const details of document.querySelectorAll(".sample[open]")) {
+    const [url, { method, headers, body }] = requestOf(details.closest("form"));
+    details.querySelector("select").value = language;
+    details.querySelector("pre").textContent = samples[language]({
+      method,
+      headers,
+      body,
+      // Not resolved by URL, which would encode the braces of parameters without a value.
+      url: new URL(".", location.href).href + url.replace("./", ""),
+    });
+  }
+}
+
+/** Copies code. Selects it instead where the browser does not allow pages to copy, as over plain HTTP. */
+async function copyCode(button, code) {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(code);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => (button.textContent = "Copy"), 2_000);
+}
+
 byId("search").addEventListener("input", search);
 addEventListener("hashchange", openTarget);
-for (const form of document.querySelectorAll("form"))
+document.addEventListener("input", showSamples);
+for (const form of document.querySelectorAll("main form")) {
+  addSample(form);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     send(form);
   });
+}
 search();
 openTarget();
