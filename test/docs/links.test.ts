@@ -49,6 +49,26 @@ for (const document of await listDocuments()) {
   });
 }
 
+test("each picture is shown by a document, and saved by a test of pages", async (t) => {
+  const shown = new Set<string>();
+  for (const document of await listDocuments()) {
+    for (const [, url] of (await readFile(document, "utf8")).matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)) {
+      shown.add(join(dirname(document), url!));
+    }
+  }
+  t.deepEqual([...shown].sort(), (await readdir("docs/pictures")).map((name) => `docs/pictures/${name}`).sort());
+  const tests = await Promise.all(
+    (await readdir("test/pages")).map((name) => readFile(join("test/pages", name), "utf8")),
+  );
+  for (const path of shown) {
+    const name = /([\w-]+)-(?:desktop|phone)-(?:light|dark)\.png$/.exec(path)?.[1];
+    t.true(
+      tests.some((source) => source.includes(`inspect(t, page, "${name}"`)),
+      path,
+    );
+  }
+});
+
 test("no document installs the package by its name, which is another package in the registry", async (t) => {
   for (const document of await listDocuments()) {
     t.notRegex(
