@@ -81,9 +81,13 @@ const client = [
 ];
 /**
  * The explorer runs in browsers: of the client it may import what signs and checks proofs, of src/ the parts of a document
- * and the descriptions of operations.
+ * and the descriptions of operations. The script of /docs takes the header and helpers from the explorer.
  */
 const explorer = [
+  {
+    from: { path: "^src/pages/docs/" },
+    to: { path: "^src/pages/(docs/|explore/(copy|dom|shell-page)\\.ts$)" },
+  },
   { from: { path: "^src/pages/explore/" }, to: { path: "^src/pages/explore/" } },
   {
     from: { path: "^src/pages/explore/" },

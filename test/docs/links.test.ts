@@ -52,8 +52,10 @@ for (const document of await listDocuments()) {
 test("each picture is shown by a document, and saved by a test of pages", async (t) => {
   const shown = new Set<string>();
   for (const document of await listDocuments()) {
-    for (const [, url] of (await readFile(document, "utf8")).matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)) {
-      shown.add(join(dirname(document), url!));
+    for (const { text: url } of linksOf(await readFile(document, "utf8"))) {
+      if (url.endsWith(".png")) {
+        shown.add(join(dirname(document), url));
+      }
     }
   }
   t.deepEqual([...shown].sort(), (await readdir("docs/pictures")).map((name) => `docs/pictures/${name}`).sort());

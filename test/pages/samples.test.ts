@@ -1,20 +1,17 @@
 /** Runs the code samples of /docs: each sends the request of its form, and executes nothing else. */
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
+import { run } from "../helpers/chain/programs.js";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { startMember } from "../helpers/nodes/start-member.js";
 import type { TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { isInstalled, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
-
-const run = promisify(execFile);
 
 /** Programs that run a sample, by the names that the page shows: file name, command, arguments before the file. */
 const runners: Readonly<Record<string, readonly [file: string, command: string, ...args: string[]]>> = {
@@ -85,7 +82,7 @@ testBrowser("a sample names the parameters without a value, quotes the others, a
   const code = operation.getByRole("region", { name: /^Code:/ });
   t.is(await code.textContent(), `curl -X GET '${node.rpcUrl}/storage-program/{storageAddress}/field/a'\\''%26b'`);
   await operation.getByRole("button", { name: /^Copy code:/ }).click();
-  await operation.getByText(/^(Copied|Selected)$/).waitFor();
+  await operation.getByText("Copied", { exact: true }).waitFor();
   // The language applies to each sample.
   await operation.getByLabel(/^Language:/).selectOption("Python");
   await page.evaluate("location.hash = 'storage.searchPrograms'");

@@ -22,7 +22,7 @@ export function copyable(element: HTMLElement, text: string, name = short(text))
 }
 
 /** Returns true if the text was copied. Pages over plain HTTP have no clipboard API, and copy a selection instead. */
-async function copyText(text: string): Promise<boolean> {
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -1,4 +1,4 @@
-/** Script of the header and the footer on /status and /docs. The explorer includes it in its own script. */
+/** Script of the header and the footer on /status and /docs. The explorer starts them itself. */
 import { createHttp } from "./http.js";
 import { startShell } from "./shell.js";
 

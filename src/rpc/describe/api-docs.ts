@@ -16,7 +16,7 @@ export function createApiDocs(services: readonly ServedService[], info: Document
     "/docs": createPage({
       html: "docs.html",
       styles: ["docs.css"],
-      scripts: ["shell.js", "samples.js", "docs.js"],
+      scripts: ["docs.js"],
       body: () => renderDocs(JSON.parse(describe()) as OpenApiDocument),
     }),
   };

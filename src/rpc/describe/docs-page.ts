@@ -1,6 +1,6 @@
 /**
  * API documentation for people: the OpenAPI document as plain HTML with headings, tables and labels. Reading needs no
- * script; searching and trying do (src/pages/docs.js).
+ * script; searching and trying do (src/pages/docs/main.js).
  */
 import { type FieldLine, listFields, typeOf } from "./fields.js";
 import { type Html, html, paragraphs } from "./html.js";

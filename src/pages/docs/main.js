@@ -1,8 +1,11 @@
 /**
  * Script of /docs: searches the operations, opens the operation that the URL names, sends requests from the forms, and
- * shows them as code. samples.js is part of the same script.
+ * shows them as code.
  */
-const byId = (id) => document.getElementById(id);
+import "../explore/shell-page.ts";
+import { copyText } from "../explore/copy.ts";
+import { byId } from "../explore/dom.ts";
+import { samples } from "./samples.js";
 
 /** Areas of the API with their operations, and the text of each operation in lower case for the search. */
 const areas = [...document.querySelectorAll(".area")].map((area) => ({
@@ -41,25 +44,24 @@ function openTarget() {
   target?.scrollIntoView();
 }
 
-/** Returns the URL and the options of fetch for the values in a form. */
+/** Returns the request for the values in a form: method, absolute URL, headers and body text. */
 function requestOf(form) {
   const { method, path } = form.dataset;
   const query = new URLSearchParams();
   const headers = {};
-  let url = path;
+  let route = path;
   let body;
   for (const { name, value, dataset } of form.querySelectorAll("[name]")) {
-    if (dataset.in === "path") url = url.replace(`{${name}}`, value === "" ? "$&" : encodeURIComponent(value));
+    if (dataset.in === "path") route = route.replace(`{${name}}`, value === "" ? "$&" : encodeURIComponent(value));
     else if (dataset.in === "body") [body, headers["Content-Type"]] = [value, "application/json"];
     else if (value !== "") query.append(name, value);
   }
   for (const { name, value } of document.querySelectorAll("#caller input"))
     if (value !== "") headers[name] = value.trim();
-  // The URL is relative, since a proxy may serve the page under a path that the node does not know.
-  return [
-    `.${url}${query.size === 0 ? "" : `?${query}`}`,
-    { method, headers, body, signal: AbortSignal.timeout(30_000) },
-  ];
+  // Relative to the page, since a proxy may serve it under a path that the node does not know. Not resolved by URL, which
+  // would encode the braces of parameters without a value.
+  const base = new URL(".", location.href).href.replace(/\/$/, "");
+  return { method, url: `${base}${route}${query.size === 0 ? "" : `?${query}`}`, headers, body };
 }
 
 /** Indents JSON. Leaves texts with long numbers unchanged, since JavaScript would lose digits of them. */
@@ -80,8 +82,8 @@ async function send(form) {
   let statusText;
   let text = "";
   try {
-    const [url, options] = requestOf(form);
-    const response = await fetch(url, options);
+    const { url, ...options } = requestOf(form);
+    const response = await fetch(url, { ...options, signal: AbortSignal.timeout(30_000) });
     text = indent(await response.text());
     statusText = `${response.status} ${response.statusText} after ${Math.round(performance.now() - startMs)} ms`;
   } catch (error) {
@@ -119,27 +121,14 @@ function addSample(form) {
 /** Writes the requests of the forms into their open samples. */
 function showSamples() {
   for (const details of document.querySelectorAll(".sample[open]")) {
-    const [url, { method, headers, body }] = requestOf(details.closest("form"));
     details.querySelector("select").value = language;
-    details.querySelector("pre").textContent = samples[language]({
-      method,
-      headers,
-      body,
-      // Not resolved by URL, which would encode the braces of parameters without a value.
-      url: new URL(".", location.href).href + url.replace("./", ""),
-    });
+    details.querySelector("pre").textContent = samples[language](requestOf(details.closest("form")));
   }
 }
 
-/** Copies code. Selects it instead where the browser does not allow pages to copy, as over plain HTTP. */
+/** Copies code, and shows on the button whether the browser allowed it. */
 async function copyCode(button, code) {
-  try {
-    await navigator.clipboard.writeText(code.textContent);
-    button.textContent = "Copied";
-  } catch {
-    getSelection().selectAllChildren(code);
-    button.textContent = "Selected";
-  }
+  button.textContent = (await copyText(code.textContent)) ? "Copied" : "Not allowed";
   setTimeout(() => (button.textContent = "Copy"), 2_000);
 }
 

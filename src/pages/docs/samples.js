@@ -1,4 +1,3 @@
-"use strict";
 /**
  * Code samples of /docs: programs that send the request of a form. Each language uses its standard library only. Texts
  * from the form become literals, so that a sample never executes them.
@@ -11,7 +10,7 @@ const literal = (text) => JSON.stringify(text);
 const shellLiteral = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Functions by language that return a program for a request: method, absolute URL, headers and body text. */
-const samples = {
+export const samples = {
   curl: ({ method, url, headers, body }) =>
     [
       `curl -X ${method} ${shellLiteral(url)}`,

@@ -1,16 +1,16 @@
-/** Bundles a script of the explorer with its dependencies into one file. */
+/** Bundles a script of a page with its dependencies into one file. */
 import * as esbuild from "esbuild";
 import { resolve } from "node:path";
 
 /**
  * Bundles a script for browsers from 2023 and later.
  *
- * @param entry source file in src/pages/explore.
+ * @param entry source file in src/pages.
  * @returns the text of the script.
  */
-export async function buildExplorer(entry = "main.ts"): Promise<string> {
+export async function buildScript(entry: string): Promise<string> {
   const { outputFiles } = await esbuild.build({
-    entryPoints: [resolve("src/pages/explore", entry)],
+    entryPoints: [resolve("src/pages", entry)],
     bundle: true,
     minify: true,
     format: "iife",
