@@ -30,7 +30,7 @@ import { leadsTo, type Path } from "../../src/tree/path.js";
 import type { FieldParts } from "../../src/tree/state-format.js";
 import { executeOperation, programAddress } from "../../src/storage/changes/write.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
-import { storeHashes } from "../helpers/chain/seed.js";
+import { fillRowHashes } from "../helpers/databases/fill-row-hashes.js";
 import { createPublic, type Operation } from "../helpers/chain/transactions.js";
 
 const engines = await prepareEngines();
@@ -369,7 +369,7 @@ for (const engine of engines.names) {
     const { make, execute, programs } = openPrograms(database);
     const { address: storageAddress } = await make(`{"list":[${"1,".repeat(29_999)}1 ]}`);
     await database.write.run((sql) => sql.raw("UPDATE program_chunks SET position = position / 1048576"));
-    await storeHashes(database);
+    await fillRowHashes(database.write);
     const value = JSON.stringify("x".repeat(9_000));
     for (const index of [10, 20_000, 29_999, 10_000]) {
       await execute({ case: "setItem", value: { storageAddress, field: "list", index, value } });

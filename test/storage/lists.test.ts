@@ -3,7 +3,8 @@ import test from "ava";
 import { CorruptionError } from "../../src/base/errors/corruption.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
-import { insertProgram, storeHashes } from "../helpers/chain/seed.js";
+import { insertProgram } from "../helpers/chain/seed.js";
+import { fillRowHashes } from "../helpers/databases/fill-row-hashes.js";
 
 const engines = await prepareEngines();
 
@@ -30,7 +31,7 @@ for (const engine of engines.names) {
     t.is((await programs.search("a", true, undefined, { limit: 10, offset: 0 }))[1], first);
 
     await change({ size_bytes: 77, entry_hash: "" });
-    await storeHashes(database);
+    await fillRowHashes(database.write);
     const changed = await list();
     t.is(changed[1]!.sizeBytes, 77);
     t.is(first!.sizeBytes, 0);

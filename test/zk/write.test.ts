@@ -14,7 +14,7 @@ import { createTreeStore } from "../../src/zk/tree-store.js";
 import { createNullifierStore } from "../../src/zk/nullifier-store.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
 import { commit, signZk, spend, type ZkChange, rulesOf } from "../helpers/chain/transactions.js";
-import { storeHashes } from "../helpers/chain/seed.js";
+import { fillRowHashes } from "../helpers/databases/fill-row-hashes.js";
 import { openChain } from "../helpers/chain/chain.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
@@ -122,7 +122,7 @@ for (const engine of engines.names) {
     const { chain, store, sign, rejectionOf, database } = await open(t, engine);
     const late = await chain.submit(sign(commit(toHex(5n))));
     await database.write.run((sql) => sql("merkle_roots").update({ leaf_count: maxLeaves }));
-    await storeHashes(database);
+    await fillRowHashes(database.write);
     t.is((await chain.produceBlock(authority)).block, undefined);
     const reason = "The commitment tree is full: it has 1048576 leaves.";
     t.deepEqual(await store.transactionStatus(late), { status: "rejected", reason });

@@ -9,7 +9,6 @@ import { verifyTransaction, signBlock } from "../../../src/chain/transactions/tr
 import type { Database, Queries } from "../../../src/db/queries/database.js";
 import { openDatabase } from "../../../src/db/open.js";
 import { hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../../../src/db/rows/row-hashes.js";
-import { fillRowHashes } from "../databases/fill-row-hashes.js";
 import { migrate } from "../../../src/db/migrations/migrate.js";
 import { createStateTreeChanges } from "../../../src/state/state-tree-store.js";
 import { readLeaves } from "../../../src/storage/stores/program-state-store.js";
@@ -24,11 +23,6 @@ import { createTreeChanges } from "../../../src/zk/tree-store.js";
 import { inlinePool, openChain } from "./chain.js";
 import { genesisOf } from "./genesis.js";
 import type { TestKey } from "./keys.js";
-
-/** Gives rows that were changed by hand the checksums that they would have if they had been stored so. */
-export async function storeHashes({ write }: Database): Promise<void> {
-  await fillRowHashes(write);
-}
 
 /** What a header may say of the state where nobody compares it. */
 export const anyRoots = { stateRoot: `0x${"1".repeat(64)}`, commitmentRoot: undefined };

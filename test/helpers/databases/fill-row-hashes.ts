@@ -1,10 +1,6 @@
 /** Fills in the checksums of rows in a seeded database. */
 import type { Queries } from "../../../src/db/queries/database.js";
 import {
-  type BlockColumns,
-  type ChunkColumns,
-  type DocumentColumns,
-  type FieldColumns,
   hashBlockRow,
   hashChunkRow,
   hashDocumentRow,
@@ -15,134 +11,64 @@ import {
   hashRootRow,
   hashSenderRow,
   hashTransactionRow,
-  type NullifierColumns,
-  type ProgramEntryColumns,
-  type ProgramRestColumns,
-  type RootColumns,
-  type SenderColumns,
-  type TransactionColumns,
 } from "../../../src/db/rows/row-hashes.js";
-
-/** A table with checksums. */
-interface HashedTable<Row = never> {
-  readonly table: string;
-  /** A unique key. */
-  readonly key: Readonly<Record<string, "text" | "bigint">>;
-  /** The other columns that the checksums cover. */
-  readonly columns: readonly string[];
-  /** Functions that compute the checksums, by column. */
-  readonly hashes: Readonly<Record<string, (row: Row) => string>>;
-  /** Number of rows to read at a time; small if a row may have 1 MiB. */
-  readonly portion: number;
-}
-
-const tables: readonly HashedTable[] = [
-  {
-    table: "blocks",
-    key: { number: "bigint" },
-    columns: ["hash", "previous_hash", "timestamp_ms", "signature"],
-    hashes: { row_hash: (row: BlockColumns) => hashBlockRow(row) },
-    portion: 500,
-  },
-  {
-    table: "transactions",
-    key: { hash: "text" },
-    columns: ["block_number", "position", "signature"],
-    hashes: { row_hash: (row: TransactionColumns) => hashTransactionRow(row) },
-    portion: 500,
-  },
-  {
-    table: "senders",
-    key: { identity: "text" },
-    columns: ["nonce"],
-    hashes: { row_hash: (row: SenderColumns) => hashSenderRow(row) },
-    portion: 500,
-  },
-  {
-    table: "programs",
-    key: { address: "text" },
-    // A column of a later step has a part in the checksum as soon as it is there.
-    columns: ["*"],
-    hashes: {
-      entry_hash: (row: ProgramEntryColumns) => hashProgramEntry(row),
-      rest_hash: (row: ProgramRestColumns) => hashProgramRest(row),
-    },
-    portion: 100,
-  },
-  {
-    table: "program_documents",
-    key: { address: "text" },
-    columns: ["data"],
-    hashes: { row_hash: (row: DocumentColumns) => hashDocumentRow(row) },
-    portion: 20,
-  },
-  {
-    table: "program_fields",
-    key: { address: "text", position: "bigint" },
-    columns: ["name_json", "type", "items", "size_bytes", "text_before", "value"],
-    hashes: { row_hash: (row: FieldColumns) => hashFieldRow(row) },
-    portion: 200,
-  },
-  {
-    table: "program_chunks",
-    key: { address: "text", field: "bigint", position: "bigint" },
-    columns: ["items", "size_bytes", "text"],
-    hashes: { row_hash: (row: ChunkColumns) => hashChunkRow(row) },
-    portion: 100,
-  },
-  {
-    table: "merkle_roots",
-    key: { block_number: "bigint" },
-    columns: ["root", "timestamp_ms", "leaf_count", "edge"],
-    hashes: { row_hash: (row: RootColumns) => hashRootRow(row) },
-    portion: 500,
-  },
-  {
-    table: "nullifiers",
-    key: { hash: "text" },
-    columns: ["block_number", "transaction_hash"],
-    hashes: { row_hash: (row: NullifierColumns) => hashNullifierRow(row) },
-    portion: 500,
-  },
-];
-
-/** Fills in the checksums of every row. */
-export async function fillRowHashes(db: Queries): Promise<void> {
-  for (const table of tables) {
-    await fillTable(db, table as HashedTable<Readonly<Record<string, string | number>>>);
-  }
-}
 
 type Row = Readonly<Record<string, string | number>>;
 
-async function fillTable(db: Queries, given: HashedTable<Row>): Promise<void> {
-  const { table, key, columns, hashes, portion } = given;
-  const { list } = db.dialect;
+/** The unique key of a table with its types, and functions that compute its checksums, by column. */
+type HashedTable = readonly [
+  table: string,
+  key: Readonly<Record<string, "text" | "bigint">>,
+  hashes: Readonly<Record<string, (row: never) => string>>,
+];
+
+const tables: readonly HashedTable[] = [
+  ["blocks", { number: "bigint" }, { row_hash: hashBlockRow }],
+  ["transactions", { hash: "text" }, { row_hash: hashTransactionRow }],
+  ["senders", { identity: "text" }, { row_hash: hashSenderRow }],
+  ["programs", { address: "text" }, { entry_hash: hashProgramEntry, rest_hash: hashProgramRest }],
+  ["program_documents", { address: "text" }, { row_hash: hashDocumentRow }],
+  ["program_fields", { address: "text", position: "bigint" }, { row_hash: hashFieldRow }],
+  ["program_chunks", { address: "text", field: "bigint", position: "bigint" }, { row_hash: hashChunkRow }],
+  ["merkle_roots", { block_number: "bigint" }, { row_hash: hashRootRow }],
+  ["nullifiers", { hash: "text" }, { row_hash: hashNullifierRow }],
+];
+
+/** The number of rows to read at a time; a row may have 1 MiB. */
+const portion = 100;
+
+/** Gives rows that were changed by hand the checksums that they would have if they had been stored so. */
+export async function fillRowHashes(db: Queries): Promise<void> {
+  for (const table of tables) {
+    await fillTable(db, table);
+  }
+}
+
+async function fillTable(db: Queries, [table, key, hashes]: HashedTable): Promise<void> {
   const keys = Object.keys(key);
   const names = Object.keys(hashes);
-  const values = [...keys, ...names].map((_, i) => `k.value ->> ${i}`);
-  const update = `UPDATE ${table} SET ${names.map((name, i) => `${name} = ${values[keys.length + i]!}`).join(", ")}
-    FROM ${list.table} WHERE ${keys.map((name, i) => `${table}.${name} = CAST(${values[i]!} AS ${key[name]!})`).join(" AND ")}`;
-  let after: Row | undefined;
-  for (;;) {
-    const last = after;
+  const valueOf = (i: number): string => `k.value ->> ${i}`;
+  const set = names.map((name, i) => `${name} = ${valueOf(keys.length + i)}`).join(", ");
+  const where = keys.map((name, i) => `${table}.${name} = CAST(${valueOf(i)} AS ${key[name]!})`).join(" AND ");
+  const update = `UPDATE ${table} SET ${set} FROM ${db.dialect.list.table} WHERE ${where}`;
+  const isAfter = `(${keys.join(", ")}) > (${keys.map(() => "?").join(", ")})`;
+  let last: Row | undefined;
+  do {
+    const after = last;
     const rows = await db.rows<Row>((sql) => {
-      const query = sql(table)
-        .select([...keys, ...columns])
-        .orderBy(keys)
-        .limit(portion);
-      return last === undefined
+      const query = sql(table).select("*").orderBy(keys).limit(portion);
+      return after === undefined
         ? query
         : query.whereRaw(
-            `(${keys.join(", ")}) > (${keys.map(() => "?").join(", ")})`,
-            keys.map((name) => last[name]!),
+            isAfter,
+            keys.map((name) => after[name]!),
           );
     });
-    after = rows.at(-1);
-    if (after === undefined) {
-      return;
-    }
-    const made = rows.map((row) => [...keys.map((name) => row[name]), ...names.map((name) => hashes[name]!(row))]);
+    const made = rows.map((row) => [
+      ...keys.map((name) => row[name]),
+      ...names.map((name) => hashes[name]!(row as never)),
+    ]);
     await db.run((sql) => sql.raw(update, [JSON.stringify(made)]));
-  }
+    last = rows.at(-1);
+  } while (last !== undefined);
 }
