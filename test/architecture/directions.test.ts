@@ -5,7 +5,7 @@ import { cp, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { type Teardown, temporaryDirectory, fileTeardown } from "../helpers/nodes/teardown.js";
-import { toolProgram, whyNoTool } from "../helpers/nodes/tools.js";
+import { toolProgram, whyNoTool } from "../helpers/process/programs.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
 /** Files to add, by their paths from src/, and the expected violations. */

@@ -1,7 +1,7 @@
 /** A node whose verifier cannot start: a mount hides its library, which works only on Linux. */
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { afterMounting, whyNotMounted } from "../helpers/process/mounts.js";
+import { afterMounting, whyNotMounted } from "../helpers/process/programs.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
 import { sampleGenesis, silentPeer } from "../helpers/nodes/start-node.js";

@@ -11,15 +11,13 @@ import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { openChain } from "../helpers/chain/chain.js";
 import { readSignedHead, signedHead } from "../helpers/chain/heads.js";
-import { genesisOf } from "../helpers/chain/genesis.js";
-import { type TestKey, testKey } from "../helpers/chain/keys.js";
+import { genesisOf, type TestKey, testKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 

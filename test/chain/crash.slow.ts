@@ -9,13 +9,12 @@ import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/ch
 import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { mempoolSuffix, openDatabase } from "../../src/db/open.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];

@@ -13,8 +13,7 @@ import { openDatabase } from "../../src/db/open.js";
 import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
 import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
-import { genesisOf } from "../helpers/chain/genesis.js";
-import { testKey } from "../helpers/chain/keys.js";
+import { genesisOf, testKey } from "../helpers/chain/keys.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { createPublic, signTransaction, testNetwork } from "../helpers/chain/transactions.js";
 

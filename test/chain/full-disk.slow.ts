@@ -8,10 +8,10 @@ import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/ch
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { mempoolSuffix } from "../../src/db/open.js";
 import type { HealthBody } from "../helpers/process/health-shape.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { afterMounting, whyNotMounted } from "../helpers/process/mounts.js";
+import { afterMounting, whyNotMounted } from "../helpers/process/programs.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";

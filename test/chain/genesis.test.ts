@@ -1,5 +1,4 @@
-import { genesisOf } from "../helpers/chain/genesis.js";
-import { testKey } from "../helpers/chain/keys.js";
+import { genesisOf, testKey } from "../helpers/chain/keys.js";
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";

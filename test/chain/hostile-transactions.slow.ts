@@ -16,11 +16,10 @@ import { parseVerificationKey } from "../../src/zk/groth16.js";
 import { createTreeStore } from "../../src/zk/tree-store.js";
 import { openChain } from "../helpers/chain/chain.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
-import { genesisOf } from "../helpers/chain/genesis.js";
+import { genesisOf, testKey } from "../helpers/chain/keys.js";
 import { verificationKeyJson } from "../helpers/chain/groth16.js";
 import { createHostileTransactions } from "../helpers/chain/hostile-transactions.js";
 import { createChance } from "../helpers/wire/hostile-values.js";
-import { testKey } from "../helpers/chain/keys.js";
 import { readState } from "../helpers/chain/state-digest.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 

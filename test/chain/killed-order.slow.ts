@@ -10,7 +10,7 @@ import { prepareEngines } from "../helpers/databases/databases.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 

@@ -14,9 +14,8 @@ import {
   verifyTransaction,
   signBlock,
 } from "../../src/chain/transactions/transaction.js";
-import { genesisOf } from "../helpers/chain/genesis.js";
+import { genesisOf, testKey, writeKey } from "../helpers/chain/keys.js";
 import { callStream } from "../helpers/wire/grpc-client.js";
-import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { ask, askJson, type PlainResponse } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
 import { anyRoots, insertBlocks, seedDatabase } from "../helpers/chain/seed.js";

@@ -15,7 +15,7 @@ import { createChance } from "../helpers/wire/hostile-values.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { headOf } from "../helpers/nodes/network.js";
 import { startCli } from "../helpers/nodes/start-cli.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";

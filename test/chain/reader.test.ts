@@ -6,14 +6,12 @@ import { openDatabase } from "../../src/db/open.js";
 import { StartError } from "../../src/base/errors/start-error.js";
 import { startSync, endSync } from "../../src/snapshot/sync-store.js";
 import { programAddress } from "../../src/storage/changes/write.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
-import { genesisOf } from "../helpers/chain/genesis.js";
-import { testKey } from "../helpers/chain/keys.js";
+import { genesisOf, testKey } from "../helpers/chain/keys.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 
 const engines = await prepareEngines();

@@ -10,11 +10,10 @@ import { type State, stateIn } from "../../src/node/chain/transaction-executor.j
 import { RpcError } from "../../src/rpc/errors.js";
 import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
-import { genesisOf } from "../helpers/chain/genesis.js";
-import { testKey } from "../helpers/chain/keys.js";
+import { genesisOf, testKey } from "../helpers/chain/keys.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { createPublic, signTransaction, testNetwork } from "../helpers/chain/transactions.js";
-import { countTurns } from "../helpers/process/turns.js";
+import { countTurns } from "../helpers/process/heap.js";
 import { until } from "../helpers/nodes/until.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 

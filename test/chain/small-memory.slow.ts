@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { askJson } from "../helpers/wire/plain-client.js";

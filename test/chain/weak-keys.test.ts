@@ -4,7 +4,7 @@ import test from "ava";
 import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type TestKey, testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { forge, smallOrderKeys } from "../helpers/chain/weak-keys.js";
 

@@ -8,16 +8,14 @@ import { createPrivateKey, createPublicKey } from "node:crypto";
 import { ask } from "../helpers/wire/plain-client.js";
 import { healthShape } from "../helpers/process/health-shape.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
-import { peakMemoryOf } from "../helpers/process/peak-memory.js";
+import { loadedBy, peakMemoryOf } from "../helpers/process/heap.js";
 import { until } from "../helpers/nodes/until.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { loadedBy } from "../helpers/process/loaded-modules.js";
+import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { cleanEnvironment, cliPath, runCli, runCliProcess } from "../helpers/nodes/run-cli.js";
 import { startCli } from "../helpers/nodes/start-cli.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { options } from "../../src/config/options.js";
-import { versionPattern } from "../helpers/process/version.js";
+import { version } from "../../src/base/version.js";
 
 test("help lists every command, and every option with its variable", async (t) => {
   const help = await runCli([]);
@@ -209,7 +207,7 @@ test("health and peers show a running node, as tables and as JSON", async (t) =>
   const { rpcUrl, mainLoop } = await startMember(t);
   const text = await runCli(["health", "--node", rpcUrl]);
   t.is(text.code, 0);
-  t.regex(text.stdout, new RegExp(`^ok {3}${versionPattern} "Barbican", up `));
+  t.regex(text.stdout, new RegExp(`^ok {3}${version} "Barbican", up `));
   t.regex(text.stdout, /main_loop +ready/);
   t.notRegex(text.stdout, /\u001b/);
   const json = await runCli(["health", "--node", rpcUrl, "--json"]);

@@ -5,8 +5,7 @@ import { open, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { runCli, runCliProcess } from "../helpers/nodes/run-cli.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { sampleGenesis } from "../helpers/nodes/start-node.js";
+import { sampleGenesis, startMember } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 /** Starts a TCP server that calls `onRequest` for the first data of each connection. Returns its URL. */

@@ -7,8 +7,8 @@ import { sha256 } from "../../src/base/crypto/hash.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { runCli } from "../helpers/nodes/run-cli.js";
 import { noRecover, type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
-import { storeProgram } from "../helpers/chain/stored-program.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { storeProgram } from "../helpers/chain/submit.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 

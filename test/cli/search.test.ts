@@ -1,7 +1,6 @@
 /** `gatehouse search` against a real node. */
 import test from "ava";
-import { startWithUsers } from "../helpers/nodes/cli-users.js";
-import { withoutHeading } from "../helpers/nodes/cli-output.js";
+import { startWithUsers, withoutHeading } from "../helpers/nodes/cli-users.js";
 import { testKey } from "../helpers/chain/keys.js";
 
 const alice = testKey(2).publicKey;

@@ -10,8 +10,7 @@ import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { kindsOfLies, type LyingNode, startLyingNode } from "../helpers/nodes/lying-node.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { type CliResult, runCli } from "../helpers/nodes/run-cli.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
 

@@ -40,11 +40,10 @@ import { freePort } from "../helpers/nodes/free-port.js";
 import { proofJson } from "../helpers/chain/groth16.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { authorityDirectory, startMember } from "../helpers/nodes/start-member.js";
-import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { authorityDirectory, startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown, type Teardown } from "../helpers/nodes/teardown.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
-import { version as nodeVersion } from "../helpers/process/version.js";
+import { version as nodeVersion } from "../../src/base/version.js";
 import { until } from "../helpers/nodes/until.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;

@@ -4,11 +4,10 @@ import { build } from "esbuild";
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { run } from "../helpers/chain/programs.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
+import { run } from "../helpers/process/programs.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
-import { version } from "../helpers/process/version.js";
+import { version } from "../../src/base/version.js";
 
 interface Manifest {
   readonly version: string;

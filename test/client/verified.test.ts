@@ -35,8 +35,7 @@ import { createProver, signHead, signHeader } from "../../tools/docs/vectors/sta
 import { emptyNodes, hashPair, toHex } from "../../src/zk/poseidon.js";
 import { emptyCommitmentRoot } from "../../client/src/proof/zk-reads.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown, type Teardown } from "../helpers/nodes/teardown.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
 

@@ -12,8 +12,7 @@ import {
 } from "gatehouse-client";
 import { EventKind, EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { heapBytes } from "../helpers/process/heap.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
+import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 

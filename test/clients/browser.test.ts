@@ -12,15 +12,14 @@ import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { launchBrowser, recordPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { createPublic, type Operation, signTransaction } from "../helpers/chain/transactions.js";
 import { pruneBelow } from "../helpers/nodes/foreign.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
+import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { writeAs } from "../helpers/chain/submit.js";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { startMember } from "../helpers/nodes/start-member.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
-import { packaged, run } from "../helpers/chain/programs.js";
+import { packaged, run } from "../helpers/process/programs.js";
 
 test("the page compiles", async (t) => {
   await t.notThrowsAsync(run(packaged("tsc"), ["-p", "examples/browser/tsconfig.json"]));

@@ -2,12 +2,18 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/nodes/foreign.js";
-import { checkVectors } from "../helpers/chain/vectors.js";
+import { startMember } from "../helpers/nodes/start-node.js";
+import {
+  checkVectors,
+  clientCases,
+  type ForeignProgram,
+  startProgram,
+  watcherCases,
+  writerCases,
+} from "../helpers/nodes/foreign.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
-import { run as runProgram } from "../helpers/chain/programs.js";
+import { run as runProgram } from "../helpers/process/programs.js";
 
 const testCpp = testUnless(
   whyNotInstalled({

@@ -5,11 +5,10 @@
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type ForeignProgram, startProgram, writerCases } from "../helpers/nodes/foreign.js";
-import { run as runProgram } from "../helpers/chain/programs.js";
+import { checkVectors, type ForeignProgram, startProgram, writerCases } from "../helpers/nodes/foreign.js";
+import { run as runProgram } from "../helpers/process/programs.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
-import { checkVectors } from "../helpers/chain/vectors.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 
 const packages = "/usr/share/gocode";

@@ -3,14 +3,19 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { version } from "../helpers/process/version.js";
+import { version } from "../../src/base/version.js";
 import { startTlsNode } from "../helpers/process/certificate.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
-import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/nodes/foreign.js";
+import {
+  checkVectors,
+  clientCases,
+  type ForeignProgram,
+  startProgram,
+  watcherCases,
+  writerCases,
+} from "../helpers/nodes/foreign.js";
 import { runCli } from "../helpers/nodes/run-cli.js";
-import { checkVectors } from "../helpers/chain/vectors.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
 import { temporaryDirectory, type Teardown } from "../helpers/nodes/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";

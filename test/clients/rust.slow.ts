@@ -2,14 +2,13 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type ForeignProgram, startProgram } from "../helpers/nodes/foreign.js";
+import { checkVectors, type ForeignProgram, startProgram } from "../helpers/nodes/foreign.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { run as runProgram } from "../helpers/chain/programs.js";
+import { run as runProgram } from "../helpers/process/programs.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
-import { checkVectors } from "../helpers/chain/vectors.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 
 const crates = "/usr/share/cargo/registry";

@@ -1,6 +1,6 @@
 /** Data of the member node in the contract suite. */
 import { sha256 } from "../../src/base/crypto/hash.js";
-import { genesisOf } from "../helpers/chain/genesis.js";
+import { genesisOf, type TestKey, testKey } from "../helpers/chain/keys.js";
 import {
   commit,
   createPublic,
@@ -9,7 +9,6 @@ import {
   signZk,
   spend,
 } from "../helpers/chain/transactions.js";
-import { type TestKey, testKey } from "../helpers/chain/keys.js";
 import type { SeedProgram } from "../helpers/chain/seed.js";
 import type { CallerName } from "./case.js";
 

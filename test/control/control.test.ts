@@ -5,15 +5,14 @@ import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import type { HealthBody } from "../helpers/process/health-shape.js";
 import { askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { runCli } from "../helpers/nodes/run-cli.js";
-import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
-import { openSqlite } from "../helpers/databases/sqlite.js";
+import { openSqlite } from "../helpers/databases/databases.js";
 
 const health = (node: TestNode): Promise<HealthBody> => askJson<HealthBody>(node.port, "/health");
 

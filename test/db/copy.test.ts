@@ -12,13 +12,11 @@ import type { Engine } from "../../src/db/queries/dialects.js";
 import { copyNodeDatabase } from "../../src/node/data/copy-database.js";
 import { openDatabase } from "../../src/db/open.js";
 import { openChain } from "../helpers/chain/chain.js";
-import { prepareEngines } from "../helpers/databases/databases.js";
+import { openSqlite, prepareEngines } from "../helpers/databases/databases.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { cleanEnvironment, cliPath, runCli } from "../helpers/nodes/run-cli.js";
-import { openSqlite } from "../helpers/databases/sqlite.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
+import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
 import { alice, authority, pathsOf, type StoredChain, storeChain } from "../helpers/chain/stored-chain.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { DatabaseTransaction } from "../../src/db/queries/database.js";
 import { createWriteBuffer, type BufferedTable } from "../../src/db/rows/write-buffer.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
-import { countTurns } from "../helpers/process/turns.js";
+import { countTurns } from "../helpers/process/heap.js";
 
 const engines = await prepareEngines();
 

@@ -13,7 +13,7 @@ import { type Cache, startNginxCache, startPlainVarnish, startVarnish } from "..
 import { callerOf } from "../helpers/process/caller.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask, askJson, type PlainResponse } from "../helpers/wire/plain-client.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { commit, type Operation, signTransaction, signZk } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";

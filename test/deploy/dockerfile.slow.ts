@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { makeCertificate } from "../helpers/process/certificate.js";
 import { configOf, defaults, linkProductionPackages } from "../helpers/process/deployment.js";
-import { run } from "../helpers/chain/programs.js";
+import { run } from "../helpers/process/programs.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";

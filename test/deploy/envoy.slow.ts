@@ -4,13 +4,12 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { HealthCheckResponse_ServingStatus as Serving, Health } from "../../gen/health/v1/health_pb.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { makeCertificate } from "../helpers/process/certificate.js";
 import { defaults } from "../helpers/process/deployment.js";
-import { run } from "../helpers/chain/programs.js";
+import { run } from "../helpers/process/programs.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";
 

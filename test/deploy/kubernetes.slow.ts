@@ -11,15 +11,14 @@ import { HealthCheckResponse_ServingStatus as Serving, Health } from "../../gen/
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { loadNodeKey } from "../../src/base/crypto/node-key.js";
 import { readPeersFile } from "../../src/config/peers-file.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { configOf, defaults } from "../helpers/process/deployment.js";
-import { run } from "../helpers/chain/programs.js";
+import { run } from "../helpers/process/programs.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { cleanEnvironment, cliPath } from "../helpers/nodes/run-cli.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
-import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";

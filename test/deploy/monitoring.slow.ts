@@ -8,7 +8,7 @@ import { nodeMetrics } from "../../src/metrics/table.js";
 import { errorCatalog } from "../../src/rpc/errors.js";
 import { alertExamples, unitTestsOf } from "../helpers/process/alert-examples.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { authorityDirectory, startMember } from "../helpers/nodes/start-member.js";
+import { authorityDirectory, startMember } from "../helpers/nodes/start-node.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { type PostgresServer, startPostgres } from "../helpers/databases/postgres-server.js";
 import { startPrometheus } from "../helpers/process/prometheus-server.js";

@@ -8,11 +8,11 @@ import { connect } from "node:tls";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { maxBodyBytes } from "../../src/rpc/exchange/body.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import { makeCertificate } from "../helpers/process/certificate.js";
 import { defaults } from "../helpers/process/deployment.js";
-import { run } from "../helpers/chain/programs.js";
-import { startProxy, writeNginxConfiguration } from "../helpers/process/proxy-server.js";
+import { run } from "../helpers/process/programs.js";
+import { startProxy, writeNginxConfiguration } from "../helpers/process/caches.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";
 

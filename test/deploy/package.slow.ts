@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { linkProductionPackages } from "../helpers/process/deployment.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { run } from "../helpers/chain/programs.js";
+import { run } from "../helpers/process/programs.js";
 import { cleanEnvironment, runCli } from "../helpers/nodes/run-cli.js";
 import { noRecover, startNodeProcess } from "../helpers/nodes/start-cli.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";

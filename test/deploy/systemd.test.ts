@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { configOf, defaults } from "../helpers/process/deployment.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { run } from "../helpers/chain/programs.js";
+import { run } from "../helpers/process/programs.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";

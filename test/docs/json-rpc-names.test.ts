@@ -3,8 +3,8 @@ import test from "ava";
 import { readFile } from "node:fs/promises";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { storeProgram } from "../helpers/chain/stored-program.js";
+import { startMember } from "../helpers/nodes/start-node.js";
+import { storeProgram } from "../helpers/chain/submit.js";
 
 /** Rows of the table of routes. */
 const rows = [

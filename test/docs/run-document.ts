@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isInstalled } from "../helpers/nodes/when.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
-import { toolProgram } from "../helpers/nodes/tools.js";
+import { toolProgram } from "../helpers/process/programs.js";
 import { type Block, isPassage, readCommands, readSteps, type Step } from "./document.js";
 import { linesOf, matchOutput, type Names, namesOf, withNames } from "./output.js";
 import { createSandbox, namesMachinePath, type Sandbox } from "./sandbox.js";

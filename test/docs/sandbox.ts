@@ -5,10 +5,9 @@
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { delimiter, dirname, join, resolve } from "node:path";
-import { run } from "../helpers/chain/programs.js";
+import { run, toolProgram } from "../helpers/process/programs.js";
 import { cleanEnvironment, cliPath } from "../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
-import { toolProgram } from "../helpers/nodes/tools.js";
 
 /** A clone of the repository, with an environment for commands. */
 export interface Sandbox {

@@ -9,7 +9,7 @@ import {
   createConnectionLimit,
   type TrackedConnection,
 } from "../../src/edge/connection-limit.js";
-import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
+import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
 import { askFrom, firstBytes, openFrom, sessionFrom } from "../helpers/wire/from-address.js";
 import { heapBytes } from "../helpers/process/heap.js";
 import { grpcMessage } from "../helpers/wire/http2-frames.js";

@@ -3,15 +3,14 @@ import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import { type ClientHttp2Stream, connect, constants } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
-import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
+import { metricsFlags, parseMetrics, readEdgeCounts } from "../helpers/process/prometheus.js";
 import { type EdgeServer, startEdgeServer, waitingAnswer } from "../helpers/nodes/edge-server.js";
 import { openFrom } from "../helpers/wire/from-address.js";
 import { grpcFields } from "../helpers/wire/grpc-exchange.js";
 import { grpcMessage } from "../helpers/wire/http2-frames.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { parseMetrics } from "../helpers/process/prometheus.js";
 import { connectRawHttp2 } from "../helpers/wire/raw-http2.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 
 const address = "127.0.0.5";

@@ -7,12 +7,11 @@ import { createEdge } from "../../src/edge/edge.js";
 import { createOverload } from "../../src/edge/overload.js";
 import { createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { serve } from "../../src/rpc/service.js";
-import { largeAnswer, openSettings, startEdgeServer } from "../helpers/nodes/edge-server.js";
+import { compiledFirst, largeAnswer, openSettings, startEdgeServer } from "../helpers/nodes/edge-server.js";
 import { sessionFrom } from "../helpers/wire/from-address.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
 import { until } from "../helpers/nodes/until.js";
-import { compiledFirst } from "../helpers/nodes/application.js";
 
 test("rejects requests above the limit in every protocol, but serves probes", async (t) => {
   let release = (): void => undefined;

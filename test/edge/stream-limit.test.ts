@@ -7,7 +7,7 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { createStreamLimit } from "../../src/edge/stream-limit.js";
 import { RpcError } from "../../src/rpc/errors.js";
-import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
+import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
 import { askFrom, sessionFrom } from "../helpers/wire/from-address.js";
 import { grpcMessage } from "../helpers/wire/http2-frames.js";
 import { connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";

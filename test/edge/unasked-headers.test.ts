@@ -9,8 +9,7 @@ import { contractServices } from "../helpers/process/contract-files.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/wire/grpc-client.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
+import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 
 interface Context {

@@ -12,8 +12,7 @@ import { callerOf } from "../helpers/process/caller.js";
 import { blockDone, type EventJson, isEvent, listen, type Listener } from "../helpers/wire/events.js";
 import { testKey, type TestKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { authorityDirectory, startMember } from "../helpers/nodes/start-member.js";
-import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { authorityDirectory, startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { commit, createPublic, type Operation, signTransaction, signZk, spend } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 

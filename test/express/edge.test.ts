@@ -7,7 +7,7 @@ import { ask } from "../helpers/wire/plain-client.js";
 import { startCli } from "../helpers/nodes/start-cli.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
-import { version } from "../helpers/process/version.js";
+import { version } from "../../src/base/version.js";
 
 /** Returns the packages that `npm start` loads to respond to these paths. */
 async function loadedFor(t: Teardown, paths: readonly string[]): Promise<string[]> {

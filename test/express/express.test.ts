@@ -13,13 +13,12 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { maxTickBytes } from "../../src/rpc/exchange/exchange.js";
-import { version } from "../helpers/process/version.js";
+import { version } from "../../src/base/version.js";
 import { createCaller } from "../helpers/process/caller.js";
 import { listenApp } from "../helpers/nodes/express-app.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { run } from "../helpers/chain/programs.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { run } from "../helpers/process/programs.js";
+import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 

@@ -3,7 +3,7 @@ import express from "express";
 import type { Browser } from "playwright-core";
 import { launchBrowser, recordPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { listenApp } from "../helpers/nodes/express-app.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 

@@ -16,7 +16,7 @@ import { hidden, owner } from "../contract/data.js";
 import { startContractNodes } from "../contract/nodes.js";
 import { listenApp } from "../helpers/nodes/express-app.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
-import { version } from "../helpers/process/version.js";
+import { version } from "../../src/base/version.js";
 
 const fileScope = fileTeardown();
 let routes: NodeApplication["routes"];

@@ -5,7 +5,7 @@ import express from "express";
 import { createGatehouse } from "gatehouse-client";
 import { ConfigError, startGatehouse, StartError } from "gatehouse/express";
 import { join } from "node:path";
-import { version } from "../helpers/process/version.js";
+import { version } from "../../src/base/version.js";
 import { listenApp } from "../helpers/nodes/express-app.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { sampleGenesis } from "../helpers/nodes/start-node.js";

@@ -4,7 +4,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
 import { HealthService, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 

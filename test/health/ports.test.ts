@@ -6,9 +6,8 @@ import { createForwarder } from "../helpers/wire/forwarder.js";
 import { freePort } from "../helpers/nodes/free-port.js";
 import { type HealthBody, healthShape } from "../helpers/process/health-shape.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { sharedPostgres } from "../helpers/databases/postgres-shared.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { sampleGenesis, startTestNode } from "../helpers/nodes/start-node.js";
+import { sharedPostgres } from "../helpers/databases/postgres-server.js";
+import { sampleGenesis, startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { eventually } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
 

@@ -9,14 +9,13 @@ import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { mempoolSuffix } from "../../src/db/open.js";
 import { type HealthBody, healthShape, subsystemsShape } from "../helpers/process/health-shape.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { sampleGenesis, silentPeer, startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { sampleGenesis, silentPeer, startTestNode } from "../helpers/nodes/start-node.js";
 import { writeAs } from "../helpers/chain/submit.js";
 import { createPublic } from "../helpers/chain/transactions.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
-import { openSqlite } from "../helpers/databases/sqlite.js";
+import { openSqlite } from "../helpers/databases/databases.js";
 
 async function health(port: number): Promise<{ status: number; dormantHeader: string | undefined; body: HealthBody }> {
   // Times change while an error repeats.

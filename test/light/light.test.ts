@@ -10,8 +10,7 @@ import { forged, kindsOfLies, startLyingNode } from "../helpers/nodes/lying-node
 import { ask } from "../helpers/wire/plain-client.js";
 import { runCli } from "../helpers/nodes/run-cli.js";
 import { startCli } from "../helpers/nodes/start-cli.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
 

@@ -5,7 +5,7 @@ import test from "ava";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createMetrics, type ScrapeErrors } from "../../src/metrics/metrics.js";
 import { until } from "../helpers/nodes/until.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
@@ -13,7 +13,6 @@ import type { HealthBody } from "../helpers/process/health-shape.js";
 import { readRow } from "../../src/metrics/row.js";
 import { nodeMetrics } from "../../src/metrics/table.js";
 import { parseMetrics } from "../helpers/process/prometheus.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
 
 const flags = { "metrics-enabled": true, "metrics-port": "0" };
 

@@ -3,7 +3,7 @@ import test from "ava";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { until } from "../helpers/nodes/until.js";
 

@@ -8,7 +8,7 @@ import { testKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { type PostgresServer, startPostgres } from "../helpers/databases/postgres-server.js";
 import { cleanEnvironment, cliPath, collect } from "../helpers/nodes/run-cli.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { eventually, until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";

@@ -8,7 +8,7 @@ import { createForwarder, type Forwarder } from "../helpers/wire/forwarder.js";
 import { freePort } from "../helpers/nodes/free-port.js";
 import { healthShape } from "../helpers/process/health-shape.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { sharedPostgres } from "../helpers/databases/postgres-shared.js";
+import { sharedPostgres } from "../helpers/databases/postgres-server.js";
 import { connectRpc, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
 import { sampleGenesis, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown } from "../helpers/nodes/teardown.js";

@@ -9,7 +9,7 @@ import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { notaryKey } from "../helpers/process/presentation.js";
 import { startCli } from "../helpers/nodes/start-cli.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { eventually, until } from "../helpers/nodes/until.js";
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { testKey } from "../helpers/chain/keys.js";
 import { type PostgresServer, startPostgres } from "../helpers/databases/postgres-server.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { eventually } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import type { HealthBody } from "../helpers/process/health-shape.js";

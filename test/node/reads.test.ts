@@ -6,7 +6,7 @@ import { programAddress } from "../../src/base/program-address.js";
 import { callerOf } from "../helpers/process/caller.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import { createPublic, type Operation, signTransaction } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 

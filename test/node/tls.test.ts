@@ -11,7 +11,7 @@ import { readTlsFiles, type TlsFilesError, type TlsPaths } from "../../src/confi
 import { describeExpiry, followTlsFiles } from "../../src/node/serving/tls.js";
 import { makeCertificate } from "../helpers/process/certificate.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { run } from "../helpers/chain/programs.js";
+import { run } from "../helpers/process/programs.js";
 import { parseMetrics } from "../helpers/process/prometheus.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
 import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";

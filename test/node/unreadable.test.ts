@@ -13,8 +13,7 @@ import { connectGrpc, type TestGrpcClient } from "../helpers/wire/grpc-client.js
 import { type TestKey, testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { createPublic, type Operation, signTransaction } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";

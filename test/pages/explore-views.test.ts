@@ -17,8 +17,7 @@ import {
 import { readFile } from "node:fs/promises";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { testKey } from "../helpers/chain/keys.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";

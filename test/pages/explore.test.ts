@@ -16,8 +16,7 @@ import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browse
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { twoVariants, allVariants, inspect, phone } from "../helpers/process/pages.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import { join } from "node:path";

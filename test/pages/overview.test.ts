@@ -4,8 +4,7 @@ import { appendItem, createGatehouse, createProgram, type Gatehouse, jsonText, k
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { allVariants, inspect } from "../helpers/process/pages.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 

@@ -9,12 +9,11 @@ import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browse
 import type { HealthBody } from "../helpers/process/health-shape.js";
 import { twoVariants, allVariants, getRaw, inspect, phone, threeVariants } from "../helpers/process/pages.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
-import { versionPattern } from "../helpers/process/version.js";
+import { version } from "../../src/base/version.js";
 
 /** Node of all tests. The last test stops it. */
 let node: TestNode;
@@ -213,7 +212,7 @@ testBrowser.serial("the status page shows the node, its network, and the health 
   await page.getByRole("row", { name: /^chain ready/ }).waitFor();
   await page.getByRole("row", { name: /127\.0\.0\.1:9 .*offline/ }).waitFor();
   await page.getByText(/Boot complete/).waitFor();
-  await page.getByText(new RegExp(`Node ${versionPattern} "Barbican" is up`)).waitFor();
+  await page.getByText(new RegExp(`Node ${version} "Barbican" is up`)).waitFor();
   t.true(await page.locator("#reasons").isHidden());
   node.subsystems.set("l2ps", { status: SubsystemStatus.FAILED, error: { message: "<img src=x onerror=alert(1)>" } });
   await page.getByRole("status").filter({ hasText: "degraded" }).waitFor();

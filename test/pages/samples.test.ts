@@ -6,10 +6,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Browser } from "playwright-core";
-import { run } from "../helpers/chain/programs.js";
+import { run } from "../helpers/process/programs.js";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { isInstalled, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 

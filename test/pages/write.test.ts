@@ -1,7 +1,7 @@
 /** Writing from the explorer in a real browser: keys, previews, and the way from an empty network to a verified field. */
 import type { ExecutionContext } from "ava";
 import type { Browser, Page } from "playwright-core";
-import { startMember } from "../helpers/nodes/start-member.js";
+import { startMember } from "../helpers/nodes/start-node.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { allVariants, inspect } from "../helpers/process/pages.js";

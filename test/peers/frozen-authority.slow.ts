@@ -3,7 +3,7 @@ import test from "ava";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { endpointOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/nodes/network.js";
-import { clientOf, statusOf, submit } from "../helpers/chain/relaying.js";
+import { clientOf, statusOf, submit } from "../helpers/chain/submit.js";
 import type { TestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 

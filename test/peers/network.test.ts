@@ -11,7 +11,7 @@ import { startTestNode } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { freePort } from "../helpers/nodes/free-port.js";
-import { openSqlite } from "../helpers/databases/sqlite.js";
+import { openSqlite } from "../helpers/databases/databases.js";
 
 const { genesis } = networkOf(testKey(1));
 

@@ -15,7 +15,7 @@ import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helper
 import { askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import type { TestNode } from "../helpers/nodes/start-node.js";
-import { alice, clientOf, statusOf, submit } from "../helpers/chain/relaying.js";
+import { alice, clientOf, statusOf, submit } from "../helpers/chain/submit.js";
 import { until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);

@@ -13,10 +13,9 @@ import type { MeasuredRequest } from "../../src/metrics/measured-request.js";
 import { createMcpPort, createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";
-import { openSettings } from "../helpers/nodes/edge-server.js";
+import { compiledFirst, openSettings } from "../helpers/nodes/edge-server.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { parseMetrics } from "../helpers/process/prometheus.js";
-import { compiledFirst } from "../helpers/nodes/application.js";
 
 /** A stream of one message. */
 async function* only<T>(message: T): AsyncIterable<T> {

@@ -10,12 +10,11 @@ import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { sampleGenesis, startTestNode } from "../helpers/nodes/start-node.js";
-import { run } from "../helpers/chain/programs.js";
-import { bufCurl, whyNoBuf } from "../helpers/nodes/tools.js";
+import { bufCurl, run, whyNoBuf } from "../helpers/process/programs.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";
 import { startTlsNode } from "../helpers/process/certificate.js";
-import { versionPattern } from "../helpers/process/version.js";
+import { version } from "../../src/base/version.js";
 
 test("curl", async (t) => {
   const { port, rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
@@ -87,7 +86,7 @@ testCurlHttp2("curl, by HTTP/2 prior knowledge: plain, Connect, gRPC-Web", async
   const web = await curl("-H", "Content-Type: application/grpc-web+proto", "--data-binary", `@${empty}`, "-o-", rpc);
   t.regex(
     web,
-    new RegExp(`\\n\\x05${versionPattern}[^]*grpc-status: *0\\r\\n[^]*\\n200 2 application/grpc-web\\+proto$`, "i"),
+    new RegExp(`\\n\\x05${version}[^]*grpc-status: *0\\r\\n[^]*\\n200 2 application/grpc-web\\+proto$`, "i"),
   );
 });
 

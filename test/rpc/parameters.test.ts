@@ -11,10 +11,9 @@ import { contractFiles, contractServices } from "../helpers/process/contract-fil
 import { testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
-import { startMember } from "../helpers/nodes/start-member.js";
-import { storeProgram } from "../helpers/chain/stored-program.js";
+import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
+import { storeProgram } from "../helpers/chain/submit.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
-import type { TestNode } from "../helpers/nodes/start-node.js";
 
 const alice = testKey(90);
 const key = alice.publicKey;

@@ -26,8 +26,7 @@ import { readRoot } from "../../src/tree/read-root.js";
 import { listLeaves } from "../../src/zk/snapshot-store.js";
 import { inlinePool } from "../helpers/chain/chain.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
-import { genesisOf } from "../helpers/chain/genesis.js";
-import { testKey } from "../helpers/chain/keys.js";
+import { genesisOf, testKey } from "../helpers/chain/keys.js";
 import { makeRichChain } from "../helpers/chain/rich-chain.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 

@@ -11,7 +11,7 @@ import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/cha
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 import { openDatabase } from "../../src/db/open.js";
-import { pageToken } from "../helpers/nodes/cli-output.js";
+import { pageToken } from "../helpers/nodes/cli-users.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { testKey } from "../helpers/chain/keys.js";
 import {

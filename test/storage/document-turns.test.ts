@@ -2,7 +2,7 @@
 import test from "ava";
 import { writeContent } from "../../src/storage/changes/document-writing.js";
 import type { DocumentRows, ProgramContent } from "../../src/storage/programs/programs.js";
-import { countTurns, createTally } from "../helpers/process/turns.js";
+import { countTurns, createTally } from "../helpers/process/heap.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 
 /** Writes a document to rows in memory, and tallies the fields and characters of each tick of the event loop. */

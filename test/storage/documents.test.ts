@@ -6,12 +6,11 @@ import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/ch
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { programAddress } from "../../src/storage/changes/write.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];

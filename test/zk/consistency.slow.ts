@@ -10,12 +10,11 @@ import { poseidon2 } from "poseidon-lite/poseidon2";
 import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { decodeBlock } from "../../src/chain/transactions/transaction.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
 import { commit, signZk } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];

@@ -11,8 +11,7 @@ import { signZk, type ZkChange } from "../helpers/chain/transactions.js";
 import { proveAnything, verificationKeyJson } from "../helpers/chain/groth16.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { askJson } from "../helpers/wire/plain-client.js";
-import { authorityDirectory } from "../helpers/nodes/start-member.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
+import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);

@@ -4,9 +4,8 @@ import type { Database } from "../../src/db/queries/database.js";
 import { createStateTreeChanges } from "../../src/state/state-tree-store.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import type { LeafChange } from "../../src/tree/change.js";
-import { genesisOf } from "../../test/helpers/chain/genesis.js";
+import { genesisOf, type TestKey, testKey } from "../../test/helpers/chain/keys.js";
 import { openChain } from "../../test/helpers/chain/chain.js";
-import { type TestKey, testKey } from "../../test/helpers/chain/keys.js";
 import { createPublic, signTransaction } from "../../test/helpers/chain/transactions.js";
 
 /** Inserts leaves into the state tree, as if they had been in the genesis. */

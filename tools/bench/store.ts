@@ -13,8 +13,7 @@ import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../src/base/crypto/no
 import { createWriteBuffer } from "../../src/db/rows/write-buffer.js";
 import { readLeaves } from "../../src/storage/stores/program-state-store.js";
 import { addProgramTables } from "../../src/storage/stores/program-tables-store.js";
-import { genesisOf } from "../../test/helpers/chain/genesis.js";
-import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
+import { genesisOf, testKey, writeKey } from "../../test/helpers/chain/keys.js";
 import { foldName } from "../../src/storage/programs/programs.js";
 import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";

@@ -4,8 +4,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { genesisOf } from "../../test/helpers/chain/genesis.js";
-import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
+import { genesisOf, testKey, writeKey } from "../../test/helpers/chain/keys.js";
 import { startPostgresPair } from "../../test/helpers/databases/postgres-pair.js";
 import { changeUnderLoad } from "../../test/helpers/databases/switchovers.js";
 import type { NodeBench, Row } from "./row.js";

@@ -4,11 +4,10 @@ import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
-import { authorityDirectory } from "../../helpers/nodes/start-member.js";
+import { authorityDirectory, startTestNode } from "../../helpers/nodes/start-node.js";
 import { createPublic, signTransaction } from "../../helpers/chain/transactions.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import { runCli } from "../../helpers/nodes/run-cli.js";
-import { startTestNode } from "../../helpers/nodes/start-node.js";
 import { until } from "../../helpers/nodes/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];

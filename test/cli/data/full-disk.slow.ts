@@ -4,11 +4,10 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { testKey } from "../../helpers/chain/keys.js";
 import { cleanEnvironment, cliPath, runCliProcess } from "../../helpers/nodes/run-cli.js";
-import { authorityDirectory } from "../../helpers/nodes/start-member.js";
-import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { authorityDirectory, startTestNode } from "../../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { testUnless } from "../../helpers/nodes/when.js";
-import { afterMounting, whyNotMounted } from "../../helpers/process/mounts.js";
+import { afterMounting, whyNotMounted } from "../../helpers/process/programs.js";
 
 const testMounted = testUnless(whyNotMounted("mount -t tmpfs tmpfs /mnt"));
 

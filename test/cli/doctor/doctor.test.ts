@@ -9,8 +9,7 @@ import { createServer } from "node:tls";
 import { makeCertificate, startTlsNode } from "../../helpers/process/certificate.js";
 import { testKey, writeKey } from "../../helpers/chain/keys.js";
 import { runCli } from "../../helpers/nodes/run-cli.js";
-import { startMember } from "../../helpers/nodes/start-member.js";
-import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { startMember, startTestNode } from "../../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 

@@ -3,7 +3,7 @@ import test from "ava";
 import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { run } from "../../helpers/chain/programs.js";
+import { run } from "../../helpers/process/programs.js";
 import { cleanEnvironment, cliPath, runCli } from "../../helpers/nodes/run-cli.js";
 import { startCli } from "../../helpers/nodes/start-cli.js";
 import { temporaryDirectory } from "../../helpers/nodes/teardown.js";

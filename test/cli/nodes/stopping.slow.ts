@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { testKey } from "../../helpers/chain/keys.js";
 import { type PostgresServer, startPostgres } from "../../helpers/databases/postgres-server.js";
 import { cleanEnvironment, cliPath, collect } from "../../helpers/nodes/run-cli.js";
-import { authorityDirectory } from "../../helpers/nodes/start-member.js";
+import { authorityDirectory } from "../../helpers/nodes/start-node.js";
 import { until } from "../../helpers/nodes/until.js";
 import { testUnless } from "../../helpers/nodes/when.js";
 

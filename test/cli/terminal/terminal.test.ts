@@ -6,7 +6,7 @@ import { barLine } from "../../../src/cli/terminal/progress.js";
 import { lengthOf, wrap } from "../../../src/cli/terminal/wrap.js";
 import { testKey, writeKey } from "../../helpers/chain/keys.js";
 import { runCli } from "../../helpers/nodes/run-cli.js";
-import { startMember } from "../../helpers/nodes/start-member.js";
+import { startMember } from "../../helpers/nodes/start-node.js";
 import type { Command } from "commander";
 import { join } from "node:path";
 

@@ -1,8 +1,7 @@
 /** `gatehouse tx list` and `gatehouse storage history`, and the pages of other lists. */
 import test, { type ExecutionContext } from "ava";
-import { type CliUser, startWithUsers } from "../../helpers/nodes/cli-users.js";
+import { type CliUser, pageToken, startWithUsers, withoutHeading } from "../../helpers/nodes/cli-users.js";
 import { testKey } from "../../helpers/chain/keys.js";
-import { pageToken, withoutHeading } from "../../helpers/nodes/cli-output.js";
 
 const [alice, bob] = [testKey(2).publicKey, testKey(3).publicKey];
 const short = (key: string): string => `${key.slice(0, 10)}…${key.slice(-4)}`;

@@ -1,8 +1,7 @@
 import test from "ava";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { genesisOf } from "../../helpers/chain/genesis.js";
-import { testKey, writeKey } from "../../helpers/chain/keys.js";
+import { genesisOf, testKey, writeKey } from "../../helpers/chain/keys.js";
 import { proofJson, verificationKeyJson } from "../../helpers/chain/groth16.js";
 import { askJson } from "../../helpers/wire/plain-client.js";
 import { type CliResult, runCli } from "../../helpers/nodes/run-cli.js";

@@ -15,8 +15,7 @@ import { fold } from "../../../src/zk/fold.js";
 import { type VerificationKey, verifyGroth16 } from "../../../src/zk/groth16.js";
 import type { ZkThreads } from "../../../src/zk/worker-pool.js";
 import { createZkChanges } from "../../../src/zk/write.js";
-import { genesisOf } from "./genesis.js";
-import type { TestKey } from "./keys.js";
+import { genesisOf, type TestKey } from "./keys.js";
 
 /** Opens a chain over a migrated database that is empty or contains a chain of this genesis. */
 export async function openChain(

@@ -10,8 +10,7 @@ import { transactionMessage } from "../../../src/chain/transactions/signing.js";
 import { programAddress } from "../../../src/storage/changes/write.js";
 import { fieldOrder, toHex } from "../../../src/zk/poseidon.js";
 import { proveAnything } from "./groth16.js";
-import { damage } from "../wire/hostile-bytes.js";
-import { createChance, json, sized, text } from "../wire/hostile-values.js";
+import { createChance, damage, json, sized, text } from "../wire/hostile-values.js";
 import { type TestKey, testKey } from "./keys.js";
 import type { Operation, ZkChange } from "./transactions.js";
 

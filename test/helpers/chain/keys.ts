@@ -38,3 +38,8 @@ function keyOf(seed: Buffer): TestKey {
 export async function writeKey(path: string, { privateKey }: TestKey): Promise<void> {
   await writeFile(path, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
 }
+
+/** Returns the text of a genesis with these authorities. */
+export function genesisOf(...keys: readonly TestKey[]): string {
+  return JSON.stringify({ name: "test", authorities: keys.map(({ publicKey }) => publicKey) });
+}

@@ -6,9 +6,8 @@ import { sha256 } from "../../../src/base/crypto/hash.js";
 import { programAddress } from "../../../src/storage/changes/write.js";
 import { createTreeStore } from "../../../src/zk/tree-store.js";
 import { openChain } from "./chain.js";
-import { genesisOf } from "./genesis.js";
+import { genesisOf, type TestKey, testKey } from "./keys.js";
 import { createHostileTransactions, type HostileTransactions } from "./hostile-transactions.js";
-import { type TestKey, testKey } from "./keys.js";
 import { createPublic, type Operation, signTransaction } from "./transactions.js";
 
 export interface RichChain {

@@ -21,8 +21,7 @@ import { senderLeaf } from "../../../src/tree/state-leaves.js";
 import { appendLeaves } from "../../../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../../../src/zk/tree-store.js";
 import { inlinePool, openChain } from "./chain.js";
-import { genesisOf } from "./genesis.js";
-import type { TestKey } from "./keys.js";
+import { genesisOf, type TestKey } from "./keys.js";
 
 /** What a header may say of the state where nobody compares it. */
 export const anyRoots = { stateRoot: `0x${"1".repeat(64)}`, commitmentRoot: undefined };

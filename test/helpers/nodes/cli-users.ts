@@ -1,9 +1,8 @@
-/** A node with one authority, and two users of the command line. */
+/** A node with one authority, two users of the command line, and parsers of the tables that commands print. */
 import { join } from "node:path";
 import { testKey, writeKey } from "../chain/keys.js";
 import { type CliResult, runCli } from "./run-cli.js";
-import { authorityDirectory } from "./start-member.js";
-import { startTestNode } from "./start-node.js";
+import { authorityDirectory, startTestNode } from "./start-node.js";
 import type { Teardown } from "./teardown.js";
 
 /** Runs a command as one of the users. */
@@ -20,4 +19,17 @@ export async function startWithUsers(t: Teardown, flags: Readonly<Record<string,
     async (...args) =>
       await runCli(args, { env: { GATEHOUSE_NODE: node.rpcUrl, ...(key && { GATEHOUSE_KEY: join(dir, key) }) } });
   return { dir, node, alice: as("alice.key"), bob: as("bob.key"), nobody: as(undefined) };
+}
+
+/** Returns the rows of a page of a list, as lines. */
+export function withoutHeading(stdout: string): string[] {
+  return stdout
+    .replace(/\n\n[^]*$/, "\n")
+    .split("\n")
+    .slice(1, -1);
+}
+
+/** Returns the token of the next page; undefined on the last page. */
+export function pageToken(stdout: string): string | undefined {
+  return /\n\nNext page: repeat the command with --page-token (\S+)\n$/.exec(stdout)?.[1];
 }

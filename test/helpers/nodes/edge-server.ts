@@ -5,11 +5,10 @@ import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import type { AccessLine } from "../../../src/edge/access-log.js";
 import { createEdge, type Edge, type EdgeSettings } from "../../../src/edge/edge.js";
-import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
+import { createRpcServer, type ApplicationDeps, type RpcServerOptions } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
 import type { Teardown } from "./teardown.js";
-import { compiledFirst } from "./application.js";
-import { numberedHash } from "../chain/numbered-hash.js";
+import { buildApplication, type NodeApplication } from "../../../src/express/application.js";
 
 /** The server under test. */
 export interface EdgeServer {
@@ -109,3 +108,13 @@ export async function startEdgeServer(
 function randomText(bytes: number): string {
   return randomBytes(Math.ceil((bytes * 3) / 4)).toString("base64");
 }
+
+/** The hash that is a number: 0x and 64 hex digits, which `Number` reads back. */
+export function numberedHash(number: number): string {
+  return `0x${number.toString(16).padStart(64, "0")}`;
+}
+
+export const compiledFirst: RpcServerOptions<NodeApplication> = {
+  edge: "compiled",
+  buildApplication: (parts: ApplicationDeps) => Promise.resolve(buildApplication(parts)),
+};

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile, cp } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import type { ExecutionContext } from "ava";
@@ -10,17 +10,16 @@ import { ControlService } from "../../../gen/gatehouse/control/v1/control_pb.js"
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { openDatabase } from "../../../src/db/open.js";
-import { startMember } from "./start-member.js";
+import { sampleGenesis, startMember, startTestNode, type TestNode } from "./start-node.js";
 import { testKey, writeKey } from "../chain/keys.js";
 import { ask, askJson } from "../wire/plain-client.js";
 import { cleanEnvironment, type CliResult } from "./run-cli.js";
-import { sampleGenesis, startTestNode, type TestNode } from "./start-node.js";
 import { writeAs } from "../chain/submit.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
 import { createPublic, type Operation } from "../chain/transactions.js";
 import { until } from "./until.js";
 import { makeCertificate } from "../process/certificate.js";
-import { versionPattern } from "../process/version.js";
+import { version } from "../../../src/base/version.js";
 
 /** A running program. It is killed at the end of its test. */
 export interface ForeignProgram {
@@ -70,7 +69,7 @@ export function clientCases(
       const { port } = await startMember(t);
       const { code, stdout, stderr } = await run(t, `127.0.0.1:${port}`).ended;
       t.is(code, 0, stdout + stderr);
-      t.regex(stdout, new RegExp(`^version {3}${versionPattern}$`, "m"));
+      t.regex(stdout, new RegExp(`^version {3}${version}$`, "m"));
       t.regex(stdout, /^health {4}ok, accepting/m);
       t.regex(stdout, new RegExp(`^ {10}rpc ready, port ${port}$`, "m"));
       t.regex(stdout, /^ {10}signaling skipped$/m);
@@ -143,10 +142,10 @@ export function clientCases(
       const { port } = await startTestNode(t, { genesis: sampleGenesis, "tls-cert": cert, "tls-key": key });
       const trusted = await run(t, `127.0.0.1:${port}`, "--ca", cert).ended;
       t.is(trusted.code, 0, trusted.stdout + trusted.stderr);
-      t.regex(trusted.stdout, new RegExp(`^version {3}${versionPattern}$`, "m"));
+      t.regex(trusted.stdout, new RegExp(`^version {3}${version}$`, "m"));
       const plain = await run(t, `127.0.0.1:${port}`).ended;
       t.is(plain.code, 1);
-      t.notRegex(plain.stdout, new RegExp(versionPattern));
+      t.notRegex(plain.stdout, new RegExp(version));
     },
   };
 }
@@ -269,4 +268,24 @@ export async function pruneBelow({ databaseFile }: Pick<TestNode, "databaseFile"
   const database = await openDatabase(`sqlite:${databaseFile}`);
   await database.write.run((sql) => sql("block_bounds").update({ lowest_block: block }));
   await database.close();
+}
+
+/** Checks that a program accepts the vectors, and detects a changed signature in a copy of them. */
+export async function checkVectors(t: ExecutionContext, run: (folder: string) => ForeignProgram): Promise<void> {
+  const { code, stdout, stderr } = await run("examples/vectors").ended;
+  t.is(code, 0, stderr);
+  t.regex(stdout, /^1\d\d checks passed\n$/);
+
+  const copy = await temporaryDirectory(t);
+  await cp("examples/vectors", copy, { recursive: true });
+  const path = join(copy, "transactions.json");
+  const content = JSON.parse(await readFile(path, "utf8")) as {
+    readonly transactions: readonly { readonly name: string; signature: string }[];
+  };
+  const changed = content.transactions.find(({ name }) => name === "of another sender")!;
+  changed.signature = changed.signature.replace(/^../, (byte) => (byte === "00" ? "01" : "00"));
+  await writeFile(path, JSON.stringify(content));
+  const wrong = await run(copy).ended;
+  t.is(wrong.code, 1);
+  t.regex(wrong.stderr, /of another sender: the signature is\n/);
 }

@@ -9,6 +9,10 @@ import { defaultOverload } from "../../../src/edge/overload.js";
 import { createProcessErrors, type ProcessErrors } from "../../../src/health/process-errors.js";
 import { type RunningNode, startNode, type StartOptions } from "../../../src/node/node.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "./teardown.js";
+import { writeFile } from "node:fs/promises";
+import { genesisOf, type TestKey, testKey, writeKey } from "../chain/keys.js";
+import { askJson } from "../wire/plain-client.js";
+import { until } from "./until.js";
 
 /** The sample genesis. */
 export const sampleGenesis = resolve("examples/genesis.json");
@@ -85,4 +89,31 @@ export function controlTransport(path: string): Transport {
     baseUrl: "http://localhost",
     nodeOptions: { createConnection: () => connect(path) },
   });
+}
+
+/**
+ * Creates a data directory as an operator would: `genesis.json` with these authorities, and `identity.key` of the first
+ * one.
+ */
+export async function authorityDirectory(t: Teardown, ...authorities: readonly TestKey[]) {
+  const dir = await temporaryDirectory(t);
+  await writeFile(join(dir, "genesis.json"), genesisOf(...authorities));
+  await writeKey(join(dir, "identity.key"), authorities[0]!);
+  return dir;
+}
+
+/**
+ * Starts a node that is the only authority of its network. Its one peer never responds. Resolves once the node accepts
+ * transactions.
+ */
+export async function startMember(
+  t: Teardown,
+  flags: Readonly<Record<string, string | boolean>> = {},
+): Promise<TestNode> {
+  const dir = await authorityDirectory(t, testKey(1));
+  await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
+  const own = { genesis: "genesis.json", peers: "peers.json", "loop-interval": "0.1" };
+  const node = await startTestNode(t, { ...own, ...flags }, dir);
+  await until(async () => (await askJson<{ accepting: boolean }>(node.port, "/health")).accepting);
+  return node;
 }

@@ -1,7 +1,7 @@
 /** Tests with requirements. Without them, the tests are skipped, with the reason in the title. */
 import test, { type ImplementationFn } from "ava";
 
-export { isInstalled, succeeds, whyNot, whyNotInstalled } from "./why-not.js";
+export { isInstalled, succeeds, whyNot, whyNotInstalled } from "../process/programs.js";
 
 /** Declares a test. */
 type Declare = (title: string, implementation: ImplementationFn<[]>) => void;

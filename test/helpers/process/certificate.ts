@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { run } from "../chain/programs.js";
+import { run } from "./programs.js";
 import { startTestNode, type TestNode } from "../nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
 

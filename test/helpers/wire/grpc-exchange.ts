@@ -3,7 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { gunzipSync } from "node:zlib";
 import { type Status, StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { Field } from "./hpack.js";
-import type { RawAnswer } from "./http2-incoming.js";
+import type { RawAnswer } from "./raw-http2.js";
 
 /** Header fields to set or replace; undefined removes a field. */
 export type Overrides = Readonly<Record<string, string | Buffer | undefined>>;

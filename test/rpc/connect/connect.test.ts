@@ -1,7 +1,7 @@
 /** Rules of the Connect protocol, over every transport. */
 import test from "ava";
 import { gzipSync } from "node:zlib";
-import { version as packageVersion } from "../../helpers/process/version.js";
+import { version as packageVersion } from "../../../src/base/version.js";
 import { startTlsNode } from "../../helpers/process/certificate.js";
 import { grpcMessage } from "../../helpers/wire/http2-frames.js";
 import type { PlainRequest } from "../../helpers/wire/plain-client.js";

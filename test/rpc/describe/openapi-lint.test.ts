@@ -1,7 +1,7 @@
 /** The OpenAPI document passes an independent linter. */
 import { ask } from "../../helpers/wire/plain-client.js";
 import { sharedTestNode } from "../../helpers/nodes/start-node.js";
-import { loadTool, whyNoTool } from "../../helpers/nodes/tools.js";
+import { loadTool, whyNoTool } from "../../helpers/process/programs.js";
 import { testUnless } from "../../helpers/nodes/when.js";
 
 /** Used part of Redocly. Its types are installed only with the tools. */

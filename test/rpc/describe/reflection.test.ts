@@ -6,7 +6,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { startTestNode } from "../../helpers/nodes/start-node.js";
-import { bufCurl, whyNoBuf } from "../../helpers/nodes/tools.js";
+import { bufCurl, whyNoBuf } from "../../helpers/process/programs.js";
 import { testUnless } from "../../helpers/nodes/when.js";
 
 testUnless(whyNoBuf)("a client without any proto lists the services and calls one (buf curl)", async (t) => {

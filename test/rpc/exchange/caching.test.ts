@@ -6,13 +6,11 @@ import { createEdge } from "../../../src/edge/edge.js";
 import { RpcError } from "../../../src/rpc/errors.js";
 import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve, type ServedService } from "../../../src/rpc/service.js";
-import { openSettings } from "../../helpers/nodes/edge-server.js";
+import { compiledFirst, numberedHash, openSettings } from "../../helpers/nodes/edge-server.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import { ask } from "../../helpers/wire/plain-client.js";
 import { createRandom } from "../../helpers/wire/random-message.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
-import { compiledFirst } from "../../helpers/nodes/application.js";
-import { numberedHash } from "../../helpers/chain/numbered-hash.js";
 
 const version = "1.0.0";
 

@@ -7,11 +7,10 @@ import { createEdge } from "../../../src/edge/edge.js";
 import { RpcError } from "../../../src/rpc/errors.js";
 import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
-import { openSettings } from "../../helpers/nodes/edge-server.js";
+import { compiledFirst, openSettings } from "../../helpers/nodes/edge-server.js";
 import { ask } from "../../helpers/wire/plain-client.js";
 import { fileTeardown } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
-import { compiledFirst } from "../../helpers/nodes/application.js";
 
 const fileScope = fileTeardown();
 const errors: unknown[] = [];

@@ -2,12 +2,11 @@
 import test from "ava";
 import fc from "fast-check";
 import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
-import { startMember } from "../../helpers/nodes/start-member.js";
+import { startMember, startTestNode, type TestNode } from "../../helpers/nodes/start-node.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import { heapBytes } from "../../helpers/process/heap.js";
 import { ask, askJson } from "../../helpers/wire/plain-client.js";
-import { startTestNode, type TestNode } from "../../helpers/nodes/start-node.js";
-import { storeProgram } from "../../helpers/chain/stored-program.js";
+import { storeProgram } from "../../helpers/chain/submit.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
 
 const alice = testKey(90);

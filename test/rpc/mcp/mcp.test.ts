@@ -3,13 +3,12 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { UriTemplate } from "@modelcontextprotocol/sdk/shared/uriTemplate.js";
 import test from "ava";
-import { startMember } from "../../helpers/nodes/start-member.js";
+import { startMember, type TestNode } from "../../helpers/nodes/start-node.js";
 import { endpointOf, networkOf, startMemberOf } from "../../helpers/nodes/network.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import { ask, askJson } from "../../helpers/wire/plain-client.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
-import type { TestNode } from "../../helpers/nodes/start-node.js";
-import { storeProgram } from "../../helpers/chain/stored-program.js";
+import { storeProgram } from "../../helpers/chain/submit.js";
 import { until } from "../../helpers/nodes/until.js";
 
 const flags = { "mcp-enabled": true, "mcp-port": "0" };

@@ -1,6 +1,6 @@
 /** Abuse: the address is banned temporarily, its connections are closed, and other clients are served. */
 import test, { type ExecutionContext } from "ava";
-import { metricsFlags, readEdgeCounts } from "../../helpers/process/edge-metrics.js";
+import { metricsFlags, readEdgeCounts } from "../../helpers/process/prometheus.js";
 import { askFrom, firstBytes, openFrom } from "../../helpers/wire/from-address.js";
 import { grpcFields } from "../../helpers/wire/grpc-exchange.js";
 import { encodeBlock } from "../../helpers/wire/hpack.js";

@@ -15,10 +15,9 @@ import { startTestNode } from "../../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 import { makeCertificate } from "../../helpers/process/certificate.js";
-import { run } from "../../helpers/chain/programs.js";
-import { bufCurl, toolProgram, whyNoBuf } from "../../helpers/nodes/tools.js";
+import { bufCurl, run, toolProgram, whyNoBuf } from "../../helpers/process/programs.js";
 import { testUnless } from "../../helpers/nodes/when.js";
-import { versionPattern } from "../../helpers/process/version.js";
+import { version } from "../../../src/base/version.js";
 
 async function start(t: Teardown) {
   const dir = await temporaryDirectory(t);
@@ -120,7 +119,7 @@ test("selects the protocol by ALPN, and ignores cleartext and partial handshakes
     const { stdout } = await run("curl", ["-sSk", `${node.rpcUrl}/version`]);
     t.is(stdout, '"0.2.0"');
   }
-  t.notRegex(answered, new RegExp(`${versionPattern}|HTTP`));
+  t.notRegex(answered, new RegExp(`${version}|HTTP`));
 });
 
 test("rejects invalid certificate and key files with one sentence", async (t) => {

@@ -5,7 +5,7 @@
 import { access, mkdir, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Chance } from "../../../test/helpers/wire/hostile-values.js";
-import { succeeds, whyNot } from "../../../test/helpers/nodes/why-not.js";
+import { succeeds, whyNot } from "../../../test/helpers/process/programs.js";
 import { readUndo, type UndoRecord } from "./undo.js";
 
 /** Writes that succeed: all (`room`), those that do not extend a file (`full`), or none (`full in place`). */
