@@ -170,6 +170,7 @@ test("ignores identity headers of requests for no rpc", async (t) => {
     "/docs",
     "/openapi.json",
     "/explore",
+    "/latest",
     "/status",
     "/metrics",
     "/no",

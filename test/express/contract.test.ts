@@ -165,6 +165,7 @@ const hostilePaths = [
     "/status",
     "/explore",
     "/explore/",
+    "/latest",
     "/metrics",
   ],
   ...["/health;x=1", "/health#x", "/*", "/:x", "/(a)", "/health:x", "/gatehouse.info.v1.InfoService/GetVersion"],

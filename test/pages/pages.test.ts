@@ -25,7 +25,7 @@ test.before(async () => {
 });
 
 test.serial("pages have a content security policy that allows no content from other servers", async (t) => {
-  for (const path of ["/status", "/docs", "/explore"]) {
+  for (const path of ["/status", "/docs", "/explore", "/latest"]) {
     const { status, headers, text } = await ask(node.port, path);
     t.is(status, 200);
     t.is(headers["content-type"], "text/html; charset=utf-8");
@@ -39,7 +39,7 @@ test.serial("pages have a content security policy that allows no content from ot
   }
 });
 
-const documents = ["/status", "/docs", "/explore", "/openapi.json", "/status/data"];
+const documents = ["/status", "/docs", "/explore", "/latest", "/openapi.json", "/status/data"];
 const decoders = { br: brotliDecompressSync, gzip: gunzipSync };
 
 for (const [http, get] of Object.entries(getRaw)) {

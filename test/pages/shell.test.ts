@@ -8,7 +8,7 @@ import { once } from "node:events";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { twoVariants, getRaw, inspect, phone } from "../helpers/process/pages.js";
-import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import { askJson } from "../helpers/wire/plain-client.js";
@@ -205,15 +205,40 @@ testBrowser.serial("every page uses the colors of the system, or those that the 
   t.is(await back(), dark);
 });
 
-testBrowser.serial("every page links the data as JSON if JavaScript is disabled", async (t) => {
+testBrowser.serial("shows the latest blocks and transactions if JavaScript is disabled", async (t) => {
   const { page } = await open(t, "/explore", { javaScriptEnabled: false, viewport: phone });
-  for (const path of ["/explore", "/status", "/docs"]) {
-    await page.goto(`${node.rpcUrl}${path}`);
-    t.true(await page.locator("header noscript p").isVisible(), path);
-    const link = (await page.locator("header noscript a").first().getAttribute("href"))!;
-    const response = await page.request.get(new URL(link, page.url()).href);
-    t.is(response.status(), 200);
+  await page.waitForURL("**/latest");
+  t.false(await page.getByRole("search").isVisible());
+  const { hash } = await client.submit(createProgram({ name: "<i>", data: jsonText("{}"), access: "public" }));
+  const { blockNumber } = await client.waitFor(hash);
+  await page.goto(`${node.rpcUrl}/latest`);
+  t.is(await page.locator("tbody").first().getByRole("link").first().innerText(), String(blockNumber));
+  const row = page.getByRole("row").filter({ hasText: hash });
+  t.regex(await row.innerText(), /create program/);
+  for (const link of await page.locator("main tbody a").all()) {
+    const url = new URL((await link.getAttribute("href"))!, page.url()).href;
+    t.is((await page.request.get(url)).status(), 200, url);
   }
+  for (const path of ["/status", "/docs"]) {
+    await page.goto(`${node.rpcUrl}${path}`);
+    await page.locator("header noscript").getByRole("link", { name: "latest blocks" }).click();
+    await page.waitForURL("**/latest");
+  }
+});
+
+testBrowser.serial("shows a private transaction on the page of the latest blocks without its content", async (t) => {
+  const { hash } = await client.submit(createProgram({ name: "mine", data: jsonText("{}"), access: "owner" }));
+  await client.waitFor(hash);
+  const { page } = await open(t, "/latest");
+  t.regex(await page.getByRole("row").filter({ hasText: hash }).innerText(), /private/);
+  await inspect(t, page, "latest", twoVariants);
+});
+
+test.serial("the page of the latest blocks says so if the node has no block", async (t) => {
+  const { port } = await startTestNode(t);
+  const { status, body } = await getRaw["HTTP/1.1"](port, "/latest");
+  t.is(status, 200);
+  t.regex(body.toString(), /no block yet/);
 });
 
 testBrowser.serial("a hidden page closes its event stream, and opens one when it is visible again", async (t) => {

@@ -17,6 +17,7 @@ import { benchFuzz } from "./fuzz.js";
 import { benchFronts } from "./fronts.js";
 import { benchHostile } from "./hostile.js";
 import { benchNetwork } from "./network.js";
+import { benchPages } from "./pages.js";
 import { formatRows } from "./print.js";
 import type { BenchContext, NodeBench, Row, SuiteRow } from "./row.js";
 import { benchSizes } from "./sizes.js";
@@ -45,7 +46,7 @@ const suites = [
     "attestation",
     "network",
   ] as const),
-  ...(["snapshot", "switchovers", "fuzz", "sizes", "watchers", "workers"] as const),
+  ...(["snapshot", "switchovers", "fuzz", "sizes", "watchers", "workers", "pages"] as const),
 ] as const;
 type Suite = (typeof suites)[number];
 
@@ -160,6 +161,7 @@ function benchesOf(flags: readonly string[]): Readonly<Record<Suite, () => Promi
     fuzz: () => benchFuzz({ directory, minutes, seed: seed ?? randomInt(1, 2 ** 31), say }),
     sizes: () => benchSizes(own),
     watchers: () => benchWatchers(own),
+    pages: () => benchRunning(flags, benchPages),
     workers: () => benchWorkers([...flags, "--allow-private-peers"], own),
   };
 }

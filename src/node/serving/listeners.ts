@@ -26,6 +26,7 @@ import type { NodeCore } from "../lifecycle/core.js";
 import { limitsOf } from "./edge.js";
 import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
+import { createLatestPage } from "./latest-page.js";
 import { createStateTags } from "./state-tags.js";
 import type { NodeTls } from "./tls.js";
 import type { NodeWorkers, WorkersDeps } from "./workers.js";
@@ -68,7 +69,11 @@ export function createPublicServer(
   { services, edge, history, tls, facts }: PublicPortDeps,
   connectionAgeMs?: number,
 ): RpcServer<NodeApplication> {
-  const pages = { ...createStatusPages(history), ...createExplorerPages() };
+  const pages = {
+    ...createStatusPages(history),
+    ...createExplorerPages(),
+    ...createLatestPage({ services, chain: facts.chain }),
+  };
   const server = createRpcServer(
     {
       ...{ services, gate: edge, onInternalError: core.onInternalError, connectionAgeMs },

@@ -17,7 +17,7 @@ export interface PageAssets {
   /** Additional Content-Security-Policy directives. */
   readonly policy?: string;
   /** Returns the content for `<!--BODY-->`. By default the page has none. */
-  readonly body?: () => string;
+  readonly body?: () => string | Promise<string>;
 }
 
 /** Creates a page in the common header and footer. It runs only its own scripts and requests data only from its node. */
@@ -35,16 +35,16 @@ export function createPage({ html, styles, scripts, policy, body = () => "" }: P
       "form-action 'none'",
       ...(policy === undefined ? [] : [policy]),
     ].join("; "),
-    load: () => {
-      const parts: Readonly<Record<string, () => string>> = {
-        "<!--HEADER-->": () => readAssets("header.html"),
-        "<!--BODY-->": body,
-        "<!--FOOTER-->": () => readAssets("footer.html"),
-        "/*THEME*/": () => theme,
-        "/*STYLE*/": () => style,
-        "/*SCRIPT*/": () => script,
+    load: async () => {
+      const parts: Readonly<Record<string, string>> = {
+        "<!--HEADER-->": readAssets("header.html"),
+        "<!--BODY-->": await body(),
+        "<!--FOOTER-->": readAssets("footer.html"),
+        "/*THEME*/": theme,
+        "/*STYLE*/": style,
+        "/*SCRIPT*/": script,
       };
-      return readAssets(html).replace(/<!--[A-Z]+-->|\s*(\/\*[A-Z]+\*\/)\s*/g, (found) => parts[found.trim()]!());
+      return readAssets(html).replace(/<!--[A-Z]+-->|\s*(\/\*[A-Z]+\*\/)\s*/g, (found) => parts[found.trim()]!);
     },
   };
 }

@@ -15,7 +15,7 @@ export interface StaticPage {
   /** Additional Content-Security-Policy directives; by default the page may load nothing. */
   readonly policy?: string;
   /** Creates the content. */
-  readonly load: () => string | Buffer;
+  readonly load: () => string | Buffer | Promise<string>;
   /** Returns a number that changes with the content. Without this function the content never changes. */
   readonly revision?: () => number;
 }
@@ -54,11 +54,11 @@ export function createPageServer(pages: Pages): PageServer {
   const byPath = new Map(Object.entries(pages));
   const loaded = new Map<string, Loaded>();
 
-  function load(path: string, page: StaticPage): Loaded {
+  async function load(path: string, page: StaticPage): Promise<Loaded> {
     const revision = page.revision?.();
     let current = loaded.get(path);
     if (current === undefined || current.revision !== revision) {
-      current = { revision, represent: createRepresentations(Buffer.from(page.load() as string)) };
+      current = { revision, represent: createRepresentations(Buffer.from((await page.load()) as string)) };
       loaded.set(path, current);
     }
     return current;
@@ -70,7 +70,7 @@ export function createPageServer(pages: Pages): PageServer {
     async respond(request, headers) {
       const page = byPath.get(request.path)!;
       const coding = codingFor(request.header("accept-encoding"));
-      const { body, etag } = await load(request.path, page).represent(coding);
+      const { body, etag } = await (await load(request.path, page)).represent(coding);
       const validators = ["ETag", etag, "Cache-Control", "no-cache", "Vary", "Accept-Encoding"];
       if (matchesIfNoneMatch(etag, request.header("if-none-match"))) {
         return { status: 304, headers: [...validators, ...corsHeaders, ...headers] };

@@ -168,6 +168,7 @@ const crawlPlain: Crawl = async (t, node, known, headers) => {
     "/",
     "/docs",
     "/explore",
+    "/latest",
     "/openapi.json",
     "/status",
     "/status/data",
