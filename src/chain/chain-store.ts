@@ -2,9 +2,8 @@
 import type { Database, DatabaseTransaction, Queries } from "../db/queries/database.js";
 import { createBlockChanges, createBlockStore, tryBlockWrite } from "./blocks/block-store.js";
 import { type Fence, fencePart, noFence } from "./writer/fence-store.js";
-import { findTransactionStatus } from "./mempool/transaction-status.js";
 import { createListings } from "./blocks/listing-store.js";
-import { createMempoolStore } from "./mempool/mempool-store.js";
+import { createMempoolStore, findTransactionStatus } from "./mempool/mempool-store.js";
 import { createSenderStore } from "./blocks/sender-store.js";
 import type { ChainChanges, ChainStore } from "./blocks/store.js";
 

@@ -6,7 +6,7 @@ import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Mempool } from "../../src/chain/mempool/mempool.js";
 import type { SubmissionSource } from "../../src/chain/mempool/mempool-intake.js";
-import { maxPredecessorWaitMs } from "../../src/chain/mempool/sender-order.js";
+import { maxPredecessorWaitMs } from "../../src/chain/mempool/mempool-index.js";
 import type { ChainStore } from "../../src/chain/blocks/store.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";

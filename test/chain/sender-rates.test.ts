@@ -1,67 +1,48 @@
+/** Write rates of senders and sources. */
 import test from "ava";
-import { costsOf, createSenderRates } from "../../src/chain/mempool/sender-rates.js";
+import { amountsOf, createRates } from "../../src/chain/mempool/mempool-admission.js";
 import { verifyTransaction } from "../../src/chain/transactions/transaction.js";
-import { RpcError } from "../../src/rpc/errors.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { commit, createPublic, rulesOf, signTransaction, signZk } from "../helpers/chain/transactions.js";
 
-const none = { bytes: 0, programs: 0, leaves: 0 };
-const one = { bytes: 0, programs: 1, leaves: 0 };
+const { body: newProgram } = verifyTransaction(signTransaction(testKey(1), 1, createPublic("a", "{}")), rulesOf());
+const { body: newLeaf } = verifyTransaction(signZk(testKey(1), 1, commit(`0x${"1".padStart(64, "0")}`)), rulesOf());
+const change = { storageAddress: `stor-${"a".repeat(40)}`, field: "n", value: "1" };
+const { body: newField } = verifyTransaction(
+  signTransaction(testKey(1), 1, { case: "setField", value: change }),
+  rulesOf(),
+);
 
-/** Returns the RpcError that a function throws; undefined if it throws none. */
-function errorOf(run: () => void): RpcError | undefined {
-  try {
-    run();
-    return undefined;
-  } catch (error) {
-    if (error instanceof RpcError) {
-      return error;
-    }
-    throw error;
-  }
+/** Creates the rates; the function counts a transaction, or only checks it. */
+function createCounter(perMinute: Parameters<typeof createRates>[0]) {
+  const rates = createRates(perMinute);
+  return (sender: string, source: string | undefined, body = newProgram, sizeBytes = 1, isCounted = true): void =>
+    rates(amountsOf(body, { sender, source, sizeBytes }), isCounted);
 }
 
 test("rates are counted for each sender, and for each source over all its senders", (t) => {
-  const rates = createSenderRates({ ...none, programs: 3 });
-  for (let i = 0; i < 3; i++) {
-    rates.count({ sender: `s${i}`, source: "a" }, one);
-  }
-  const error = errorOf(() => rates.count({ sender: "s3", source: "a" }, one));
-  t.is(error?.reason, "RATE_LIMITED");
-  t.regex(error!.message, /^Too many new programs of this address in a minute; try again in \d+ s\.$/);
-  t.true(error!.retryAfterS! > 15 && error!.retryAfterS! <= 20);
-  rates.count({ sender: "s0", source: "b" }, one);
-  rates.count({ sender: "s0", source: "c" }, one);
-  t.regex(errorOf(() => rates.count({ sender: "s0", source: "d" }, one))!.message, /of this sender/);
+  const count = createCounter({ bytes: 0, programs: 3, leaves: 0 });
+  ["s0", "s1", "s2"].forEach((sender) => count(sender, "a"));
+  const error = t.throws(() => count("s3", "a"));
+  t.like(error, { reason: "RATE_LIMITED" });
+  t.regex(error!.message, /^Too many new programs of this address in a minute; try again in (1[6-9]|20) s\.$/);
+  count("s0", "b");
+  count("s0", "c");
+  t.throws(() => count("s0", "d"), { message: /of this sender/ });
   // A transaction above the rate of its sender is not counted for the address.
-  for (let i = 10; i < 13; i++) {
-    rates.count({ sender: `s${i}`, source: "d" }, one);
-  }
-  rates.count({ sender: "s0", source: undefined }, { ...none, leaves: 1 });
+  ["s10", "s11", "s12"].forEach((sender) => count(sender, "d"));
+  count("s0", undefined, newLeaf);
+  count("s0", "d", newField);
 });
 
 test("a check counts nothing, 0 disables a limit, and the lowest rate admits the largest transaction", (t) => {
-  const rates = createSenderRates({ bytes: 1, programs: 0, leaves: 1 });
-  const writer = { sender: "s", source: "a" };
+  const count = createCounter({ bytes: 1, programs: 0, leaves: 1 });
   for (let i = 0; i < 100; i++) {
-    rates.check(writer, { bytes: 1_300_000, programs: 1, leaves: 1 });
-    rates.count(writer, one);
+    count("s", "a", newLeaf, 1_300_000, false);
+    count("s", "a", newProgram, 0);
   }
-  rates.count(writer, { ...none, bytes: 1_300_000 });
-  t.is(errorOf(() => rates.check(writer, { ...none, bytes: 1_300_000 }))?.reason, "RATE_LIMITED");
-});
-
-test("a transaction counts as its bytes, and as a new program or leaf if it creates one", (t) => {
-  const create = verifyTransaction(signTransaction(testKey(1), 1, createPublic("a", "{}")), rulesOf());
-  t.deepEqual(costsOf(create.body, 100), { bytes: 100, programs: 1, leaves: 0 });
-  const leaf = verifyTransaction(signZk(testKey(1), 1, commit(`0x${"1".padStart(64, "0")}`)), rulesOf());
-  t.deepEqual(costsOf(leaf.body, 50), { bytes: 50, programs: 0, leaves: 1 });
-  const change = {
-    case: "setField" as const,
-    value: { storageAddress: `stor-${"a".repeat(40)}`, field: "n", value: "1" },
-  };
-  t.deepEqual(costsOf(verifyTransaction(signTransaction(testKey(1), 1, change), rulesOf()).body, 9), {
-    ...none,
-    bytes: 9,
-  });
+  count("s", "a", newLeaf, 1_300_000);
+  t.throws(() => count("s", "b", newField, 1_300_000, false), { message: /^Too many bytes of this sender/ });
+  t.throws(() => count("s", "b", newLeaf, 0), { message: /^Too many new commitments of this sender/ });
+  t.throws(() => count("r", "a", newLeaf, 0), { message: /^Too many new commitments of this address/ });
 });

@@ -1,49 +1,30 @@
-/** In-memory index of pending transactions without their bytes: usage by source and sender, and the fair order. */
-import { createVirtualTime, selectFair, type SelectionLimits, type QueuedTransaction } from "./fair-queue.js";
-import { createSenderOrder, type Ordered } from "./sender-order.js";
+/**
+ * In-memory index of pending transactions without their bytes: usage by source and sender, the fair order, and the
+ * submission order of each sender, which relays preserve. A relayed transaction carries the nonce of its predecessor and
+ * waits for that predecessor. The relaying peer states the predecessor, not the sender. The wait is therefore limited,
+ * and the lowest stated nonce wins.
+ */
+import { createLruCache } from "../../base/caches/lru-cache.js";
+import { createFairQueue, type QueuedTransaction, type SelectionLimits } from "./fair-queue.js";
 import type { MempoolSize, PendingEntry, RelayTarget } from "../blocks/store.js";
 
+/** Limit in milliseconds on the time that a transaction waits for its predecessor, from its arrival on. */
+export const maxPredecessorWaitMs = 30_000;
+/** Limit on senders whose last included nonce is cached. */
+const maxSenders = 20_000;
+
 /** Pending transaction in the index. */
-export interface IndexEntry extends Omit<PendingEntry, "afterNonce">, Ordered, QueuedTransaction {
+export interface IndexEntry extends Omit<PendingEntry, "afterNonce">, QueuedTransaction {
+  /** Monotonic time of arrival. */
+  readonly arrivedMs: number;
+  /** Nonce of the predecessor; undefined if there is none, or once the predecessor is in a block or can never be. */
+  afterNonce: bigint | undefined;
   /** Monotonic times of the last relay, to an authority and to another peer. */
   readonly relayedMs: Record<RelayTarget, number>;
   /** Monotonic times before which the transaction is not relayed again. */
   readonly deferredUntilMs: Record<RelayTarget, number>;
   /** Number of temporary rejections after relays, up to 4; sets the backoff. */
   refusals: number;
-}
-
-export interface MempoolIndex {
-  /** Returns the total size, including reserved capacity. */
-  size(): MempoolSize;
-  /** Returns the usage of a source, including reserved capacity. */
-  usageOfSource(source: string | undefined): MempoolSize;
-  usageOfSender(sender: string): MempoolSize;
-  /** Returns the largest count and the largest bytes of any source; each may belong to a different source. */
-  largestSource(): MempoolSize;
-  /** Reserves capacity for a transaction that is being stored. */
-  reserve(entry: PendingEntry): void;
-  /** Releases reserved capacity if the transaction could not be stored. */
-  release(entry: PendingEntry): void;
-  /** Adds a stored transaction, for which capacity was reserved. `arrivedMs` is a monotonic time. */
-  add(entry: PendingEntry, arrivedMs: number): void;
-  get(hash: string): IndexEntry | undefined;
-  /** Removes a transaction, releases its capacity and returns it; undefined if the index does not contain it. */
-  remove(hash: string, cause: RemovalCause): IndexEntry | undefined;
-  /** Lowers the nonce that a transaction waits for; `undefined` ends the wait. */
-  lowerAfterNonce(hash: string, afterNonce: bigint | undefined): void;
-  /** Returns all transactions in order of arrival. */
-  entries(): Iterable<IndexEntry>;
-  /** Selects the next eligible transactions in fair order. */
-  select(limits: SelectionLimits, isEligible: (entry: IndexEntry) => boolean): IndexEntry[];
-  /**
-   * Selects the next transactions in fair order. Skips those that wait for an earlier transaction of their sender.
-   *
-   * @param deferredFrom nonces by sender; transactions of that sender with this nonce or a higher one are skipped.
-   */
-  selectInOrder(limits: SelectionLimits, monotonicMs: number, deferredFrom: ReadonlyMap<string, bigint>): IndexEntry[];
-  /** Returns false if the sender has no pending transaction with a higher nonce, true if it may have one. */
-  hasLater(transaction: Pick<PendingEntry, "sender" | "nonce">): boolean;
 }
 
 /** Reason for which a transaction leaves the mempool. */
@@ -54,86 +35,147 @@ interface Usage {
   bytes: number;
 }
 
-const nothing: MempoolSize = { count: 0, bytes: 0 };
-const neverRelayed: Readonly<Record<RelayTarget, number>> = { authority: -Infinity, peer: -Infinity };
+const never: Readonly<Record<RelayTarget, number>> = { authority: -Infinity, peer: -Infinity };
 
-/** Creates an empty index. */
-export function createMempoolIndex(): MempoolIndex {
+export type MempoolIndex = ReturnType<typeof createMempoolIndex>;
+
+/** Creates an empty index. All sizes include reserved capacity. */
+export function createMempoolIndex() {
   const entries = new Map<string, IndexEntry>();
+  const queue = createFairQueue<IndexEntry>();
   const total: Usage = { count: 0, bytes: 0 };
   const sources = new Map<string | undefined, Usage>();
   const senders = new Map<string, Usage>();
-  /** Highest nonce that each sender has had in the mempool, until none of its transactions is pending. */
-  const highestNonces = new Map<string, bigint>();
-  const virtualTime = createVirtualTime();
-  const order = createSenderOrder<IndexEntry>();
+  const lastIncluded = createLruCache<bigint>(maxSenders);
 
-  function count({ source, sender, sizeBytes }: PendingEntry, sign: 1 | -1): void {
+  function count({ source, sender, sizeBytes }: Pick<PendingEntry, "source" | "sender" | "sizeBytes">, sign: 1 | -1) {
     total.count += sign;
     total.bytes += sign * sizeBytes;
     change(sources, source, sign, sizeBytes);
     change(senders, sender, sign, sizeBytes);
-    if (!senders.has(sender)) {
-      highestNonces.delete(sender);
-    }
+  }
+
+  function setAfterNonce(entry: IndexEntry, afterNonce: bigint | undefined): void {
+    entry.afterNonce = unlessIncluded(afterNonce, lastIncluded.get(entry.sender));
   }
 
   return {
-    size: () => total,
-    usageOfSource: (source) => sources.get(source) ?? nothing,
-    usageOfSender: (sender) => senders.get(sender) ?? nothing,
-    largestSource() {
+    size: (): MempoolSize => total,
+    usageOfSource: (source: string | undefined): MempoolSize => sources.get(source) ?? nothing,
+    usageOfSender: (sender: string): MempoolSize => senders.get(sender) ?? nothing,
+    /** Returns the largest count and the largest bytes of any source; each may belong to a different source. */
+    largestSource(): MempoolSize {
       const all = [...sources.values()];
       return {
         count: all.reduce((max, usage) => Math.max(max, usage.count), 0),
         bytes: all.reduce((max, usage) => Math.max(max, usage.bytes), 0),
       };
     },
-    reserve: (entry) => count(entry, 1),
-    release: (entry) => count(entry, -1),
-    add(entry, arrivedMs) {
-      const startTag = virtualTime.add(entry.source, entry.sender);
-      const [relayedMs, deferredUntilMs] = [{ ...neverRelayed }, { ...neverRelayed }];
-      const added: IndexEntry = { ...entry, arrivedMs, startTag, relayedMs, deferredUntilMs, refusals: 0 };
-      entries.set(entry.hash, added);
-      highestNonces.set(entry.sender, maxOf(entry.nonce, highestNonces.get(entry.sender)));
-      order.add(added);
+
+    /** Reserves capacity for a transaction that is being stored. */
+    reserve: (entry: PendingEntry): void => count(entry, 1),
+    /** Releases reserved capacity if the transaction could not be stored. */
+    release: (entry: PendingEntry): void => count(entry, -1),
+
+    /** Adds a stored transaction, for which capacity was reserved. `arrivedMs` is a monotonic time. */
+    add(stored: PendingEntry, arrivedMs: number): void {
+      const entry: IndexEntry = {
+        ...{ ...stored, arrivedMs, startTimes: { source: 0, sender: 0 } },
+        ...{ relayedMs: { ...never }, deferredUntilMs: { ...never }, refusals: 0 },
+      };
+      entries.set(entry.hash, entry);
+      setAfterNonce(entry, entry.afterNonce);
+      queue.add(entry);
     },
-    get: (hash) => entries.get(hash),
-    remove(hash, cause) {
+
+    get: (hash: string): IndexEntry | undefined => entries.get(hash),
+
+    /** Returns all transactions in order of arrival. */
+    entries: (): Iterable<IndexEntry> => entries.values(),
+
+    /** Removes a transaction, releases its capacity and returns it; undefined if the index does not contain it. */
+    remove(hash: string, cause: RemovalCause): IndexEntry | undefined {
       const entry = entries.get(hash);
-      if (entry !== undefined) {
-        entries.delete(hash);
-        count(entry, -1);
-        virtualTime.remove(entry, cause !== "expired");
-        order.remove(entry, cause === "included");
+      if (entry === undefined) {
+        return undefined;
+      }
+      const { sender, nonce } = entry;
+      entries.delete(hash);
+      count(entry, -1);
+      queue.remove(entry, cause !== "expired");
+      if (cause === "included" && nonce > (lastIncluded.get(sender) ?? -1n)) {
+        lastIncluded.set(sender, nonce);
+      }
+      const lastNonce = lastIncluded.get(sender);
+      for (const other of queue.ofSender(sender)) {
+        other.afterNonce = other.afterNonce === nonce ? undefined : unlessIncluded(other.afterNonce, lastNonce);
       }
       return entry;
     },
-    lowerAfterNonce(hash, afterNonce) {
+
+    /**
+     * Lowers the nonce that a pending transaction waits for, because another submission states this lower one.
+     * `undefined` ends the wait.
+     */
+    lowerAfterNonce: (hash: string, afterNonce: bigint | undefined): void => {
       const entry = entries.get(hash);
-      if (entry !== undefined) {
-        order.lowerAfterNonce(entry, afterNonce);
+      if (entry?.afterNonce !== undefined && (afterNonce === undefined || afterNonce < entry.afterNonce)) {
+        setAfterNonce(entry, afterNonce);
       }
     },
-    entries: () => entries.values(),
-    select: (limits, isEligible) => selectFair([...entries.values()].filter(isEligible), virtualTime, limits),
-    selectInOrder(limits, monotonicMs, deferredFrom) {
-      const waiting = order.findWaiting(entries.values(), monotonicMs);
-      const isEligible = ({ hash, sender, nonce }: IndexEntry): boolean => {
-        const from = deferredFrom.get(sender);
-        return !waiting.has(hash) && (from === undefined || nonce < from);
-      };
-      const areAllEligible = waiting.size === 0 && deferredFrom.size === 0;
-      const eligible = areAllEligible ? entries.values() : [...entries.values()].filter(isEligible);
-      return selectFair(eligible, virtualTime, limits);
+
+    /**
+     * Selects the next transactions in fair order. Omits each that must wait, and the later ones of its sender.
+     *
+     * @param isSkipped returns true for transactions that are omitted without effect on others.
+     */
+    select(
+      limits: SelectionLimits,
+      mustWait: (entry: IndexEntry, i: number, ofSender: readonly IndexEntry[]) => boolean,
+      isSkipped: (entry: IndexEntry) => boolean = () => false,
+    ): IndexEntry[] {
+      return queue.select(limits, (ofSender) => {
+        const first = ofSender.findIndex(mustWait);
+        return ofSender.slice(0, first < 0 ? undefined : first).filter((entry) => !isSkipped(entry));
+      });
     },
-    hasLater: ({ sender, nonce }) => (highestNonces.get(sender) ?? nonce) > nonce,
+
+    /**
+     * Returns the predecessor's nonce of a transaction: the larger one of the pending predecessor and the one stated by
+     * the relaying peer.
+     */
+    predecessorOf({ sender, nonce, afterNonce }: IndexEntry): bigint | undefined {
+      const previous = queue.ofSender(sender).findLast((other) => other.nonce < nonce)?.nonce;
+      return previous === undefined || (afterNonce ?? -1n) > previous ? afterNonce : previous;
+    },
+
+    /** Returns true if the sender has a pending transaction with a higher nonce. */
+    hasLater: ({ sender, nonce }: Pick<PendingEntry, "sender" | "nonce">): boolean =>
+      (queue.ofSender(sender).at(-1)?.nonce ?? nonce) > nonce,
   };
 }
 
-function maxOf(nonce: bigint, other: bigint | undefined): bigint {
-  return other !== undefined && other > nonce ? other : nonce;
+const nothing: MempoolSize = { count: 0, bytes: 0 };
+
+/** Returns true if the i-th transaction of a sender waits for a predecessor that is not pending. */
+export function lacksPredecessor(i: number, ofSender: readonly IndexEntry[], monotonicMs: number): boolean {
+  const { afterNonce, arrivedMs } = ofSender[i]!;
+  if (afterNonce === undefined || monotonicMs >= arrivedMs + maxPredecessorWaitMs) {
+    return false;
+  }
+  let previous = i - 1;
+  while (previous >= 0 && ofSender[previous]!.nonce > afterNonce) {
+    previous--;
+  }
+  return ofSender[previous]?.nonce !== afterNonce;
+}
+
+/**
+ * Returns the predecessor's nonce. Returns undefined if the predecessor needs no wait: the sender's last nonce in a
+ * block is that one or a higher one.
+ */
+export function unlessIncluded(afterNonce: bigint | undefined, lastNonce: bigint | undefined): bigint | undefined {
+  return afterNonce !== undefined && lastNonce !== undefined && afterNonce <= lastNonce ? undefined : afterNonce;
 }
 
 /** Adds a transaction to the usage of a source or sender, or subtracts it. */

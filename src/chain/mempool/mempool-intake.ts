@@ -1,19 +1,17 @@
 /**
  * Intake of the mempool: checks and stores submitted transactions. A submission resolves once the transaction is
- * stored. Concurrent submissions of the same transaction store it once.
+ * stored. Concurrent submissions of the same transaction store it once. Those of a sender are stored in nonce order, so
+ * a killed process leaves no gap.
  */
 import { RpcError } from "../../rpc/errors.js";
 import type { Admission, TransactionSource } from "./mempool-admission.js";
-import type { MempoolIndex } from "./mempool-index.js";
-import { unlessIncluded } from "./sender-order.js";
-import type { Arrival, SenderArrivals } from "./sender-arrivals.js";
+import { type MempoolIndex, unlessIncluded } from "./mempool-index.js";
 import type { MempoolStore, MempoolView, PendingEntry } from "../blocks/store.js";
 import { encodeTransaction, type VerifiedTransaction } from "../transactions/transaction.js";
 
 export interface IntakeDeps {
-  readonly index: Pick<MempoolIndex, "get" | "add" | "release" | "lowerAfterNonce" | "hasLater">;
-  readonly arrivals: Pick<SenderArrivals, "start">;
-  readonly admission: Pick<Admission, "check" | "accept">;
+  readonly index: MempoolIndex;
+  readonly admission: Admission;
   readonly store: Pick<MempoolStore, "insertPending">;
   readonly statusOf: MempoolView["transactionStatus"];
   /** Receive time of the latest stored transaction; 0 if there is none. */
@@ -40,43 +38,54 @@ export interface ChainChecks {
   untilBlock(): Promise<void>;
 }
 
-export interface Intake {
-  /** Same as `Mempool.admit`. */
-  admit(transaction: VerifiedTransaction, from: SubmissionSource, checks: ChainChecks): Promise<void>;
-  /** Records that a block includes this transaction, which may be in the process of being stored. */
-  include(hash: string): void;
-}
-
 /** Submission that is being checked and stored. */
 interface Submission {
-  readonly finished: Promise<void>;
+  readonly transaction: VerifiedTransaction;
+  /** Resolves once the transaction is passed to the database, which stores in that order, or left admission. */
+  readonly handedOver: Promise<void>;
+  handOver(): void;
+  isHandedOver: boolean;
+  /** Resolves once the transaction is in the mempool, or was rejected. */
+  finished: Promise<void>;
   /** True once a block includes the transaction. */
   isIncluded: boolean;
 }
 
-export function createIntake(deps: IntakeDeps): Intake {
-  const { index, arrivals, admission, store, statusOf, nowMs, monotonicMs, onIncluded } = deps;
+export function createIntake(deps: IntakeDeps) {
+  const { index, admission, store, statusOf, nowMs, monotonicMs, onIncluded } = deps;
   const submissions = new Map<string, Submission>();
   let lastReceivedMs = deps.latestMs;
 
-  function entryFor(
-    { hash, body, signed }: VerifiedTransaction,
-    { source, afterNonce }: SubmissionSource,
-  ): PendingEntry {
-    const { sender, nonce, timestampMs } = body;
-    const sizeBytes = encodeTransaction(signed).length;
-    const [receivedMs, expiresMs] = [nowMs(), Number(body.expiresMs)];
-    return { hash, sender, nonce, timestampMs, sizeBytes, source: source?.address, receivedMs, expiresMs, afterNonce };
+  function startSubmission(transaction: VerifiedTransaction): Submission {
+    let resolve = (): void => undefined;
+    const submission: Submission = {
+      transaction,
+      handedOver: new Promise<void>((done) => (resolve = done)),
+      handOver() {
+        submission.isHandedOver = true;
+        resolve();
+      },
+      ...{ isHandedOver: false, finished: Promise.resolve(), isIncluded: false },
+    };
+    submissions.set(transaction.hash, submission);
+    return submission;
   }
 
-  async function admitNew(
-    transaction: VerifiedTransaction,
-    from: SubmissionSource,
-    checks: ChainChecks,
-    arrival: Arrival,
-    isIncluded: () => boolean,
-  ): Promise<void> {
+  /** Waits until each earlier transaction of the sender was passed to the database or left admission. */
+  async function untilEarlier({ sender, nonce }: Pick<PendingEntry, "sender" | "nonce">): Promise<void> {
+    const findEarlier = (): Submission | undefined =>
+      [...submissions.values()].find(
+        ({ transaction: { body }, isHandedOver }) => body.sender === sender && body.nonce < nonce && !isHandedOver,
+      );
+    for (let other = findEarlier(); other !== undefined; other = findEarlier()) {
+      await other.handedOver;
+    }
+  }
+
+  async function admitNew(submission: Submission, from: SubmissionSource, checks: ChainChecks): Promise<void> {
+    const { transaction } = submission;
     const { hash, signed, body } = transaction;
+    const { sender, nonce, timestampMs } = body;
     const { source, afterNonce } = from;
     if (index.hasLater(body)) {
       // A block in production may include the later transaction; then the nonce of this one is too low.
@@ -89,34 +98,44 @@ export function createIntake(deps: IntakeDeps): Intake {
     if (info !== undefined) {
       return;
     }
-    const candidate = entryFor(transaction, from);
-    admission.check(transaction, candidate, source);
+    const bytes = encodeTransaction(signed);
+    const candidate = {
+      ...{ hash, sender, nonce, timestampMs, sizeBytes: bytes.length, source: source?.address },
+      ...{ receivedMs: nowMs(), expiresMs: Number(body.expiresMs), afterNonce },
+    };
+    const isExempt = source?.isExempt !== false;
+    admission.check(transaction, candidate, isExempt, false);
     const lastNonce = await checks.check();
-    await arrival.untilEarlier();
-    if (isIncluded()) {
+    await untilEarlier(body);
+    if (submission.isIncluded) {
       return;
     }
     // Receive times strictly increase, so that loading by time restores the order of arrival.
     lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
     const entry = { ...candidate, receivedMs: lastReceivedMs, afterNonce: unlessIncluded(afterNonce, lastNonce) };
-    admission.accept(transaction, entry, source);
+    admission.check(transaction, entry, isExempt, true);
     try {
-      const stored = store.insertPending(entry, encodeTransaction(signed));
-      arrival.handOver();
+      const stored = store.insertPending(entry, bytes);
+      submission.handOver();
       await stored;
     } catch (error) {
       index.release(entry);
       throw error;
     }
     index.add(entry, monotonicMs());
-    if (isIncluded()) {
+    if (submission.isIncluded) {
       await onIncluded(hash);
     }
   }
 
   return {
-    async admit(transaction, from, checks) {
-      const { hash, body } = transaction;
+    /**
+     * Admits a transaction, unless it is pending or in a block already. Resolves once the transaction is stored.
+     *
+     * @throws RpcError INVALID_REQUEST if it was rejected before; PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
+     */
+    admit: async (transaction: VerifiedTransaction, from: SubmissionSource, checks: ChainChecks): Promise<void> => {
+      const { hash } = transaction;
       // Wait for a concurrent submission of the same transaction to finish, then try again.
       for (let other = submissions.get(hash); other !== undefined; other = submissions.get(hash)) {
         await other.finished.catch(() => undefined);
@@ -125,23 +144,31 @@ export function createIntake(deps: IntakeDeps): Intake {
         index.lowerAfterNonce(hash, from.afterNonce);
         return;
       }
-      const arrival = arrivals.start(body);
-      const finished = Promise.resolve()
-        .then(() => admitNew(transaction, from, checks, arrival, () => submission.isIncluded))
-        .finally(() => {
-          submissions.delete(hash);
-          arrival.end();
-        });
-      const submission: Submission = { finished, isIncluded: false };
-      submissions.set(hash, submission);
-      await finished;
+      const submission = startSubmission(transaction);
+      submission.finished = admitNew(submission, from, checks).finally(() => {
+        submissions.delete(hash);
+        submission.handOver();
+      });
+      await submission.finished;
     },
 
-    include(hash) {
+    /** Records that a block includes this transaction, which may be in the process of being stored. */
+    include(hash: string): void {
       const submission = submissions.get(hash);
       if (submission !== undefined) {
         submission.isIncluded = true;
       }
+    },
+
+    /** Returns the lowest nonce being admitted for each sender; pending transactions with higher nonces must wait. */
+    earliest(): Map<string, bigint> {
+      const earliest = new Map<string, bigint>();
+      for (const { transaction } of submissions.values()) {
+        const { sender, nonce } = transaction.body;
+        const lowest = earliest.get(sender);
+        earliest.set(sender, lowest !== undefined && lowest < nonce ? lowest : nonce);
+      }
+      return earliest;
     },
   };
 }
