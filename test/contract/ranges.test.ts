@@ -16,7 +16,7 @@ import { ChainService, type ListBlocksResponse } from "../../gen/gatehouse/chain
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { rangeOf } from "../../src/rpc/codec/expectations.js";
+import { rangeOf } from "../../src/rpc/codec/fields.js";
 import { commentOf } from "../../src/rpc/describe/comments.js";
 import { contractServices } from "../helpers/process/contract-files.js";
 import { connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";

@@ -5,8 +5,8 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import test from "ava";
 import { omit_when_unset } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
-import { isRequired, mayBeUnset } from "../../src/rpc/codec/presence.js";
-import { pathFieldsOf } from "../../src/rpc/http/path-template.js";
+import { isRequired, mayBeUnset } from "../../src/rpc/codec/fields.js";
+import { pathFieldsOf } from "../../src/rpc/http/http-rule.js";
 import { contractFiles } from "../helpers/process/contract-files.js";
 
 const files = await contractFiles();

@@ -3,7 +3,7 @@ import { create, type DescField, type DescMethod, getOption, type JsonValue, Sca
 import test from "ava";
 import { bounds, form, latest, TextForm } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { commentOf as commentOfName } from "../../src/rpc/describe/comments.js";
-import { rangeOf } from "../../src/rpc/codec/expectations.js";
+import { rangeOf } from "../../src/rpc/codec/fields.js";
 import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { writeEnvelope } from "../../src/rpc/exchange/envelope.js";

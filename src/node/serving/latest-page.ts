@@ -7,7 +7,7 @@ import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.j
 import { type BlockSummary, ChainService, type TransactionSummary } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { Chain } from "../../chain/chain.js";
 import { type Html, html } from "../../rpc/describe/html.js";
-import { createPage } from "../../rpc/http/assets.js";
+import { createPage } from "../../rpc/http/html-pages.js";
 import type { Pages } from "../../rpc/http/pages.js";
 import type { RpcResponse, ServedService } from "../../rpc/service.js";
 

@@ -9,8 +9,8 @@
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isImmutable } from "../../base/caches/immutable.js";
-import { enumNames } from "./enum-names.js";
-import { mayBeUnset } from "./presence.js";
+import { enumNames } from "./fields.js";
+import { mayBeUnset } from "./fields.js";
 
 /** Encodes a message as compact JSON text. */
 export type JsonEncoder = (message: object) => string;

@@ -2,13 +2,11 @@
  * Validation of requests against the bounds and text forms of the contract, and normalization of texts to the form that
  * services expect. Rules are compiled once per message type, for all protocols.
  */
-import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, fromBinary, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { type Bounds, bounds as boundsOption } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { RpcError } from "../errors.js";
-import { expectationOf, rangeOf } from "./expectations.js";
 import { invalidValue } from "../parameters.js";
-import { isRequired } from "./presence.js";
-import { formOf } from "./text-forms.js";
+import { expectationOf, formOf, isRequired, rangeOf } from "./fields.js";
 
 /** Returns the name of a field as the caller writes it. */
 export type NameOf = (field: DescField) => string;
@@ -18,7 +16,6 @@ export const jsonNameOf: NameOf = ({ jsonName }) => jsonName;
 /** Returns the field name of binary protocols. */
 export const protoNameOf: NameOf = ({ name }) => name;
 
-type Message = Record<string, unknown>;
 /** Checks a value, and returns it as services expect it. */
 type Rule = (value: unknown, nameOf: NameOf) => unknown;
 
@@ -27,7 +24,7 @@ type Rule = (value: unknown, nameOf: NameOf) => unknown;
  *
  * @throws RpcError INVALID_REQUEST
  */
-export type CheckRequest = (message: object, nameOf: NameOf) => void;
+type CheckRequest = (message: object, nameOf: NameOf) => void;
 
 const validators = new WeakMap<DescMessage, CheckRequest>();
 
@@ -41,16 +38,37 @@ export function requestValidator(desc: DescMessage): CheckRequest {
   return check;
 }
 
+/**
+ * Creates the decoder of a request message from the protobuf wire format.
+ *
+ * @returns a function from bytes to the message. It throws RpcError INVALID_REQUEST if the bytes are malformed, or if a
+ * field violates the contract.
+ */
+export function requestDecoder(desc: DescMessage): (bytes: Uint8Array) => object {
+  const check = requestValidator(desc);
+  return (bytes) => {
+    let message: object;
+    try {
+      // The node does not forward requests, so it needs no unknown fields.
+      message = fromBinary(desc, bytes, { readUnknownFields: false });
+    } catch {
+      throw new RpcError("INVALID_REQUEST", `The request is not a valid ${desc.typeName}.`);
+    }
+    check(message, protoNameOf);
+    return message;
+  };
+}
+
 function compile(desc: DescMessage): CheckRequest {
   const rules = desc.fields.flatMap((field) => {
     const rule = field.message === undefined ? ruleOf(field) : undefined;
     return rule === undefined ? [] : [{ key: field.localName, rule }];
   });
   return (message, nameOf) => {
+    const fields = message as Record<string, unknown>;
     for (const { key, rule } of rules) {
-      const value = (message as Message)[key];
-      if (value !== undefined) {
-        (message as Message)[key] = rule(value, nameOf);
+      if (fields[key] !== undefined) {
+        fields[key] = rule(fields[key], nameOf);
       }
     }
   };
@@ -75,39 +93,34 @@ function ruleOf(field: DescField): Rule | undefined {
 function scalarRule(field: DescField, bounds: Bounds | undefined): Rule | undefined {
   const form = formOf(field);
   if (form !== undefined) {
-    return (value, nameOf) => {
-      const text = form.read(value as string);
-      if (text === undefined) {
-        throw invalidValue(nameOf(field), form.description, value);
-      }
-      return text;
-    };
+    return valueRule(field, (value) => form.read(value as string));
   }
   if (bounds === undefined) {
     return undefined;
   }
   if (field.enum !== undefined) {
     const { value: values } = field.enum;
-    const isNamed = (number: unknown): boolean => number !== 0 && values[number as number] !== undefined;
-    return valueRule(field, isNamed);
+    return valueRule(field, (value) => (value !== 0 && values[value as number] !== undefined ? value : undefined));
   }
   const range = rangeOf(field);
   if (range !== undefined) {
     return valueRule(field, (value) => {
       const number = value as number | bigint;
-      return number >= range.min && number <= range.max;
+      return number >= range.min && number <= range.max ? value : undefined;
     });
   }
   return field.scalar === ScalarType.STRING ? lengthRule(field, bounds) : undefined;
 }
 
-function valueRule(field: DescField, isValid: (value: unknown) => boolean): Rule {
-  const expected = expectationOf(field, (number) => field.enum!.value[number]!.name);
+/** @param read returns the value as services expect it; undefined if it is invalid. */
+function valueRule(field: DescField, read: (value: unknown) => unknown): Rule {
+  const expected = expectationOf(field);
   return (value, nameOf) => {
-    if (!isValid(value)) {
+    const valid = read(value);
+    if (valid === undefined) {
       throw invalidValue(nameOf(field), expected, value);
     }
-    return value;
+    return valid;
   };
 }
 

@@ -1,7 +1,7 @@
 /** Conversion of request bodies to the form that the Connect library reads. */
 import { type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { Readable } from "node:stream";
-import { requestDecoder } from "../codec/request-decoder.js";
+import { requestDecoder } from "../codec/request-rules.js";
 import { readJsonText } from "../codec/json-request.js";
 import { firstPrefix, maxMessageBytes, readOnlyMessage, writeEnvelope } from "../exchange/envelope.js";
 import type { Exchange } from "../exchange/exchange.js";

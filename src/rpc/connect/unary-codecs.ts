@@ -1,6 +1,6 @@
 /** Message formats of unary Connect calls: standard protobuf JSON, and binary with the compiled codecs. */
 import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
-import { requestDecoder } from "../codec/request-decoder.js";
+import { requestDecoder } from "../codec/request-rules.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { readJsonText } from "../codec/json-request.js";
 import { shareBytes } from "../exchange/share-bytes.js";

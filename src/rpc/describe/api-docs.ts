@@ -1,5 +1,5 @@
 /** Documentation of the plain HTTP routes, for machines and for people. */
-import { createPage } from "../http/assets.js";
+import { createPage } from "../http/html-pages.js";
 import type { Pages } from "../http/pages.js";
 import type { ServedService } from "../service.js";
 import type { CommentOf } from "./comments.js";

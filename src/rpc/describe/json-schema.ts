@@ -12,9 +12,9 @@ import {
 } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestKeyword } from "../../base/latest-block.js";
 import type { CommentOf } from "./comments.js";
-import { enumNames } from "../codec/enum-names.js";
-import { isRequired, mayBeUnset } from "../codec/presence.js";
-import { formOf } from "../codec/text-forms.js";
+import { enumNames } from "../codec/fields.js";
+import { isRequired, mayBeUnset } from "../codec/fields.js";
+import { formOf } from "../codec/fields.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

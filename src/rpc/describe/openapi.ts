@@ -1,7 +1,7 @@
 /** OpenAPI 3.1 document of the plain HTTP routes, generated from the same descriptors and rules as the routes. */
 import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf";
 import { caching, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { isRequired } from "../codec/presence.js";
+import { isRequired } from "../codec/fields.js";
 import { type CommentOf, summaryOf } from "./comments.js";
 import type { Example, ExampleOf } from "./examples.js";
 import {
@@ -11,11 +11,10 @@ import {
   failureSchema,
   failuresOf,
 } from "./failures.js";
-import { type HttpRoute, readHttpRoutes } from "../http/http-rule.js";
+import { type HttpRoute, pathFieldsOf, readHttpRoutes } from "../http/http-rule.js";
 import { createSchemas, fullNameOf, type JsonSchema, parameterSchema, type Schemas } from "./json-schema.js";
 import { streamTypes } from "../http/event-stream.js";
 import { areaOf } from "../json-rpc/named-methods.js";
-import { pathFieldsOf } from "../http/path-template.js";
 import type { ServedMethod, ServedService } from "../service.js";
 
 export interface DocumentInfo {

@@ -1,5 +1,5 @@
 /** OpenRPC document of the JSON-RPC methods, generated from the same descriptors and rules as the methods. */
-import { isRequired } from "../codec/presence.js";
+import { isRequired } from "../codec/fields.js";
 import { type CommentOf, summaryOf } from "./comments.js";
 import { createSchemas } from "./json-schema.js";
 import { areaOf, type NamedMethod } from "../json-rpc/named-methods.js";

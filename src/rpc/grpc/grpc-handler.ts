@@ -2,7 +2,7 @@
  * Serving of gRPC. Unary calls use the compiled codecs, with one frame in and one frame out. Another handler serves
  * streams and compressed calls.
  */
-import { requestDecoder } from "../codec/request-decoder.js";
+import { requestDecoder } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
 import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { readRpcMedia } from "../exchange/media-type.js";

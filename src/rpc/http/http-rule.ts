@@ -56,6 +56,11 @@ function fieldOf(desc: DescMethod, side: "input" | "output", option: string, nam
   return field;
 }
 
+/** Returns the names of a template's fields, in order. Accepts the full grammar of google.api.http. */
+export function pathFieldsOf(template: string): string[] {
+  return [...template.matchAll(/\{([^{}=]+)/g)].map(([, name]) => name!);
+}
+
 function nameOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}.${name}`;
 }

@@ -8,7 +8,7 @@ import { brotliCompress, constants, gzip } from "node:zlib";
 import { corsHeaders } from "../exchange/cors.js";
 import { matchesIfNoneMatch } from "../exchange/entity-tags.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
-import { type Coding, codingFor } from "./content-coding.js";
+import { type Coding, codingFor } from "./negotiation.js";
 
 export interface StaticPage {
   readonly contentType: string;
@@ -23,11 +23,7 @@ export interface StaticPage {
 /** Documents by path. */
 export type Pages = Readonly<Record<string, StaticPage>>;
 
-export interface PageServer {
-  readonly paths: readonly string[];
-  has(path: string): boolean;
-  respond(request: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<HttpResponse>;
-}
+export type PageServer = ReturnType<typeof createPageServer>;
 
 /** Body of a page in one content coding. */
 interface Representation {
@@ -36,10 +32,7 @@ interface Representation {
   readonly etag: string;
 }
 
-interface Loaded {
-  readonly revision: number | undefined;
-  readonly represent: (coding: Coding) => Promise<Representation>;
-}
+type Represent = (coding: Coding) => Promise<Representation>;
 
 /** Compression functions, which run in the thread pool. Higher quality would take more time and save almost nothing. */
 const compress: Readonly<Record<Exclude<Coding, "identity">, (content: Buffer) => Promise<Buffer>>> = {
@@ -50,27 +43,27 @@ const compress: Readonly<Record<Exclude<Coding, "identity">, (content: Buffer) =
   gzip: (content) => promisify(gzip)(content),
 };
 
-export function createPageServer(pages: Pages): PageServer {
+export function createPageServer(pages: Pages) {
   const byPath = new Map(Object.entries(pages));
-  const loaded = new Map<string, Loaded>();
+  const loaded = new Map<string, { readonly revision: number | undefined; readonly represent: Represent }>();
 
-  async function load(path: string, page: StaticPage): Promise<Loaded> {
+  async function load(path: string, page: StaticPage): Promise<Represent> {
     const revision = page.revision?.();
     let current = loaded.get(path);
     if (current === undefined || current.revision !== revision) {
       current = { revision, represent: createRepresentations(Buffer.from((await page.load()) as string)) };
       loaded.set(path, current);
     }
-    return current;
+    return current.represent;
   }
 
   return {
     paths: [...byPath.keys()],
-    has: (path) => byPath.has(path),
-    async respond(request, headers) {
+    has: (path: string): boolean => byPath.has(path),
+    async respond(request: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<HttpResponse> {
       const page = byPath.get(request.path)!;
       const coding = codingFor(request.header("accept-encoding"));
-      const { body, etag } = await (await load(request.path, page)).represent(coding);
+      const { body, etag } = await (await load(request.path, page))(coding);
       const validators = ["ETag", etag, "Cache-Control", "no-cache", "Vary", "Accept-Encoding"];
       if (matchesIfNoneMatch(etag, request.header("if-none-match"))) {
         return { status: 304, headers: [...validators, ...corsHeaders, ...headers] };
@@ -99,7 +92,7 @@ export function createPageServer(pages: Pages): PageServer {
  * Returns a function that compresses the content once per coding. Concurrent requests wait for the same bytes.
  * After an error, the next request tries again.
  */
-function createRepresentations(content: Buffer): (coding: Coding) => Promise<Representation> {
+function createRepresentations(content: Buffer): Represent {
   const hash = createHash("sha256").update(content).digest("base64url").slice(0, 22);
   const representations = new Map<Coding, Promise<Representation>>();
   return (coding) => {

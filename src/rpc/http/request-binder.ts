@@ -1,6 +1,7 @@
 /**
  * Conversion of plain HTTP requests to request messages: path parameters, query values by the field's JSON name, or a
- * JSON body. Binders are compiled once per route. Binders reject ambiguous requests instead of guessing.
+ * JSON body. Fields of nested messages have dotted names, such as `book.author.name`. Binders are compiled once per
+ * route. Binders reject ambiguous requests instead of guessing.
  */
 import {
   create,
@@ -15,13 +16,10 @@ import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js"
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { latestBlock, latestKeyword } from "../../base/latest-block.js";
 import { RpcError } from "../errors.js";
-import { enumNames } from "../codec/enum-names.js";
-import { expectationOf, type Range, rangeOf } from "../codec/expectations.js";
+import { enumNames, expectationOf, isLong, putField, type Range, rangeOf, readField } from "../codec/fields.js";
 import { repeatedParameter, invalidValue } from "../parameters.js";
-import { readJsonRequest, readJsonText } from "../codec/json-request.js";
-import { parseJson } from "../codec/parse-json.js";
-import { jsonNameOf, protoNameOf, requestValidator } from "../codec/request-rules.js";
-import { type FieldPath, findField } from "./field-path.js";
+import { parseJson, readJsonRequest, readJsonText } from "../codec/json-request.js";
+import { jsonNameOf, type NameOf, protoNameOf, requestValidator } from "../codec/request-rules.js";
 import type { HttpRoute } from "./http-rule.js";
 
 /**
@@ -31,7 +29,13 @@ import type { HttpRoute } from "./http-rule.js";
 export type RequestBinder = (parameters: readonly string[], query: string, body: string | undefined) => object;
 
 type Parse = (text: string) => unknown;
-type Message = Record<string, unknown>;
+
+/** Field that text can fill, at its location in the request. */
+interface TextField {
+  readonly isList: boolean;
+  /** Parses text, and sets the field to the value, or appends the value to a list. */
+  readonly put: (message: object, text: string) => void;
+}
 
 /**
  * Compiles the binder of one route.
@@ -47,14 +51,14 @@ export function compileRequestBinder(
 ): RequestBinder {
   const fromPath = pathFields.map((name) => {
     const found = findField(input, name, protoNameOf);
-    if (found === undefined || found.field.fieldKind === "list" || !isText(found.field)) {
+    if (found === undefined || found.isList) {
       throw new Error(`${input.typeName} has no field ${name} that a path could fill.`);
     }
-    return { put: found.put, parse: textParser(found.field, found.jsonPath) };
+    return found;
   });
   const bound = new Set([...pathFields, ...(body === undefined || body === "*" ? [] : [body.name])]);
-  const fromQuery = body === "*" ? undefined : queryFields(input, bound);
-  if (fromPath.length === 0 && fromQuery?.isEmpty === true && body === undefined) {
+  const findInQuery = body === "*" ? undefined : queryFields(input, bound);
+  if (fromPath.length === 0 && findInQuery === undefined && body === undefined) {
     const empty = makeImmutable(create(input));
     return () => empty;
   }
@@ -63,12 +67,11 @@ export function compileRequestBinder(
   const check = requestValidator(input);
   return (parameters, query, text) => {
     const message = read(text ?? "");
-    if (query !== "" && fromQuery?.isEmpty === false) {
-      bindQuery(message, query, fromQuery);
+    if (query !== "" && findInQuery !== undefined) {
+      bindQuery(message, query, findInQuery);
     }
     for (let i = 0; i < fromPath.length; i++) {
-      const field = fromPath[i]!;
-      field.put(message, field.parse(parameters[i]!));
+      fromPath[i]!.put(message, parameters[i]!);
     }
     check(message, jsonNameOf);
     return message;
@@ -76,60 +79,86 @@ export function compileRequestBinder(
 }
 
 /** Returns the function that creates the message from the body, or an empty message without a body. */
-function bodyReader(input: DescMessage, body: HttpRoute["body"]): (text: string) => Message {
+function bodyReader(input: DescMessage, body: HttpRoute["body"]): (text: string) => object {
   if (body === undefined) {
-    return () => create(input) as unknown as Message;
+    return () => create(input);
   }
   return body === "*"
-    ? (text) => readJsonText(input, text) as Message
-    : (text) => readJsonRequest(input, { [body.jsonName]: parseJson(text) as JsonValue }) as Message;
+    ? (text) => readJsonText(input, text)
+    : (text) => readJsonRequest(input, { [body.jsonName]: parseJson(text) as JsonValue });
 }
 
-interface QueryField extends Pick<FieldPath, "put"> {
-  readonly isList: boolean;
-  readonly parse: Parse;
-}
+/** Limit on the depth of a field, because messages may be recursive. */
+const maxDepth = 16;
 
-interface QueryFields {
-  readonly isEmpty: boolean;
-  /** Finds a field by its name in a query; undefined if unknown. */
-  find(name: string): QueryField | undefined;
-}
-
-function queryFields(input: DescMessage, bound: ReadonlySet<string>): QueryFields {
-  const fields = new Map<string, QueryField>();
-  const compile = (path: string): QueryField | undefined => {
-    const found = findField(input, path, jsonNameOf);
-    return found === undefined || !isText(found.field)
-      ? undefined
-      : { put: found.put, isList: found.field.fieldKind === "list", parse: textParser(found.field, found.jsonPath) };
+/**
+ * Finds a field that text can fill, by its name or by the dotted path of names to it.
+ *
+ * @param nameOf returns the name by which fields are matched.
+ * @returns undefined if there is no such field.
+ */
+function findField(input: DescMessage, path: string, nameOf: NameOf): TextField | undefined {
+  const names = path.split(".", maxDepth + 1);
+  const outer: DescField[] = [];
+  let desc: DescMessage | undefined = input;
+  for (const name of names) {
+    const field: DescField | undefined = desc?.fields.find((candidate) => nameOf(candidate) === name);
+    if (field === undefined) {
+      return undefined;
+    }
+    outer.push(field);
+    desc = field.fieldKind === "message" ? field.message : undefined;
+  }
+  const jsonPath = outer.map(({ jsonName }) => jsonName).join(".");
+  const field = outer.pop()!;
+  if (names.length > maxDepth || !isText(field)) {
+    return undefined;
+  }
+  const parse = textParser(field, jsonPath);
+  return {
+    isList: field.fieldKind === "list",
+    put: (message, text) => putField(outer.reduce(openMessage, message), field, parse(text)),
   };
-  const unbound = input.fields.filter(({ name }) => !bound.has(name));
-  for (const { jsonName } of unbound) {
-    const field = compile(jsonName);
+}
+
+/** Returns the message in a field. Creates a missing one. */
+function openMessage(message: object, field: DescField): object {
+  const inner = readField(message, field) ?? create(field.message!);
+  putField(message, field, inner);
+  return inner as object;
+}
+
+/** Returns the function that finds a field by its name in a query; undefined if the query can set no field. */
+function queryFields(
+  input: DescMessage,
+  bound: ReadonlySet<string>,
+): ((name: string) => TextField | undefined) | undefined {
+  const fields = new Map<string, TextField>();
+  const messageNames = new Set<string>();
+  for (const { jsonName, name, fieldKind } of input.fields) {
+    const field = bound.has(name) ? undefined : findField(input, jsonName, jsonNameOf);
     if (field !== undefined) {
       fields.set(jsonName, field);
     }
+    if (fieldKind === "message" && !bound.has(name)) {
+      messageNames.add(jsonName);
+    }
   }
-  const messageNames = new Set(
-    unbound.filter(({ fieldKind }) => fieldKind === "message").map(({ jsonName }) => jsonName),
-  );
-  return {
-    isEmpty: fields.size === 0 && messageNames.size === 0,
-    find: (name) => fields.get(name) ?? (messageNames.has(name.split(".", 1)[0]!) ? compile(name) : undefined),
-  };
+  const find = (name: string): TextField | undefined =>
+    fields.get(name) ?? (messageNames.has(name.split(".", 1)[0]!) ? findField(input, name, jsonNameOf) : undefined);
+  return fields.size === 0 && messageNames.size === 0 ? undefined : find;
 }
 
 /**
  * Binds the query. Unknown names are ignored, because probes and caches add their own. Only lists may repeat a name.
  */
-function bindQuery(message: Message, query: string, fields: QueryFields): void {
+function bindQuery(message: object, query: string, find: (name: string) => TextField | undefined): void {
   const seen = new Set<string>();
   for (const pair of query.split("&")) {
     const equals = pair.indexOf("=");
     const name = decodeQuery(equals < 0 ? pair : pair.slice(0, equals));
     const value = equals < 0 ? "" : decodeQuery(pair.slice(equals + 1));
-    const field = fields.find(name);
+    const field = find(name);
     if (field === undefined) {
       continue;
     }
@@ -137,7 +166,7 @@ function bindQuery(message: Message, query: string, fields: QueryFields): void {
       throw repeatedParameter(name);
     }
     seen.add(name);
-    field.put(message, field.parse(value));
+    field.put(message, value);
   }
 }
 
@@ -170,10 +199,10 @@ function textReader(field: DescField, names: ReadonlyMap<number, string>): Parse
   }
   const range = rangeOf(field);
   if (range !== undefined) {
-    const isLarge = isLong(field);
+    const isBigint = isLong(field);
     const number: Parse = (text) => {
       const value = readInteger(text, range);
-      return value === undefined || isLarge ? value : Number(value);
+      return value === undefined || isBigint ? value : Number(value);
     };
     return getOption(field, latest) ? (text) => (text === latestKeyword ? latestBlock : number(text)) : number;
   }
@@ -213,13 +242,6 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ["", true],
   ["false", false],
 ]);
-
-/** Returns true if a number has 64 bits, and is therefore a bigint in messages. */
-function isLong({ scalar }: DescField): boolean {
-  return [ScalarType.INT64, ScalarType.SINT64, ScalarType.SFIXED64, ScalarType.UINT64, ScalarType.FIXED64].includes(
-    scalar!,
-  );
-}
 
 function readInteger(text: string, { min, max }: Range): bigint | undefined {
   // Every 64-bit integer fits into twenty digits. Do not convert longer text.

@@ -2,7 +2,7 @@
  * Plain HTTP with JSON for annotated rpcs. Each route is compiled at startup: path template to matcher, request to
  * binder, response to encoder.
  */
-import type { RpcError } from "../errors.js";
+import { RpcError } from "../errors.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { HttpResponse, HttpResponseBody, Exchange, Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
@@ -10,13 +10,12 @@ import { createCaching, notModified, type CachedResponse, type RpcCaching } from
 import { errorResponse, jsonResponse } from "../exchange/responses.js";
 import { serveExchange } from "../exchange/serve.js";
 import { paceResponse } from "../exchange/pacing.js";
-import { type HttpRoute, readHttpRoutes } from "./http-rule.js";
+import { type HttpRoute, pathFieldsOf, readHttpRoutes } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { shareBytes } from "../exchange/share-bytes.js";
-import { pathFieldsOf } from "./path-template.js";
 import { compileResume, compileStream } from "./event-stream.js";
 import { compileRequestBinder } from "./request-binder.js";
-import { createRouteTable, type RouteMatch } from "./route-table.js";
+import { RouteTable, splitPath } from "./route-table.js";
 import type { Call, PlainReply, ServedMethod } from "../service.js";
 
 /** Request to a route. */
@@ -101,7 +100,7 @@ export interface Transcoder {
  * @throws Error that names both rpcs if two of them claim the same paths.
  */
 export function createTranscoder(endpoints: readonly Endpoint[]): Transcoder {
-  const table = createRouteTable<Endpoint>();
+  const table = new RouteTable<Endpoint>();
   for (const endpoint of endpoints) {
     const { method, template, isStream } = endpoint.route;
     const { parent, name } = endpoint.served.desc;
@@ -110,23 +109,19 @@ export function createTranscoder(endpoints: readonly Endpoint[]): Transcoder {
     }
   }
 
-  /** Finds a route. Leaves unknown and malformed paths to other handlers. */
-  function findOrUndefined(path: string): RouteMatch<Endpoint> | undefined {
-    try {
-      return table.find(path);
-    } catch {
-      return undefined;
-    }
-  }
-
   return {
     handle(exchange) {
-      const match = findOrUndefined(exchange.path);
+      const match = table.find(exchange.path);
       const endpoint = match?.endpoints.get(exchange.method);
       endpoint?.handle(exchange, match!.parameters);
       return endpoint !== undefined;
     },
-    methodsOf: (path) => [...(table.find(path)?.endpoints.keys() ?? [])],
+    methodsOf(path) {
+      if (splitPath(path) === undefined) {
+        throw new RpcError("INVALID_REQUEST", "The path has a malformed percent-encoding.");
+      }
+      return [...(table.find(path)?.endpoints.keys() ?? [])];
+    },
   };
 }
 

@@ -3,7 +3,7 @@
  * name. Requests without it use the node-call envelope of existing clients, and get responses in that format.
  */
 import { JSONRPCErrorCode, JSONRPCErrorException, JSONRPCServer, type JSONRPCResponse } from "json-rpc-2.0";
-import { parseJson } from "../codec/parse-json.js";
+import { parseJson } from "../codec/json-request.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
 import { receiveBatch } from "./batch.js";
 import { withCaller } from "../service.js";

@@ -3,7 +3,7 @@ import type { DescField, DescService, JsonValue } from "@bufbuild/protobuf";
 import { RpcError } from "../errors.js";
 import { readHttpRoutes } from "../http/http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
-import { isRequired } from "../codec/presence.js";
+import { isRequired } from "../codec/fields.js";
 import { readJsonRequest } from "../codec/json-request.js";
 import type { Call, ServedMethod, ServedService } from "../service.js";
 

@@ -4,9 +4,9 @@
  */
 import type { DescField } from "@bufbuild/protobuf";
 import type { Resource, ResourceTemplate } from "@modelcontextprotocol/sdk/types.js";
-import { isRequired } from "../codec/presence.js";
+import { isRequired } from "../codec/fields.js";
 import type { CommentOf } from "../describe/comments.js";
-import { splitPath } from "../http/path-template.js";
+import { splitPath } from "../http/route-table.js";
 import { compileRequestBinder } from "../http/request-binder.js";
 import { compileRequest, type NamedMethod } from "../json-rpc/named-methods.js";
 import type { Call, ServedMethod } from "../service.js";

@@ -5,7 +5,7 @@
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { parseJson } from "../codec/parse-json.js";
+import { parseJson } from "../codec/json-request.js";
 import type { DocumentInfo } from "../describe/openapi.js";
 import { RpcError } from "../errors.js";
 import { createExchangeFactory } from "../exchange/from-node-http.js";

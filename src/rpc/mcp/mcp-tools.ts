@@ -1,6 +1,6 @@
 /** MCP tools for assistants: the read-only rpcs, some of them also as resources. */
 import type { Tool } from "@modelcontextprotocol/sdk/types.js";
-import { isRequired } from "../codec/presence.js";
+import { isRequired } from "../codec/fields.js";
 import type { CommentOf } from "../describe/comments.js";
 import { createSchemas } from "../describe/json-schema.js";
 import { compileMethod, type NamedMethod, type RunMethod } from "../json-rpc/named-methods.js";

@@ -9,7 +9,7 @@ import { type Exchange, type Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { errorResponse, jsonResponse, methodNotAllowed } from "../exchange/responses.js";
 import { serveExchange } from "../exchange/serve.js";
-import { prefersHtml } from "../http/media-type.js";
+import { prefersHtml } from "../http/negotiation.js";
 import type { PageServer } from "../http/pages.js";
 import type { JsonRpcEntry } from "../json-rpc/json-rpc.js";
 import type { JsonRpcRequest } from "../json-rpc/request.js";

@@ -15,7 +15,7 @@ import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../../../gen/health/v1/health_pb.js";
 import { readHttpRoutes } from "../../../src/rpc/http/http-rule.js";
-import { isRequired } from "../../../src/rpc/codec/presence.js";
+import { isRequired } from "../../../src/rpc/codec/fields.js";
 import { nodeCallMessages } from "../../../src/rpc/node-call/node-call.js";
 import { contractServices } from "../process/contract-files.js";
 import type { TestKey } from "../chain/keys.js";

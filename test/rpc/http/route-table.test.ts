@@ -1,9 +1,8 @@
 import test from "ava";
-import { RpcError } from "../../../src/rpc/errors.js";
-import { createRouteTable } from "../../../src/rpc/http/route-table.js";
+import { RouteTable } from "../../../src/rpc/http/route-table.js";
 
 function storageRoutes() {
-  const table = createRouteTable<string>();
+  const table = new RouteTable<string>();
   // Declare parameters before the literals that must take precedence.
   table.add("GET", "/storage-program/{storage_address}", "GetProgram", "program");
   table.add("GET", "/storage-program/{storage_address}/fields", "ListFields", "fields");
@@ -51,16 +50,12 @@ test(finds, "/storage-program/s/field//item/0", "item", "s", "", "0");
 test(finds, "/storage%2Dprogram/search", "search");
 test(finds, "/__proto__", undefined);
 test(finds, "/constructor", undefined);
-
-for (const path of ["/%ZZ", "/storage-program/%", "/storage-program/%C0%AF", "/a/%ff"]) {
-  test(`rejects the malformed path ${path}`, (t) => {
-    const error = t.throws(() => storageRoutes().find(path), { instanceOf: RpcError });
-    t.is(error.reason, "INVALID_REQUEST");
-  });
+for (const malformed of ["/%ZZ", "/storage-program/%", "/storage-program/%C0%AF", "/a/%ff"]) {
+  test(finds, malformed, undefined);
 }
 
 test("names both rpcs in the error if they claim the same paths", (t) => {
-  const table = createRouteTable<string>();
+  const table = new RouteTable<string>();
   table.add("GET", "/a/{x}/b", "One", "1");
   table.add("POST", "/a/{x}/b", "Other", "2");
   t.throws(() => table.add("GET", "/a/{y}/b", "Two", "3"), { message: /Two .* One /s });
@@ -68,6 +63,6 @@ test("names both rpcs in the error if they claim the same paths", (t) => {
 
 for (const template of ["a", "/a//b", "/{x}/{x}", "/{x=**}", "/a:verb", "/*", "/{X}", "/a/"]) {
   test(`rejects the template ${template}`, (t) => {
-    t.throws(() => createRouteTable<string>().add("GET", template, "One", "1"), { message: /Path template/ });
+    t.throws(() => new RouteTable<string>().add("GET", template, "One", "1"), { message: /Path template/ });
   });
 }

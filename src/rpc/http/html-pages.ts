@@ -1,10 +1,10 @@
 /** HTML pages, from files of the assets directory: common header and footer, with style and scripts inlined. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { StaticPage } from "./pages.js";
+import type { Pages, StaticPage } from "./pages.js";
 
 /** Returns the concatenated text of these files. */
-export function readAssets(...names: readonly string[]): string {
+function readAssets(...names: readonly string[]): string {
   return names.map((name) => readFileSync(new URL(`../../../assets/${name}`, import.meta.url), "utf8")).join("\n");
 }
 
@@ -52,4 +52,45 @@ export function createPage({ html, styles, scripts, policy, body = () => "" }: P
 /** Returns the hash by which a Content-Security-Policy permits an inline style or script. */
 function hashOf(text: string): string {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+}
+
+/** Creates the explorer page for the content of the network. The page loads its data through the API. */
+export function createExplorerPages(): Pages {
+  return {
+    "/explore": createPage({
+      html: "explore.html",
+      styles: ["uplot.css", "explore.css", "views.css", "cards.css"],
+      scripts: ["explore.js"],
+      // Users type a key into this page. Block the conversion of text to markup.
+      policy: "require-trusted-types-for 'script'; trusted-types 'none'",
+    }),
+  };
+}
+
+/** Data of the status page that is not part of the API. */
+export interface StatusPageData {
+  readonly history: { count(): number; columns(): object };
+  /** Interval between points of the history, in milliseconds. */
+  readonly everyMs: number;
+  /** Name of the database. */
+  readonly database: string;
+}
+
+/**
+ * Creates the status page for operators and its data document. The data format changes with the page, and is not part
+ * of the API.
+ */
+export function createStatusPages({ history, everyMs, database }: StatusPageData): Pages {
+  return {
+    "/status": createPage({
+      html: "status.html",
+      styles: ["status.css", "cards.css"],
+      scripts: ["shell.js", "status-words.js", "status-plots.js", "status.js"],
+    }),
+    "/status/data": {
+      contentType: "application/json; charset=utf-8",
+      load: () => JSON.stringify({ database, everyMs, ...history.columns() }),
+      revision: () => history.count(),
+    },
+  };
 }

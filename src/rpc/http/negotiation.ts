@@ -1,0 +1,49 @@
+/** Negotiation of response formats by weighted lists in request headers (RFC 9110, section 12.5). */
+
+/** Content codings of pages, the most compact first. */
+const codings = ["br", "gzip", "identity"] as const;
+
+export type Coding = (typeof codings)[number];
+
+/**
+ * Returns the coding with the highest weight in `Accept-Encoding`; the most compact among equals. Without the header:
+ * identity.
+ */
+export function codingFor(accepted: string | undefined): Coding {
+  if (accepted === undefined) {
+    return "identity";
+  }
+  const weights = new Map(readList(accepted).map(({ name, weight }) => [name === "x-gzip" ? "gzip" : name, weight]));
+  // Identity is acceptable even if not listed, as the last choice.
+  const weightOf = (coding: Coding): number =>
+    weights.get(coding) ?? weights.get("*") ?? (coding === "identity" ? Number.MIN_VALUE : 0);
+  const [best = "identity"] = codings
+    .filter((coding) => weightOf(coding) > 0)
+    .sort((a, b) => weightOf(b) - weightOf(a));
+  return best;
+}
+
+const jsonForm = /^(application|text)\/([\w.-]+\+)?json$/;
+
+/**
+ * Returns true if `Accept` names text/html before any JSON, as browsers do when they open an address. Wildcards name
+ * neither: every other client sends them.
+ */
+export function prefersHtml(accept: string | undefined): boolean {
+  const [best] = readList(accept ?? "")
+    .filter(({ name, weight }) => (name === "text/html" ? weight > 0 : jsonForm.test(name)))
+    .sort((a, b) => b.weight - a.weight);
+  return best?.name === "text/html";
+}
+
+/** Reads the names and weights of a list, in its order. The default weight is 1. */
+function readList(header: string): { readonly name: string; readonly weight: number }[] {
+  return header
+    .toLowerCase()
+    .split(",")
+    .map((item) => {
+      const [name = "", ...parameters] = item.split(";").map((part) => part.trim());
+      const weight = parameters.find((part) => part.startsWith("q="))?.slice(2) ?? "1";
+      return { name, weight: Number(weight) || 0 };
+    });
+}
