@@ -15,7 +15,7 @@ interface Declaration {
 }
 
 /**
- * Subsystems of the specification, in listing order. Each has a boot step of the same name (src/node/boot.ts) that sets
+ * Subsystems of the specification, in listing order. Each has a boot step of the same name (node/lifecycle/boot-steps.ts) that sets
  * its status. After the boot, the code that runs the subsystem sets the status.
  */
 const declarations = {

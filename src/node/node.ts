@@ -15,10 +15,9 @@ import type { Subsystems } from "../health/subsystems.js";
 import type { MainLoop } from "../peers/sync/main-loop.js";
 import type { SyncProgress } from "../peers/sync/sync.js";
 import { commentError } from "../rpc/describe/comments.js";
-import { bootTable, type Booted } from "./boot.js";
-import { countSteps, createBoot } from "./lifecycle/boot-table.js";
-import { createNodeCore, type NodeCore } from "./lifecycle/core.js";
-import { countWorkers } from "./lifecycle/worker-count.js";
+import { bootNode, type Booted } from "./boot.js";
+import { bootSteps, createBootSteps } from "./lifecycle/boot-steps.js";
+import { countWorkers, createNodeCore, type NodeCore } from "./lifecycle/core.js";
 
 /** Node that has booted. */
 export interface RunningNode {
@@ -102,8 +101,10 @@ export async function startNode(
     acquiredLease,
   }: StartOptions,
 ): Promise<RunningNode> {
-  const core = createNodeCore({ config, processErrors, overload, stateHeadEveryMs, wake }, countSteps(bootTable.rows));
-  const { lifecycle, progress, subsystems, shutdownHooks } = core;
+  const stepCount = Object.keys(bootSteps).length;
+  const core = createNodeCore({ config, processErrors, overload, stateHeadEveryMs, wake }, stepCount);
+  const { lifecycle, shutdownHooks } = core;
+  const steps = createBootSteps(core);
   const startShutdown = (): void => {
     if (!lifecycle.isStopping()) {
       lifecycle.stop();
@@ -114,13 +115,6 @@ export async function startNode(
     startShutdown();
     await shutdownHooks.run();
   };
-  const boot = createBoot({
-    table: bootTable,
-    progress,
-    subsystems,
-    isDormant: lifecycle.isDormant,
-    signal: lifecycle.signal,
-  });
   let booted: Booted | undefined;
   onReload?.(() => core.bus.emit("reloadRequested", undefined));
   signal?.addEventListener("abort", startShutdown);
@@ -128,7 +122,7 @@ export async function startNode(
     if (signal?.aborted === true) {
       startShutdown();
     }
-    booted = await boot.run({ core, acquiredLease });
+    booted = await bootNode(core, steps, acquiredLease);
   } catch (error) {
     const isAborted = lifecycle.isStopping();
     // Errors of the shutdown are in the log; the caller needs the error that ended the start.
@@ -156,7 +150,7 @@ export async function startNode(
     }
     lifecycle.setDormant(false);
     core.log.info({ public: true }, "The node has a peer; its dormancy ends");
-    await boot.runDeferred();
+    await steps.runDeferred();
     if (!lifecycle.isStopping()) {
       core.log.info({ public: true }, "The node is awake");
     }

@@ -29,7 +29,7 @@ import { shareEveryMs } from "../workers/usage.js";
 import type { IpcChannel } from "../workers/ipc.js";
 import { createFollowedChain } from "./chain/chain.js";
 import { createChainServices } from "./serving/chain-services.js";
-import { createNodeCore, type NodeCore } from "./lifecycle/core.js";
+import { countWorkers, createNodeCore, type NodeCore } from "./lifecycle/core.js";
 import { monitorStore } from "./chain/corruption-monitoring.js";
 import { limitsOf, createPublicEdge, startTraces } from "./serving/edge.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
@@ -44,7 +44,6 @@ import { createPublicServices, type EarlyImplementations } from "./serving/publi
 import { createDataServices, type LaterImplementations } from "./serving/services.js";
 import { createNodeState } from "./chain/state.js";
 import { openTls } from "./serving/tls.js";
-import { countWorkers } from "./lifecycle/worker-count.js";
 import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart } from "./serving/worker-ipc.js";
 
 /** Worker that listens on the public port. */

@@ -1,5 +1,5 @@
 import test from "ava";
-import { createBus } from "../../src/node/lifecycle/bus.js";
+import { createBus } from "../../src/node/lifecycle/events.js";
 
 interface Events {
   readonly block: { readonly number: number };

@@ -1,5 +1,5 @@
 import test from "ava";
-import { createShutdownHooks, StopError } from "../../src/node/lifecycle/shutdown-hooks.js";
+import { createShutdownHooks, StopError } from "../../src/node/lifecycle/lifecycle.js";
 
 test("hooks run one after the other, the last one added first", async (t) => {
   const ended: string[] = [];

@@ -1,20 +1,14 @@
 /** Generates the table of the boot steps, for docs/internals/architecture.md. */
-import { bootTable } from "../../src/node/boot.js";
-import type { Row } from "../../src/node/lifecycle/boot-table.js";
+import { bootSteps } from "../../src/node/lifecycle/boot-steps.js";
 import { code, table } from "./markdown.js";
 
-/** Returns the rows in order. */
-export function bootRows(): string {
-  return table(["Row", "Kind", "Needs", "Provides", "In a dormant node"], bootTable.rows.map(cells));
-}
-
-const kinds: Readonly<Record<Row["kind"], string>> = {
-  step: "step",
-  part: "part",
-  elsewhere: "step, run by another process",
-};
-
-function cells({ name, kind, needs, provides, whenDormant }: Row): string[] {
-  const list = (names: readonly string[]): string => names.map(code).join(", ");
-  return [name, kinds[kind], list(needs), list(provides), whenDormant === "wait" ? "waits" : "runs"];
+/** Returns the steps in order. */
+export function bootTable(): string {
+  const rows = Object.entries(bootSteps).map(([name, rules]) => [
+    code(name),
+    "isElsewhere" in rules ? "another process" : "the node",
+    "waits" in rules ? "waits" : "runs",
+    "isElsewhere" in rules || "mayFail" in rules ? "goes on" : "ends",
+  ]);
+  return table(["Step", "Run by", "In a dormant node", "After an error, the boot"], rows);
 }

@@ -4,7 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { benchmarkHighlights, benchmarkTables } from "./benchmarks.js";
-import { bootRows } from "./boot-table.js";
+import { bootTable } from "./boot-table.js";
 import { configSchema } from "./config-schema.js";
 import { optionsTable } from "./options-table.js";
 import { metricsTable } from "./metrics-table.js";
@@ -24,7 +24,7 @@ interface Generated {
 }
 
 const generated: readonly Generated[] = [
-  { path: "docs/internals/architecture.md", part: "boot", text: bootRows },
+  { path: "docs/internals/architecture.md", part: "boot", text: bootTable },
   { path: "docs/options.md", part: "options", text: optionsTable },
   { path: "docs/config.schema.json", text: configSchema },
   { path: "docs/errors.md", part: "reasons", text: reasonsTable },

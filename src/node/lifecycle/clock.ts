@@ -4,31 +4,26 @@
  */
 import { maxAheadMs } from "../../chain/writer/blocks.js";
 
-export interface NodeClock {
-  /**
-   * Sets the source of the peers' time in Unix milliseconds. The source returns undefined while no peer's clock is
-   * known.
-   */
-  compareWith(peersMs: () => number | undefined): void;
-  /**
-   * Returns the reason not to sign or trust a time: it is too far ahead of the peers' clocks. Returns undefined if the
-   * time is acceptable, or if no peer's clock is known.
-   *
-   * @param timeMs time to check in Unix milliseconds, in addition to this node's current time.
-   */
-  whyAhead(timeMs?: number): string | undefined;
-}
-
 /** Limit on the lead in milliseconds: half of what peers accept, because their clocks may be off as well. */
 const maxLeadMs = maxAheadMs / 2;
 
-export function createNodeClock(): NodeClock {
+export function createNodeClock() {
   let peersMs: () => number | undefined = () => undefined;
   return {
-    compareWith(source) {
+    /**
+     * Sets the source of the peers' time in Unix milliseconds. The source returns undefined while no peer's clock is
+     * known.
+     */
+    compareWith(source: () => number | undefined): void {
       peersMs = source;
     },
-    whyAhead(timeMs) {
+    /**
+     * Returns the reason not to sign or trust a time: it is too far ahead of the peers' clocks. Returns undefined if
+     * the time is acceptable, or if no peer's clock is known.
+     *
+     * @param timeMs time to check in Unix milliseconds, in addition to this node's current time.
+     */
+    whyAhead(timeMs?: number): string | undefined {
       const [now, peers] = [Date.now(), peersMs()];
       if (peers === undefined || Math.max(now, timeMs ?? now) - peers <= maxLeadMs) {
         return undefined;

@@ -1,33 +1,24 @@
 /**
- * Core of a node, shared by all its modules: configuration, log, subsystem registry, event bus, lifecycle and shutdown
- * hooks.
+ * Core of a node: what most of its parts share. A part lists the members that it uses in the type of its first
+ * parameter.
  */
+import { availableParallelism } from "node:os";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
-import { createBus } from "./bus.js";
-import { createCorruptionMonitor, type CorruptionMonitor } from "../../base/errors/corruption.js";
+import { createCorruptionMonitor } from "../../base/errors/corruption.js";
+import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { createLogging, type Logger, type Logging } from "../../base/logging/log.js";
 import type { Config } from "../../config/config.js";
 import type { OverloadLimits } from "../../edge/overload.js";
-import { type BootProgress, createBootProgress } from "../../health/boot-progress.js";
+import { createBootProgress } from "../../health/boot-progress.js";
 import type { ProcessErrors } from "../../health/process-errors.js";
-import { createSubsystems, type SubsystemName, type Subsystems, type SubsystemState } from "../../health/subsystems.js";
-import { createNodeClock, type NodeClock } from "./clock.js";
-import type { NodeBus, NodeEvents } from "./events.js";
-import { createErrorThrottle } from "../../base/logging/error-throttle.js";
-import { createLifecycle, type Lifecycle } from "./lifecycle.js";
-import { divideMemory, findMemory, type MemoryLimits } from "./memory-budget.js";
-import { countWorkers } from "./worker-count.js";
-import { createShutdownHooks, type OnShutdown, type ShutdownHooks } from "./shutdown-hooks.js";
+import { createSubsystems, type SubsystemName, type SubsystemState } from "../../health/subsystems.js";
+import { createNodeClock } from "./clock.js";
+import { createBus, type NodeEvents } from "./events.js";
+import { createLifecycle, createShutdownHooks } from "./lifecycle.js";
+import { divideMemory, findMemory } from "./memory-budget.js";
 
-export interface NodeCore {
+interface CoreOptions {
   readonly config: Config;
-  readonly log: Logger;
-  readonly logLines: Omit<Logging, "log">;
-  /** Logs a message for the operator, and adds it to the warnings that the terminal shows. */
-  readonly warn: (subsystem: SubsystemName, message: string) => void;
-  readonly warnings: readonly string[];
-  readonly subsystems: Subsystems;
-  readonly progress: BootProgress;
   readonly processErrors: ProcessErrors;
   /** Limits above which the node rejects new requests; undefined selects the defaults. */
   readonly overload: OverloadLimits | undefined;
@@ -36,32 +27,11 @@ export interface NodeCore {
    * latest.
    */
   readonly stateHeadEveryMs: number;
-  /** Limits on memory use of this process. */
-  readonly memory: MemoryLimits;
-  readonly bus: NodeBus;
-  /** Monitor of corruption: records of the database that differ from what was stored. */
-  readonly corruption: CorruptionMonitor;
-  readonly lifecycle: Lifecycle;
-  readonly clock: NodeClock;
-  readonly onShutdown: OnShutdown;
-  readonly shutdownHooks: ShutdownHooks;
-  /** URLs at which this node is reached; each is empty until its port is bound. */
-  readonly addresses: Addresses;
-  /** Logs an error whose details the client does not receive, and checks it for corruption. */
-  readonly onInternalError: (error: unknown, requestId: string) => void;
   /** Runs the boot steps that were deferred because the node was dormant, once the node has a peer. */
   readonly wake: () => Promise<void>;
 }
 
-/** URLs of a node: scheme, host and port. */
-export interface Addresses {
-  /** URL for clients on this machine. */
-  rpcUrl: string;
-  /** URL for clients on any machine. */
-  connectionString: string;
-  /** URL for other nodes. */
-  omniUrl: string;
-}
+export type NodeCore = Readonly<ReturnType<typeof createNodeCore>>;
 
 /**
  * Builds the core of a node.
@@ -69,11 +39,7 @@ export interface Addresses {
  * @param steps number of boot steps, as `/health` counts them.
  * @param logging log of the node. Default: a new log as the configuration describes it.
  */
-export function createNodeCore(
-  options: Pick<NodeCore, "config" | "processErrors" | "overload" | "stateHeadEveryMs" | "wake">,
-  steps: number,
-  logging?: Logging,
-): NodeCore {
+export function createNodeCore(options: CoreOptions, steps: number, logging?: Logging) {
   const { config } = options;
   const { log, ...logLines } = logging ?? createLogging({ level: config.logLevel, json: config.json });
   const warnings: string[] = [];
@@ -83,20 +49,22 @@ export function createNodeCore(
   }
   const throttle = createErrorThrottle({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
   const bus = createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`));
+  /** Records of the database that differ from what was stored. */
   const corruption = createCorruptionMonitor((message) => bus.emit("corruptionChanged", { message }));
   const shutdownHooks = createShutdownHooks((name, error) => log.error({ err: error }, `${name} could not be stopped`));
   return {
     ...options,
     log,
     logLines,
-    warn(subsystem, message) {
+    /** Logs a message for the operator, and adds it to the warnings that the terminal shows. */
+    warn(subsystem: SubsystemName, message: string): void {
       warnings.push(message);
       log.warn({ subsystem }, message);
     },
-    warnings,
+    warnings: warnings as readonly string[],
     subsystems,
     progress: createBootProgress(steps, subsystems),
-    // Each worker may use as much memory as the node's own process.
+    /** Limits on memory use of this process. Each worker may use as much memory as the node's own process. */
     memory: divideMemory(findMemory(config.memoryMib, countWorkers(config) + 1)),
     bus,
     corruption,
@@ -104,12 +72,20 @@ export function createNodeCore(
     clock: createNodeClock(),
     onShutdown: shutdownHooks.add,
     shutdownHooks,
+    /** URLs at which clients on this machine, clients anywhere and nodes reach this node; empty until a port is bound. */
     addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },
-    onInternalError(error, requestId) {
+    /** Logs an error whose details the client does not receive, and checks it for corruption. */
+    onInternalError(error: unknown, requestId: string): void {
       corruption.recordRequestError(error);
       throttle.failed(error, { requestId });
     },
   };
+}
+
+/** Counts the worker processes; 0 if the node's own process serves the public port, as with a setting of 1. */
+export function countWorkers({ workers }: Pick<Config, "workers">): number {
+  const count = workers === "auto" ? availableParallelism() : workers;
+  return count === 1 ? 0 : count;
 }
 
 /** Lists the ports that the configuration requests; 0 requests any free port. A disabled subsystem requests none. */

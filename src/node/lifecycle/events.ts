@@ -1,5 +1,4 @@
 /** Events that the modules of a node publish to each other, in whichever order the modules are created. */
-import type { Bus } from "./bus.js";
 import type { HistoryPoint } from "../../metrics/history.js";
 
 /** Event types by event name. */
@@ -37,4 +36,27 @@ export interface NodeEvents {
   readonly reloadRequested: undefined;
 }
 
-export type NodeBus = Bus<NodeEvents>;
+/**
+ * Creates a bus without listeners. `Events` maps each name to the type of its event.
+ *
+ * @param onError called with the error that a listener threw. It reaches neither the other listeners nor the caller.
+ */
+export function createBus<Events extends object>(onError: (name: keyof Events, error: unknown) => void) {
+  const listeners: { [Name in keyof Events]?: ((event: Events[Name]) => void)[] } = {};
+  return {
+    /** Registers a listener for all later events of this name. */
+    on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): void {
+      (listeners[name] ??= []).push(listener);
+    },
+    /** Calls all listeners in the order of registration before it returns. */
+    emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
+      for (const listener of listeners[name] ?? []) {
+        try {
+          listener(event);
+        } catch (error) {
+          onError(name, error);
+        }
+      }
+    },
+  };
+}

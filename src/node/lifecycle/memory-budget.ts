@@ -8,24 +8,7 @@ import { getHeapStatistics } from "node:v8";
 import { type ByteLimits, defaultBytes } from "../../edge/byte-budget.js";
 
 /** Limits on memory use. */
-export interface MemoryLimits {
-  /** Limits on requests and responses in flight. */
-  readonly exchanges: ByteLimits;
-  /** Limit on cached storage programs, in bytes of text; at most a fifth of the JavaScript heap. */
-  readonly programsBytes: number;
-  /** Limit on responses that are cached until the next block, for each protocol that caches them. */
-  readonly responseBytes: number;
-  /** Limit on cached block data that decides which clients may read a block. */
-  readonly readershipBytes: number;
-  /** Limit on block events that are cached for subscribers. */
-  readonly eventBytes: number;
-  /** Threads that check large transactions, and the heap of each in MiB. */
-  readonly checks: { readonly threads: number; readonly heapMib: number };
-  /** Heap in MiB of the thread that hashes large documents of blocks; 0 disables the thread. */
-  readonly documentHeapMib: number;
-  /** Number of threads for proofs and the commitment tree. */
-  readonly proofThreads: number;
-}
+export type MemoryLimits = ReturnType<typeof divideMemory>;
 
 const mib = 1024 * 1024;
 /** Memory from which on the limits have their full values. */
@@ -33,19 +16,14 @@ const enoughBytes = 1024 * mib;
 /** Memory that one thread may use. */
 const bytesOfThread = 256 * mib;
 
-/** Memory that this process may use, and the part of it that the JavaScript heap may use. */
-export interface Memory {
-  readonly bytes: number;
-  readonly heapBytes: number;
-}
-
 /**
  * Finds the available memory: the operator's setting, or else the memory of the container or machine.
  *
  * @param configuredMib setting of the operator in MiB; 0 detects the memory.
  * @param processes number of processes that share the memory.
+ * @returns the memory that this process may use, and the part of it that the JavaScript heap may use.
  */
-export function findMemory(configuredMib: number, processes = 1): Memory {
+export function findMemory(configuredMib: number, processes = 1) {
   const { heap_size_limit: heapBytes } = getHeapStatistics();
   return { bytes: Math.floor(findBytes(configuredMib) / processes), heapBytes };
 }
@@ -60,29 +38,37 @@ function findBytes(configuredMib: number): number {
 }
 
 /** Divides the memory among requests, caches and threads. */
-export function divideMemory({ bytes, heapBytes }: Memory, processors = availableParallelism()): MemoryLimits {
+export function divideMemory({ bytes, heapBytes }: ReturnType<typeof findMemory>, processors = availableParallelism()) {
   const ratio = Math.min(1, bytes / enoughBytes);
   const shrink = (max: number, min: number): number => Math.max(min, Math.floor(max * ratio));
   const threads = Math.max(1, Math.floor(bytes / bytesOfThread));
+  /** Limits on requests and responses in flight. */
+  const exchanges: ByteLimits = {
+    ...defaultBytes,
+    totalBytes: shrink(defaultBytes.totalBytes, 24 * mib),
+    extraBytes: shrink(defaultBytes.extraBytes, 2 * mib),
+    perAddressBytes: shrink(defaultBytes.perAddressBytes, 16 * mib),
+    // A response of 4 MiB is a third larger as JSON.
+    perConnectionBytes: shrink(defaultBytes.perConnectionBytes, 8 * mib),
+  };
   return {
-    exchanges: {
-      ...defaultBytes,
-      totalBytes: shrink(defaultBytes.totalBytes, 24 * mib),
-      extraBytes: shrink(defaultBytes.extraBytes, 2 * mib),
-      perAddressBytes: shrink(defaultBytes.perAddressBytes, 16 * mib),
-      // A response of 4 MiB is a third larger as JSON.
-      perConnectionBytes: shrink(defaultBytes.perConnectionBytes, 8 * mib),
-    },
+    exchanges,
+    /** Limit on cached storage programs, in bytes of text; at most a fifth of the JavaScript heap. */
     programsBytes: Math.min(shrink(48 * mib, 4 * mib), Math.floor(heapBytes / 5)),
+    /** Limit on responses that are cached until the next block, for each protocol that caches them. */
     responseBytes: shrink(4 * mib, 1 * mib),
+    /** Limit on cached block data that decides which clients may read a block. */
     readershipBytes: shrink(16 * mib, 1 * mib),
-    // Below 8 MiB the cache cannot hold the largest block twice, given how block-log.ts divides it.
+    /** Below 8 MiB the cache of block events cannot hold the largest block twice, given how block-log.ts divides it. */
     eventBytes: shrink(16 * mib, 8 * mib),
-    // Below 64 MiB the heap cannot hold the worst-case document of 1 MiB after parsing.
+    /** Threads that check large transactions. Below 64 MiB a heap cannot hold the worst-case document after parsing. */
     checks: { threads: Math.max(1, Math.min(2, processors - 1, threads)), heapMib: shrink(256, 64) },
-    // The worst-case document of 1 MiB has 100 MiB of leaves. A thread would hold them a second time, besides the
-    // block.
+    /**
+     * Heap of the thread that hashes large documents of blocks; 0 disables the thread. The worst-case document of 1 MiB
+     * has 100 MiB of leaves. A thread would hold them a second time, besides the block.
+     */
     documentHeapMib: ratio < 1 || processors === 1 ? 0 : 256,
+    /** Number of threads for proofs and the commitment tree. */
     proofThreads: Math.max(1, Math.min(4, processors, threads)),
   };
 }

@@ -16,14 +16,13 @@ import { nodeMetrics } from "../../metrics/table.js";
 import type { Traces } from "../../metrics/traces.js";
 import type { ServedMethod } from "../../rpc/service.js";
 import type { NodeChain } from "../chain/chain.js";
-import type { NodeCore } from "../lifecycle/core.js";
+import { countWorkers, type NodeCore } from "../lifecycle/core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "../network/network.js";
 import { createBlockWaits } from "./block-waits.js";
 import type { PublicFacts } from "./public-facts.js";
 import type { NodeTls } from "./tls.js";
 import type { DataVerifier } from "../data/data-verifier.js";
-import { countWorkers } from "../lifecycle/worker-count.js";
 import type { NodeWorkers } from "./workers.js";
 
 /** Dependencies of the edge besides the core. */
@@ -48,7 +47,7 @@ export interface NodeEdge {
   readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
   readonly metrics: Metrics | undefined;
   /** Sets the sources of the metrics, and starts the traces. */
-  observe(deps: ObservedDeps): Promise<void>;
+  readonly observe: (deps: ObservedDeps) => Promise<void>;
 }
 
 /** Creates the edge of the public port, and the metrics if they are enabled. */

@@ -11,10 +11,9 @@ import type { ServedService } from "../../rpc/service.js";
 import { createForwardHandlers } from "../../workers/forward.js";
 import { createProcessPool, type PoolWorker, type ProcessPool } from "../../workers/pool.js";
 import { createUsageSharing, shareEveryMs, type UsageMember } from "../../workers/usage.js";
-import type { NodeCore } from "../lifecycle/core.js";
+import { countWorkers, type NodeCore } from "../lifecycle/core.js";
 import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
-import { countWorkers } from "../lifecycle/worker-count.js";
 import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart, WorkerVitals } from "./worker-ipc.js";
 
 /** Services and data for the workers. */
