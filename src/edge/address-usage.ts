@@ -3,98 +3,86 @@
 /** Usage of an address. */
 export interface Usage {
   /** Open connections. */
-  readonly connections: number;
+  connections: number;
   /** Requests in flight. */
-  readonly requests: number;
+  requests: number;
   /** Open streams. */
-  readonly streams: number;
+  streams: number;
   /** Bytes reserved for its requests and responses. */
-  readonly bytes: number;
+  bytes: number;
 }
 
 /** Current usage in this process. */
 export interface AddressUsage extends Usage {
-  connections: number;
-  requests: number;
-  streams: number;
-  bytes: number;
   /** Usage in all other processes of this node, as last reported. */
-  elsewhere: Usage;
+  elsewhere: Readonly<Usage>;
 }
 
 /** Usage by address prefix. */
-export type UsageByPrefix = readonly (readonly [prefix: string, usage: Usage])[];
-
-export interface UsageTracker {
-  /** Returns the usage of an address prefix. Returns the same object while any usage is above zero. */
-  of(prefix: string): AddressUsage;
-  /** Returns the usages that changed since the last call. */
-  drainChanged(): UsageByPrefix;
-  /** Receives the usage of addresses in other processes. */
-  receive(usages: UsageByPrefix): void;
-}
+export type UsageByPrefix = readonly (readonly [prefix: string, usage: Readonly<Usage>])[];
 
 /** Number of entries from which on the tracker removes those without usage. */
 const minSweepEntries = 10_000;
 
-const noUsage: Usage = Object.freeze({ connections: 0, requests: 0, streams: 0, bytes: 0 });
+const noUsage: Readonly<Usage> = Object.freeze({ connections: 0, requests: 0, streams: 0, bytes: 0 });
 
 /** Usage with the values that were last reported to other processes. */
 interface TrackedUsage extends AddressUsage {
-  reported: Usage;
+  reported: Readonly<Usage>;
 }
 
-export function createUsageTracker(): UsageTracker {
-  const entries = new Map<string, TrackedUsage>();
-  let sweepFrom = minSweepEntries;
+export class UsageTracker {
+  private readonly entries = new Map<string, TrackedUsage>();
+  private sweepFrom = minSweepEntries;
 
-  /** Removes entries without usage. Runs again when the remaining number has doubled. */
-  function sweep(): void {
-    for (const [prefix, entry] of entries) {
-      if (isZero(entry) && isZero(entry.elsewhere) && isZero(entry.reported)) {
-        entries.delete(prefix);
-      }
-    }
-    sweepFrom = Math.max(minSweepEntries, 2 * entries.size);
+  /** Returns the usage of an address prefix. Returns the same object while any usage is above zero. */
+  of(prefix: string): AddressUsage {
+    return this.entryOf(prefix);
   }
 
-  function entryOf(prefix: string): TrackedUsage {
-    let entry = entries.get(prefix);
+  /** Returns the usages that changed since the last call. */
+  drainChanged(): UsageByPrefix {
+    const changed: [string, Readonly<Usage>][] = [];
+    for (const [prefix, entry] of this.entries) {
+      if (!isSame(entry, entry.reported)) {
+        const { connections, requests, streams, bytes } = entry;
+        entry.reported = { connections, requests, streams, bytes };
+        changed.push([prefix, entry.reported]);
+      }
+    }
+    return changed;
+  }
+
+  /** Receives the usage of addresses in other processes. */
+  receive(usages: UsageByPrefix): void {
+    for (const [prefix, usage] of usages) {
+      this.entryOf(prefix).elsewhere = usage;
+    }
+  }
+
+  private entryOf(prefix: string): TrackedUsage {
+    let entry = this.entries.get(prefix);
     if (entry === undefined) {
-      if (entries.size >= sweepFrom) {
-        sweep();
+      if (this.entries.size >= this.sweepFrom) {
+        this.sweep();
       }
       entry = { ...noUsage, elsewhere: noUsage, reported: noUsage };
-      entries.set(prefix, entry);
+      this.entries.set(prefix, entry);
     }
     return entry;
   }
 
-  return {
-    of: entryOf,
-    drainChanged() {
-      const changed: [string, Usage][] = [];
-      for (const [prefix, entry] of entries) {
-        if (!isSame(entry, entry.reported)) {
-          const { connections, requests, streams, bytes } = entry;
-          entry.reported = { connections, requests, streams, bytes };
-          changed.push([prefix, entry.reported]);
-        }
+  /** Removes entries without usage. Runs again when the remaining number has doubled. */
+  private sweep(): void {
+    for (const [prefix, entry] of this.entries) {
+      if ([entry, entry.elsewhere, entry.reported].every((usage) => isSame(usage, noUsage))) {
+        this.entries.delete(prefix);
       }
-      return changed;
-    },
-    receive(usages) {
-      for (const [prefix, usage] of usages) {
-        entryOf(prefix).elsewhere = isZero(usage) ? noUsage : usage;
-      }
-    },
-  };
+    }
+    this.sweepFrom = Math.max(minSweepEntries, 2 * this.entries.size);
+  }
 }
 
-function isSame(a: Usage, b: Usage): boolean {
+function isSame(a: Readonly<Usage>, b: Readonly<Usage>): boolean {
   return a.connections === b.connections && a.requests === b.requests && a.streams === b.streams && a.bytes === b.bytes;
-}
-
-function isZero(usage: Usage): boolean {
-  return usage === noUsage || isSame(usage, noUsage);
 }

@@ -3,11 +3,11 @@
  * connection that has been idle longest is closed to admit the new one.
  */
 import { createLruCache } from "../base/caches/lru-cache.js";
+import { addressPrefixOf, normalizeAddress } from "../base/ip-address.js";
 import { createTokenBuckets } from "../base/limits/token-buckets.js";
 import type { Connection } from "../rpc/gate.js";
 import type { UsageTracker } from "./address-usage.js";
-import { addressPrefixOf, normalizeAddress } from "../base/ip-address.js";
-import type { AddressSet } from "./cidr.js";
+import type { AddressSet } from "./client-address.js";
 
 export interface ConnectionLimits {
   readonly total: number;
@@ -19,7 +19,7 @@ export const defaultConnections: ConnectionLimits = { total: 4_000, perAddress: 
 
 export interface ConnectionDeps {
   readonly limits: ConnectionLimits;
-  readonly usageTracker: Pick<UsageTracker, "of">;
+  readonly usageTracker: UsageTracker;
   /**
    * Trusted proxies. They connect for many callers, so the limit per address does not apply and they are never banned.
    */
@@ -41,13 +41,6 @@ export interface TrackedConnection extends Connection {
   release(): void;
 }
 
-export interface ConnectionLimit {
-  connect(remoteAddress: string, abort: () => void): TrackedConnection | undefined;
-  /** Bans address prefixes that another process of this node has banned. */
-  banAll(prefixes: readonly string[]): void;
-  readonly size: number;
-}
-
 /** Penalties that an address may collect at once, and the number that is forgiven per second. */
 const penaltyRate = { burst: 500, tokens: 50, everyMs: 1_000 };
 /** Duration of a ban in milliseconds. Open connections of the address are closed. */
@@ -55,60 +48,63 @@ const banMs = 10_000;
 /** Limit on addresses with recorded penalties. */
 const maxAddresses = 10_000;
 
-export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
+interface Entry {
+  /** Connections of its address. */
+  readonly addressEntries: Set<Entry>;
+  readonly abort: () => void;
+  /** Requests and streams in flight. */
+  inFlight: number;
+  /** Time at which the last one ended, on the clock of `nowMs`. */
+  idleSinceMs: number;
+}
+
+export function createConnectionLimit(deps: ConnectionDeps) {
   const { limits, usageTracker, isTrustedProxy, isExempt, nowMs, onBan } = deps;
-  const all = new ConnectionSet();
-  const byAddress = new Map<string, ConnectionSet>();
+  const all = new Set<Entry>();
+  const byPrefix = new Map<string, Set<Entry>>();
   const penalties = createTokenBuckets(maxAddresses);
   const bannedUntilMs = createLruCache<number>(maxAddresses);
 
-  function connectionsOf(prefix: string): ConnectionSet {
-    let connections = byAddress.get(prefix);
-    if (connections === undefined) {
-      connections = new ConnectionSet();
-      byAddress.set(prefix, connections);
-    }
-    return connections;
-  }
-
-  /** Removes the entry of an address without connections, even if its only connection was rejected. */
-  function deleteEmpty(prefix: string, addressConnections: ConnectionSet): void {
-    if (addressConnections.size === 0 && byAddress.get(prefix) === addressConnections) {
-      byAddress.delete(prefix);
-    }
-  }
-
-  function remove(entry: ConnectionEntry): void {
-    all.delete(entry);
-    entry.addressConnections.delete(entry);
-  }
-
   function ban(prefix: string): void {
     bannedUntilMs.set(prefix, nowMs() + banMs);
-    byAddress.get(prefix)?.abortAll();
+    [...(byPrefix.get(prefix) ?? [])].forEach((entry) => entry.abort());
+  }
+
+  function remove(entry: Entry): void {
+    all.delete(entry);
+    entry.addressEntries.delete(entry);
   }
 
   return {
-    connect(remoteAddress, abort) {
+    /**
+     * Admits a connection; returns undefined if it is rejected.
+     *
+     * @param abort closes the connection immediately.
+     */
+    connect(remoteAddress: string, abort: () => void): TrackedConnection | undefined {
       const address = normalizeAddress(remoteAddress);
       const isProxy = address === "" || isTrustedProxy(address);
       const prefix = addressPrefixOf(address);
       if ((bannedUntilMs.get(prefix) ?? 0) > nowMs()) {
         return undefined;
       }
-      const addressConnections = isProxy ? new ConnectionSet() : connectionsOf(prefix);
+      const addressEntries = (isProxy ? undefined : byPrefix.get(prefix)) ?? new Set<Entry>();
       const usage = usageTracker.of(prefix);
-      const isAddressFull = !isProxy && addressConnections.size >= limits.perAddress - usage.elsewhere.connections;
-      // Evicting a connection of the same address also lowers the total.
-      const fullSet = isAddressFull ? addressConnections : all.size >= limits.total ? all : undefined;
-      const evicted = fullSet?.longestIdle();
-      if (fullSet !== undefined && evicted === undefined) {
-        deleteEmpty(prefix, addressConnections);
-        return undefined;
+      const isAddressFull = !isProxy && addressEntries.size >= limits.perAddress - usage.elsewhere.connections;
+      let evicted: Entry | undefined;
+      if (isAddressFull || all.size >= limits.total) {
+        // Evicting a connection of the same address also lowers the total.
+        evicted = longestIdle(isAddressFull ? addressEntries : all);
+        if (evicted === undefined) {
+          return undefined;
+        }
       }
-      const entry: ConnectionEntry = { addressConnections, abort, inFlight: 0, idleSinceMs: nowMs() };
+      const entry: Entry = { addressEntries, abort, inFlight: 0, idleSinceMs: nowMs() };
       all.add(entry);
-      addressConnections.add(entry);
+      addressEntries.add(entry);
+      if (!isProxy) {
+        byPrefix.set(prefix, addressEntries);
+      }
       usage.connections++;
       if (evicted !== undefined) {
         // Its slots are free before its socket has closed.
@@ -140,56 +136,27 @@ export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
         end() {
           usage.connections--;
           remove(entry);
-          deleteEmpty(prefix, addressConnections);
+          if (addressEntries.size === 0 && byPrefix.get(prefix) === addressEntries) {
+            byPrefix.delete(prefix);
+          }
         },
       };
     },
-    banAll: (prefixes) => prefixes.forEach(ban),
+    /** Bans address prefixes that another process of this node has banned. */
+    banAll: (prefixes: readonly string[]) => prefixes.forEach(ban),
     get size() {
       return all.size;
     },
   };
 }
 
-interface ConnectionEntry {
-  /** Connections of its address. */
-  readonly addressConnections: ConnectionSet;
-  readonly abort: () => void;
-  /** Requests and streams in flight. */
-  inFlight: number;
-  /** Time at which the last one ended, on the clock of `nowMs`. */
-  idleSinceMs: number;
-}
-
-class ConnectionSet {
-  private readonly entries = new Set<ConnectionEntry>();
-
-  get size(): number {
-    return this.entries.size;
-  }
-
-  /** Returns the connection that has been idle longest; undefined if all are in use. */
-  longestIdle(): ConnectionEntry | undefined {
-    let longest: ConnectionEntry | undefined;
-    for (const entry of this.entries) {
-      if (entry.inFlight === 0 && entry.idleSinceMs < (longest?.idleSinceMs ?? Infinity)) {
-        longest = entry;
-      }
-    }
-    return longest;
-  }
-
-  add(entry: ConnectionEntry): void {
-    this.entries.add(entry);
-  }
-
-  delete(entry: ConnectionEntry): void {
-    this.entries.delete(entry);
-  }
-
-  abortAll(): void {
-    for (const entry of [...this.entries]) {
-      entry.abort();
+/** Returns the connection that has been idle longest; undefined if all are in use. */
+function longestIdle(entries: ReadonlySet<Entry>): Entry | undefined {
+  let longest: Entry | undefined;
+  for (const entry of entries) {
+    if (entry.inFlight === 0 && entry.idleSinceMs < (longest?.idleSinceMs ?? Infinity)) {
+      longest = entry;
     }
   }
+  return longest;
 }

@@ -3,23 +3,29 @@
  * overload, the rate limit, and limits on connections, streams and unsent bytes, and writes the access log. An admitted
  * request gets a permit that is released when it ends.
  */
-import { RpcError, toRpcError } from "../rpc/errors.js";
-import type { Arrival, Gate } from "../rpc/gate.js";
-import type { ServedMethod } from "../rpc/service.js";
-import type { AccessLine } from "./access-log.js";
-import { createUsageTracker, type UsageByPrefix } from "./address-usage.js";
 import { addressPrefixOf } from "../base/ip-address.js";
-import { createAddressSet } from "./cidr.js";
-import { createClientAddress } from "./client-address.js";
-import { type ByteLimits, createByteBudget, defaultBytes } from "./byte-budget.js";
-import { type ConnectionLimits, createConnectionLimit, defaultConnections } from "./connection-limit.js";
+import { RpcError, toRpcError } from "../rpc/errors.js";
+import type { Arrival, Gate, Protocol } from "../rpc/gate.js";
+import type { ServedMethod } from "../rpc/service.js";
+import { type UsageByPrefix, UsageTracker } from "./address-usage.js";
+import { createAddressSet, findClientAddress } from "./client-address.js";
+import {
+  createConcurrency,
+  defaultOverload,
+  defaultStreams,
+  type OverloadLimits,
+  type StreamLimits,
+} from "./concurrency.js";
+import {
+  type ConnectionLimits,
+  createConnectionLimit,
+  defaultConnections,
+  type TrackedConnection,
+} from "./connection-limit.js";
 import { createIdentify, type IdentitySettings } from "./identity.js";
-import { RequestPermit, type PermitDeps } from "./request-permit.js";
-import { createOverload, defaultOverload, type OverloadLimits } from "./overload.js";
-import { createConcurrencySlots } from "./concurrency-slots.js";
-import { bytesPerRequest, type Charges, createRateLimit, type RateLimitCounts } from "./rate-limit.js";
-import { createStreamLimit, defaultStreams, type StreamLimits } from "./stream-limit.js";
-import { createRequestReporter, type FinishedRequest, isStream } from "./request-reporter.js";
+import { bytesPerRequest, type Charges, createRateLimit } from "./rate-limit.js";
+import { ByteBudget, type ByteLimits, defaultBytes, type PermitDeps, RequestPermit } from "./request-permit.js";
+import { type AccessLine, createRequestReporter, type FinishedRequest, isStream } from "./request-reporter.js";
 
 export interface EdgeSettings extends IdentitySettings {
   /** CIDR ranges of proxies with trusted forwarding headers. */
@@ -61,25 +67,9 @@ export interface SharedUsage {
   readonly banned: readonly string[];
 }
 
-export type EdgeStats = RateLimitCounts & {
-  /** Requests in flight, without streams. */
-  readonly activeRequests: number;
-  readonly openStreams: number;
-  readonly openConnections: number;
-  /** Bytes reserved for requests and for responses that wait to be sent. */
-  readonly reservedBytes: number;
-};
+export type Edge = ReturnType<typeof createEdge>;
 
-export interface Edge extends Gate {
-  /** Returns statistics of the rate limiter and values for the metrics. */
-  stats(): EdgeStats;
-  /** Returns the usage in this process since the last call. */
-  drainUsage(): SharedUsage;
-  /** Receives usage from other processes of this node, because limits apply to all of them together. */
-  receiveUsage(usage: SharedUsage): void;
-  /** Stops the timers. */
-  stop(): void;
-}
+export type EdgeStats = ReturnType<Edge["stats"]>;
 
 /**
  * Penalty for a rejected request. It is small, because a rejection is cheap and the client may not know its limit yet.
@@ -89,14 +79,12 @@ const rejectionPenalty = 0.25;
 const sweepEveryMs = 1_000;
 const noHeaders: readonly string[] = [];
 
-export function createEdge(settings: EdgeSettings): Edge {
+export function createEdge(settings: EdgeSettings) {
   const isTrustedProxy = createAddressSet(settings.trustedProxies);
-  const clientAddress = createClientAddress(isTrustedProxy);
   const identify = createIdentify(settings, Date.now);
   const isExempt = createAddressSet(settings.rateLimitExempt);
   const rateLimit = createRateLimit(settings.rateLimitPerMinute, settings.isShared);
-  const overload = createOverload(settings.overload ?? defaultOverload);
-  const usageTracker = createUsageTracker();
+  const usageTracker = new UsageTracker();
   const reportBan = oncePerSecond(settings.onBan ?? (() => undefined));
   let banned: string[] = [];
   const connections = createConnectionLimit({
@@ -112,9 +100,8 @@ export function createEdge(settings: EdgeSettings): Edge {
       }
     },
   });
-  const streams = createStreamLimit(settings.streams ?? defaultStreams);
-  const bytes = createByteBudget(settings.bytes ?? defaultBytes);
-  const slots = createConcurrencySlots(overload, streams, bytes);
+  const bytes = new ByteBudget(settings.bytes ?? defaultBytes);
+  const concurrency = createConcurrency(settings.overload ?? defaultOverload, settings.streams ?? defaultStreams);
   const reportRequest = createRequestReporter(settings);
   const checkForProxies = createProxyCheck(settings);
   const sweeper = setInterval(() => bytes.sweep(), sweepEveryMs).unref();
@@ -127,9 +114,9 @@ export function createEdge(settings: EdgeSettings): Edge {
       }
     },
     identify: (arrival) => identify((name) => arrival.header(name)),
-    onEnd(permit, code, endMs) {
-      slots.release(permit.usage, permit.isStream);
-      reportRequest(permit, code, endMs);
+    onEnd({ usage, isStream: isStreaming, admitted }, code, endMs) {
+      concurrency.release(usage, isStreaming);
+      reportRequest(admitted, code, endMs);
     },
   };
 
@@ -139,58 +126,69 @@ export function createEdge(settings: EdgeSettings): Edge {
   }
 
   return {
-    connect: (remoteAddress, abort) => connections.connect(remoteAddress, abort),
-    admit(arrival, protocol, method) {
+    connect: (remoteAddress: string, abort: () => void) => connections.connect(remoteAddress, abort),
+    admit(arrival: Arrival, protocol: Protocol, method: ServedMethod | undefined): RequestPermit {
       const startMs = performance.now();
-      const { connection } = arrival;
-      const address = clientAddress(connection.remoteAddress, (name) => arrival.header(name));
+      const connection = arrival.connection as TrackedConnection;
+      const address = findClientAddress(connection.remoteAddress, (name) => arrival.header(name), isTrustedProxy);
       checkForProxies(arrival, address);
+      const admitted = { arrival, address, protocol, method, startMs };
       const isStreaming = isStream(method);
       const isProbe = method?.isProbe === true;
+      const isLimited = isStreaming || !isProbe;
       const usage = usageTracker.of(addressPrefixOf(address));
       try {
         let rateHeaders = noHeaders;
-        if (isStreaming || !isProbe) {
-          overload.check(slots.activeRequests);
+        if (isLimited) {
+          concurrency.checkLoad();
           if (!isExempt(address)) {
             rateHeaders = penalizeRejection(arrival, address, () => rateLimit.count(address));
           }
         }
         const minBlock = isProbe ? undefined : minBlockOf(arrival);
-        penalizeRejection(arrival, address, () => slots.acquire({ connection, usage, isStream: isStreaming, isProbe }));
-        const admitted = { arrival, address, protocol, method, startMs };
+        penalizeRejection(arrival, address, () => {
+          if (isLimited) {
+            concurrency.checkAddress(usage);
+            bytes.check(usage, connection);
+          }
+          concurrency.acquire(usage, isStreaming);
+        });
         const permit = new RequestPermit(admitted, headersOf(method, rateHeaders), isStreaming, usage, permitDeps);
         arrival.onClose(() => permit.release());
         permit.ready = minBlock === undefined ? undefined : settings.untilBlock?.(minBlock);
         permit.ready = permit.ready?.then(() => void (permit.headers = headersOf(method, rateHeaders)));
         return permit;
       } catch (error) {
-        reportRequest({ arrival, address, protocol, method, startMs }, toRpcError(error).reason, performance.now());
+        reportRequest(admitted, toRpcError(error).reason, performance.now());
         throw error;
       }
     },
+    /** Returns statistics of the rate limiter and values for the metrics. */
     stats: () => ({
       ...rateLimit.counts(),
-      activeRequests: slots.activeRequests,
-      openStreams: streams.openCount,
+      ...concurrency.counts(),
       openConnections: connections.size,
+      /** Bytes reserved for requests and for responses that wait to be sent. */
       reservedBytes: bytes.reservedBytes,
     }),
-    drainUsage() {
+    /** Returns the usage in this process since the last call. */
+    drainUsage(): SharedUsage {
       const usage = { usages: usageTracker.drainChanged(), charges: rateLimit.drainCharges(), banned };
       banned = [];
       return usage;
     },
-    receiveUsage(usage) {
+    /** Receives usage from other processes of this node, because limits apply to all of them together. */
+    receiveUsage(usage: SharedUsage) {
       usageTracker.receive(usage.usages);
       rateLimit.receive(usage.charges);
       connections.banAll(usage.banned);
     },
+    /** Stops the timers. */
     stop() {
-      overload.stop();
+      concurrency.stop();
       clearInterval(sweeper);
     },
-  };
+  } satisfies Gate & Record<string, unknown>;
 }
 
 /**

@@ -4,11 +4,12 @@
  * on all of them. One signature may serve any number of reads while its timestamp is fresh, so each is verified once
  * and cached. Writes never rely on it.
  */
+import { hash } from "node:crypto";
+import { createLruCache } from "../base/caches/lru-cache.js";
 import { verifyEd25519 } from "../base/crypto/ed25519.js";
 import { isStrongKey } from "../base/crypto/key-validation.js";
-import { hex32 } from "../base/crypto/hash.js";
-import { identityMessage } from "./identity-message.js";
-import { createLruCache } from "../base/caches/lru-cache.js";
+import { toPublicKey } from "../base/crypto/parse-hash.js";
+import { hex32, identityText } from "../base/crypto/signing-payloads.js";
 import { RpcError } from "../rpc/errors.js";
 
 /** Source of identities: signed headers, or a header that a trusted gateway sets. */
@@ -49,24 +50,16 @@ export function createIdentify(settings: IdentitySettings, nowMs: () => number):
 /** Identifies callers that a gateway in front of the node has authenticated. */
 const trustedHeader: Identify = (header) => {
   const claim = header("identity") ?? "";
-  if (isEmpty(claim)) {
+  // Clients without a key send an empty header, or the prefix alone.
+  if (claim === "" || claim === "ed25519:") {
     return undefined;
   }
   const key = parseKey(claim);
   if (key === undefined) {
     throw invalid("The identity is not an Ed25519 public key of 64 hex digits.");
   }
-  return `0x${key}`;
+  return key;
 };
-
-/** Headers that prove an identity. */
-interface Proof {
-  readonly claim: string;
-  readonly timestamp: string;
-  readonly signature: string;
-  /** Undefined in the older form. */
-  readonly network: string | undefined;
-}
 
 /** Result of a verified proof. */
 interface Proven {
@@ -80,45 +73,40 @@ function createSignedIdentify(settings: IdentitySettings, nowMs: () => number): 
   const verified = createLruCache<Proven>(maxCachedProofs);
 
   return (header) => {
-    const proof = readProof(header);
-    if (proof === undefined) {
+    const [claim, timestamp, signature, network] = ["identity", "timestamp", "signature", "network"].map(
+      (name) => header(name) ?? "",
+    ) as [string, string, string, string];
+    if (signature === "") {
       return undefined;
     }
-    const cacheKey = `${proof.claim}\n${proof.timestamp}\n${proof.signature}\n${proof.network ?? ""}`;
-    const cached = verified.get(cacheKey);
-    if (cached !== undefined) {
-      if (cached.timestampMs !== undefined) {
-        checkFresh(cached.timestampMs, nowMs());
-      }
-      return cached.identity;
+    const cacheKey = `${claim}\n${timestamp}\n${signature}\n${network}`;
+    let proven = verified.get(cacheKey);
+    if (proven === undefined) {
+      proven = verifyProof({ claim, timestamp, signature, network: network || undefined }, settings, nowMs());
+      verified.set(cacheKey, proven);
+    } else if (proven.timestampMs !== undefined) {
+      checkFresh(proven.timestampMs, nowMs());
     }
-    const proven = verifyProof(proof, settings, nowMs());
-    verified.set(cacheKey, proven);
     return proven.identity;
   };
 }
 
-/** Reads the proof from the headers; returns undefined if there is no signature. */
-function readProof(header: Header): Proof | undefined {
-  const signature = header("signature") ?? "";
-  const network = header("network") ?? "";
-  return signature === ""
-    ? undefined
-    : {
-        claim: header("identity") ?? "",
-        timestamp: header("timestamp") ?? "",
-        signature,
-        network: network === "" ? undefined : network,
-      };
+/** Headers that prove an identity. */
+interface Proof {
+  readonly claim: string;
+  readonly timestamp: string;
+  readonly signature: string;
+  /** Undefined in the older form. */
+  readonly network: string | undefined;
 }
 
 /**
- * Returns true for the signature that existing clients send with each call: the key has signed its own digits, without
- * a timestamp. It can be replayed forever, so it proves no identity. Rejecting it would make these calls fail.
+ * Returns the message that a caller signs, from the headers as sent: the hex digits of a hash, as bytes.
+ *
+ * @param network value of the header `network`; undefined for the older form, which is valid on every network.
  */
-function isWithoutTimestamp({ claim, timestamp, signature, network }: Proof, key: string): boolean {
-  const bytes = timestamp === "" && network === undefined ? parseSignature(signature) : undefined;
-  return bytes !== undefined && verifyEd25519(key, Buffer.from(claim.replace(/^ed25519:/, ""), "utf8"), bytes);
+export function identityMessage(identity: string, timestamp: string, network: string | undefined): Buffer {
+  return Buffer.from(hash("sha256", identityText(identity, timestamp, network), "hex"));
 }
 
 function verifyProof(proof: Proof, settings: IdentitySettings, now: number): Proven {
@@ -144,7 +132,16 @@ function verifyProof(proof: Proof, settings: IdentitySettings, now: number): Pro
     const signed = network === undefined ? "the identity and the timestamp" : "the network, identity and timestamp";
     throw invalid(`The signature is not valid for ${signed}.`);
   }
-  return { identity: `0x${key}`, timestampMs };
+  return { identity: key, timestampMs };
+}
+
+/**
+ * Returns true for the signature that existing clients send with each call: the key has signed its own digits, without
+ * a timestamp. It can be replayed forever, so it proves no identity. Rejecting it would make these calls fail.
+ */
+function isWithoutTimestamp({ claim, timestamp, signature, network }: Proof, key: string): boolean {
+  const bytes = timestamp === "" && network === undefined ? parseSignature(signature) : undefined;
+  return bytes !== undefined && verifyEd25519(key, Buffer.from(claim.replace(/^ed25519:/, "")), bytes);
 }
 
 function checkFresh(timestampMs: number, now: number): void {
@@ -180,14 +177,8 @@ function checkNetwork(signedNetwork: string | undefined, { identityForm, network
   }
 }
 
-/** Returns true if the header is empty or the prefix alone, as clients without a key send it. */
-function isEmpty(claim: string): boolean {
-  return claim === "" || claim === "ed25519:";
-}
-
-/** Returns 64 lower-case hex digits; the prefixes `ed25519:` and `0x` are each optional. */
 function parseKey(claim: string): string | undefined {
-  const key = /^(?:ed25519:)?(?:0x)?([0-9a-fA-F]{64})$/.exec(claim)?.[1]?.toLowerCase();
+  const key = toPublicKey(claim);
   return key !== undefined && isStrongKey(key) ? key : undefined;
 }
 

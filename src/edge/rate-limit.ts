@@ -8,29 +8,6 @@ const windowMs = 60_000;
 const maxAddresses = 50_000;
 const unlimited: readonly string[] = [];
 
-export interface RateLimitCounts {
-  /** Addresses that have used tokens and are not full again. */
-  readonly totalIps: number;
-  /** Addresses that are over their limit. */
-  readonly blockedIps: number;
-}
-
-export interface RateLimit {
-  /**
-   * Counts a request. Returns the headers that report the remaining quota: a flat list of names and values.
-   *
-   * @throws RpcError RATE_LIMITED with the seconds to wait.
-   */
-  count(address: string): readonly string[];
-  /** Charges a body of this many bytes, in addition to its request: a large body costs as much as many requests. */
-  chargeBytes(address: string, bytes: number): void;
-  counts(): RateLimitCounts;
-  /** Returns the charges since the last call; empty if the limiter is not shared. */
-  drainCharges(): Charges;
-  /** Applies charges of other processes of this node. */
-  receive(charges: Charges): void;
-}
-
 /** Charged requests by address prefix. */
 export type Charges = readonly (readonly [prefix: string, requests: number])[];
 
@@ -46,10 +23,9 @@ function charge(bucket: TokenBucket, requests: number): void {
 /**
  * Creates a limiter of requests per minute for each address; 0 disables the limit.
  *
- * @param isShared true if other processes share the limit, so that charges are recorded until
- * {@link RateLimit.drainCharges}.
+ * @param isShared true if other processes share the limit, so that charges are recorded until they are drained.
  */
-export function createRateLimit(perMinute: number, isShared = false): RateLimit {
+export function createRateLimit(perMinute: number, isShared = false) {
   let charged = new Map<string, number>();
   const buckets = createTokenBuckets(maxAddresses);
   const rate = { burst: perMinute, tokens: perMinute, everyMs: windowMs };
@@ -60,62 +36,70 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
     return ["RateLimit-Policy", policy, "RateLimit", `"default";r=${Math.floor(bucket.content)};t=${refilledInS}`];
   }
 
-  function count(address: string): readonly string[] {
-    if (perMinute === 0) {
-      return unlimited;
-    }
-    const prefix = addressPrefixOf(address);
-    const bucket = buckets.of(prefix, rate);
-    if (!bucket.tryRemoveTokens(1)) {
-      const retryAfterS = Math.max(1, Math.ceil(bucket.getWaitTime(1) / 1000));
-      const message = `Too many requests; try again in ${retryAfterS} s.`;
-      throw new RpcError("RATE_LIMITED", message, retryAfterS, headersOf(bucket));
-    }
-    recordCharge(prefix, 1);
-    return headersOf(bucket);
-  }
-
   function recordCharge(prefix: string, requests: number): void {
     if (isShared) {
       charged.set(prefix, (charged.get(prefix) ?? 0) + requests);
     }
   }
 
-  function chargeBytes(address: string, bytes: number): void {
-    const prefix = addressPrefixOf(address);
-    const bucket = perMinute === 0 ? undefined : buckets.find(prefix);
-    if (bucket !== undefined) {
-      const requests = Math.floor(bytes / bytesPerRequest);
-      // The bucket may become negative, since the response is already built. The next request waits.
-      charge(bucket, requests);
-      recordCharge(prefix, requests);
-    }
-  }
-
-  function drainCharges(): Charges {
-    const drained = [...charged];
-    charged = new Map();
-    return drained;
-  }
-
-  function receive(charges: Charges): void {
-    for (const [prefix, requests] of perMinute === 0 ? [] : charges) {
-      charge(buckets.of(prefix, rate), requests);
-    }
-  }
-
-  /** Counts addresses by scanning every bucket; statistics are rarely requested. */
-  function counts(): RateLimitCounts {
-    let totalIps = 0;
-    let blockedIps = 0;
-    for (const bucket of buckets.all()) {
-      bucket.drip();
-      // A full bucket does not count.
-      totalIps += bucket.content < perMinute ? 1 : 0;
-      blockedIps += bucket.content < 1 ? 1 : 0;
-    }
-    return { totalIps, blockedIps };
-  }
-
-  return { count, chargeBytes, counts, drainCharges, receive };
+  return {
+    /**
+     * Counts a request. Returns the headers that report the remaining quota: a flat list of names and values.
+     *
+     * @throws RpcError RATE_LIMITED with the seconds to wait.
+     */
+    count(address: string): readonly string[] {
+      if (perMinute === 0) {
+        return unlimited;
+      }
+      const prefix = addressPrefixOf(address);
+      const bucket = buckets.of(prefix, rate);
+      if (!bucket.tryRemoveTokens(1)) {
+        const retryAfterS = Math.max(1, Math.ceil(bucket.getWaitTime(1) / 1000));
+        const message = `Too many requests; try again in ${retryAfterS} s.`;
+        throw new RpcError("RATE_LIMITED", message, retryAfterS, headersOf(bucket));
+      }
+      recordCharge(prefix, 1);
+      return headersOf(bucket);
+    },
+    /** Charges a body of this many bytes, in addition to its request: a large body costs as much as many requests. */
+    chargeBytes(address: string, bytes: number): void {
+      const prefix = addressPrefixOf(address);
+      const bucket = buckets.find(prefix);
+      if (bucket !== undefined) {
+        const requests = Math.floor(bytes / bytesPerRequest);
+        // The bucket may become negative, since the response is already built. The next request waits.
+        charge(bucket, requests);
+        recordCharge(prefix, requests);
+      }
+    },
+    /** Returns the charges since the last call; empty if the limiter is not shared. */
+    drainCharges(): Charges {
+      const drained = [...charged];
+      charged = new Map();
+      return drained;
+    },
+    /** Applies charges of other processes of this node. */
+    receive(charges: Charges): void {
+      for (const [prefix, requests] of perMinute === 0 ? [] : charges) {
+        charge(buckets.of(prefix, rate), requests);
+      }
+    },
+    /** Counts addresses by scanning every bucket; statistics are rarely requested. */
+    counts() {
+      let totalIps = 0;
+      let blockedIps = 0;
+      for (const bucket of buckets.all()) {
+        bucket.drip();
+        totalIps += bucket.content < perMinute ? 1 : 0;
+        blockedIps += bucket.content < 1 ? 1 : 0;
+      }
+      return {
+        /** Addresses that have used tokens and are not full again. */
+        totalIps,
+        /** Addresses that are over their limit. */
+        blockedIps,
+      };
+    },
+  };
 }

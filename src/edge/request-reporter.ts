@@ -1,32 +1,55 @@
-/** Reports finished requests to metrics, traces and the access log. */
+/**
+ * Reports finished requests to metrics, traces and the access log. The log has one line per request, limited per
+ * second. The next line states how many were left out.
+ */
 import type { Outcome } from "../rpc/errors.js";
-import type { Arrival } from "../rpc/gate.js";
+import type { Arrival, Protocol } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
-import { type AccessLine, createAccessLog } from "./access-log.js";
-import type { AdmittedRequest } from "./request-permit.js";
+
+/** Properties of a request at admission. */
+export interface AdmittedRequest {
+  readonly arrival: Arrival;
+  readonly address: string;
+  readonly protocol: Protocol;
+  method: ServedMethod | undefined;
+  /** Start time on the clock of `performance.now()`. */
+  readonly startMs: number;
+}
+
+/** Finished request in the access log. */
+export interface AccessLine {
+  readonly requestId: string;
+  readonly protocol: Protocol;
+  /** Full name of the rpc; undefined if the request named no existing rpc. */
+  readonly rpc: string | undefined;
+  readonly address: string;
+  readonly code: Outcome;
+  readonly latencyMs: number;
+  /** Number of requests since the previous line that got no line. */
+  readonly unlogged?: number;
+}
 
 export interface FinishedRequest extends Omit<AccessLine, "address"> {
   /** True for a stream. Its latency means nothing, since the client decides how long it stays open. */
   readonly isStream: boolean;
 }
 
-export interface RequestReporterDeps {
-  readonly onFinished?: ((request: FinishedRequest, arrival: Arrival) => void) | undefined;
-  readonly onAccess: (line: AccessLine) => void;
-}
-
-/** Reports the outcome of a request. */
-export type ReportRequest = (admitted: AdmittedRequest, code: Outcome, endMs: number) => void;
-
 /** Limit on lines of the access log per second. */
 const accessLinesPerSecond = 20;
 /** Limit on lines for canceled requests per second. It is lower, because attacks consist of them. */
 const cancelledLinesPerSecond = 1;
 
-export function createRequestReporter({ onFinished, onAccess }: RequestReporterDeps): ReportRequest {
-  const logFinished = createAccessLog(onAccess, accessLinesPerSecond, Date.now);
-  const logCancelled = createAccessLog(onAccess, cancelledLinesPerSecond, Date.now);
-  return (admitted, code, endMs) => {
+/** Creates the function that reports the outcome of a request. */
+export function createRequestReporter({
+  onFinished,
+  onAccess,
+}: {
+  readonly onFinished?: ((request: FinishedRequest, arrival: Arrival) => void) | undefined;
+  readonly onAccess: (line: AccessLine) => void;
+}) {
+  const logFinished = limitLines(onAccess, accessLinesPerSecond);
+  const logCancelled = limitLines(onAccess, cancelledLinesPerSecond);
+  return (admitted: AdmittedRequest, code: Outcome, endMs: number): void => {
     const { arrival, address, protocol, startMs } = admitted;
     const describe = (): Omit<AccessLine, "address"> => ({
       requestId: arrival.requestId,
@@ -37,6 +60,27 @@ export function createRequestReporter({ onFinished, onAccess }: RequestReporterD
     });
     onFinished?.({ ...describe(), isStream: isStream(admitted.method) }, arrival);
     (code === "CANCELLED" ? logCancelled : logFinished)(() => ({ ...describe(), address }));
+  };
+}
+
+/** Limits the lines that are built and written. */
+function limitLines(write: (line: AccessLine) => void, perSecond: number): (line: () => AccessLine) => void {
+  let second = 0;
+  let written = 0;
+  let unlogged = 0;
+  return (line) => {
+    const now = Math.floor(Date.now() / 1000);
+    if (now !== second) {
+      second = now;
+      written = 0;
+    }
+    if (written >= perSecond) {
+      unlogged++;
+      return;
+    }
+    written++;
+    write(unlogged === 0 ? line() : { ...line(), unlogged });
+    unlogged = 0;
   };
 }
 

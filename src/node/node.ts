@@ -9,7 +9,7 @@ import type { HeldLease } from "../chain/writer/writer-lease-store.js";
 import type { Config } from "../config/config.js";
 import { explainError } from "../db/open.js";
 import type { NodeApplication } from "../express/application.js";
-import type { OverloadLimits } from "../edge/overload.js";
+import type { OverloadLimits } from "../edge/concurrency.js";
 import type { ProcessErrors } from "../health/process-errors.js";
 import type { Subsystems } from "../health/subsystems.js";
 import type { MainLoop } from "../peers/sync/main-loop.js";

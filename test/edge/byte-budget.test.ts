@@ -5,11 +5,19 @@ import type { IncomingHttpHeaders } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
-import { createUsageTracker } from "../../src/edge/address-usage.js";
-import { type ByteLimits, createByteBudget, defaultBytes, type ReservingRequest } from "../../src/edge/byte-budget.js";
+import { createEdge } from "../../src/edge/edge.js";
+import { type ByteLimits, defaultBytes } from "../../src/edge/request-permit.js";
 import { RpcError } from "../../src/rpc/errors.js";
+import type { Connection, Permit } from "../../src/rpc/gate.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
-import { type EdgeServer, largeAnswer, numberedHash, startEdgeServer } from "../helpers/nodes/edge-server.js";
+import {
+  arriveOn,
+  type EdgeServer,
+  largeAnswer,
+  numberedHash,
+  openSettings,
+  startEdgeServer,
+} from "../helpers/nodes/edge-server.js";
 import { openFrom, sessionFrom } from "../helpers/wire/from-address.js";
 import { grpcMessage, settingIds } from "../helpers/wire/http2-frames.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
@@ -21,24 +29,6 @@ import { until } from "../helpers/nodes/until.js";
 import type { TransportName } from "../helpers/wire/transports.js";
 
 const mib = 1024 * 1024;
-
-/** Request that reserves bytes; several requests may share an address or a connection. */
-function createHolder(
-  usage = createUsageTracker().of("192.0.2.1"),
-  connection = { reservedBytes: 0 },
-): ReservingRequest & { cuts: number } {
-  return {
-    usage,
-    connection,
-    next: undefined,
-    previous: undefined,
-    readByMs: undefined,
-    cuts: 0,
-    abort() {
-      this.cuts++;
-    },
-  };
-}
 
 const unit = 10_000;
 const bounds: ByteLimits = {
@@ -56,77 +46,76 @@ function isRefused(t: ExecutionContext, take: () => void): void {
   t.is(failure.retryAfterS, 1);
 }
 
+/** Creates an edge with these limits, and functions that connect and send requests. */
+function createHolders(t: ExecutionContext, bytes = bounds) {
+  const edge = createEdge({ ...openSettings, bytes });
+  t.teardown(() => edge.stop());
+  const connect = (address: string): Connection => edge.connect(address, () => undefined)!;
+  const admit = (connection: Connection, abort?: () => void): Permit =>
+    edge.admit(arriveOn(connection, abort && { abort }), "http", undefined);
+  return { edge, connect, admit };
+}
+
 test("limits bytes per connection, per address and in total, with extra capacity for small responses", (t) => {
-  const budget = createByteBudget(bounds);
-  const [one, two, three] = [createHolder(), createHolder(), createHolder()];
-  const oneAgain = createHolder(one.usage);
-  budget.reserve(one, 2 * unit);
-  isRefused(t, () => budget.reserve(one, 1));
-  isRefused(t, () => budget.reserve(createHolder(one.usage, one.connection), 1));
-  budget.reserve(oneAgain, unit);
-  isRefused(t, () => budget.reserve(createHolder(one.usage), 1));
-  budget.reserve(two, 2 * unit);
-  t.is(budget.reservedBytes, 5 * unit);
-  isRefused(t, () => budget.reserve(three, 8 * 1024 + 1));
-  budget.reserve(three, 8 * 1024);
-  isRefused(t, () => budget.reserve(three, 8 * 1024));
+  const { edge, connect, admit } = createHolders(t);
+  const connection = connect("192.0.2.1");
+  const [one, sameConnection] = [admit(connection), admit(connection)];
+  const [sameAddress, thirdOfAddress] = [admit(connect("192.0.2.1")), admit(connect("192.0.2.1"))];
+  const [two, three] = [admit(connect("192.0.2.2")), admit(connect("192.0.2.3"))];
+  one.reserveRequestBytes(2 * unit);
+  isRefused(t, () => one.reserveRequestBytes(1));
+  isRefused(t, () => sameConnection.reserveResponseBytes(1));
+  sameAddress.reserveResponseBytes(unit);
+  isRefused(t, () => thirdOfAddress.reserveResponseBytes(1));
+  two.reserveRequestBytes(2 * unit);
+  t.is(edge.stats().reservedBytes, 5 * unit);
+  isRefused(t, () => three.reserveResponseBytes(8 * 1024 + 1));
+  three.reserveResponseBytes(8 * 1024);
+  isRefused(t, () => three.reserveResponseBytes(8 * 1024));
   // A rejected reservation is counted nowhere.
-  t.is(budget.reservedBytes, 5 * unit + 8 * 1024);
-  t.deepEqual(
-    [one.usage.bytes, one.connection.reservedBytes, oneAgain.connection.reservedBytes],
-    [3 * unit, 2 * unit, unit],
-  );
-  budget.release(three, 8 * 1024);
-  budget.release(two, 2 * unit);
-  budget.release(oneAgain, unit);
-  budget.release(one, 2 * unit);
-  for (const { usage, connection } of [one, oneAgain, two, three]) {
-    t.deepEqual([usage.bytes, connection.reservedBytes], [0, 0]);
-  }
-  t.is(budget.reservedBytes, 0);
-  budget.reserve(one, 2 * unit);
+  t.is(edge.stats().reservedBytes, 5 * unit + 8 * 1024);
+  [one, sameConnection, sameAddress, thirdOfAddress, two, three].forEach((permit) => permit.release());
+  t.is(edge.stats().reservedBytes, 0);
+  admit(connection).reserveResponseBytes(2 * unit);
 });
 
 test("rejects requests of a caller that has reserved more than half of its limit", (t) => {
-  const budget = createByteBudget(bounds);
-  const holder = createHolder();
-  const neighbor = createHolder(holder.usage);
-  budget.reserve(holder, unit);
-  t.notThrows(() => budget.check(holder.usage, holder.connection));
-  budget.reserve(holder, 1);
-  isRefused(t, () => budget.check(holder.usage, holder.connection));
-  t.notThrows(() => budget.check(neighbor.usage, neighbor.connection));
-  budget.reserve(neighbor, unit / 2);
-  isRefused(t, () => budget.check(neighbor.usage, neighbor.connection));
-  t.notThrows(() => budget.check(createHolder().usage, createHolder().connection));
+  const { connect, admit } = createHolders(t);
+  const [connection, neighbor] = [connect("192.0.2.1"), connect("192.0.2.1")];
+  const [permit, neighborPermit] = [admit(connection), admit(neighbor)];
+  permit.reserveRequestBytes(unit);
+  t.notThrows(() => admit(connection));
+  permit.reserveRequestBytes(1);
+  isRefused(t, () => admit(connection));
+  t.notThrows(() => admit(neighbor));
+  neighborPermit.reserveRequestBytes(unit / 2);
+  isRefused(t, () => admit(neighbor));
+  t.notThrows(() => admit(connect("192.0.2.2")));
 });
 
-test("aborts each slow reader once, for any order of starts, progress and ends", (t) => {
-  const [late, never] = [-1_000_000, 1_000_000_000];
-  for (const order of ["012", "021", "102", "120", "201", "210"]) {
-    const budget = createByteBudget(bounds);
-    const holders = [createHolder(), createHolder(), createHolder()] as const;
+test("aborts each slow reader once, for any order of starts, progress and ends", async (t) => {
+  const { connect, admit } = createHolders(t, { ...defaultBytes, graceMs: 1 });
+  const aborted: string[] = [];
+  const orders = ["012", "021", "102", "120", "201", "210"];
+  for (const order of orders) {
+    const start = (name: string): Permit => admit(connect("192.0.2.1"), () => aborted.push(`${name} of ${order}`));
+    const permits = [start("ended"), start("patient"), start("slow")] as const;
     for (const i of order) {
-      budget.setDeadline(holders[Number(i) as 0], i === "1" ? never : late);
+      // The time to read grows with the size.
+      permits[Number(i) as 0].reserveResponseBytes(i === "1" ? 1_000_000 : 10);
     }
-    const [first, second, third] = holders;
-    // A reader that makes progress gets a new deadline.
-    budget.setDeadline(second, never);
-    budget.clearDeadline(first);
-    budget.clearDeadline(first);
-    budget.sweep();
-    budget.sweep();
-    t.deepEqual([first.cuts, second.cuts, third.cuts], [0, 0, 1], order);
-    budget.setDeadline(second, late);
-    budget.setDeadline(first, late);
-    budget.setDeadline(third, never);
-    budget.sweep();
-    t.deepEqual([first.cuts, second.cuts, third.cuts], [1, 1, 1], order);
-    t.deepEqual([first.readByMs, second.readByMs], [undefined, undefined], order);
-    budget.clearDeadline(third);
-    budget.sweep();
-    t.deepEqual([first.next, first.previous, third.next, third.previous], Array(4).fill(undefined), order);
+    const empty = start("empty");
+    empty.reserveResponseBytes(0);
+    for (const permit of [empty, permits[0]]) {
+      permit.recordOutcome();
+      permit.release();
+    }
   }
+  await until(() => aborted.length >= orders.length);
+  // The next sweep finds only requests whose first sweep has passed.
+  admit(connect("192.0.2.2"), () => aborted.push("last")).reserveResponseBytes(10);
+  await until(() => aborted.includes("last"));
+  t.deepEqual(aborted.sort(), ["last", ...orders.map((order) => `slow of ${order}`)].sort());
 });
 
 /** Byte limits for tests over sockets. */

@@ -1,15 +1,13 @@
 import test from "ava";
 import { normalizeAddress } from "../../src/base/ip-address.js";
-import { createAddressSet } from "../../src/edge/cidr.js";
-import { createClientAddress } from "../../src/edge/client-address.js";
+import { createAddressSet, findClientAddress } from "../../src/edge/client-address.js";
 
 const trusted = createAddressSet(["10.0.0.0/8", "192.0.2.7", "2001:db8::/32"]);
-const addressOf = createClientAddress(trusted);
 
 const resolves = test.macro({
   exec(t, remote: string, headers: Record<string, string>, expected: string) {
     t.is(
-      addressOf(remote, (name) => headers[name]),
+      findClientAddress(remote, (name) => headers[name], trusted),
       expected,
     );
   },

@@ -2,13 +2,15 @@
 import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { createAddressSet } from "../../src/edge/cidr.js";
-import { createUsageTracker } from "../../src/edge/address-usage.js";
+import { UsageTracker } from "../../src/edge/address-usage.js";
+import { createAddressSet } from "../../src/edge/client-address.js";
 import {
   type ConnectionLimits,
   createConnectionLimit,
   type TrackedConnection,
 } from "../../src/edge/connection-limit.js";
+import { createEdge } from "../../src/edge/edge.js";
+import { arriveOn, openSettings } from "../helpers/nodes/edge-server.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
 import { askFrom, firstBytes, openFrom, sessionFrom } from "../helpers/wire/from-address.js";
 import { heapBytes } from "../helpers/process/heap.js";
@@ -105,7 +107,7 @@ function create(bounds: Partial<ConnectionLimits> = {}, clock = { nowMs: 0 }) {
   const aborted: string[] = [];
   const connections = createConnectionLimit({
     limits: { total: 1_000, perAddress: 1_000, ...bounds },
-    usageTracker: createUsageTracker(),
+    usageTracker: new UsageTracker(),
     isTrustedProxy: createAddressSet(["10.0.0.0/8"]),
     isExempt: createAddressSet(["192.0.2.0/24"]),
     nowMs: () => clock.nowMs,
@@ -225,19 +227,38 @@ test("closes only one connection if both limits are reached", (t) => {
   t.deepEqual([aborted[3], connections.size], ["three", 3]);
 });
 
+/** Checks that further addresses take no memory once caches are full. `visit` sends a request from an address. */
+function isBounded(t: ExecutionContext, visit: (address: string) => void): void {
+  const visitAll = (from: number, count: number): void => {
+    for (let i = from; i < from + count; i++) {
+      visit(`${(i >> 24) + 11}.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`);
+    }
+  };
+  visitAll(0, 60_000);
+  const before = heapBytes();
+  visitAll(60_000, 200_000);
+  const grownMb = (heapBytes() - before) / 1e6;
+  t.log(`${grownMb.toFixed(1)} MB more in use after 200,000 further addresses`);
+  t.true(grownMb < 10);
+}
+
 test("stores nothing for any number of rejected addresses", (t) => {
   const { connect } = create({ total: 1 });
   connect("198.51.100.1")!.acquire();
-  // Far more addresses than a set caches.
-  const turnAway = (from: number, count: number): void => {
-    for (let i = from; i < from + count; i++) {
-      t.is(connect(`${(i >> 24) + 11}.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`), undefined);
+  isBounded(t, (address) => {
+    if (connect(address) !== undefined) {
+      t.fail(address);
     }
-  };
-  turnAway(0, 20_000);
-  const before = heapBytes();
-  turnAway(20_000, 100_000);
-  const grownMb = (heapBytes() - before) / 1e6;
-  t.log(`${grownMb.toFixed(1)} MB more in use after 100,000 further addresses`);
-  t.true(grownMb < 10);
+  });
+});
+
+test("limits memory for any number of addresses spoofed through a trusted proxy", (t) => {
+  const edge = createEdge({ ...openSettings, trustedProxies: ["10.0.0.0/8"], rateLimitPerMinute: 1 });
+  t.teardown(() => edge.stop());
+  const proxy = edge.connect("10.0.0.1", () => undefined)!;
+  isBounded(t, (address) => {
+    const header = (name: string) => (name === "x-forwarded-for" ? `${address}, 10.1.1.1` : undefined);
+    edge.admit(arriveOn(proxy, { header, onClose: (listener) => listener() }), "http", undefined).recordOutcome();
+  });
+  t.is(edge.stats().totalIps, 50_000);
 });

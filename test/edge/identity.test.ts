@@ -11,7 +11,7 @@ import { genesisOf, testKey } from "../helpers/chain/keys.js";
 import { insertProgram, nameInHeader, seedDatabase } from "../helpers/chain/seed.js";
 import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory, fileTeardown } from "../helpers/nodes/teardown.js";
-import { identityMessage } from "../../src/edge/identity-message.js";
+import { identityMessage } from "../../src/edge/identity.js";
 import { forge, smallOrderKeys } from "../helpers/chain/weak-keys.js";
 
 interface Context {

@@ -2,58 +2,21 @@ import test from "ava";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
-import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { createEdge } from "../../src/edge/edge.js";
-import { createOverload } from "../../src/edge/overload.js";
-import { createRpcServer } from "../../src/rpc/server/rpc-server.js";
-import { serve } from "../../src/rpc/service.js";
-import { compiledFirst, largeAnswer, openSettings, startEdgeServer } from "../helpers/nodes/edge-server.js";
+import { createConcurrency, defaultStreams } from "../../src/edge/concurrency.js";
+import { largeAnswer, startEdgeServer, waitingAnswer } from "../helpers/nodes/edge-server.js";
 import { sessionFrom } from "../helpers/wire/from-address.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
 import { until } from "../helpers/nodes/until.js";
 
 test("rejects requests above the limit in every protocol, but serves probes", async (t) => {
-  let release = (): void => undefined;
-  const released = new Promise<void>((resolve) => (release = resolve));
-  const edge = createEdge({
-    ...openSettings,
-    overload: { maxInFlight: 3, maxInFlightPerAddress: 3, maxLagMs: 60_000 },
-  });
-  t.teardown(() => edge.stop());
-  const slow = async (): Promise<object> => {
-    await released;
-    return {};
-  };
-  const never = (): never => {
-    throw new Error("not called");
-  };
-  const health = {
-    getHealth: () => ({}),
-    listSubsystems: never,
-    getLiveness: never,
-    getReadiness: never,
-    watchHealth: never,
-  };
-  const server = createRpcServer(
-    {
-      services: [
-        serve(ZkService, { getMerkleRoot: slow, getMerkleProof: never, getNullifier: never }),
-        serve(HealthService, health),
-      ],
-      gate: edge,
-      nodeCall: () => Promise.resolve("null"),
-      info: { title: "test", version: "0" },
-      onInternalError: (error) => t.fail(String(error)),
-    },
-    compiledFirst,
-  );
-  const port = await server.listen({ host: "127.0.0.1", port: 0 });
-  t.teardown(() => server.drain(100));
+  const overload = { maxInFlight: 3, maxInFlightPerAddress: 3, maxLagMs: 60_000 };
+  const server = await startEdgeServer(t, { overload });
+  const { port, edge } = server;
 
-  const waiting = [1, 2, 3].map(() => ask(port, "/zk/merkle-root"));
+  const waiting = [1, 2, 3].map(() => ask(port, waitingAnswer));
   await until(() => edge.stats().activeRequests === 3);
-  const rejected = await ask(port, "/zk/merkle-root");
+  const rejected = await ask(port, waitingAnswer);
   t.is(rejected.status, 503);
   t.like(JSON.parse(rejected.text), { success: false, errorCode: "OVERLOADED", retryAfter: 1 });
   t.is(rejected.headers["retry-after"], "1");
@@ -65,20 +28,22 @@ test("rejects requests above the limit in every protocol, but serves probes", as
   }
   t.is((await ask(port, "/health")).status, 200);
 
-  release();
+  server.release();
   t.deepEqual(
     (await Promise.all(waiting)).map(({ status }) => status),
     [200, 200, 200],
   );
   t.is(edge.stats().activeRequests, 0);
-  t.is((await ask(port, "/zk/merkle-root")).status, 200);
+  t.is((await ask(port, waitingAnswer)).status, 200);
+  t.deepEqual(server.errors, []);
 });
 
 test("rejects requests after two late event-loop samples in a row, and recovers", async (t) => {
   // Serve another request meanwhile, so that the event loop has ticks.
   const other = createServer().listen(0);
   t.teardown(() => other.close());
-  const overload = createOverload({ maxInFlight: 1_000_000, maxInFlightPerAddress: 1_000_000, maxLagMs: 150 });
+  const limits = { maxInFlight: 1_000_000, maxInFlightPerAddress: 1_000_000, maxLagMs: 150 };
+  const overload = createConcurrency(limits, defaultStreams);
   t.teardown(() => overload.stop());
   const block = (ms: number): void => {
     const end = performance.now() + ms;
@@ -87,7 +52,7 @@ test("rejects requests after two late event-loop samples in a row, and recovers"
   const refusals: string[] = [];
   const look = (): void => {
     try {
-      overload.check(0);
+      overload.checkLoad();
       refusals.push("in");
     } catch {
       refusals.push("refused");

@@ -10,39 +10,20 @@ import { connectTransport } from "../helpers/wire/transports.js";
 import { bytesPerRequest, createRateLimit } from "../../src/edge/rate-limit.js";
 import { RpcError } from "../../src/rpc/errors.js";
 
-test("admits requests up to the limit, then states the wait", (t) => {
-  const limit = createRateLimit(60);
-  for (let i = 0; i < 60; i++) {
-    limit.count("192.0.2.1");
-  }
-  const error = t.throws(() => limit.count("192.0.2.1"), { instanceOf: RpcError });
-  t.is(error.reason, "RATE_LIMITED");
-  t.is(error.retryAfterS, 1);
-  t.notThrows(() => limit.count("192.0.2.2"), "another address is not concerned");
-  t.deepEqual(limit.counts(), { totalIps: 2, blockedIps: 1 });
-});
-
-test("states a wait in proportion to the rate", (t) => {
+test("states the wait in proportion to the rate, and counts addresses", (t) => {
   const limit = createRateLimit(2);
   limit.count("a");
   limit.count("a");
   t.is(t.throws(() => limit.count("a"), { instanceOf: RpcError }).retryAfterS, 30);
+  t.notThrows(() => limit.count("b"), "another address is not concerned");
+  t.deepEqual(limit.counts(), { totalIps: 2, blockedIps: 1 });
 });
 
 test("counts nothing without a limit", (t) => {
   const limit = createRateLimit(0);
-  for (let i = 0; i < 10_000; i++) {
-    limit.count("192.0.2.1");
-  }
+  limit.count("192.0.2.1");
+  limit.chargeBytes("192.0.2.1", 100 * bytesPerRequest);
   t.deepEqual(limit.counts(), { totalIps: 0, blockedIps: 0 });
-});
-
-test("limits the number of tracked addresses", (t) => {
-  const limit = createRateLimit(5);
-  for (let i = 0; i < 120_000; i++) {
-    limit.count(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::1`);
-  }
-  t.is(limit.counts().totalIps, 50_000);
 });
 
 test("counts an IPv6 /64 prefix as one caller", (t) => {
@@ -51,11 +32,6 @@ test("counts an IPv6 /64 prefix as one caller", (t) => {
   limit.count("2001:0DB8::1:ffff:ffff:ffff:ffff");
   t.throws(() => limit.count("2001:db8:0:1:2:3:4.5.6.7"), { message: /^Too many requests/ });
   t.notThrows(() => limit.count("2001:db8:0:2::1"));
-});
-
-test("states the remaining quota in headers", (t) => {
-  const limit = createRateLimit(60);
-  t.deepEqual(limit.count("192.0.2.1"), ["RateLimit-Policy", '"default";q=60;w=60', "RateLimit", '"default";r=59;t=1']);
 });
 
 test("rejects requests over the limit in every protocol with a retry delay, but serves probes", async (t) => {

@@ -2,10 +2,10 @@
 import test, { type ExecutionContext } from "ava";
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { createUsageTracker } from "../../src/edge/address-usage.js";
+import { type AddressUsage, UsageTracker } from "../../src/edge/address-usage.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { createStreamLimit } from "../../src/edge/stream-limit.js";
+import { createConcurrency, defaultOverload } from "../../src/edge/concurrency.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
 import { askFrom, sessionFrom } from "../helpers/wire/from-address.js";
@@ -162,18 +162,19 @@ test("limits streams by --streams-per-address, including probes, until one ends"
 });
 
 test("limits the streams of all addresses together", (t) => {
-  const streams = createStreamLimit({ total: 3, perAddress: 2 });
-  const accounts = createUsageTracker();
-  const [one, two] = [accounts.of("192.0.2.1"), accounts.of("192.0.2.2")];
-  streams.open(one);
-  streams.open(one);
-  t.regex(t.throws(() => streams.open(one), { instanceOf: RpcError }).message, /Your address has 2 streams open/);
-  streams.open(two);
-  const failure = t.throws(() => streams.open(two), { instanceOf: RpcError });
+  const concurrency = createConcurrency(defaultOverload, { total: 3, perAddress: 2 });
+  t.teardown(() => concurrency.stop());
+  const usageTracker = new UsageTracker();
+  const [one, two] = [usageTracker.of("192.0.2.1"), usageTracker.of("192.0.2.2")];
+  const open = (usage: AddressUsage): void => concurrency.acquire(usage, true);
+  open(one);
+  open(one);
+  t.regex(t.throws(() => open(one), { instanceOf: RpcError }).message, /Your address has 2 streams open/);
+  open(two);
+  const failure = t.throws(() => open(two), { instanceOf: RpcError });
   t.is(failure.reason, "TOO_MANY_STREAMS");
   t.regex(failure.message, /^The limit of \d+ open streams is reached/);
-  t.deepEqual([streams.openCount, one.streams, two.streams], [3, 2, 1]);
-  streams.close(one);
-  streams.open(two);
-  t.deepEqual([streams.openCount, one.streams, two.streams], [3, 1, 2]);
+  concurrency.release(one, true);
+  open(two);
+  t.deepEqual([concurrency.counts().openStreams, one.streams, two.streams], [3, 1, 2]);
 });

@@ -2,7 +2,7 @@
 import test from "ava";
 import { totalmem } from "node:os";
 import { maxResponseBytes } from "../../src/base/limits/response-limits.js";
-import { defaultBytes } from "../../src/edge/byte-budget.js";
+import { defaultBytes } from "../../src/edge/request-permit.js";
 import { divideMemory, findMemory } from "../../src/node/lifecycle/memory-budget.js";
 
 const mib = 1024 * 1024;

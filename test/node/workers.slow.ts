@@ -7,7 +7,7 @@ import { Agent, request as httpRequest } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
-import { defaultOverload } from "../../src/edge/overload.js";
+import { defaultOverload } from "../../src/edge/concurrency.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { openSqlite, prepareEngines } from "../helpers/databases/databases.js";
 import { metricsFlags, parseMetrics, readEdgeCounts } from "../helpers/process/prometheus.js";

@@ -4,7 +4,7 @@
  */
 import { generateKeyPairSync, sign } from "node:crypto";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
-import { identityMessage } from "../../src/edge/identity-message.js";
+import { identityMessage } from "../../src/edge/identity.js";
 import type { ConstantAnswer } from "./bare-http2.js";
 import { type Baseline, type Builds, compareBuilds } from "./compare.js";
 import { askHttp2, faultOf, grpcCall, type Http2Request, openSession } from "./http2-client.js";

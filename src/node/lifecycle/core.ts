@@ -8,7 +8,7 @@ import { createCorruptionMonitor } from "../../base/errors/corruption.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { createLogging, type Logger, type Logging } from "../../base/logging/log.js";
 import type { Config } from "../../config/config.js";
-import type { OverloadLimits } from "../../edge/overload.js";
+import type { OverloadLimits } from "../../edge/concurrency.js";
 import { createBootProgress } from "../../health/boot-progress.js";
 import type { ProcessErrors } from "../../health/process-errors.js";
 import { createSubsystems, type SubsystemName, type SubsystemState } from "../../health/subsystems.js";

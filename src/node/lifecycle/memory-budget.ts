@@ -5,7 +5,7 @@
  */
 import { availableParallelism, totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
-import { type ByteLimits, defaultBytes } from "../../edge/byte-budget.js";
+import { type ByteLimits, defaultBytes } from "../../edge/request-permit.js";
 
 /** Limits on memory use. */
 export type MemoryLimits = ReturnType<typeof divideMemory>;

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import type { TransactionSource } from "../../chain/mempool/mempool-admission.js";
 import type { Config } from "../../config/config.js";
 import { addressPrefixOf } from "../../base/ip-address.js";
-import { createAddressSet } from "../../edge/cidr.js";
+import { createAddressSet } from "../../edge/client-address.js";
 
 /** Returns the source of transactions from an address. The mempool applies quotas and rates to each source. */
 export type SourceOf = (address: string) => TransactionSource;

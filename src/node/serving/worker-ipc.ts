@@ -1,7 +1,7 @@
 /** IPC interface between a node and its workers: the processes that serve its public port. */
 import type { Config } from "../../config/config.js";
 import type { EdgeStats, SharedUsage } from "../../edge/edge.js";
-import type { OverloadLimits } from "../../edge/overload.js";
+import type { OverloadLimits } from "../../edge/concurrency.js";
 import type { ProcessErrors } from "../../health/process-errors.js";
 import type { HistoryPoint } from "../../metrics/history.js";
 import type { RequestCounts } from "../../metrics/metrics.js";

@@ -3,8 +3,9 @@ import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
-import type { AccessLine } from "../../../src/edge/access-log.js";
+import type { AccessLine } from "../../../src/edge/request-reporter.js";
 import { createEdge, type Edge, type EdgeSettings } from "../../../src/edge/edge.js";
+import type { Arrival, Connection } from "../../../src/rpc/gate.js";
 import { createRpcServer, type ApplicationDeps, type RpcServerOptions } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
 import type { Teardown } from "./teardown.js";
@@ -37,6 +38,12 @@ export const openSettings: EdgeSettings = {
   onAccess: () => undefined,
   onUntrustedForwarding: () => undefined,
 };
+
+/** Creates a request on a connection of {@link Edge.connect}. */
+export const arriveOn = (connection: Connection, more: Partial<Arrival> = {}): Arrival => ({
+  ...{ requestId: "a", connection, header: () => undefined, onClose: () => undefined, abort: () => undefined },
+  ...more,
+});
 
 /** Returns the path of a response with at least this many bytes. */
 export const largeAnswer = (bytes: number): string => `/zk/nullifier/${numberedHash(bytes)}`;

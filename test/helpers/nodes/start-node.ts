@@ -5,7 +5,7 @@ import test from "ava";
 import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import { loadConfig } from "../../../src/config/config.js";
-import { defaultOverload } from "../../../src/edge/overload.js";
+import { defaultOverload } from "../../../src/edge/concurrency.js";
 import { createProcessErrors, type ProcessErrors } from "../../../src/health/process-errors.js";
 import { type RunningNode, startNode, type StartOptions } from "../../../src/node/node.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "./teardown.js";

@@ -1,5 +1,5 @@
 /** Generates examples/vectors/identities.json: headers that prove the identity of a caller. */
-import { identityMessage } from "../../../src/edge/identity-message.js";
+import { identityMessage } from "../../../src/edge/identity.js";
 import { alice, bob, type VectorKey, weakKey, weakSignature } from "./keys.js";
 import { network, otherNetwork } from "./network.js";
 
