@@ -1,5 +1,14 @@
 /** Contract cases: one request each, over plain HTTP and as a message. */
-import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethodUnary,
+  getOption,
+  type MessageInitShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import { latestBlock } from "../../src/base/latest-block.js";
 import { callerOf } from "../helpers/process/caller.js";
 import type { PlainRequest } from "../helpers/wire/plain-client.js";
 import { withStablePending, people } from "./data.js";
@@ -24,24 +33,60 @@ export interface ContractCase {
   readonly caller: CallerName | undefined;
 }
 
-/** Declares a case. */
+/**
+ * Declares a case.
+ *
+ * @param more.request by default what the path says; null if no message can express it.
+ */
 export function contractCase<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   path: string,
   title: string,
-  request: MessageInitShape<I> | undefined,
-  more: { readonly node?: NodeName; readonly post?: string; readonly caller?: CallerName } = {},
+  more: {
+    readonly node?: NodeName;
+    readonly post?: string;
+    readonly caller?: CallerName | undefined;
+    readonly request?: MessageInitShape<I> | null;
+  } = {},
 ): ContractCase {
+  const { node = "member", post: body, caller, request = requestOf(method, path) } = more;
   return {
-    title,
-    node: more.node ?? "member",
-    method: method as unknown as ContractCase["method"],
-    request,
-    path,
-    httpMethod: more.post === undefined ? "GET" : "POST",
-    body: more.post,
-    caller: more.caller,
+    ...{ title, node, method: method as unknown as ContractCase["method"], path, body, caller },
+    request: request ?? undefined,
+    httpMethod: body === undefined ? "GET" : "POST",
   };
+}
+
+/** Reads a request from its path, by the route of its method. */
+function requestOf(method: DescMethodUnary, path: string): object {
+  const [pathname = "", query] = path.split("?");
+  const template = String(getOption(method, http).pattern.value);
+  const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  const values = new RegExp(`^${template.replaceAll(/\{\w+\}/g, "([^/]*)")}$`).exec(pathname)!.slice(1);
+  const request: Record<string, unknown> = {};
+  names.forEach((name, i) => {
+    const field = method.input.fields.find((each) => each.name === name)!;
+    request[field.localName] = valueOf(field, decodeURIComponent(values[i]!));
+  });
+  const given = new URLSearchParams(query);
+  for (const field of method.input.fields.filter(({ jsonName }) => given.has(jsonName))) {
+    const all = given.getAll(field.jsonName).map((text) => valueOf(field, text));
+    request[field.localName] = field.fieldKind === "list" ? all : all[0];
+  }
+  return request;
+}
+
+function valueOf(field: DescField, text: string): unknown {
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return text;
+    case ScalarType.BOOL:
+      return text !== "false";
+    case ScalarType.UINT64:
+      return text === "latest" ? latestBlock : BigInt(text);
+    default:
+      return Number(text);
+  }
 }
 
 /** Returns a case as one line. */

@@ -9,7 +9,6 @@ import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { IMT } from "@zk-kit/imt";
 import { poseidon2 } from "poseidon-lite/poseidon2";
-import { latestBlock } from "../../src/base/latest-block.js";
 import { buildPresentation } from "../helpers/process/presentation.js";
 import { type CallerName, type ContractCase, contractCase } from "./case.js";
 import {
@@ -50,40 +49,39 @@ const newcomer = { node: "newcomer" } as const;
 const afterExotic = "cHJvZ3JhbXMuc3Rvci0xMTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTEx";
 
 const healthCases = [
-  contractCase(health.getHealth, "/health", "ok", {}),
-  contractCase(health.getHealth, "/health", "dormant", {}, newcomer),
-  contractCase(health.listSubsystems, "/health/subsystems", "ok", {}),
-  contractCase(health.listSubsystems, "/health/subsystems", "dormant", {}, newcomer),
-  contractCase(health.getLiveness, "/livez", "alive", {}),
-  contractCase(health.getLiveness, "/livez?verbose", "all checks", { verbose: true }),
-  contractCase(health.getReadiness, "/readyz", "ready", {}),
-  contractCase(health.getReadiness, "/readyz", "not ready", {}, newcomer),
-  contractCase(health.getReadiness, "/readyz?verbose=true", "all checks", { verbose: true }, newcomer),
+  contractCase(health.getHealth, "/health", "ok"),
+  contractCase(health.getHealth, "/health", "dormant", newcomer),
+  contractCase(health.listSubsystems, "/health/subsystems", "ok"),
+  contractCase(health.listSubsystems, "/health/subsystems", "dormant", newcomer),
+  contractCase(health.getLiveness, "/livez", "alive"),
+  contractCase(health.getLiveness, "/livez?verbose", "all checks"),
+  contractCase(health.getReadiness, "/readyz", "ready"),
+  contractCase(health.getReadiness, "/readyz", "not ready", newcomer),
+  contractCase(health.getReadiness, "/readyz?verbose=true", "all checks", newcomer),
   contractCase(
     health.getReadiness,
     "/readyz?exclude=dormant&exclude=accepting&exclude=chain",
     "checks left out",
-    { exclude: ["dormant", "accepting", "chain"] },
     newcomer,
   ),
-  contractCase(health.getReadiness, "/readyz?exclude=moon", "no such check", { exclude: ["moon"] }),
+  contractCase(health.getReadiness, "/readyz?exclude=moon", "no such check"),
 ];
 
 const infoCases = [
-  contractCase(info.getGreeting, "/", "greeting", {}),
-  contractCase(info.getInfo, "/info", "with a peer", {}),
-  contractCase(info.getInfo, "/info", "without peers", {}, newcomer),
-  contractCase(info.getVersion, "/version", "version", {}),
-  contractCase(info.getPublicKey, "/publickey", "key", {}),
-  contractCase(info.getConnectionString, "/connectionstring", "address", {}),
-  contractCase(info.listPeers, "/peerlist", "with a peer", {}),
-  contractCase(info.listPeers, "/peerlist", "empty", {}, newcomer),
-  contractCase(info.listPublicLogs, "/public_logs", "lines", {}),
-  contractCase(info.listDiagnostics, "/diagnostics", "lines", {}),
-  contractCase(info.getMcpStatus, "/mcp", "stopped", {}),
-  contractCase(info.getGenesis, "/genesis", "text", {}),
-  contractCase(info.getGenesis, "/genesis", "none yet", {}, newcomer),
-  contractCase(info.getRateLimitStats, "/rate-limit/stats", "counts", {}),
+  contractCase(info.getGreeting, "/", "greeting"),
+  contractCase(info.getInfo, "/info", "with a peer"),
+  contractCase(info.getInfo, "/info", "without peers", newcomer),
+  contractCase(info.getVersion, "/version", "version"),
+  contractCase(info.getPublicKey, "/publickey", "key"),
+  contractCase(info.getConnectionString, "/connectionstring", "address"),
+  contractCase(info.listPeers, "/peerlist", "with a peer"),
+  contractCase(info.listPeers, "/peerlist", "empty", newcomer),
+  contractCase(info.listPublicLogs, "/public_logs", "lines"),
+  contractCase(info.listDiagnostics, "/diagnostics", "lines"),
+  contractCase(info.getMcpStatus, "/mcp", "stopped"),
+  contractCase(info.getGenesis, "/genesis", "text"),
+  contractCase(info.getGenesis, "/genesis", "none yet", newcomer),
+  contractCase(info.getRateLimitStats, "/rate-limit/stats", "counts"),
 ];
 
 const at = (address: string, rest = ""): string => `/storage-program/${address}${rest}`;
@@ -93,29 +91,13 @@ const onEveryRoute = ([address, title, caller]: readonly [string, string, Caller
   routesAt(address, caller === undefined ? title : `${title}, ${caller}`, caller === undefined ? {} : { caller });
 
 const routesAt = (address: string, title: string, by: { readonly caller?: CallerName }): ContractCase[] => [
-  contractCase(storage.getProgram, at(address), title, { storageAddress: address }, by),
-  contractCase(storage.getProgramData, at(address, "/all"), title, { storageAddress: address }, by),
-  contractCase(storage.listFields, at(address, "/fields"), title, { storageAddress: address }, by),
-  contractCase(storage.getField, at(address, "/field/secret"), title, { storageAddress: address, field: "secret" }, by),
-  contractCase(
-    storage.getFieldItem,
-    at(address, "/field/secret/item/0"),
-    title,
-    {
-      storageAddress: address,
-      field: "secret",
-      index: 0,
-    },
-    by,
-  ),
-  contractCase(storage.hasField, at(address, "/has/secret"), title, { storageAddress: address, field: "secret" }, by),
-  contractCase(
-    storage.getFieldType,
-    at(address, "/type/secret"),
-    title,
-    { storageAddress: address, field: "secret" },
-    by,
-  ),
+  contractCase(storage.getProgram, at(address), title, by),
+  contractCase(storage.getProgramData, at(address, "/all"), title, by),
+  contractCase(storage.listFields, at(address, "/fields"), title, by),
+  contractCase(storage.getField, at(address, "/field/secret"), title, by),
+  contractCase(storage.getFieldItem, at(address, "/field/secret/item/0"), title, by),
+  contractCase(storage.hasField, at(address, "/has/secret"), title, by),
+  contractCase(storage.getFieldType, at(address, "/type/secret"), title, by),
 ];
 
 const field = (name: string, title = "value"): ContractCase =>
@@ -123,30 +105,22 @@ const field = (name: string, title = "value"): ContractCase =>
     storage.getField,
     at(exotic, `/field/${encodeURIComponent(name)}`),
     `${title} of ${JSON.stringify(name)}`,
-    {
-      storageAddress: exotic,
-      field: name,
-    },
   );
 
 const item = (name: string, index: number, title: string): ContractCase =>
-  contractCase(storage.getFieldItem, at(exotic, `/field/${name}/item/${index}`), title, {
-    storageAddress: exotic,
-    field: name,
-    index,
-  });
+  contractCase(storage.getFieldItem, at(exotic, `/field/${name}/item/${index}`), title);
 
 const storageCases = [
-  contractCase(storage.getProgram, at(exotic), "public", { storageAddress: exotic }),
-  contractCase(storage.getProgram, at(binary), "binary", { storageAddress: binary }),
-  contractCase(storage.getProgram, at(list), "array, with a group", { storageAddress: list }),
-  contractCase(storage.getProgram, at(empty), "empty", { storageAddress: empty }),
-  contractCase(storage.getProgramData, at(exotic, "/all"), "as written", { storageAddress: exotic }),
-  contractCase(storage.getProgramData, at(empty, "/all"), "empty", { storageAddress: empty }),
-  contractCase(storage.listFields, at(exotic, "/fields"), "names", { storageAddress: exotic }),
+  contractCase(storage.getProgram, at(exotic), "public"),
+  contractCase(storage.getProgram, at(binary), "binary"),
+  contractCase(storage.getProgram, at(list), "array, with a group"),
+  contractCase(storage.getProgram, at(empty), "empty"),
+  contractCase(storage.getProgramData, at(exotic, "/all"), "as written"),
+  contractCase(storage.getProgramData, at(empty, "/all"), "empty"),
+  contractCase(storage.listFields, at(exotic, "/fields"), "names"),
   ...["name", "ratio", "big", "items", "flag", "nothing", "nested"].map((name) => field(name)),
   ...["constructor", "__proto__", "a.b", 'a"b', "a/b", "ключ 😀", " "].map((name) => field(name, "exotic name")),
-  contractCase(storage.getField, at(exotic, "/field/"), "empty name", { storageAddress: exotic, field: "" }),
+  contractCase(storage.getField, at(exotic, "/field/"), "empty name"),
   field("toString", "no such field"),
   field("secret", "field of another program"),
   item("items", 0, "number"),
@@ -157,27 +131,16 @@ const storageCases = [
   item("none", 0, "of an empty array"),
   item("name", 0, "of a string"),
   item("toString", 0, "of no field"),
-  contractCase(storage.getFieldItem, at(exotic, "/field/items/item/0?fromEnd=true&withLength=true"), "the last", {
-    ...{ storageAddress: exotic, field: "items", index: 0, fromEnd: true, withLength: true },
-  }),
-  contractCase(storage.getFieldItem, at(exotic, "/field/items/item/x"), "malformed index", undefined),
-  contractCase(storage.getFieldItem, at(exotic, "/field/items/item/-1"), "negative index", undefined),
-  contractCase(storage.hasField, at(exotic, "/has/__proto__"), "exists", {
-    storageAddress: exotic,
-    field: "__proto__",
-  }),
-  contractCase(storage.hasField, at(exotic, "/has/toString"), "does not", {
-    storageAddress: exotic,
-    field: "toString",
-  }),
-  contractCase(storage.getFieldType, at(exotic, "/type/nested"), "object", { storageAddress: exotic, field: "nested" }),
-  contractCase(storage.getFieldType, at(exotic, "/type/valueOf"), "no field", {
-    storageAddress: exotic,
-    field: "valueOf",
-  }),
-  contractCase(storage.listFields, at(list, "/fields"), "not an object", { storageAddress: list }),
-  contractCase(storage.getField, at(binary, "/field/a"), "not an object", { storageAddress: binary, field: "a" }),
-  contractCase(storage.hasField, at(empty, "/has/a"), "not an object", { storageAddress: empty, field: "a" }),
+  contractCase(storage.getFieldItem, at(exotic, "/field/items/item/0?fromEnd=true&withLength=true"), "the last"),
+  contractCase(storage.getFieldItem, at(exotic, "/field/items/item/x"), "malformed index", { request: null }),
+  contractCase(storage.getFieldItem, at(exotic, "/field/items/item/-1"), "negative index", { request: null }),
+  contractCase(storage.hasField, at(exotic, "/has/__proto__"), "exists"),
+  contractCase(storage.hasField, at(exotic, "/has/toString"), "does not"),
+  contractCase(storage.getFieldType, at(exotic, "/type/nested"), "object"),
+  contractCase(storage.getFieldType, at(exotic, "/type/valueOf"), "no field"),
+  contractCase(storage.listFields, at(list, "/fields"), "not an object"),
+  contractCase(storage.getField, at(binary, "/field/a"), "not an object"),
+  contractCase(storage.hasField, at(empty, "/has/a"), "not an object"),
   ...(
     [
       [hidden, "owner only"],
@@ -191,92 +154,48 @@ const storageCases = [
     ...onEveryRoute([shared, "restricted", caller]),
     ...onEveryRoute([hidden, "owner only", caller]),
     ...onEveryRoute([deleted, "deleted", caller]),
-    contractCase(
-      storage.getProgramData,
-      at(exotic, "/all"),
-      `public, ${caller}`,
-      { storageAddress: exotic },
-      { caller },
-    ),
-    contractCase(
-      storage.listProgramsByOwner,
-      `/storage-program/owner/${owner}`,
-      `for ${caller}`,
-      { owner },
-      { caller },
-    ),
-    contractCase(storage.searchPrograms, "/storage-program/search?q=d", `for ${caller}`, { query: "d" }, { caller }),
+    contractCase(storage.getProgramData, at(exotic, "/all"), `public, ${caller}`, { caller }),
+    contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}`, `for ${caller}`, { caller }),
+    contractCase(storage.searchPrograms, "/storage-program/search?q=d", `for ${caller}`, { caller }),
   ]),
-  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}`, "public ones", { owner }),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}`, "public ones"),
   contractCase(
     storage.listProgramsByOwner,
     `/storage-program/owner/${friend.slice(2).toUpperCase()}`,
     "upper case, no 0x",
-    {
-      owner: friend.slice(2).toUpperCase(),
-    },
   ),
-  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${friend}?limit=1&offset=1`, "second page", {
-    owner: friend,
-    limit: 1,
-    offset: 1,
-  }),
-  contractCase(storage.listProgramsByOwner, "/storage-program/owner/bob", "malformed owner", { owner: "bob" }),
-  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?limit=0`, "limit 0", { owner, limit: 0 }),
-  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?limit=201`, "limit 201", {
-    owner,
-    limit: 201,
-  }),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${friend}?limit=1&offset=1`, "second page"),
+  contractCase(storage.listProgramsByOwner, "/storage-program/owner/bob", "malformed owner"),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?limit=0`, "limit 0"),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?limit=201`, "limit 201"),
   ...["limit=abc", "limit=1e3", "limit=-1", "limit=", "limit=5&limit=5", "offset=1.5", "offset=99999999999"].map(
-    (query) => contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?${query}`, query, undefined),
+    (query) =>
+      contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?${query}`, query, { request: null }),
   ),
-  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?limit=1`, "first page", {
-    owner,
-    limit: 1,
-  }),
-  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?pageToken=x`, "no page token", {
-    ...{ owner, pageToken: "x" },
-  }),
-  contractCase(storage.listProgramHistory, `/storage-program/${exotic}/history`, "nothing in blocks", {
-    storageAddress: exotic,
-  }),
-  contractCase(storage.listProgramHistory, `/storage-program/${unknown}/history`, "unknown", {
-    storageAddress: unknown,
-  }),
-  contractCase(storage.listProgramHistory, `/storage-program/${hidden}/history`, "hidden", { storageAddress: hidden }),
-  contractCase(storage.listProgramHistory, "/storage-program/stor-1/history", "no address", {
-    storageAddress: "stor-1",
-  }),
-  contractCase(storage.listProgramHistory, `/storage-program/${exotic}/history?pageToken=x`, "no page token", {
-    ...{ storageAddress: exotic, pageToken: "x" },
-  }),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?limit=1`, "first page"),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?pageToken=x`, "no page token"),
+  contractCase(storage.listProgramHistory, `/storage-program/${exotic}/history`, "nothing in blocks"),
+  contractCase(storage.listProgramHistory, `/storage-program/${unknown}/history`, "unknown"),
+  contractCase(storage.listProgramHistory, `/storage-program/${hidden}/history`, "hidden"),
+  contractCase(storage.listProgramHistory, "/storage-program/stor-1/history", "no address"),
+  contractCase(storage.listProgramHistory, `/storage-program/${exotic}/history?pageToken=x`, "no page token"),
   contractCase(
     storage.listProgramHistory,
     `/storage-program/${exotic}/history?pageSize=1&pageToken=aGlzdG9yeS45LjA`,
     "a page",
-    {
-      ...{ storageAddress: exotic, pageSize: 1, pageToken: "aGlzdG9yeS45LjA" },
-    },
   ),
-  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?pageToken=${afterExotic}`, "next page", {
-    ...{ owner, pageToken: afterExotic },
-  }),
-  contractCase(storage.searchPrograms, `/storage-program/search?q=o&pageToken=${afterExotic}`, "next page", {
-    ...{ query: "o", pageToken: afterExotic },
-  }),
-  contractCase(storage.searchPrograms, "/storage-program/search?q=exotic", "part, any case", { query: "exotic" }),
-  contractCase(storage.searchPrograms, "/storage-program/search?q=EXOTIC&exact=true", "exact", {
-    query: "EXOTIC",
-    exact: true,
-  }),
-  contractCase(storage.searchPrograms, "/storage-program/search?q=100%25", "percent sign", { query: "100%" }),
-  contractCase(storage.searchPrograms, "/storage-program/search?q=c_l", "underscore", { query: "c_l" }),
-  contractCase(storage.searchPrograms, "/storage-program/search?q=%25", "only a percent sign", { query: "%" }),
-  contractCase(storage.searchPrograms, "/storage-program/search?q=hidden", "not readable", { query: "hidden" }),
-  contractCase(storage.searchPrograms, "/storage-program/search?q=", "empty", { query: "" }),
-  contractCase(storage.searchPrograms, "/storage-program/search", "missing", {}),
-  contractCase(storage.searchPrograms, "/storage-program/search?q=a&exact=perhaps", "not a boolean", undefined),
-  contractCase(storage.searchPrograms, "/storage-program/search?q=%FF", "malformed encoding", undefined),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?pageToken=${afterExotic}`, "next page"),
+  contractCase(storage.searchPrograms, `/storage-program/search?q=o&pageToken=${afterExotic}`, "next page"),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=exotic", "part, any case"),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=EXOTIC&exact=true", "exact"),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=100%25", "percent sign"),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=c_l", "underscore"),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=%25", "only a percent sign"),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=hidden", "not readable"),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=", "empty"),
+  contractCase(storage.searchPrograms, "/storage-program/search", "missing"),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=a&exact=perhaps", "not a boolean", { request: null }),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=%FF", "malformed encoding", { request: null }),
 ];
 
 const ofLeaf = (title: string, commitment: string, root?: string): ContractCase =>
@@ -284,12 +203,11 @@ const ofLeaf = (title: string, commitment: string, root?: string): ContractCase 
     zk.getMerkleProof,
     `/zk/merkle/proof/${encodeURIComponent(commitment)}${root === undefined ? "" : `?root=${root}`}`,
     title,
-    { commitment, root },
   );
 const ofNullifier = (title: string, nullifierHash: string): ContractCase =>
-  contractCase(zk.getNullifier, `/zk/nullifier/${encodeURIComponent(nullifierHash)}`, title, { nullifierHash });
+  contractCase(zk.getNullifier, `/zk/nullifier/${encodeURIComponent(nullifierHash)}`, title);
 const rootAfter = (title: string, block: bigint): ContractCase =>
-  contractCase(zk.getMerkleRoot, `/zk/merkle-root?block=${block}`, title, { block });
+  contractCase(zk.getMerkleRoot, `/zk/merkle-root?block=${block}`, title);
 
 const upper = (hash: string): string => `0x${hash.slice(2).toUpperCase()}`;
 const [firstLeaf, secondLeaf, lastLeaf] = leaves;
@@ -310,8 +228,8 @@ const [rootOfOne, rootOfTwo] = [1, 2].map((count) => {
 }) as [string, string];
 
 const zkCases = [
-  contractCase(zk.getMerkleRoot, "/zk/merkle-root", "three leaves", {}),
-  contractCase(zk.getMerkleRoot, "/zk/merkle-root", "empty tree", {}, newcomer),
+  contractCase(zk.getMerkleRoot, "/zk/merkle-root", "three leaves"),
+  contractCase(zk.getMerkleRoot, "/zk/merkle-root", "empty tree", newcomer),
   rootAfter("before the last leaf", BigInt(lastBlock - 1)),
   rootAfter("after the newest block", BigInt(lastBlock)),
   rootAfter("the oldest that is known", BigInt(lastBlock - 255)),
@@ -319,9 +237,9 @@ const zkCases = [
   rootAfter("the genesis", 0n),
   rootAfter("not there yet", BigInt(lastBlock + 1)),
   rootAfter("beyond", 2n ** 64n - 1n),
-  contractCase(zk.getMerkleRoot, "/zk/merkle-root?block=x", "no number", undefined),
-  contractCase(zk.getMerkleRoot, "/zk/merkle-root?block=1&block=2", "twice", undefined),
-  contractCase(zk.getMerkleProof, `/zk/merkle/proof/${firstLeaf}`, "empty tree", { commitment: firstLeaf }, newcomer),
+  contractCase(zk.getMerkleRoot, "/zk/merkle-root?block=x", "no number", { request: null }),
+  contractCase(zk.getMerkleRoot, "/zk/merkle-root?block=1&block=2", "twice", { request: null }),
+  contractCase(zk.getMerkleProof, `/zk/merkle/proof/${firstLeaf}`, "empty tree", newcomer),
   ofLeaf("first leaf", firstLeaf),
   ofLeaf("second leaf", secondLeaf),
   ofLeaf("last leaf", lastLeaf),
@@ -341,17 +259,17 @@ const zkCases = [
   ...malformed.map(([title, hash]) => ofNullifier(title, hash)),
 ];
 
-/** Declares a case of GET /state/proof, with the same parameters as a query and as a message. */
+/** Declares a case of GET /state/proof. */
 const proof = (
   title: string,
   request: Readonly<Record<string, string | bigint | boolean | readonly string[]>>,
-  more: Parameters<typeof contractCase>[4] = {},
+  more: { readonly node?: "newcomer"; readonly caller?: CallerName } = {},
 ): ContractCase => {
   const pairs = Object.entries(request).flatMap(([name, values]) =>
     (Array.isArray(values) ? (values as string[]) : [String(values)]).map((value): [string, string] => [name, value]),
   );
   const query = new URLSearchParams(pairs).toString();
-  return contractCase(state.getProof, `/state/proof${query === "" ? "" : `?${query}`}`, title, request, more);
+  return contractCase(state.getProof, `/state/proof${query === "" ? "" : `?${query}`}`, title, more);
 };
 
 const nobody = `0x${"9".repeat(64)}`;
@@ -383,17 +301,13 @@ const stateCases = [
   proof("fields of nothing", { fields: ["a"] }),
   proof("a malformed nullifier", { nullifiers: ["0x1"] }),
   proof("a malformed sender", { senders: ["alice"] }),
-  contractCase(state.getProof, "/state/proof?block=x", "no number", undefined),
+  contractCase(state.getProof, "/state/proof?block=x", "no number", { request: null }),
 ];
 
-const verify = (title: string, body: string, attested?: string): ContractCase =>
-  contractCase(
-    attestation.verifyAttestation,
-    "/tlsnotary/verify",
-    title,
-    attested === undefined ? undefined : { attestation: attested },
-    { post: body },
-  );
+const verify = (title: string, post: string, attested?: string, more = {}): ContractCase => {
+  const request = attested === undefined ? null : { attestation: attested };
+  return contractCase(attestation.verifyAttestation, "/tlsnotary/verify", title, { post, request, ...more });
+};
 
 const presentation = buildPresentation();
 const inBase64 = presentation.toString("base64");
@@ -405,10 +319,10 @@ const altered = Buffer.from(presentation);
 altered[400]! ^= 1;
 
 const attestationCases = [
-  contractCase(attestation.getAttestationHealth, "/tlsnotary/health", "healthy", {}),
-  contractCase(attestation.getAttestationHealth, "/tlsnotary/health", "dormant", {}, newcomer),
-  contractCase(attestation.getAttestationInfo, "/tlsnotary/info", "running", {}),
-  contractCase(attestation.getAttestationInfo, "/tlsnotary/info", "dormant", {}, newcomer),
+  contractCase(attestation.getAttestationHealth, "/tlsnotary/health", "healthy"),
+  contractCase(attestation.getAttestationHealth, "/tlsnotary/health", "dormant", newcomer),
+  contractCase(attestation.getAttestationInfo, "/tlsnotary/info", "running"),
+  contractCase(attestation.getAttestationInfo, "/tlsnotary/info", "dormant", newcomer),
   verified("base64", inBase64),
   verified("hex", presentation.toString("hex")),
   verified("JSON of browser clients", asJson("0.1.0-alpha.12")),
@@ -419,16 +333,7 @@ const attestationCases = [
   verified("too large", Buffer.alloc(512 * 1024 + 1, 1).toString("base64")),
   verified("nothing that is known", "%%%"),
   verified("noise", "AAAA"),
-  contractCase(
-    attestation.verifyAttestation,
-    "/tlsnotary/verify",
-    "dormant",
-    { attestation: inBase64 },
-    {
-      post: JSON.stringify({ attestation: inBase64 }),
-      ...newcomer,
-    },
-  ),
+  verify("dormant", JSON.stringify({ attestation: inBase64 }), inBase64, newcomer),
   verify("missing", "{}", ""),
   verify("wrong type", '{"attestation":7}'),
   verify("not JSON", "{"),
@@ -441,77 +346,68 @@ const submit = (title: string, transaction: typeof pendingTransaction, more = {}
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
   const json = JSON.stringify({ transaction: { body: base64(body), signature: base64(signature) } });
   const request = { transaction: { body, signature } };
-  return contractCase(chain.submitTransaction, "/chain/transactions", title, request, { post: json, ...more });
+  return contractCase(chain.submitTransaction, "/chain/transactions", title, { post: json, request, ...more });
 };
 const ofTransaction = (title: string, hashOf: string): ContractCase =>
-  contractCase(chain.getTransaction, `/chain/transactions/${hashOf}`, title, { hash: hashOf });
+  contractCase(chain.getTransaction, `/chain/transactions/${hashOf}`, title);
 
 // Last, because submitted transactions stay pending.
 const ofBlock = (title: string, hash: string): ContractCase =>
-  contractCase(chain.getBlockByHash, `/chain/blocks/hash/${hash}`, title, { hash });
+  contractCase(chain.getBlockByHash, `/chain/blocks/hash/${hash}`, title);
 
 const chainCases = [
-  contractCase(chain.getHead, "/chain/head", "the newest block", {}),
-  contractCase(chain.getHead, "/chain/head", "none yet", {}, newcomer),
-  contractCase(chain.getBlock, "/chain/blocks/1", "with a transaction", { number: 1n }),
-  contractCase(chain.getBlock, "/chain/blocks/0", "the genesis", { number: 0n }),
-  contractCase(chain.getBlock, "/chain/blocks/2", "with a commitment root", { number: 2n }),
-  contractCase(chain.getBlock, `/chain/blocks/${lastBlock + 1}`, "none yet", { number: BigInt(lastBlock + 1) }),
-  contractCase(chain.getBlock, "/chain/blocks/18446744073709551614", "beyond", { number: 2n ** 64n - 2n }),
-  contractCase(chain.getBlock, "/chain/blocks/18446744073709551615", "the newest", { number: latestBlock }),
-  contractCase(chain.getBlock, "/chain/blocks/latest", "the newest, in a word", { number: latestBlock }),
-  contractCase(chain.getBlock, "/chain/blocks/latest", "the newest of none", { number: latestBlock }, newcomer),
-  contractCase(chain.listRecentBlocks, "/chain/blocks", "all", {}),
-  contractCase(chain.listRecentBlocks, "/chain/blocks", "none yet", {}, newcomer),
-  contractCase(chain.listRecentBlocks, "/chain/blocks?pageSize=1", "the first page", { pageSize: 1 }),
-  contractCase(chain.listRecentBlocks, "/chain/blocks?pageToken=YmxvY2tzLjI", "another page", {
-    pageToken: "YmxvY2tzLjI",
-  }),
-  contractCase(chain.listRecentBlocks, "/chain/blocks?pageSize=201", "too many", { pageSize: 201 }),
-  contractCase(chain.listRecentBlocks, "/chain/blocks?pageToken=x", "no page token", { pageToken: "x" }),
-  contractCase(chain.listTransactions, "/chain/transactions", "all", {}),
-  contractCase(chain.listTransactions, "/chain/transactions?pageSize=1", "the first page", { pageSize: 1 }),
-  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=latest", "of the newest block", {
-    blockNumber: latestBlock,
-  }),
-  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=1", "of a block", { blockNumber: 1n }),
-  contractCase(chain.listTransactions, "/chain/transactions?pageToken=dHJhbnNhY3Rpb25zLjMuMA", "the next page", {
-    pageToken: "dHJhbnNhY3Rpb25zLjMuMA",
-  }),
-  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=0", "of the genesis", { blockNumber: 0n }),
-  contractCase(chain.listTransactions, `/chain/transactions?sender=${owner}`, "of a sender", { sender: owner }),
-  contractCase(chain.listTransactions, "/chain/transactions?sender=alice", "of no key", { sender: "alice" }),
-  contractCase(chain.listTransactions, "/chain/transactions?pageToken=YmxvY2tzLjI", "another list's page token", {
-    pageToken: "YmxvY2tzLjI",
-  }),
-  contractCase(chain.getBlock, "/chain/blocks/x", "no number", undefined),
+  contractCase(chain.getHead, "/chain/head", "the newest block"),
+  contractCase(chain.getHead, "/chain/head", "none yet", newcomer),
+  contractCase(chain.getBlock, "/chain/blocks/1", "with a transaction"),
+  contractCase(chain.getBlock, "/chain/blocks/0", "the genesis"),
+  contractCase(chain.getBlock, "/chain/blocks/2", "with a commitment root"),
+  contractCase(chain.getBlock, `/chain/blocks/${lastBlock + 1}`, "none yet"),
+  contractCase(chain.getBlock, "/chain/blocks/18446744073709551614", "beyond"),
+  contractCase(chain.getBlock, "/chain/blocks/18446744073709551615", "the newest"),
+  contractCase(chain.getBlock, "/chain/blocks/latest", "the newest, in a word"),
+  contractCase(chain.getBlock, "/chain/blocks/latest", "the newest of none", newcomer),
+  contractCase(chain.listRecentBlocks, "/chain/blocks", "all"),
+  contractCase(chain.listRecentBlocks, "/chain/blocks", "none yet", newcomer),
+  contractCase(chain.listRecentBlocks, "/chain/blocks?pageSize=1", "the first page"),
+  contractCase(chain.listRecentBlocks, "/chain/blocks?pageToken=YmxvY2tzLjI", "another page"),
+  contractCase(chain.listRecentBlocks, "/chain/blocks?pageSize=201", "too many"),
+  contractCase(chain.listRecentBlocks, "/chain/blocks?pageToken=x", "no page token"),
+  contractCase(chain.listTransactions, "/chain/transactions", "all"),
+  contractCase(chain.listTransactions, "/chain/transactions?pageSize=1", "the first page"),
+  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=latest", "of the newest block"),
+  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=1", "of a block"),
+  contractCase(chain.listTransactions, "/chain/transactions?pageToken=dHJhbnNhY3Rpb25zLjMuMA", "the next page"),
+  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=0", "of the genesis"),
+  contractCase(chain.listTransactions, `/chain/transactions?sender=${owner}`, "of a sender"),
+  contractCase(chain.listTransactions, "/chain/transactions?sender=alice", "of no key"),
+  contractCase(chain.listTransactions, "/chain/transactions?pageToken=YmxvY2tzLjI", "another list's page token"),
+  contractCase(chain.getBlock, "/chain/blocks/x", "no number", { request: null }),
   ofBlock("the first", firstBlockHash),
   ofBlock("in upper case", `0x${firstBlockHash.slice(2).toUpperCase()}`),
   ofBlock("unknown", `0x${"9".repeat(64)}`),
   ofBlock("no hash", "0x12"),
-  contractCase(chain.listPendingTransactions, "/chain/pending", "none", {}, newcomer),
-  contractCase(chain.listPendingTransactions, "/chain/pending?limit=0", "too few", { limit: 0 }),
-  contractCase(chain.listPendingTransactions, "/chain/pending?limit=201", "too many", { limit: 201 }),
+  contractCase(chain.listPendingTransactions, "/chain/pending", "none", newcomer),
+  contractCase(chain.listPendingTransactions, "/chain/pending?limit=0", "too few"),
+  contractCase(chain.listPendingTransactions, "/chain/pending?limit=201", "too many"),
   ofTransaction("included", includedHash),
   ofTransaction("rejected", rejectedHash),
   ofTransaction("in upper case", `0x${includedHash.slice(2).toUpperCase()}`),
   ofTransaction("unknown", `0x${"9".repeat(64)}`),
   ofTransaction("no hash", "0x12"),
   ofTransaction("without 0x", includedHash.slice(2)),
-  contractCase(chain.getTransaction, `/chain/transactions/${includedHash}?withBody=true`, "with what it says", {
-    ...{ hash: includedHash, withBody: true },
-  }),
-  contractCase(chain.getSender, `/chain/senders/${owner}`, "somebody who wrote", { address: owner }),
-  contractCase(chain.getSender, `/chain/senders/${"9".repeat(64)}`, "nobody", { address: "9".repeat(64) }),
-  contractCase(chain.getSender, "/chain/senders/alice", "no key", { address: "alice" }),
+  contractCase(chain.getTransaction, `/chain/transactions/${includedHash}?withBody=true`, "with what it says"),
+  contractCase(chain.getSender, `/chain/senders/${owner}`, "somebody who wrote"),
+  contractCase(chain.getSender, `/chain/senders/${"9".repeat(64)}`, "nobody"),
+  contractCase(chain.getSender, "/chain/senders/alice", "no key"),
   submit("pending", pendingTransaction),
   submit("again", pendingTransaction),
   ofTransaction("pending", pendingHash),
   submit("not signed by its sender", forgedTransaction),
   submit("a nonce that is used", usedNonce),
   submit("on a node without a chain", pendingTransaction, newcomer),
-  contractCase(chain.submitTransaction, "/chain/transactions", "nothing", {}, { post: "{}" }),
-  contractCase(chain.submitTransaction, "/chain/transactions", "no base64", undefined, {
+  contractCase(chain.submitTransaction, "/chain/transactions", "nothing", { post: "{}" }),
+  contractCase(chain.submitTransaction, "/chain/transactions", "no base64", {
+    request: null,
     post: '{"transaction":{"body":"%"}}',
   }),
 ];
@@ -531,10 +427,10 @@ const searchCases = [
     "a name": "Exotic 100%",
     "a part of a name": "otic",
     "nothing of that name": "no such thing",
-  }).map(([title, query]) => contractCase(search.search, `/search?q=${encodeURIComponent(query)}`, title, { query })),
-  contractCase(search.search, `/search?q=${hidden}`, "the owner's program", { query: hidden }, { caller: "owner" }),
-  contractCase(search.search, "/search?q=+", "nothing", { query: " " }),
-  contractCase(search.search, "/search?q=1", "no block yet", { query: "1" }, newcomer),
+  }).map(([title, query]) => contractCase(search.search, `/search?q=${encodeURIComponent(query)}`, title)),
+  contractCase(search.search, `/search?q=${hidden}`, "the owner's program", { caller: "owner" }),
+  contractCase(search.search, "/search?q=+", "nothing"),
+  contractCase(search.search, "/search?q=1", "no block yet", newcomer),
 ];
 
 /** All cases. */

@@ -1,4 +1,7 @@
-/** Comparison of a protocol's response to a case with the response of plain HTTP/1.1. */
+/**
+ * The protocols, each of which runs every contract case over one transport, its home, and one case of each kind over the
+ * others; and the comparison of a response in a protocol with that of plain HTTP/1.1.
+ */
 import { create, getOption, type Message, toJson } from "@bufbuild/protobuf";
 import type { IncomingHttpHeaders } from "node:http";
 import { http } from "../../gen/google/api/annotations_pb.js";
@@ -6,9 +9,40 @@ import { errorCatalog, type Reason } from "../../src/rpc/errors.js";
 import type { PlainResponse } from "../helpers/wire/plain-client.js";
 import { referenceJson } from "../helpers/wire/reference-json.js";
 import { type AnyRpcProtocol, connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
-import { connectTransport, type Target, type TransportClient, type TransportName } from "../helpers/wire/transports.js";
+import {
+  connectTransport,
+  type Target,
+  type TransportClient,
+  type TransportName,
+  transports,
+} from "../helpers/wire/transports.js";
 import { type ContractCase, headersOf, mask, plainRequestOf } from "./case.js";
-import type { Protocol } from "./cells.js";
+
+/** Protocols with streams. */
+export const streaming = [
+  "Connect JSON",
+  "Connect binary",
+  "gRPC-Web",
+  "gRPC-Web text",
+  "gRPC",
+  "gRPC by Connect",
+] as const;
+const protocols = ["plain JSON", "JSON-RPC", "Connect GET", ...streaming] as const;
+
+/** Every protocol of clients. */
+export type Protocol = (typeof protocols)[number];
+
+/** Returns the protocols over a transport. HTTP/1.1 clients do not read the trailers of gRPC. */
+export function protocolsOver(name: TransportName): Protocol[] {
+  const isHttp2 = transports[name].http === "2";
+  return protocols.filter((protocol) => isHttp2 || !["gRPC", "gRPC by Connect"].includes(protocol));
+}
+
+/** Returns the transport over which a protocol runs every case; not HTTP/1.1 for plain JSON, which is the reference. */
+export function homeOf(protocol: Protocol): TransportName {
+  const isOverHttp1 = protocol !== "plain JSON" && protocolsOver("HTTP/1.1").includes(protocol);
+  return isOverHttp1 ? "HTTP/1.1" : "HTTP/2 by prior knowledge";
+}
 
 /** Actual and expected side of a comparison, which must be equal. */
 export interface Comparison {

@@ -14,16 +14,10 @@ import { streams } from "./streams.js";
 
 /** Additional requests for examples, sent after the cases. */
 export const additionalCases: readonly ContractCase[] = [
-  contractCase(HealthService.method.getLiveness, "/livez?exclude=main_loop", "one left out", {
-    exclude: ["main_loop"],
-  }),
-  contractCase(InfoService.method.listPeers, "/peerlist?offset=1", "the next page", { offset: 1 }),
-  contractCase(StorageService.method.searchPrograms, "/storage-program/search?q=exotic&limit=1&offset=1", "a page", {
-    query: "exotic",
-    limit: 1,
-    offset: 1,
-  }),
-  contractCase(ChainService.method.listPendingTransactions, "/chain/pending?limit=10", "one", { limit: 10 }),
+  contractCase(HealthService.method.getLiveness, "/livez?exclude=main_loop", "one left out"),
+  contractCase(InfoService.method.listPeers, "/peerlist?offset=1", "the next page"),
+  contractCase(StorageService.method.searchPrograms, "/storage-program/search?q=exotic&limit=1&offset=1", "a page"),
+  contractCase(ChainService.method.listPendingTransactions, "/chain/pending?limit=10", "one"),
 ];
 
 /** Plain HTTP response to a case. */

@@ -14,8 +14,14 @@ import { type AnyRpcProtocol, connectRpc } from "../helpers/wire/rpc-clients.js"
 import { connectTransport, type TransportName, transports } from "../helpers/wire/transports.js";
 import { type ContractCase, describe, mask, type NodeName, plainRequestOf } from "./case.js";
 import { cases } from "./cases.js";
-import { homeOf, type Protocol, streaming } from "./cells.js";
-import { type Comparison, comparePlainResponses, connectProtocol } from "./compare.js";
+import {
+  type Comparison,
+  comparePlainResponses,
+  connectProtocol,
+  homeOf,
+  type Protocol,
+  streaming,
+} from "./compare.js";
 import { type ContractNodes, plainTransport } from "./nodes.js";
 import { type StreamCase, streams } from "./streams.js";
 import { surface } from "./surface.js";
@@ -261,7 +267,7 @@ export function testCell(
     });
   }
 
-  if (streaming.has(protocol)) {
+  if ((streaming as readonly Protocol[]).includes(protocol)) {
     test.serial(`every stream, ${protocol} over ${name}`, async (t) => {
       const client = connectRpc(protocol as AnyRpcProtocol, name, t.context[sideOf(name)]!.nodes.member);
       t.teardown(() => client.close());

@@ -2,7 +2,7 @@
 import anyTest, { type TestFn } from "ava";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import type { TransportName } from "../helpers/wire/transports.js";
-import { cells } from "./cells.js";
+import { protocolsOver } from "./compare.js";
 import { askAll, type Sides, testCell, testSurface } from "./matrix.js";
 import { startContractNodesWithWorkers } from "./nodes.js";
 
@@ -18,6 +18,8 @@ test.before(async (t) => {
 });
 
 for (const name of ["HTTP/1.1", "HTTP/2 by prior knowledge"] satisfies TransportName[]) {
-  cells[name].forEach((protocol) => testCell(test, name, protocol, protocol === "plain JSON" ? "all" : "kinds"));
+  protocolsOver(name).forEach((protocol) =>
+    testCell(test, name, protocol, protocol === "plain JSON" ? "all" : "kinds"),
+  );
   testSurface(test, name);
 }
