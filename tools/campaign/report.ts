@@ -1,7 +1,6 @@
 /** Report of a campaign, in Markdown. */
 import { columns, meanings } from "./model/history.js";
-import type { Latencies } from "./phases.js";
-import type { CampaignResult, Round } from "./result.js";
+import type { CampaignResult, Latencies, Round } from "./result.js";
 import { cellsOf, tableOf, toMarkdown } from "./table.js";
 
 /** Environment of a campaign. */

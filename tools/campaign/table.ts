@@ -1,8 +1,7 @@
 /** Table of findings: a line for each kind of fault, and a column for each kind of error. */
 import { median } from "../bench/statistics.js";
 import { type Column, columns } from "./model/history.js";
-import { latenciesOf } from "./phases.js";
-import type { CampaignResult, Round } from "./result.js";
+import { type CampaignResult, latenciesOf, type Round } from "./result.js";
 import type { FaultKind } from "./settings.js";
 
 /** Line of the table. */

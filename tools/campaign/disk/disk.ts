@@ -6,7 +6,6 @@ import { access, mkdir, open, readdir, readFile, rm, truncate, writeFile } from 
 import { join, resolve } from "node:path";
 import type { Chance } from "../../../test/helpers/wire/hostile-values.js";
 import { succeeds, whyNot } from "../../../test/helpers/process/programs.js";
-import { readUndo, type UndoRecord } from "./undo.js";
 
 /** Writes that succeed: all (`room`), those that do not extend a file (`full`), or none (`full in place`). */
 export type Fullness = "room" | "full" | "full in place";
@@ -14,44 +13,37 @@ export type Fullness = "room" | "full" | "full in place";
 const flags: Readonly<Record<Fullness, string>> = { room: "0", full: "1", "full in place": "2" };
 
 /** Disks of the nodes. */
-export interface Disk {
-  /** Reason if writes are not intercepted. */
-  readonly unavailableReason: string | undefined;
-  /** Returns the environment variables for the node of this directory. */
-  environmentOf(home: string): Promise<Readonly<Record<string, string>>>;
-  /** Fills the disk of a node, or frees it. */
-  setFull(home: string, fullness: Fullness): Promise<void>;
-  /**
-   * Undoes writes that were not synced when the node was killed: all of them, or a random part, because a disk may have
-   * written some. Returns the number of undone writes.
-   */
-  losePower(home: string, chance: Chance): Promise<number>;
-  /** Discards the records of unsynced writes, after the files of the node were removed. */
-  discardUndo(home: string): Promise<void>;
-}
+export type Disk = ReturnType<typeof interceptDisks>;
 
 const source = "tools/campaign/disk/watched-disk.c";
 const directoryOf = (home: string): string => join(home, "disk");
 
 /** Compiles the library in this directory, if possible. */
-export function interceptDisks(directory: string, isEnabled: boolean): Disk {
+export function interceptDisks(directory: string, isEnabled: boolean) {
   const library = join(directory, "watched-disk.so");
   const unavailableReason = isEnabled ? compile(library) : "it is for files of SQLite";
   const flagOf = (home: string): string => join(directoryOf(home), "full");
   return {
+    /** Reason if writes are not intercepted. */
     unavailableReason,
-    async environmentOf(home): Promise<Record<string, string>> {
+    /** Returns the environment variables for the node of this directory. */
+    async environmentOf(home: string): Promise<Record<string, string>> {
       await mkdir(directoryOf(home), { recursive: true });
       await writeFile(flagOf(home), "0");
       return unavailableReason === undefined ? { LD_PRELOAD: library, CAMPAIGN_DISK: directoryOf(home) } : {};
     },
-    async setFull(home, fullness) {
+    /** Fills the disk of a node, or frees it. */
+    async setFull(home: string, fullness: Fullness): Promise<void> {
       // The node has mapped the file into memory, so write in place.
       const file = await open(flagOf(home), "r+");
       await file.write(flags[fullness], 0);
       await file.close();
     },
-    async losePower(home, chance) {
+    /**
+     * Undoes writes that were not synced when the node was killed: all of them, or a random part, because a disk may have
+     * written some. Returns the number of undone writes.
+     */
+    async losePower(home: string, chance: Chance): Promise<number> {
       // Number of unsynced writes in ten that have reached the disk.
       const survivorsOfTen = chance.pick([0, 0, 5, 9]);
       let lost = 0;
@@ -66,7 +58,8 @@ export function interceptDisks(directory: string, isEnabled: boolean): Disk {
       await Promise.all(shared.map((name) => rm(join(home, name), { force: true })));
       return lost;
     },
-    async discardUndo(home) {
+    /** Discards the records of unsynced writes, after the files of the node were removed. */
+    async discardUndo(home: string): Promise<void> {
       await Promise.all((await undoFiles(home)).map((name) => truncate(join(directoryOf(home), `${name}.undo`), 0)));
     },
   };
@@ -117,4 +110,37 @@ async function undoUnsynced(
   } finally {
     await file.close();
   }
+}
+
+/** Change of a file. */
+interface UndoRecord {
+  readonly kind: "write" | "length";
+  /** Offset of a write; for a change of length, the new length. */
+  readonly offset: number;
+  readonly lengthBefore: number;
+  /** Overwritten bytes; shorter than the write if it extended the file. */
+  readonly before: Buffer;
+  /** Written bytes. */
+  readonly written: Buffer;
+}
+
+const headBytes = 5 * 8;
+
+/** Decodes records of unsynced writes, as watched-disk.c writes them, the oldest first. An incomplete record at the end is ignored, since its write did not happen. */
+function readUndo(bytes: Buffer): UndoRecord[] {
+  const records: UndoRecord[] = [];
+  for (let at = 0; at + headBytes <= bytes.length;) {
+    const number = (i: number): number => Number(bytes.readBigUInt64LE(at + 8 * i));
+    const [kind, offset, lengthBefore, beforeBytes, writtenBytes] = [0, 1, 2, 3, 4].map(number) as [
+      ...[number, number, number, number, number],
+    ];
+    const [from, middle] = [at + headBytes, at + headBytes + beforeBytes];
+    at = middle + writtenBytes;
+    if (at > bytes.length) {
+      break;
+    }
+    const [before, written] = [bytes.subarray(from, middle), bytes.subarray(middle, at)];
+    records.push({ kind: kind === 1 ? "write" : "length", offset, lengthBefore, before, written });
+  }
+  return records;
 }

@@ -1,10 +1,9 @@
 /** All kinds of faults. */
 import type { FaultKind } from "../settings.js";
-import { clock } from "./clock.js";
 import { corrupt, disk, power } from "./disks.js";
 import type { Fault } from "./fault.js";
 import { cut, loss } from "./links.js";
-import { join, kill, pause, stop } from "./processes.js";
+import { clock, join, kill, pause, stop } from "./processes.js";
 import { server, switchover } from "./servers.js";
 
 /** Faults by kind. */

@@ -1,4 +1,4 @@
-/** Faults of processes: killed, stopped, frozen, and restarted without a database. */
+/** Faults of processes: killed, stopped, frozen, restarted without a database, and with a clock that jumps. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { emptyDatabase } from "../nodes/network.js";
 import type { CampaignNode } from "../nodes/node.js";
@@ -94,6 +94,27 @@ export const join: Fault = {
           await node.end("SIGKILL");
           await restartNode(stage, node);
         }
+      },
+    };
+  },
+};
+
+/** Shifts the clock of a node for some seconds. */
+export const clock: Fault = {
+  kind: "clock",
+  description: "lets a node's clock jump, by up to 4 minutes forward or back, and mends it after 2 to 10 s",
+  unavailableReason: possible,
+  plan(chance, target) {
+    const jumpMs = chance.pick([1, -1]) * (1_000 + chance.below(239_000));
+    const forMs = 2_000 + chance.below(8_000);
+    const way = jumpMs > 0 ? "forward" : "back";
+    return {
+      ...{ kind: "clock", target, title: `clock ${inSeconds(Math.abs(jumpMs))} ${way} for ${inSeconds(forMs)}` },
+      async run(stage) {
+        const node = targetOf(stage, target);
+        await node.shiftClock(jumpMs);
+        await sleep(forMs);
+        await node.shiftClock(0);
       },
     };
   },

@@ -1,13 +1,14 @@
 /** Sends requests to nodes over HTTP, and records the responses in the model. */
 import { createGatehouse } from "gatehouse-client";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import type { Block, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import { type ChainRules, verifyHeader, verifyTransaction } from "../../../src/chain/transactions/transaction.js";
 import { errorMessage } from "../../../src/base/errors/error-message.js";
 import { rulesOf } from "../../../test/helpers/chain/transactions.js";
-import type { SubmitOutcome, ReportedStatus, Head } from "../model/history.js";
+import type { SubmitOutcome, ReportedStatus, Head, VerifiedBlock } from "../model/history.js";
 import type { Model } from "../model/model.js";
 import type { CampaignNode } from "../nodes/node.js";
-import { verifyBlock } from "./read-block.js";
 
 /** Health of a node. */
 export interface Health {
@@ -17,22 +18,14 @@ export interface Health {
   readonly pending: number | null;
 }
 
-/** Client of the nodes. Methods reject without a response, or if the response is an error of the node. */
-export interface CampaignClient {
-  submit(node: CampaignNode, transaction: Transaction): Promise<SubmitOutcome>;
-  head(node: CampaignNode): Promise<Head>;
-  transactionStatus(node: CampaignNode, hash: string): Promise<void>;
-  document(node: CampaignNode, address: string): Promise<void>;
-  commitmentRoot(node: CampaignNode): Promise<string>;
-  health(node: CampaignNode): Promise<Health>;
-  /** Reads and verifies a node's blocks, starting at a number. Returns the number of the last block. */
-  blocks(node: CampaignNode, from: number): Promise<number>;
-}
+/** Client of the nodes. */
+export type CampaignClient = ReturnType<typeof createClient>;
 
 const timeoutMs = 5_000;
 const ok = 200;
 
-export function createClient(model: Model, network: string): CampaignClient {
+/** Creates a client whose methods reject without a response, or if the response is an error of the node. */
+export function createClient(model: Model, network: string) {
   const rules = rulesOf(network);
 
   async function request(node: CampaignNode, path: string, body?: object): Promise<{ status: number; json: unknown }> {
@@ -65,7 +58,7 @@ export function createClient(model: Model, network: string): CampaignClient {
 
   return {
     head,
-    async submit(node, { body, signature }) {
+    async submit(node: CampaignNode, { body, signature }: Transaction): Promise<SubmitOutcome> {
       const transaction = {
         body: Buffer.from(body).toString("base64"),
         signature: Buffer.from(signature).toString("base64"),
@@ -77,13 +70,13 @@ export function createClient(model: Model, network: string): CampaignClient {
         return "unknown";
       }
     },
-    async transactionStatus(node, hash) {
+    async transactionStatus(node: CampaignNode, hash: string): Promise<void> {
       const { number } = await head(node);
       const context = model.startRead(node.index);
       const { status, json } = await requestOk(node, `/chain/transactions/${hash}`, 404);
       model.recordStatus(context, number, hash, status === ok ? statusOf(json as StatusJson) : { status: "not found" });
     },
-    async document(node, address) {
+    async document(node: CampaignNode, address: string): Promise<void> {
       const before = await head(node);
       const context = model.startRead(node.index);
       const { status, json } = await requestOk(node, `/storage-program/${address}/all`, 404, 410);
@@ -91,17 +84,21 @@ export function createClient(model: Model, network: string): CampaignClient {
       const after = await head(node);
       model.recordDocument(context, [before.number, after.number], address, document);
     },
-    async commitmentRoot(node) {
-      const { leafCount, rootHash } = (await requestOk(node, "/zk/merkle-root")).json as MerkleRootJson;
+    async commitmentRoot(node: CampaignNode): Promise<string> {
+      const { leafCount, rootHash } = (await requestOk(node, "/zk/merkle-root")).json as {
+        leafCount: number;
+        rootHash: string;
+      };
       model.recordLeafCount(node.index, leafCount);
       return rootHash;
     },
-    async health(node) {
+    async health(node: CampaignNode): Promise<Health> {
       const { status, json } = await request(node, "/health");
       const body = json as { status: string; accepting: boolean; mempool_size: number | null };
       return { statusCode: status, status: body.status, accepting: body.accepting, pending: body.mempool_size };
     },
-    async blocks(node, from) {
+    /** Reads and verifies blocks, starting at a number. Returns the number of the last block. */
+    async blocks(node: CampaignNode, from: number): Promise<number> {
       const { chain } = createGatehouse(`http://127.0.0.1:${node.port}`);
       let number = from - 1;
       for await (const { block } of chain.listBlocks({ fromNumber: BigInt(from) }, { timeoutMs: 60_000 })) {
@@ -122,11 +119,6 @@ export function createClient(model: Model, network: string): CampaignClient {
   };
 }
 
-interface MerkleRootJson {
-  readonly leafCount: number;
-  readonly rootHash: string;
-}
-
 interface StatusJson {
   readonly status: string;
   readonly blockNumber: number;
@@ -142,6 +134,25 @@ function statusOf({ status, blockNumber, reason }: StatusJson): ReportedStatus {
     default:
       return { status: "pending" };
   }
+}
+
+/**
+ * Verifies a block as an anonymous client, for whom some transactions may be replaced by their hashes. Throws an Error if
+ * a signature or hash is invalid.
+ */
+function verifyBlock(block: Block, rules: ChainRules): VerifiedBlock {
+  const header = verifyHeader(block, rules);
+  const transactions = block.transactions.map(
+    (transaction) => transaction.withheldHash ?? verifyTransaction(transaction, rules).hash,
+  );
+  const hashes = Buffer.from(transactions.map((hash) => hash.slice(2)).join(""), "hex");
+  if (sha256(hashes) !== header.transactionsHash) {
+    throw new Error("It does not hold the transactions that its header names.");
+  }
+  return {
+    ...{ number: Number(header.number), hash: sha256(block.header), transactions },
+    previousHash: header.previousHash,
+  };
 }
 
 /**

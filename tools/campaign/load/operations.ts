@@ -19,14 +19,6 @@ export interface Prepared {
   readonly sent: SentTransaction;
 }
 
-/** Generator of a sender's transactions. */
-export interface Operations {
-  /** Creates and signs the next transaction. */
-  next(nowMs: number): Prepared;
-  /** Starts with a new program, so that later operations do not depend on one with an unknown outcome. */
-  dropProgram(): void;
-}
-
 /** Program that is being changed, in its state after all operations so far. */
 interface Program {
   readonly address: string;
@@ -38,7 +30,7 @@ interface Program {
 const lifetimeMs = 600_000;
 const maxChanges = 40;
 
-export function createOperations(chance: Chance, key: TestKey, network: string): Operations {
+export function createOperations(chance: Chance, key: TestKey, network: string) {
   let nonce = 0;
   let program: Program | undefined;
 
@@ -118,7 +110,8 @@ export function createOperations(chance: Chance, key: TestKey, network: string):
   }
 
   return {
-    next(nowMs) {
+    /** Creates and signs the next transaction. */
+    next(nowMs: number): Prepared {
       nonce++;
       const expiresMs = nowMs + lifetimeMs;
       const sign = (transaction: Transaction, change: Change): Prepared => {
@@ -139,6 +132,7 @@ export function createOperations(chance: Chance, key: TestKey, network: string):
             : change(program);
       return sign(signTransaction(key, nonce, step.operation, { network, expiresMs }), step.change);
     },
+    /** Starts with a new program, so that later operations do not depend on one with an unknown outcome. */
     dropProgram: () => void (program = undefined),
   };
 }

@@ -8,16 +8,9 @@ import type { CampaignNode } from "../nodes/node.js";
 import type { CampaignClient } from "./client.js";
 import { createOperations, type Prepared } from "./operations.js";
 
-export interface Load {
-  /** Pauses all senders. Resolves when all of them have received their responses. */
-  pause(): Promise<void>;
-  resume(): void;
-  stop(): Promise<void>;
-  /** Public keys of the senders. */
-  readonly senders: readonly string[];
-}
+export type Load = ReturnType<typeof startLoad>;
 
-export interface LoadPlan {
+interface LoadPlan {
   readonly seed: number;
   readonly rate: number;
   readonly network: string;
@@ -33,7 +26,7 @@ const firstKey = 100;
 /** Pause in milliseconds before a transaction is submitted again. */
 const retryAfterMs = 300;
 
-export function startLoad({ seed, rate, network, nodes, model, client }: LoadPlan): Load {
+export function startLoad({ seed, rate, network, nodes, model, client }: LoadPlan) {
   const state = { isPaused: false, isStopped: false };
   const isWaiting = (): boolean => state.isPaused && !state.isStopped;
   const everyMs = (1_000 * senderNodes.length) / rate;
@@ -94,7 +87,9 @@ export function startLoad({ seed, rate, network, nodes, model, client }: LoadPla
 
   const running = Promise.all(senderNodes.map(runSender));
   return {
+    /** Public keys of the senders. */
     senders: senderNodes.map((_, index) => testKey(firstKey + index).publicKey),
+    /** Pauses all senders. Resolves when all of them have received their responses. */
     async pause() {
       state.isPaused = true;
       while (idle < senderNodes.length) {

@@ -1,27 +1,13 @@
 /** Chain as observed on all nodes. Detects forks, gaps and heads that go back. */
 import type { ReadContext, Head, VerifiedBlock } from "./history.js";
 
-export interface ObservedChain {
-  /** Returns the highest head that a node has reported so far. Call it before a read. */
-  readonly startRead: (node: number) => ReadContext;
-  readonly generationOf: (node: number) => number;
-  /** Records the head that a node reports. Returns the error, if any. */
-  recordHead(asked: ReadContext, head: Head): ChainFault | undefined;
-  /** Records a block of a node: the next one or an earlier one. Returns the error, if any. */
-  recordBlock(node: number, block: VerifiedBlock): ChainFault | undefined;
-  /** Number of the latest block that was read in full, with all blocks before it. */
-  readonly height: number;
-  /** Records that the database of a node was emptied, so its head may go back. */
-  readonly resetNode: (node: number) => void;
-}
-
 /** Error in the chain. */
 export interface ChainFault {
   readonly column: "lost" | "doubled" | "torn";
   readonly sentence: string;
 }
 
-export function createObservedChain(nameOf: (node: number) => string, genesisHash: string): ObservedChain {
+export function createObservedChain(nameOf: (node: number) => string, genesisHash: string) {
   const hashes = new Map<number, { readonly hash: string; readonly node: number }>([
     [0, { hash: genesisHash, node: 0 }],
   ]);
@@ -42,8 +28,10 @@ export function createObservedChain(nameOf: (node: number) => string, genesisHas
 
   return {
     generationOf,
-    startRead: (node) => ({ node, generation: generationOf(node), head: heads.get(node) ?? 0 }),
-    recordHead({ node, generation, head }, seen) {
+    /** Returns the highest head that a node has reported so far. Call it before a read. */
+    startRead: (node: number): ReadContext => ({ node, generation: generationOf(node), head: heads.get(node) ?? 0 }),
+    /** Records the head that a node reports. Returns the error, if any. */
+    recordHead({ node, generation, head }: ReadContext, seen: Head): ChainFault | undefined {
       const isSameGeneration = generation === generationOf(node);
       if (isSameGeneration) {
         heads.set(node, Math.max(heads.get(node) ?? 0, seen.number));
@@ -54,7 +42,8 @@ export function createObservedChain(nameOf: (node: number) => string, genesisHas
       }
       return findConflict(node, seen);
     },
-    recordBlock(node, block) {
+    /** Records a block of a node: the next one or an earlier one. Returns the error, if any. */
+    recordBlock(node: number, block: VerifiedBlock): ChainFault | undefined {
       const fault = findConflict(node, block);
       if (fault !== undefined || block.number <= height) {
         return fault;
@@ -67,10 +56,12 @@ export function createObservedChain(nameOf: (node: number) => string, genesisHas
       height = block.number;
       return undefined;
     },
+    /** Number of the latest block that was read in full, with all blocks before it. */
     get height() {
       return height;
     },
-    resetNode: (node) => {
+    /** Records that the database of a node was emptied, so its head may go back. */
+    resetNode: (node: number): void => {
       generations.set(node, generationOf(node) + 1);
       heads.delete(node);
     },

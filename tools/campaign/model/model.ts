@@ -18,43 +18,7 @@ import { isDeepStrictEqual } from "node:util";
 import { createProgramStates } from "./programs.js";
 import { type Attempt, type Sent, wasOvertaken, wasAccepted } from "./sent.js";
 
-export interface Model {
-  readonly findings: readonly Finding[];
-  /** Sets the round of later findings. */
-  setRound(round: number): void;
-  /** Adds a finding. Duplicates are ignored. */
-  readonly find: (column: Column, sentence: string) => void;
-  /** Records the start of a submission. Returns the function that records its outcome. */
-  submit(transaction: SentTransaction, node: number): (answer: SubmitOutcome) => void;
-  /** Returns the state of a node before a read. Call it before each request. */
-  readonly startRead: (node: number) => ReadContext;
-  recordHead(asked: ReadContext, head: Head): void;
-  recordBlock(node: number, block: VerifiedBlock): void;
-  /** Records a reported status. The head of the node was at least `headBefore` at the time of the request. */
-  recordStatus(asked: ReadContext, headBefore: number, hash: string, fate: ReportedStatus): void;
-  /** Records a document that a node returned while its head was between these; undefined for a missing program. */
-  recordDocument(
-    asked: ReadContext,
-    heads: readonly [before: number, after: number],
-    address: string,
-    document: unknown,
-  ): void;
-  /** Records the number of commitments of a node at rest. */
-  recordLeafCount(node: number, count: number): void;
-  /** Records that the database of a node was emptied. */
-  readonly resetNode: (node: number) => void;
-  /** Checks all open transactions. Call it at rest, after all blocks and statuses were recorded. */
-  judge(nowMs: number): void;
-  /** Returns the transactions without a final outcome. */
-  open(): readonly Sent[];
-  /** Returns the expected document of a program; undefined if there is none. */
-  readonly document: (address: string) => JsonObject | undefined;
-  readonly height: number;
-  readonly addresses: readonly string[];
-  /** Transactions in blocks, in their order. */
-  readonly included: readonly Sent[];
-  readonly counts: Readonly<Record<"sent" | "taken" | "included" | "rejected", number>>;
-}
+export type Model = ReturnType<typeof createModel>;
 
 /** Read of a document, checked once the blocks up to it are known. */
 interface Read {
@@ -66,7 +30,7 @@ interface Read {
   readonly isRest: boolean;
 }
 
-export function createModel(nameOf: (node: number) => string, genesisHash: string): Model {
+export function createModel(nameOf: (node: number) => string, genesisHash: string) {
   const chain = createObservedChain(nameOf, genesisHash);
   const states = createProgramStates();
   const transactions = new Map<string, Sent>();
@@ -78,6 +42,7 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
   const reportedKeys = new Set<string>();
   let [round, events, rejected] = [0, 0, 0];
 
+  /** Adds a finding. Duplicates are ignored. */
   function find(column: Column, sentence: string): void {
     if (!reportedKeys.has(column + sentence)) {
       reportedKeys.add(column + sentence);
@@ -173,10 +138,12 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
   }
 
   return {
-    findings,
+    findings: findings as readonly Finding[],
     find,
-    setRound: (current) => void (round = current),
-    submit(transaction, node) {
+    /** Sets the round of later findings. */
+    setRound: (current: number) => void (round = current),
+    /** Records the start of a submission. Returns the function that records its outcome. */
+    submit(transaction: SentTransaction, node: number): (answer: SubmitOutcome) => void {
       let sent = transactions.get(transaction.hash);
       if (sent === undefined) {
         sent = { ...transaction, attempts: [], isResolved: false };
@@ -192,16 +159,18 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
         Object.assign(attempt, { answer, answeredAtEvent: events++ });
       };
     },
+    /** Returns the state of a node before a read. Call it before each request. */
     startRead: chain.startRead,
-    recordHead: (asked, head) => reportFault(chain.recordHead(asked, head)),
-    recordBlock(node, block) {
+    recordHead: (asked: ReadContext, head: Head) => reportFault(chain.recordHead(asked, head)),
+    recordBlock(node: number, block: VerifiedBlock): void {
       const before = chain.height;
       reportFault(chain.recordBlock(node, block));
       if (chain.height > before) {
         include(block);
       }
     },
-    recordStatus({ node, generation }, headBefore, hash, fate) {
+    /** Records a reported status. The head of the node was at least `headBefore` at the time of the request. */
+    recordStatus({ node, generation }: ReadContext, headBefore: number, hash: string, fate: ReportedStatus): void {
       const sent = transactions.get(hash);
       if (sent === undefined || generation !== chain.generationOf(node)) {
         return;
@@ -229,19 +198,27 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
         sent.rejection ??= { reason: fate.reason, node };
       }
     },
-    recordDocument({ node, generation }, heads, address, document) {
+    /** Records a document that a node returned while its head was between these; undefined for a missing program. */
+    recordDocument(
+      { node, generation }: ReadContext,
+      heads: readonly [before: number, after: number],
+      address: string,
+      document: unknown,
+    ): void {
       if (generation === chain.generationOf(node)) {
         const isRest = heads[0] === heads[1] && heads[0] === chain.height;
         reads.push({ node, address, heads, document, isRest });
       }
     },
-    recordLeafCount(node, count) {
+    /** Records the number of commitments of a node at rest. */
+    recordLeafCount(node: number, count: number): void {
       if (count !== states.leafCount()) {
         find("torn", `${nameOf(node)} has ${count} commitments; ${states.leafCount()} are in blocks.`);
       }
     },
     resetNode: chain.resetNode,
-    judge(nowMs) {
+    /** Checks all open transactions. Call it at rest, after all blocks and statuses were recorded. */
+    judge(nowMs: number): void {
       judgeReads();
       for (const sent of open) {
         if (sent.includedIn === undefined && sent.reportedIn === undefined) {
@@ -253,7 +230,9 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
         open.delete(sent);
       }
     },
-    open: () => [...open],
+    /** Returns the transactions without a final outcome. */
+    open: (): Sent[] => [...open],
+    /** Returns the expected document of a program; undefined if there is none. */
     document: states.latest,
     get height() {
       return chain.height;
@@ -261,7 +240,8 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
     get addresses() {
       return states.addresses;
     },
-    included,
+    /** Transactions in blocks, in their order. */
+    included: included as readonly Sent[],
     get counts() {
       const transactionsSent = [...transactions.values()];
       const taken = transactionsSent.filter(({ attempts }) => attempts.some(({ answer }) => answer === "taken")).length;

@@ -7,24 +7,13 @@ interface Version {
   readonly document: JsonObject | undefined;
 }
 
-export interface ProgramStates {
-  /** Applies a change. Returns a message if it cannot be applied. */
-  apply(change: Change, block: number): string | undefined;
-  /** Returns the documents of a program after each block in this range; undefined for a missing program. */
-  between(address: string, fromBlock: number, toBlock: number): readonly (JsonObject | undefined)[];
-  /** Returns the document of a program after all blocks. */
-  readonly latest: (address: string) => JsonObject | undefined;
-  readonly addresses: readonly string[];
-  /** Returns the number of commitments. */
-  leafCount(): number;
-}
-
-export function createProgramStates(): ProgramStates {
+export function createProgramStates() {
   const versions = new Map<string, Version[]>();
   const commitments = new Set<string>();
   const latest = (address: string): JsonObject | undefined => versions.get(address)?.at(-1)?.document;
   return {
-    apply(change, block) {
+    /** Applies a change. Returns a message if it cannot be applied. */
+    apply(change: Change, block: number): string | undefined {
       if (change.kind === "commit") {
         return commitments.size === commitments.add(change.commitment).size
           ? `The commitment ${change.commitment} is added twice.`
@@ -43,16 +32,19 @@ export function createProgramStates(): ProgramStates {
       versions.set(change.address, [...history, { block, document }]);
       return undefined;
     },
-    between(address, fromBlock, toBlock) {
+    /** Returns the documents of a program after each block in this range; undefined for a missing program. */
+    between(address: string, fromBlock: number, toBlock: number): (JsonObject | undefined)[] {
       const history = versions.get(address) ?? [];
       const first = history.findLastIndex(({ block }) => block <= fromBlock);
       const possible = history.filter(({ block }, i) => i >= first && block <= toBlock).map(({ document }) => document);
       return first === -1 ? [undefined, ...possible] : possible;
     },
+    /** Returns the document of a program after all blocks. */
     latest,
     get addresses() {
       return [...versions.keys()];
     },
+    /** Returns the number of commitments. */
     leafCount: () => commitments.size,
   };
 }

@@ -1,10 +1,10 @@
 /** Databases of the nodes: SQLite files, or PostgreSQL servers that can be killed. */
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type PostgresPair, startPostgresPair } from "../../../test/helpers/databases/postgres-pair.js";
 import { type EndedServer, startPostgres } from "../../../test/helpers/databases/postgres-server.js";
 import type { Teardown } from "../../../test/helpers/nodes/teardown.js";
 import type { CampaignEngine } from "../settings.js";
-import { removeSqlite } from "./sqlite-files.js";
 
 export interface Databases {
   readonly engine: CampaignEngine;
@@ -60,4 +60,11 @@ export async function postgresDatabases(t: Teardown, count: number): Promise<Dat
     servers: [pair.primary, server],
     pair,
   };
+}
+
+/** Removes the files of a database and of its mempool. */
+async function removeSqlite(file: string): Promise<void> {
+  const parts = [file, `${file}-mempool`];
+  const all = parts.flatMap((part) => [part, `${part}-wal`, `${part}-shm`, `${part}-journal`]);
+  await Promise.all(all.map((path) => rm(path, { force: true })));
 }

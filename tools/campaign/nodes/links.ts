@@ -10,16 +10,7 @@ export interface Link extends ProxyState {
   isCut: boolean;
 }
 
-export interface Links {
-  /** Port of the proxy to each node. */
-  readonly ports: readonly number[];
-  /** Returns the links between two nodes, in both directions. */
-  between(a: number, b: number): readonly Link[];
-  /** Returns the links from and to a node. */
-  of(node: number): readonly Link[];
-  /** Closes the open connections of these links. */
-  closeConnections(links: readonly Link[]): void;
-}
+export type Links = Awaited<ReturnType<typeof createLinks>>;
 
 /** Returns the address from which a node calls others. Only Linux has all of 127.0.0.0/8 as loopback addresses. */
 export function addressOf(node: number): string {
@@ -27,7 +18,7 @@ export function addressOf(node: number): string {
 }
 
 /** Starts the proxies to these nodes. */
-export async function createLinks(t: Teardown, targets: readonly (() => number)[]): Promise<Links> {
+export async function createLinks(t: Teardown, targets: readonly number[]) {
   const count = targets.length;
   const links: Link[] = [];
   for (let from = 0; from < count; from++) {
@@ -41,18 +32,26 @@ export async function createLinks(t: Teardown, targets: readonly (() => number)[
     links.find((link) => link.to === to && addressOf(link.from) === address);
   const proxies = await Promise.all(
     targets.map((target, to) =>
-      startProxies(t, target, (address) => {
-        const link = linkOf(address, to) ?? { delayMs: 0, isSilent: false, isCut: false };
-        return link.isCut ? undefined : link;
-      }),
+      startProxies(
+        t,
+        () => target,
+        (address) => {
+          const link = linkOf(address, to) ?? { delayMs: 0, isSilent: false, isCut: false };
+          return link.isCut ? undefined : link;
+        },
+      ),
     ),
   );
   const of = (node: number): Link[] => links.filter(({ from, to }) => from === node || to === node);
   return {
+    /** Port of the proxy to each node. */
     ports: proxies.map(({ port }) => port),
-    of,
-    between: (a, b) => of(a).filter(({ from, to }) => from === b || to === b),
-    closeConnections(closed) {
+    /** Returns the links from and to a node. */
+    of: of as (node: number) => readonly Link[],
+    /** Returns the links between two nodes, in both directions. */
+    between: (a: number, b: number): readonly Link[] => of(a).filter(({ from, to }) => from === b || to === b),
+    /** Closes the open connections of these links. */
+    closeConnections(closed: readonly Link[]): void {
       for (const { from, to } of closed) {
         for (const socket of proxies[to]!.sockets) {
           if (socket.remoteAddress === addressOf(from)) {

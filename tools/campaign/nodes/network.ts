@@ -6,18 +6,11 @@ import { freePort } from "../../../test/helpers/nodes/free-port.js";
 import { genesisOf, testKey, writeKey } from "../../../test/helpers/chain/keys.js";
 import type { Teardown } from "../../../test/helpers/nodes/teardown.js";
 import type { Disk } from "../disk/disk.js";
-import { addressOf, createLinks, type Links } from "./links.js";
+import { addressOf, createLinks } from "./links.js";
 import { type CampaignNode, createNode, type NodePlan } from "./node.js";
 import type { Databases } from "./databases.js";
 
-export interface CampaignNetwork {
-  readonly nodes: readonly CampaignNode[];
-  readonly links: Links;
-  readonly databases: Databases;
-  readonly disk: Disk;
-  /** Hash of the genesis. */
-  readonly genesisHash: string;
-}
+export type CampaignNetwork = Awaited<ReturnType<typeof prepareNetwork>>;
 
 /** Names of the nodes. The first one produces the blocks. */
 export const nodeNames = ["authority", "follower 1", "follower 2"] as const;
@@ -27,27 +20,21 @@ export function homeOf(directory: string, name: string): string {
   return join(directory, name.replace(" ", "-"));
 }
 
-export interface NetworkPlan {
-  readonly directory: string;
-  readonly databases: Databases;
-  readonly disk: Disk;
-  readonly onEnd: NodePlan["onEnd"];
-}
-
 /** Prepares a network, without starting its nodes. */
 export async function prepareNetwork(
   t: Teardown,
-  { directory, databases, disk, onEnd }: NetworkPlan,
-): Promise<CampaignNetwork> {
+  {
+    directory,
+    databases,
+    disk,
+    onEnd,
+  }: { readonly directory: string; readonly databases: Databases; readonly disk: Disk } & Pick<NodePlan, "onEnd">,
+) {
   const genesis = genesisOf(testKey(1));
   const ports = await Promise.all(nodeNames.map(async () => ({ rpc: await freePort(), omni: await freePort() })));
   const links = await createLinks(
     t,
-    ports.map(
-      ({ omni }) =>
-        () =>
-          omni,
-    ),
+    ports.map(({ omni }) => omni),
   );
   const endpoint = (index: number): string => `https://127.0.0.1:${links.ports[index]}`;
   const nodes = await Promise.all(
