@@ -1,6 +1,5 @@
 /** Blocks of the maximum size: responses in every protocol, and the memory of a node that serves them. */
 import { toBinary } from "@bufbuild/protobuf";
-import { Client, credentials } from "@grpc/grpc-js";
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,7 +14,7 @@ import {
   signBlock,
 } from "../../src/chain/transactions/transaction.js";
 import { genesisOf, testKey, writeKey } from "../helpers/chain/keys.js";
-import { callStream } from "../helpers/wire/grpc-client.js";
+import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { ask, askJson, type PlainResponse } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
 import { anyRoots, insertBlocks, seedDatabase } from "../helpers/chain/seed.js";
@@ -97,10 +96,10 @@ test("a block above the response limit gets ANSWER_TOO_LARGE in each protocol; L
   t.teardown(() => Object.values(clients).forEach((client) => client.close()));
   const { hash } = await askJson<{ hash: string }>(port, "/chain/blocks/1");
   t.truthy(hash);
-  const grpcClient = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  const grpcClient = connectGrpc(port);
   t.teardown(() => grpcClient.close());
   const counts: number[] = [];
-  for await (const { block } of callStream(grpcClient, chain.listBlocks, { fromNumber: 1n })) {
+  for await (const { block } of grpcClient.stream(chain.listBlocks, { fromNumber: 1n })) {
     counts.push(block!.transactions.length);
   }
   t.deepEqual(counts, [1, 2_500, 1]);

@@ -85,12 +85,12 @@ test("serves other addresses while one address has its maximum of requests in fl
   );
   await until(() => rejected.length === 100 && server.edge.stats().activeRequests === 500);
   t.deepEqual(new Set(rejected), new Set([503]));
-  t.is((await ask(server.port, largeAnswer(1), {}, "127.0.0.6")).status, 200);
-  const { status, text } = await ask(server.port, largeAnswer(1), {}, "127.0.0.5");
+  t.is((await ask(server.port, largeAnswer(1), {}, { localAddress: "127.0.0.6" })).status, 200);
+  const { status, text } = await ask(server.port, largeAnswer(1), {}, { localAddress: "127.0.0.5" });
   t.is(status, 503);
   t.like(JSON.parse(text), { errorCode: "OVERLOADED" });
-  t.is((await ask(server.port, "/health", {}, "127.0.0.5")).status, 200);
+  t.is((await ask(server.port, "/health", {}, { localAddress: "127.0.0.5" })).status, 200);
   streams.forEach((stream) => stream.close());
   await until(() => server.edge.stats().activeRequests === 0);
-  t.is((await ask(server.port, largeAnswer(1), {}, "127.0.0.5")).status, 200);
+  t.is((await ask(server.port, largeAnswer(1), {}, { localAddress: "127.0.0.5" })).status, 200);
 });

@@ -1,6 +1,5 @@
 /** The rate at which a node dials endpoints that strangers announce. */
 import test from "ava";
-import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { mock } from "node:test";
 import { createClient } from "@connectrpc/connect";
@@ -8,7 +7,7 @@ import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { createDialRateLimit, DialRateLimited } from "../../src/peers/handshake/dial-rate-limit.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
-import { connectStranger, type OddKey, startOddPeer } from "../helpers/nodes/odd-peer.js";
+import { connectStranger, startOddPeer } from "../helpers/nodes/odd-peer.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 
@@ -39,21 +38,12 @@ async function startVictim(t: Teardown, ports: number) {
 async function announceAll(t: Teardown, port: number, identities: number, endpoints: readonly string[]): Promise<void> {
   await Promise.all(
     Array.from({ length: identities }, async (_, i) => {
-      const stranger = connectStranger(t, port, strangerKey(i));
+      const stranger = connectStranger(t, port, testKey(100 + i));
       for (let n = 0; n < 10; n++) {
         await stranger.handshake({ endpoint: endpoints[(i + n) % endpoints.length]!, genesisHash });
       }
     }),
   );
-}
-
-/** The key of the stranger with this number. */
-function strangerKey(i: number): OddKey {
-  const seed = createHash("sha256").update(`stranger ${i}`).digest();
-  const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
-  const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
-  const raw = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(-32);
-  return { publicKey: `0x${raw.toString("hex")}`, privateKey, sign: (bytes) => sign(null, bytes, privateKey) };
 }
 
 /** The maximum number of connections since a time in ms: 8, and one more every 10 s. */

@@ -28,7 +28,7 @@ export function sessionFrom(
 
 /** Sends a plain request over a new connection. */
 export async function askFrom(port: number, path: string, localAddress: string): Promise<PlainResponse> {
-  return await ask(port, path, {}, localAddress);
+  return await ask(port, path, {}, { localAddress });
 }
 
 /** Resolves to the first bytes; undefined if the connection closes without data. */

@@ -11,86 +11,62 @@ import {
 } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 
+/** Headers of a call. */
+type Headers = Readonly<Record<string, string>>;
+
 /** A client of one port. */
-export interface TestGrpcClient {
-  call<I extends DescMessage, O extends DescMessage>(
-    method: DescMethodUnary<I, O>,
+export type TestGrpcClient = ReturnType<typeof callsOver>;
+
+/** Returns the calls over a client of grpc-js. */
+export function callsOver(client: Client) {
+  const argumentsOf = <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O> | DescMethodServerStreaming<I, O>,
     request?: MessageInitShape<I>,
-    metadata?: Readonly<Record<string, string>>,
-  ): Promise<MessageShape<O>>;
-  stream<I extends DescMessage, O extends DescMessage>(
-    method: DescMethodServerStreaming<I, O>,
-    request: MessageInitShape<I>,
-    signal: AbortSignal,
-    metadata?: Readonly<Record<string, string>>,
-  ): AsyncIterable<MessageShape<O>>;
-  close(): void;
-}
-
-function metadataOf(headers: Readonly<Record<string, string>>): Metadata {
-  const metadata = new Metadata();
-  for (const [name, value] of Object.entries(headers)) {
-    metadata.set(name, value);
-  }
-  return metadata;
-}
-
-/** Calls with a client of grpc-js. */
-export function callUnary<I extends DescMessage, O extends DescMessage>(
-  client: Client,
-  method: DescMethodUnary<I, O>,
-  request?: MessageInitShape<I>,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<MessageShape<O>> {
-  const metadata = metadataOf(headers);
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(
+    headers: Headers = {},
+  ) =>
+    [
       `/${method.parent.typeName}/${method.name}`,
       (message: object) => Buffer.from(toBinary(method.input, message as never)),
-      (bytes) => fromBinary(method.output, bytes),
+      (bytes: Buffer) => fromBinary(method.output, bytes),
       create(method.input, request),
-      metadata,
+      Metadata.fromHttp2Headers(headers),
       { deadline: Date.now() + 20_000 },
-      (error, response) => {
-        if (error === null && response !== undefined) {
-          resolve(response);
-        } else {
-          reject(error ?? new Error("no response"));
-        }
-      },
-    );
-  });
-}
-
-/** Yields the messages of a server stream, until it ends or the signal aborts. */
-export async function* callStream<I extends DescMessage, O extends DescMessage>(
-  client: Client,
-  method: DescMethodServerStreaming<I, O>,
-  request?: MessageInitShape<I>,
-  signal?: AbortSignal,
-  headers: Readonly<Record<string, string>> = {},
-): AsyncGenerator<MessageShape<O>> {
-  const stream = client.makeServerStreamRequest(
-    `/${method.parent.typeName}/${method.name}`,
-    (message: object) => Buffer.from(toBinary(method.input, message as never)),
-    (bytes) => fromBinary(method.output, bytes),
-    create(method.input, request),
-    metadataOf(headers),
-    { deadline: Date.now() + 20_000 },
-  );
-  signal?.addEventListener("abort", () => stream.cancel(), { once: true });
-  yield* stream as AsyncIterable<MessageShape<O>>;
+    ] as const;
+  return {
+    call: <I extends DescMessage, O extends DescMessage>(
+      method: DescMethodUnary<I, O>,
+      request?: MessageInitShape<I>,
+      headers?: Headers,
+    ): Promise<MessageShape<O>> =>
+      new Promise((resolve, reject) => {
+        client.makeUnaryRequest(...argumentsOf(method, request, headers), (error, response) => {
+          if (error === null && response !== undefined) {
+            resolve(response);
+          } else {
+            reject(error ?? new Error("no response"));
+          }
+        });
+      }),
+    /** Yields the messages of a server stream, until it ends or the signal aborts. */
+    async *stream<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodServerStreaming<I, O>,
+      request?: MessageInitShape<I>,
+      signal?: AbortSignal,
+      headers?: Headers,
+    ): AsyncGenerator<MessageShape<O>> {
+      const stream = client.makeServerStreamRequest(...argumentsOf(method, request, headers));
+      signal?.addEventListener("abort", () => stream.cancel(), { once: true });
+      yield* stream as AsyncIterable<MessageShape<O>>;
+    },
+    close: () => client.close(),
+  };
 }
 
 /** Creates a client that connects on its first call, over TLS if a certificate is set. */
 export function connectGrpc(port: number, ca?: Buffer): TestGrpcClient {
-  const client =
+  return callsOver(
     ca === undefined
       ? new Client(`127.0.0.1:${port}`, credentials.createInsecure())
-      : new Client(`localhost:${port}`, credentials.createSsl(ca));
-  return {
-    call: (method, request, headers) => callUnary(client, method, request, headers),
-    stream: (method, request, signal, headers) => callStream(client, method, request, signal, headers),
-    close: () => client.close(),
-  };
+      : new Client(`localhost:${port}`, credentials.createSsl(ca)),
+  );
 }

@@ -1,5 +1,7 @@
 /** A plain HTTP client that exposes every byte of the response. */
-import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { once } from "node:events";
+import { type Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
 
 /** A complete response. */
 export interface PlainResponse {
@@ -15,30 +17,31 @@ export interface PlainRequest {
   readonly body?: string | Buffer;
 }
 
-/** Sends a request over a new connection. The path is sent without normalization. */
-export function ask(
+/** The connection of a request. */
+interface Connection {
+  /** The source address; by default 127.0.0.1. */
+  readonly localAddress?: string;
+  /** By default, each request has a new connection. */
+  readonly agent?: Agent | false;
+  readonly signal?: AbortSignal;
+}
+
+/** Sends a request. The path is sent without normalization. */
+export async function ask(
   port: number,
   path: string,
   { method = "GET", headers = {}, body }: PlainRequest = {},
-  localAddress = "127.0.0.1",
+  connection: Connection = {},
 ): Promise<PlainResponse> {
-  return new Promise((resolve, reject) => {
-    const options = { host: "127.0.0.1", port, path, method, headers, localAddress, agent: false };
-    const request = httpRequest(options, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.once("error", reject);
-      response.once("end", () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          text: Buffer.concat(chunks).toString("utf8"),
-        }),
-      );
-    });
-    request.once("error", reject);
-    request.end(body);
-  });
+  const to = { host: "127.0.0.1", port, localAddress: "127.0.0.1", agent: false as const, ...connection };
+  const request = httpRequest({ ...to, path, method, headers }).on("error", () => undefined);
+  request.end(body);
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  return {
+    status: response.statusCode!,
+    headers: response.headers,
+    text: (await buffer(response)).toString("utf8"),
+  };
 }
 
 /** Requests JSON. */

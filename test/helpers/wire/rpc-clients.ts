@@ -3,11 +3,11 @@ import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { createGrpcWebTransport as createFetchingTransport } from "@connectrpc/connect-web";
 import type { ServiceError } from "@grpc/grpc-js";
 import { ErrorInfoSchema, type RetryInfo, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import { connectGrpc } from "./grpc-client.js";
-import { createGrpcWebText } from "./grpc-web-text.js";
 import {
   baseUrlOf,
   connectTransport,
@@ -15,6 +15,7 @@ import {
   createSessions,
   startTlsBridge,
   type Target,
+  type TransportClient,
   type TransportName,
   transports,
 } from "./transports.js";
@@ -64,7 +65,7 @@ export function connectRpc(protocol: AnyRpcProtocol, name: TransportName, target
     return connectGrpcJs(name, target);
   }
   if (protocol === "gRPC-Web text") {
-    return createGrpcWebText(connectTransport(name, target));
+    return connectGrpcWebText(connectTransport(name, target));
   }
   const { options, close } = connectionsOf(name, target);
   const transport = {
@@ -108,6 +109,49 @@ function connectGrpcJs(name: TransportName, target: Target): RpcClient {
       (await bridge)?.close();
     },
   };
+}
+
+/** gRPC-Web with base64 bodies, as in browsers without byte streams. */
+function connectGrpcWebText(client: TransportClient): RpcClient {
+  const type = "application/grpc-web-text";
+  const fetchText: typeof fetch = async (url, init) => {
+    const message = await new Response(init!.body).arrayBuffer();
+    const { status, headers, body } = await client.open(
+      new URL(String(url)).pathname,
+      {
+        method: "POST",
+        headers: { ...Object.fromEntries(new Headers(init!.headers)), "content-type": type, accept: type },
+        body: Buffer.from(message).toString("base64"),
+      },
+      init!.signal ?? undefined,
+    );
+    if (!String(headers["content-type"]).startsWith(type)) {
+      throw new Error(`HTTP ${status}, ${headers["content-type"]}`);
+    }
+    const entries = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
+    const answered = new Headers(entries);
+    answered.set("content-type", "application/grpc-web+proto");
+    return new Response(ReadableStream.from(decodeBase64(body)), { status, headers: answered });
+  };
+  return {
+    ...overTransport(createFetchingTransport({ baseUrl: client.baseUrl, fetch: fetchText })),
+    close: () => client.close(),
+  };
+}
+
+/** Decodes four characters at a time, because each piece of base64 may be padded. */
+async function* decodeBase64(body: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array> {
+  let text = "";
+  for await (const chunk of body) {
+    text += chunk.toString("latin1");
+    const complete = text.length - (text.length % 4);
+    const groups = text.slice(0, complete).match(/[A-Za-z0-9+/]+={0,2}/g) ?? [];
+    yield Buffer.concat(groups.map((group) => Buffer.from(group, "base64")));
+    text = text.slice(complete);
+  }
+  if (text !== "") {
+    throw new Error("The body ends within base64.");
+  }
 }
 
 function overTransport(transport: Transport): Omit<RpcClient, "close"> {

@@ -1,13 +1,13 @@
 /** Attacks by other nodes. */
 import { createClient } from "@connectrpc/connect";
-import { generateKeyPairSync, sign } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { ControlService } from "../../../gen/gatehouse/control/v1/control_pb.js";
 import { createCertificate } from "../../../src/base/crypto/certificate.js";
-import { connectStranger, type OddKey, type OddPeer, startOddPeer } from "../../../test/helpers/nodes/odd-peer.js";
+import { connectStranger, type OddPeer, startOddPeer } from "../../../test/helpers/nodes/odd-peer.js";
+import { newKey } from "../../../test/helpers/chain/keys.js";
 import { controlOf } from "../control.js";
 import { type Attack, type Attacks, repeat, untilAborted } from "./attack.js";
 
@@ -17,10 +17,10 @@ function handshakes(forged: boolean): Attack {
     async harm({ omniPort, genesisHash }, signal) {
       const teardown = { teardown: (close: () => unknown) => signal.addEventListener("abort", close) };
       const shake = async (first: number): Promise<void> => {
-        const stranger = connectStranger(teardown, omniPort, oddKey());
+        const stranger = connectStranger(teardown, omniPort, newKey());
         for (let port = first; !signal.aborted; port = (port % 60_000) + 8) {
           const said = { endpoint: `https://127.0.0.1:${port}`, genesisHash };
-          await stranger.handshake(forged ? { ...said, signer: oddKey() } : said).catch(() => undefined);
+          await stranger.handshake(forged ? { ...said, signer: newKey() } : said).catch(() => undefined);
         }
       };
       await Promise.all(Array.from({ length: 8 }, (_, i) => shake(i + 1)));
@@ -37,7 +37,7 @@ function oddPeer(odd: () => Pick<OddPeer, "peers" | "blocks">): Attack {
       const closers: (() => unknown)[] = [];
       const teardown = { teardown: (close: () => unknown) => closers.push(close) };
       while (!signal.aborted) {
-        const peer = await startOddPeer(teardown, { key: oddKey(), genesisHash, ...odd() });
+        const peer = await startOddPeer(teardown, { key: newKey(), genesisHash, ...odd() });
         await control.addPeer({ endpoint: peer.endpoint });
         await Promise.race([untilAborted(signal), sleep(500)]);
         await control.removePeer({ endpoint: peer.endpoint });
@@ -53,7 +53,7 @@ export const peerAttacks: Attacks = {
   "handshakes from nobody's addresses": handshakes(false),
   "TLS handshakes between nodes": {
     async harm({ omniPort }, signal) {
-      const { cert, key } = createCertificate(oddKey().privateKey);
+      const { cert, key } = createCertificate(newKey().privateKey);
       const options = {
         port: omniPort,
         host: "127.0.0.1",
@@ -81,7 +81,7 @@ export const peerAttacks: Attacks = {
       const endpoint = `https://127.0.0.1:${(victim.address() as AddressInfo).port}`;
       const teardown = { teardown: (close: () => unknown) => signal.addEventListener("abort", close) };
       await repeat(20, signal, async () => {
-        const stranger = connectStranger(teardown, omniPort, oddKey());
+        const stranger = connectStranger(teardown, omniPort, newKey());
         for (let i = 0; i < 5 && !signal.aborted; i++) {
           await stranger.handshake({ endpoint, genesisHash }).catch(() => undefined);
           await sleep(20);
@@ -102,9 +102,3 @@ export const peerAttacks: Attacks = {
     },
   })),
 };
-
-function oddKey(): OddKey {
-  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
-  const raw = publicKey.export({ format: "der", type: "spki" }).subarray(-32);
-  return { publicKey: `0x${raw.toString("hex")}`, privateKey, sign: (bytes) => sign(null, bytes, privateKey) };
-}
