@@ -31,7 +31,9 @@ async function submit(port: number, transaction: Transaction, address: string): 
     transaction: { body: Buffer.from(body).toString("base64"), signature: Buffer.from(signature).toString("base64") },
   });
   const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: text };
-  return JSON.parse((await ask(port, "/chain/transactions", request, { localAddress: address })).text) as SubmitResponse;
+  return JSON.parse(
+    (await ask(port, "/chain/transactions", request, { localAddress: address })).text,
+  ) as SubmitResponse;
 }
 
 async function statusOf(port: number, transaction: Transaction): Promise<string | undefined> {
@@ -128,7 +130,11 @@ test("rejects a body by its length if its address is above the byte rate; reads 
     t.is(status, 429, text);
     t.regex(text, /Too many bytes of this address in a minute; try again in \d+ s\./);
   }
-  t.is((await ask(node.port, "/chain/transactions", { method: "POST", body: noJson }, { localAddress: "127.0.0.3" })).status, 400);
+  t.is(
+    (await ask(node.port, "/chain/transactions", { method: "POST", body: noJson }, { localAddress: "127.0.0.3" }))
+      .status,
+    400,
+  );
   t.truthy((await submit(node.port, program(testKey(71), 1), "127.0.0.1")).hash, "a small body fits");
   const huge = await ask(node.port, "/chain/transactions", { method: "POST", body: Buffer.alloc(3_000_000) });
   t.is(huge.status, 413, "the size limit takes precedence over the rate");

@@ -69,10 +69,7 @@ function definitionOf({ parent, name, methodKind }: DescMethod) {
 }
 
 /** Serves a fake peer over TLS. Returns its endpoint, and the number of ListBlocks calls. */
-export async function startOddPeer(
-  t: Teardown,
-  odd: OddPeer,
-): Promise<{ readonly endpoint: string; calls: number }> {
+export async function startOddPeer(t: Teardown, odd: OddPeer): Promise<{ readonly endpoint: string; calls: number }> {
   const { cert, key } = createCertificate(odd.key.privateKey);
   const server = new Server();
   t.teardown(() => server.forceShutdown());

@@ -10,7 +10,6 @@ import type {
   ReportedStatus,
   Finding,
   Head,
-  JsonObject,
   VerifiedBlock,
   SentTransaction,
 } from "./history.js";
