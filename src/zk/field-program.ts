@@ -7,19 +7,21 @@
  * 2p, not always below p. Results that leave the program are reduced below p.
  */
 
-/** Field operation on registers. The first register receives the result. */
-export type Operation =
-  /** out = a + b, where one of them is a constant. Only products may read it. */
-  | { readonly kind: "add"; readonly registers: readonly [out: number, a: number, b: number] }
-  /** out = a · b */
-  | { readonly kind: "multiply"; readonly registers: readonly [out: number, a: number, b: number] }
-  /** out = a · b + c · d + e · f; none of them a sum. */
-  | {
-      readonly kind: "dot";
-      readonly registers: readonly [out: number, a: number, b: number, c: number, d: number, e: number, f: number];
-    }
-  /** out = a · b + c */
-  | { readonly kind: "multiplyAdd"; readonly registers: readonly [out: number, a: number, b: number, c: number] };
+/**
+ * Kinds of operations on registers, the first of which receives the result:
+ *
+ * - `add`: a + b, where one of them is a constant. Only products may read the sum.
+ * - `multiply`: a · b.
+ * - `dot`: a · b + c · d + e · f; none of them a sum.
+ * - `multiplyAdd`: a · b + c.
+ */
+const kinds = ["add", "multiply", "dot", "multiplyAdd"] as const;
+
+/** Field operation on registers. */
+export interface Operation {
+  readonly kind: (typeof kinds)[number];
+  readonly registers: readonly number[];
+}
 
 /** Compiled program. Sets the input registers, runs, and returns the output register. */
 export interface FieldProgram {
@@ -147,8 +149,6 @@ interface WasmFunction {
   readonly locals: number;
   readonly body: Bytes;
 }
-
-const kinds = ["add", "multiply", "dot", "multiplyAdd"] as const;
 
 function assemble(order: bigint, operations: readonly Operation[]): Uint8Array<ArrayBuffer> {
   const functions: WasmFunction[] = [

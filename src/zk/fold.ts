@@ -3,7 +3,7 @@
  * most one node on each level is above both leaves and empty positions. Such a node belongs to a root and is computed
  * for it.
  */
-import { emptyNodes, hashPair, treeDepth } from "./poseidon.js";
+import { emptyNodes, hashPair, toHex, treeDepth } from "./poseidon.js";
 
 /** Adjacent nodes of one level. */
 export interface NodeRun {
@@ -18,8 +18,7 @@ export interface NodeRun {
 export type Peaks = Readonly<Record<number, bigint>>;
 
 /** Task of hashing one run of nodes. Has no side effects, so that another thread can execute it. */
-export interface FoldTask {
-  /** New complete nodes of one level. */
+interface FoldTask {
   readonly run: NodeRun;
   /** Level at which hashing stops. */
   readonly top: number;
@@ -61,7 +60,7 @@ export async function appendToTree(
   foldAll: FoldAll,
 ): Promise<NodeRun[]> {
   const complete: NodeRun = { level: 0, position: leafCount, hashes: leaves };
-  const chunks = splitRun(complete, 2 ** chunkLevels);
+  const chunks = splitLeaves(leafCount, leaves);
   // Only the first chunk can follow existing nodes of its subtree. The other chunks start at the boundary of a subtree.
   const lower = await foldAll(chunks.map((run) => ({ run, top: chunkLevels, peaks })));
   const subtrees = lower.flatMap((runs) => runs.at(-1)!.hashes);
@@ -73,12 +72,14 @@ export async function appendToTree(
   return [complete, ...lower.flat(), ...upper].filter(({ hashes }) => hashes.length > 0);
 }
 
-function splitRun({ level, position, hashes }: NodeRun, size: number): NodeRun[] {
-  const end = position + hashes.length;
+/** Splits leaves at the boundaries of the subtrees of chunks. */
+function splitLeaves(from: number, leaves: readonly bigint[]): NodeRun[] {
+  const size = 2 ** chunkLevels;
+  const end = from + leaves.length;
   const runs: NodeRun[] = [];
-  for (let start = position; start < end;) {
+  for (let start = from; start < end;) {
     const next = Math.min(end, (Math.floor(start / size) + 1) * size);
-    runs.push({ level, position: start, hashes: hashes.slice(start - position, next - position) });
+    runs.push({ level: 0, position: start, hashes: leaves.slice(start - from, next - from) });
     start = next;
   }
   return runs;
@@ -112,16 +113,65 @@ export function frontierOf(leafCount: number, peaks: Peaks): (bigint | undefined
  */
 export function peaksAfter(leafCount: number, before: Peaks, runs: readonly NodeRun[]): Peaks {
   const peaks: Record<number, bigint> = {};
-  for (let level = 0; level <= treeDepth; level++) {
-    const complete = Math.floor(leafCount / 2 ** level);
-    if (complete % 2 === 1) {
-      const run = runs.findLast(
-        ({ level: at, position, hashes }) => at === level && position + hashes.length === complete,
-      );
-      peaks[level] = run?.hashes.at(-1) ?? before[level]!;
-    }
+  for (const [level, complete] of peakLevels(leafCount)) {
+    const run = runs.findLast(
+      ({ level: at, position, hashes }) => at === level && position + hashes.length === complete,
+    );
+    peaks[level] = run?.hashes.at(-1) ?? before[level]!;
   }
   return peaks;
+}
+
+/** Lists the levels with an odd number of complete nodes, with that number. */
+export function peakLevels(leafCount: number): (readonly [level: number, complete: number])[] {
+  const levels = Array.from(
+    { length: treeDepth + 1 },
+    (_, level) => [level, Math.floor(leafCount / 2 ** level)] as const,
+  );
+  return levels.filter(([, complete]) => complete % 2 === 1);
+}
+
+/**
+ * Appends leaves, and computes the new root.
+ *
+ * @param leafCount number of existing leaves.
+ */
+export async function growTree(leafCount: number, peaks: Peaks, leaves: readonly bigint[], foldAll: FoldAll) {
+  const runs = await appendToTree(leafCount, leaves, peaks, foldAll);
+  const after = leafCount + leaves.length;
+  const newPeaks = peaksAfter(after, peaks, runs);
+  const frontier = frontierOf(after, newPeaks);
+  const root = rootOfFrontier(frontier, newPeaks);
+  latestComputed = { leafCount: after, peaks: newPeaks, root };
+  return {
+    root,
+    leafCount: after,
+    peaks: newPeaks,
+    runs,
+    /** Nodes above both leaves and empty positions below the root, by level; zero where there is none. */
+    frontier: frontier.slice(1, treeDepth).map((node) => node ?? 0n),
+  };
+}
+
+/**
+ * Root computed last, with its inputs. The next block usually checks this root first. The inputs are compared, so the
+ * root stays valid if this block is rolled back.
+ */
+let latestComputed: { readonly leafCount: number; readonly peaks: Peaks; readonly root: string } | undefined;
+
+/** Computes the root over a number of leaves. Returns an empty string if a peak is missing. */
+export function rootOf(leafCount: number, peaks: Peaks): string {
+  const levels = peakLevels(leafCount);
+  const latest = latestComputed;
+  if (latest?.leafCount === leafCount && levels.every(([level]) => latest.peaks[level] === peaks[level])) {
+    return latest.root;
+  }
+  const isComplete = levels.every(([level]) => peaks[level] !== undefined);
+  return isComplete ? rootOfFrontier(frontierOf(leafCount, peaks), peaks) : "";
+}
+
+function rootOfFrontier(frontier: readonly (bigint | undefined)[], peaks: Peaks): string {
+  return toHex(frontier[treeDepth] ?? peaks[treeDepth] ?? emptyNodes()[treeDepth]!);
 }
 
 /**

@@ -4,31 +4,8 @@ import { z } from "zod";
 import type { Groth16Proof } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { fieldOrder } from "./poseidon.js";
 
-export interface PointG1 {
-  readonly x: bigint;
-  readonly y: bigint;
-}
-
-/** Element of the extension field: c0 + c1·u. */
-export interface Fp2 {
-  readonly c0: bigint;
-  readonly c1: bigint;
-}
-
-export interface PointG2 {
-  readonly x: Fp2;
-  readonly y: Fp2;
-}
-
-/** Key that proofs are verified against. */
-export interface VerificationKey {
-  readonly alpha: PointG1;
-  readonly beta: PointG2;
-  readonly gamma: PointG2;
-  readonly delta: PointG2;
-  /** Points for the public signals: one more than there are signals. */
-  readonly ic: readonly PointG1[];
-}
+/** Key that proofs are verified against: points, and one more point in `ic` than there are public signals. */
+export type VerificationKey = ReturnType<typeof parseVerificationKey>;
 
 const { G1, G2, fields, pairingBatch } = bn254;
 
@@ -110,9 +87,9 @@ const decimal = z
   .transform(BigInt)
   .refine((value) => value < fields.Fp.ORDER, "is not an element of the field");
 const one = z.literal("1");
-const jsonG1 = z.tuple([decimal, decimal, one]).transform(([x, y]): PointG1 => ({ x, y }));
-const pair = z.tuple([decimal, decimal]).transform(([c0, c1]): Fp2 => ({ c0, c1 }));
-const jsonG2 = z.tuple([pair, pair, z.tuple([one, z.literal("0")])]).transform(([x, y]): PointG2 => ({ x, y }));
+const jsonG1 = z.tuple([decimal, decimal, one]).transform(([x, y]) => ({ x, y }));
+const pair = z.tuple([decimal, decimal]).transform(([c0, c1]) => ({ c0, c1 }));
+const jsonG2 = z.tuple([pair, pair, z.tuple([one, z.literal("0")])]).transform(([x, y]) => ({ x, y }));
 
 const jsonKey = z.looseObject({
   protocol: z.literal("groth16"),
@@ -129,13 +106,9 @@ const jsonKey = z.looseObject({
  *
  * @throws Error with a message of one sentence.
  */
-export function parseVerificationKey(json: unknown): VerificationKey {
-  const parsed = jsonKey.safeParse(json);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new Error(`The verification key is not usable at ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}.`);
-  }
-  const { vk_alpha_1: alpha, vk_beta_2: beta, vk_gamma_2: gamma, vk_delta_2: delta, IC: ic } = parsed.data;
+export function parseVerificationKey(json: unknown) {
+  const parsed = parse("verification key", jsonKey, json);
+  const { vk_alpha_1: alpha, vk_beta_2: beta, vk_gamma_2: gamma, vk_delta_2: delta, IC: ic } = parsed;
   try {
     [alpha, ...ic].forEach((point) => validPoint(G1.Point, point));
     [beta, gamma, delta].forEach((point) => validPoint(G2.Point, point));
@@ -153,13 +126,17 @@ const jsonProof = z.looseObject({ pi_a: jsonG1, pi_b: jsonG2, pi_c: jsonG1 });
  * @throws Error with a message of one sentence.
  */
 export function parseProof(json: unknown): Pick<Groth16Proof, "a" | "b" | "c"> {
-  const parsed = jsonProof.safeParse(json);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new Error(`The proof is not usable at ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}.`);
-  }
-  const { pi_a: a, pi_b: b, pi_c: c } = parsed.data;
+  const { pi_a: a, pi_b: b, pi_c: c } = parse("proof", jsonProof, json);
   return { a: encodeWords(a.x, a.y), b: encodeWords(b.x.c1, b.x.c0, b.y.c1, b.y.c0), c: encodeWords(c.x, c.y) };
+}
+
+function parse<T>(name: string, schema: z.ZodType<T>, json: unknown): T {
+  const { data, error } = schema.safeParse(json);
+  if (error !== undefined) {
+    const [issue] = error.issues;
+    throw new Error(`The ${name} is not usable at ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}.`);
+  }
+  return data;
 }
 
 /** Encodes coordinates as EIP-196 and EIP-197 specify. */

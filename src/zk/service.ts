@@ -5,12 +5,7 @@ import { RpcError } from "../rpc/errors.js";
 import { memoize } from "../base/caches/read-cache.js";
 import type { Implementation } from "../rpc/service.js";
 import { knownBlocks, knownMinutes, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
-import type { Nullifiers, NullifierSearch } from "./nullifiers.js";
-
-export interface ZkServiceDeps {
-  readonly tree: MerkleTree;
-  readonly nullifiers: Nullifiers;
-}
+import type { Nullifiers, NullifierSearch } from "./nullifier-store.js";
 
 const missing = {
   commitment: "The commitment is not in the tree.",
@@ -18,12 +13,8 @@ const missing = {
   "commitment under this root": "The commitment is in the tree, but came after this root.",
 } as const;
 
-export function createZkService({ tree, nullifiers }: ZkServiceDeps): Implementation<typeof ZkService> {
-  const rootResponse = memoize(({ root, blockNumber, leafCount }: MerkleRoot) => ({
-    rootHash: root,
-    blockNumber,
-    leafCount,
-  }));
+export function createZkService(tree: MerkleTree, nullifiers: Nullifiers): Implementation<typeof ZkService> {
+  const rootResponse = memoize(({ root: rootHash, ...rest }: MerkleRoot) => ({ rootHash, ...rest }));
   const pathResponse = memoize(toProof);
   const nullifierResponse = memoize(({ hash, use }: NullifierSearch) => ({
     used: use !== undefined,
@@ -57,16 +48,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceDeps): Implementa
   };
 }
 
-function toProof({ commitment, leafIndex, siblings, pathIndices, root, blockNumber }: MerklePath) {
-  return {
-    commitment,
-    proof: {
-      siblings: siblings.map((hash) => ({ hashes: [hash] })),
-      pathIndices,
-      root,
-      leaf: commitment,
-      leafIndex,
-    },
-    blockNumber,
-  };
+function toProof({ commitment, siblings, blockNumber, ...rest }: MerklePath) {
+  const proof = { ...rest, leaf: commitment, siblings: siblings.map((hash) => ({ hashes: [hash] })) };
+  return { commitment, proof, blockNumber };
 }

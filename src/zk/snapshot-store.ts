@@ -1,14 +1,14 @@
 /** Exports nullifiers and the commitment tree from a database to a snapshot, and imports them into another database. */
 import type { SnapshotNullifier } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import { CorruptionError } from "../base/errors/corruption.js";
 import { fromHex32, toHex32 } from "../base/crypto/hash.js";
 import type { Queries } from "../db/queries/database.js";
 import { bulkInsert } from "../db/rows/bulk-insert.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
 import type { Leaf } from "../tree/path.js";
 import { nullifierLeaf } from "../tree/state-leaves.js";
-import { frontierOf, type FoldAll, appendToTree, type NodeRun, peaksAfter } from "./fold.js";
-import { type BlockPosition, rootOf, type TreeChanges } from "./merkle-tree.js";
+import { frontierOf, type FoldAll, growTree } from "./fold.js";
+import type { BlockPosition } from "./merkle-tree.js";
+import { checkNullifier } from "./nullifier-store.js";
 import { emptyNodes, fieldOrder, hashPair, toHex, treeDepth } from "./poseidon.js";
 import {
   checkRoot,
@@ -18,6 +18,7 @@ import {
   oldestKnownAt,
   rootColumns,
   type RootRow,
+  type TreeChanges,
 } from "./tree-store.js";
 
 /** Nullifier of a snapshot, with its leaf of the state tree. */
@@ -67,9 +68,7 @@ export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly Ex
     }
     last = rows.at(-1)!.hash;
     yield rows.map((row) => {
-      if (row.row_hash !== hashNullifierRow(row)) {
-        throw new CorruptionError(`The nullifier ${row.hash} in the database is corrupt.`);
-      }
+      checkNullifier(row);
       const nullifier = {
         nullifier: fromHex32(row.hash),
         blockNumber: BigInt(row.block_number),
@@ -192,15 +191,18 @@ export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartO
   if (new Set(leaves).size !== leaves.length || toHex(appended.node) !== toHex32(tree.parts[from / partLeaves]!)) {
     return "wrong leaves";
   }
-  for (const runs of appended.runs) {
+  for (const { runs } of appended.steps) {
     await changes.insertNodes(runs);
   }
-  for (const { known, root, frontier } of appended.roots) {
-    const { block, root: headerRoot } = await blockAndRootOf(known.blockNumber);
-    if (headerRoot !== root) {
-      return "wrong snapshot";
+  for (const { blockNumber, leafCount } of tree.knownRoots) {
+    const step = appended.steps.find((step) => step.leafCount === leafCount);
+    if (step !== undefined) {
+      const { block, root } = await blockAndRootOf(blockNumber);
+      if (root !== step.root) {
+        return "wrong snapshot";
+      }
+      await changes.insertRoot(step, block);
     }
-    await changes.insertRoot({ root, block, leafCount: known.leafCount, frontier });
   }
   return "stored";
 }
@@ -208,28 +210,20 @@ export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartO
 /** Computes the nodes and roots that the leaves add to the tree, one root after the other, without storing anything. */
 async function appendPart(changes: TreeChanges, leaves: readonly bigint[], { tree, from, foldAll }: LeavesPart) {
   const end = from + leaves.length;
-  const knownByLeafCount = new Map(tree.knownRoots.map((known) => [known.leafCount, known]));
-  const leafCounts = [...knownByLeafCount.keys()].filter((count) => count > from && count < end);
-  const appendedRuns: (readonly NodeRun[])[] = [];
-  const roots: { readonly known: KnownRoot; readonly root: string; readonly frontier: readonly bigint[] }[] = [];
-  let peaks = await changes.peaks(from);
-  let count = from;
-  for (const leafCount of [...leafCounts.sort((a, b) => a - b), end]) {
-    const runs = await appendToTree(count, leaves.slice(count - from, leafCount - from), peaks, foldAll);
-    appendedRuns.push(runs);
-    peaks = peaksAfter(leafCount, peaks, runs);
-    count = leafCount;
-    const known = knownByLeafCount.get(leafCount);
-    if (known !== undefined) {
-      const frontier = frontierOf(leafCount, peaks).slice(1, treeDepth);
-      roots.push({ known, root: rootOf(leafCount, peaks), frontier: frontier.map((node) => node ?? 0n) });
-    }
+  const known = tree.knownRoots.map(({ leafCount }) => leafCount).filter((count) => count > from && count < end);
+  const steps: Awaited<ReturnType<typeof growTree>>[] = [];
+  let grown = { leafCount: from, peaks: await changes.peaks(from) };
+  for (const leafCount of new Set([...known.sort((a, b) => a - b), end])) {
+    const added = leaves.slice(grown.leafCount - from, leafCount - from);
+    const step = await growTree(grown.leafCount, grown.peaks, added, foldAll);
+    steps.push(step);
+    grown = step;
   }
-  const complete = appendedRuns
+  const complete = steps
     .at(-1)!
-    .find(({ level }) => level === partLevels)
+    .runs.find(({ level }) => level === partLevels)
     ?.hashes.at(-1);
-  return { runs: appendedRuns, roots, node: complete ?? frontierOf(leaves.length, peaks)[partLevels]! };
+  return { steps, node: complete ?? frontierOf(leaves.length, grown.peaks)[partLevels]! };
 }
 
 /**

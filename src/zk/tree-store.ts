@@ -6,7 +6,7 @@ import { insertRows } from "../db/rows/bulk-changes.js";
 import type { Queries } from "../db/queries/database.js";
 import type { Dialect } from "../db/queries/dialects.js";
 import { hashRootRow, type RootColumns } from "../db/rows/row-hashes.js";
-import { rootOfPath } from "./fold.js";
+import { type FoldAll, growTree, type NodeRun, peakLevels, type Peaks, rootOf, rootOfPath } from "./fold.js";
 import {
   type BlockPosition,
   knownBlocks,
@@ -14,7 +14,6 @@ import {
   type MerklePath,
   type MerkleRoot,
   type MerkleTree,
-  type TreeChanges,
 } from "./merkle-tree.js";
 import { emptyNodes, hashPair, toHex, treeDepth } from "./poseidon.js";
 
@@ -141,8 +140,11 @@ export function createTreeStore(db: Queries): MerkleTree {
   };
 }
 
+/** Tree as seen and changed by blocks. */
+export type TreeChanges = ReturnType<typeof createTreeChanges>;
+
 /** Creates the changes, inside the transaction of a block. The reads among them also work outside a transaction. */
-export function createTreeChanges(db: Queries): TreeChanges {
+export function createTreeChanges(db: Queries) {
   const { dialect } = db;
   /** Prefetched commitments: true if the commitment was in the tree before the block. */
   const prefetched = new Map<string, boolean>();
@@ -159,35 +161,38 @@ export function createTreeChanges(db: Queries): TreeChanges {
   );
 
   return {
-    async prefetch(commitments) {
+    /** Prefetches which of these commitments are in the tree. */
+    async prefetch(commitments: readonly string[]): Promise<void> {
       const found = await findCommitments(db, commitments);
       commitments.forEach((commitment) => prefetched.set(commitment, found.has(commitment)));
     },
 
-    has: async (commitment) => prefetched.get(commitment) ?? (await findCommitments(db, [commitment])).has(commitment),
+    /** Returns true if a commitment was in the tree before the block. */
+    has: async (commitment: string): Promise<boolean> =>
+      prefetched.get(commitment) ?? (await findCommitments(db, [commitment])).has(commitment),
 
-    async isKnownRoot(root, { number, timeMs }) {
+    /**
+     * Returns true if a root was current after one of the {@link knownBlocks} blocks before this one. Roots that were
+     * current at any time within {@link knownMinutes} minutes before this block's time count as well.
+     */
+    async isKnownRoot(root: string, { number, timeMs }: BlockPosition): Promise<boolean> {
       return (await findKnownRoot(root, ...blockParameters({ number: number - 1n, timeMs }))).length > 0;
     },
 
-    async latest() {
+    async latest(): Promise<MerkleRoot> {
       const [row] = await findLatest();
       return toRoot(row!);
     },
 
-    async peaks(leafCount) {
-      const levels = new Map<number, number>();
-      for (let level = 0; level <= treeDepth; level++) {
-        const complete = Math.floor(leafCount / 2 ** level);
-        if (complete % 2 === 1) {
-          levels.set(nodeId(level, complete - 1), level);
-        }
-      }
+    /** Returns, for each level with an odd number of complete nodes, the last of these. */
+    async peaks(leafCount: number): Promise<Peaks> {
+      const levels = new Map(peakLevels(leafCount).map(([level, complete]) => [nodeId(level, complete - 1), level]));
       const rows = await findNodes(JSON.stringify([...levels.keys()]));
       return Object.fromEntries(rows.map(({ id, hash }) => [levels.get(id)!, BigInt(`0x${hash.toString("hex")}`)]));
     },
 
-    async insertNodes(runs) {
+    /** Stores complete nodes. The first run must contain the leaves. */
+    async insertNodes(runs: readonly NodeRun[]): Promise<void> {
       const leaves = runs[0]!;
       const hexOf = (node: bigint): string => toHex(node).slice(2);
       await insertRows(
@@ -206,9 +211,10 @@ export function createTreeChanges(db: Queries): TreeChanges {
       );
     },
 
-    async insertRoot({ root, block, leafCount, frontier }) {
+    /** Stores a root with its frontier, and deletes roots that are no longer known. */
+    async insertRoot({ root, leafCount, frontier }: NewRoot, block: BlockPosition): Promise<void> {
       const [number, timeMs] = blockParameters(block);
-      const bytes = Buffer.concat(frontier.map((node) => toBytes(toHex(node))));
+      const bytes = Buffer.concat(frontier.map((node) => Buffer.from(toHex(node).slice(2), "hex")));
       const row = { block_number: number, root, timestamp_ms: timeMs, leaf_count: leafCount, edge: bytes };
       await insertRows(db, "merkle_roots", insertedRootColumns, [
         [number, root, timeMs, leafCount, bytes.toString("hex"), hashRootRow(row)],
@@ -216,6 +222,31 @@ export function createTreeChanges(db: Queries): TreeChanges {
       await deleteOldRoots(number, timeMs);
     },
   };
+}
+
+type NewRoot = Pick<Awaited<ReturnType<typeof growTree>>, "root" | "leafCount" | "frontier">;
+
+/**
+ * Appends leaves that are not in the tree yet, and returns the new root.
+ *
+ * @param block block that adds the leaves.
+ * @param latest the latest root, if the caller has it.
+ * @throws CorruptionError if the stored nodes do not lead to the latest root.
+ */
+export async function appendLeaves(
+  tree: TreeChanges,
+  { leaves, block, foldAll }: { leaves: readonly bigint[]; block: BlockPosition; foldAll: FoldAll },
+  latest?: MerkleRoot,
+): Promise<Pick<MerkleRoot, "root" | "leafCount">> {
+  const before = latest ?? (await tree.latest());
+  const peaks = await tree.peaks(before.leafCount);
+  if (rootOf(before.leafCount, peaks) !== before.root) {
+    throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its latest root.");
+  }
+  const after = await growTree(before.leafCount, peaks, leaves, foldAll);
+  await tree.insertNodes(after.runs);
+  await tree.insertRoot(after, block);
+  return after;
 }
 
 /** Returns the commitments that are in the tree. */
@@ -296,8 +327,4 @@ function toPath(
 
 function frontierHash(edge: Buffer, level: number): string {
   return `0x${edge.subarray((level - 1) * hashBytes, level * hashBytes).toString("hex")}`;
-}
-
-function toBytes(hash: string): Buffer {
-  return Buffer.from(hash.slice(2), "hex");
 }

@@ -6,8 +6,9 @@ import { CorruptionError } from "../base/errors/corruption.js";
 import { type Finding, runCheck, type Verification, verifyRows } from "../base/errors/verification.js";
 import { yieldToEventLoop } from "../base/async/yielding.js";
 import type { Queries } from "../db/queries/database.js";
-import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
-import { rootOf } from "./merkle-tree.js";
+import type { NullifierColumns } from "../db/rows/row-hashes.js";
+import { rootOf } from "./fold.js";
+import { checkNullifier } from "./nullifier-store.js";
 import { hashPair, treeDepth } from "./poseidon.js";
 import { checkRoot, createTreeChanges, nodeId, rootColumns, type RootRow } from "./tree-store.js";
 
@@ -161,7 +162,8 @@ function verifyNullifiers(db: Queries, witness: ZkWitness): Verification {
       const storedBlock = BigInt(row.block_number);
       const block = await witness.blockOf(row.transaction_hash);
       const isConfirmed = block === storedBlock || (block === undefined && storedBlock < (await witness.lowestBlock()));
-      if (row.row_hash !== hashNullifierRow(row) || !isConfirmed) {
+      checkNullifier(row);
+      if (!isConfirmed) {
         throw new CorruptionError(`The nullifier ${row.hash} in the database is corrupt.`);
       }
       await witness.checkNullifier(row.hash);

@@ -8,7 +8,7 @@ import type { ChainStore } from "../../chain/blocks/store.js";
 import type { Programs } from "../../storage/programs/programs.js";
 import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
 import type { MerkleTree } from "../../zk/merkle-tree.js";
-import type { Nullifiers } from "../../zk/nullifiers.js";
+import type { Nullifiers } from "../../zk/nullifier-store.js";
 
 /** Returns true: a list may lack entries that corruption has made unreachable. */
 const always = (): boolean => true;

@@ -5,7 +5,7 @@ import type { Programs } from "../../storage/programs/programs.js";
 import { targetAddress } from "../../base/program-address.js";
 import { cacheNullifiers, cacheTree } from "../../zk/cache.js";
 import type { MerkleTree } from "../../zk/merkle-tree.js";
-import type { Nullifiers } from "../../zk/nullifiers.js";
+import type { Nullifiers } from "../../zk/nullifier-store.js";
 
 /** Read access to the state that blocks change. */
 export interface NodeData {

@@ -180,7 +180,7 @@ export function createDataServices({
 }: DataServicesDeps): Pick<LaterImplementations, "storage" | "zk" | "search"> {
   return {
     storage: createStorageService(programs, createProgramHistory(store)),
-    zk: createZkService({ tree, nullifiers }),
+    zk: createZkService(tree, nullifiers),
     search: createSearchService(createFinders({ programs, tree, nullifiers, chain, store: { ...store, ...view } })),
   };
 }

@@ -15,7 +15,6 @@ export const testTree: StoreSuite = (engine, open) => {
     const leaves = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
     const root = {
       root: toHex(99n),
-      block: { number: 1n, timeMs: 0 },
       leafCount: 1_000,
       frontier: new Array<bigint>(19).fill(5n),
     };
@@ -26,7 +25,7 @@ export const testTree: StoreSuite = (engine, open) => {
           { level: 0, position: 0, hashes: leaves },
           { level: 3, position: 124, hashes: [77n] },
         ]);
-        await inTransaction.insertRoot(root);
+        await inTransaction.insertRoot(root, { number: 1n, timeMs: 0 });
         t.is((await inTransaction.latest()).leafCount, 1_000);
         t.true(await inTransaction.has(toHex(1_000n)));
       });

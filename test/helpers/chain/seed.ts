@@ -18,8 +18,7 @@ import { type AccessRule, namedReaders } from "../../../src/storage/programs/acc
 import { programAddress } from "../../../src/storage/changes/write.js";
 import type { LeafChange } from "../../../src/tree/change.js";
 import { senderLeaf } from "../../../src/tree/state-leaves.js";
-import { appendLeaves } from "../../../src/zk/merkle-tree.js";
-import { createTreeChanges } from "../../../src/zk/tree-store.js";
+import { appendLeaves, createTreeChanges } from "../../../src/zk/tree-store.js";
 import { inlinePool, openChain } from "./chain.js";
 import { genesisOf, type TestKey } from "./keys.js";
 
