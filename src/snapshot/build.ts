@@ -4,7 +4,7 @@
  */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { createReadStream } from "node:fs";
-import { appendFile, mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { deflate } from "node:zlib";
@@ -55,19 +55,60 @@ export interface SnapshotBuildDeps {
 /** Creates a snapshot and returns its description. Rejects if the entries do not match the state root of the header. */
 export async function buildSnapshot(deps: SnapshotBuildDeps): Promise<Uint8Array> {
   const { folder, stateBytes, entries, rest, stateRoot, signal, chunkBytes = targetChunkBytes } = deps;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const bits = Math.min(maxFirstBits, Math.max(0, Math.ceil(Math.log2((filesPerChunk * stateBytes) / chunkBytes))));
-  const spool = createSpool(folder, bits);
-  for await (const batch of entries) {
+  const chunks: SnapshotChunk[] = [];
+
+  async function* allRecords(): AsyncGenerator<Buffer[], void> {
+    for await (const batch of entries) {
+      signal.throwIfAborted();
+      yield batch.map(encodeRecord);
+      await yieldToEventLoop();
+    }
+  }
+
+  /**
+   * Writes a spool file as one or more chunks, and deletes the file. A file that is too large for a chunk is split in
+   * half by the next key bit.
+   */
+  async function writeChunks({ path, bytes, count }: SpoolFile, depth: number): Promise<void> {
     signal.throwIfAborted();
-    await spool.add(batch);
+    if (bytes > chunkBytes && count > 1) {
+      const halves = [emptyFile(`${path}0`), emptyFile(`${path}1`)];
+      await distribute(readRecords(path), halves, (record) => bitOf(record, depth));
+      await rm(path);
+      for (const half of halves) {
+        await writeChunks(half, depth + 1);
+      }
+      return;
+    }
+    const content: Entry[] = [];
+    if (count > 0) {
+      for await (const records of readRecords(path)) {
+        content.push(...records.map(decodeRecord));
+      }
+    }
+    await writeChunk(content, depth);
+    await rm(path, { force: true });
     await yieldToEventLoop();
   }
-  const files = await spool.end();
-  const chunks: SnapshotChunk[] = [];
-  const write = createWriter({ folder, chunks, signal, chunkBytes });
+
+  async function writeChunk(content: readonly Entry[], depth: number): Promise<void> {
+    const sorted = content.toSorted((a, b) => Buffer.compare(a.leaf.key, b.leaf.key));
+    const bytes = encodeEntries(sorted);
+    const leaves = sorted.map(({ leaf }) => leaf);
+    const node = treeNodes.nodeOfLeaves(leaves, depth);
+    if (node !== undefined) {
+      const compressed = await compress(bytes, { level: 4 });
+      await writeFile(join(folder, chunkName(chunks.length)), compressed, { mode: privateFileMode });
+    }
+    chunks.push(describeChunk(depth, node, bytes));
+  }
+
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const bits = Math.min(maxFirstBits, Math.max(0, Math.ceil(Math.log2((filesPerChunk * stateBytes) / chunkBytes))));
+  const files = Array.from({ length: 2 ** bits }, (_, i) => emptyFile(join(folder, `${i}.spool`)));
+  await distribute(allRecords(), files, (record) => record.readUInt16BE() >> (16 - bits));
   for (const file of files) {
-    await write(file, bits);
+    await writeChunks(file, bits);
   }
   if (!isSame(foldChunks(chunks), stateRoot)) {
     throw new Error("The stored state does not match the state root of the latest header.");
@@ -77,65 +118,52 @@ export async function buildSnapshot(deps: SnapshotBuildDeps): Promise<Uint8Array
   return bytes;
 }
 
-/** Creates the spool, which distributes entries to files by the leading bits of their keys. */
-function createSpool(folder: string, bits: number) {
-  const files = Array.from({ length: 2 ** bits }, (_, i) => join(folder, `${i}.spool`));
-  const buffered = new Map<string, Buffer[]>();
+/** File with records: leaf, length and entry. It exists once it has one. */
+interface SpoolFile {
+  readonly path: string;
+  bytes: number;
+  /** Number of records. */
+  count: number;
+}
+
+const emptyFile = (path: string): SpoolFile => ({ path, bytes: 0, count: 0 });
+
+/** Distributes records to files. */
+async function distribute(
+  batches: AsyncIterable<readonly Buffer[]>,
+  files: readonly SpoolFile[],
+  indexOf: (record: Buffer) => number,
+): Promise<void> {
+  const buffered = new Map<SpoolFile, Buffer[]>();
   let bytes = 0;
 
   async function flush(): Promise<void> {
-    for (const [file, parts] of buffered) {
-      await appendFile(file, Buffer.concat(parts), { mode: privateFileMode });
+    for (const [{ path }, records] of buffered) {
+      await appendFile(path, Buffer.concat(records), { mode: privateFileMode });
     }
     buffered.clear();
     bytes = 0;
   }
 
-  return {
-    async add(entries: readonly Entry[]): Promise<void> {
-      for (const entry of entries) {
-        const { key } = entry.leaf;
-        const file = files[((key[0]! << 8) | key[1]!) >> (16 - bits)]!;
-        const record = encodeRecord(entry);
-        const known = buffered.get(file);
-        if (known === undefined) {
-          buffered.set(file, [record]);
-        } else {
-          known.push(record);
-        }
-        bytes += record.length;
-      }
-      if (bytes >= bufferBytes) {
-        await flush();
-      }
-    },
-    async end(): Promise<readonly string[]> {
+  for await (const records of batches) {
+    for (const record of records) {
+      const file = files[indexOf(record)]!;
+      const known = buffered.get(file) ?? [];
+      known.push(record);
+      buffered.set(file, known);
+      file.bytes += record.length;
+      file.count++;
+      bytes += record.length;
+    }
+    if (bytes >= bufferBytes) {
       await flush();
-      return files;
-    },
-  };
-}
-
-/** Encodes a record of a spool file: leaf, length and entry. */
-function encodeRecord({ leaf: { key, valueHash }, bytes }: Entry): Buffer {
-  return Buffer.concat([key, valueHash, encodeLength(bytes.length), bytes]);
-}
-
-/** Splits a byte stream into records. */
-async function* readRecords(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const piece of pieces) {
-    rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    for (;;) {
-      const length =
-        rest.length < recordHeadBytes + 4 ? Infinity : recordHeadBytes + 4 + rest.readUInt32BE(recordHeadBytes);
-      if (rest.length < length) {
-        break;
-      }
-      yield rest.subarray(0, length);
-      rest = rest.subarray(length);
     }
   }
+  await flush();
+}
+
+function encodeRecord({ leaf: { key, valueHash }, bytes }: Entry): Buffer {
+  return Buffer.concat([key, valueHash, encodeLength(bytes.length), bytes]);
 }
 
 function decodeRecord(record: Buffer): Entry {
@@ -145,91 +173,18 @@ function decodeRecord(record: Buffer): Entry {
   };
 }
 
-/**
- * Creates the function that writes a spool file as one or more chunks and deletes the file. A file that is too large
- * for a chunk is split in half by the next key bit.
- */
-function createWriter({
-  folder,
-  chunks,
-  signal,
-  chunkBytes,
-}: {
-  readonly folder: string;
-  readonly chunks: SnapshotChunk[];
-  readonly signal: AbortSignal;
-  readonly chunkBytes: number;
-}) {
-  let halfCount = 0;
-
-  async function writeChunk(content: readonly Entry[], depth: number): Promise<void> {
-    const entries = content.toSorted((a, b) => Buffer.compare(a.leaf.key, b.leaf.key));
-    const bytes = encodeEntries(entries);
-    const node = treeNodes.nodeOfLeaves(
-      entries.map(({ leaf }) => leaf),
-      depth,
-    );
-    if (node !== undefined) {
-      await writeFile(join(folder, chunkName(chunks.length)), await compress(bytes, { level: 4 }), {
-        mode: privateFileMode,
-      });
+/** Reads the records of a file. */
+async function* readRecords(path: string): AsyncGenerator<Buffer[], void> {
+  let rest: Buffer = Buffer.alloc(0);
+  const lengthOf = (bytes: Buffer): number =>
+    bytes.length < recordHeadBytes + 4 ? Infinity : recordHeadBytes + 4 + bytes.readUInt32BE(recordHeadBytes);
+  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
+    rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const records: Buffer[] = [];
+    for (let length = lengthOf(rest); rest.length >= length; length = lengthOf(rest)) {
+      records.push(rest.subarray(0, length));
+      rest = rest.subarray(length);
     }
-    chunks.push(describeChunk(depth, node, bytes));
+    yield records;
   }
-
-  return async function write(file: string, depth: number): Promise<void> {
-    signal.throwIfAborted();
-    const size = await stat(file).then(
-      (found) => found.size,
-      () => 0,
-    );
-    if (size <= chunkBytes || (await hasOneRecord(file, size))) {
-      const entries: Entry[] = [];
-      if (size > 0) {
-        for await (const record of readRecords(asStream(await readFile(file)))) {
-          entries.push(decodeRecord(record));
-        }
-      }
-      await writeChunk(entries, depth);
-      await rm(file, { force: true });
-      await yieldToEventLoop();
-      return;
-    }
-    const halves = [join(folder, `${halfCount++}.half`), join(folder, `${halfCount++}.half`)] as const;
-    const spool: [Buffer[], Buffer[]] = [[], []];
-    const flush = async (): Promise<void> => {
-      for (const side of [0, 1] as const) {
-        await appendFile(halves[side], Buffer.concat(spool[side]), { mode: privateFileMode });
-        spool[side] = [];
-      }
-    };
-    let bytes = 0;
-    for await (const record of readRecords(createReadStream(file, { highWaterMark: 1024 * 1024 }))) {
-      spool[bitOf(record, depth)].push(record);
-      bytes += record.length;
-      if (bytes >= bufferBytes) {
-        await flush();
-        bytes = 0;
-      }
-    }
-    await flush();
-    await rm(file);
-    await write(halves[0], depth + 1);
-    await write(halves[1], depth + 1);
-  };
-}
-
-async function hasOneRecord(path: string, size: number): Promise<boolean> {
-  const file = await open(path);
-  try {
-    const head = Buffer.alloc(recordHeadBytes + 4);
-    await file.read(head, 0, head.length, 0);
-    return head.length + head.readUInt32BE(recordHeadBytes) === size;
-  } finally {
-    await file.close();
-  }
-}
-
-async function* asStream(piece: Buffer): AsyncGenerator<Buffer, void> {
-  yield await Promise.resolve(piece);
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createNodeClock } from "../../src/node/lifecycle/clock.js";
 import { createNetworkTime } from "../../src/peers/handshake/network-time.js";
-import { type BookEntry, unknownPeer, entryOf } from "../../src/peers/address-book/peer.js";
+import { type BookEntry, entryOf } from "../../src/peers/address-book/peer.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/nodes/network.js";
@@ -99,7 +99,7 @@ test("an authority that starts with a wrong clock produces no blocks once a peer
 });
 
 const entry = (endpoint: string, clockOffsetMs: number | undefined, changes: Partial<BookEntry> = {}): BookEntry => ({
-  ...entryOf({ ...unknownPeer, endpoint, origin: "handshake", verifiedMs: 1 }),
+  ...entryOf({ endpoint, origin: "handshake", verifiedMs: 1 }),
   clockOffsetMs,
   ...changes,
 });

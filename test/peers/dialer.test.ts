@@ -1,15 +1,15 @@
 /** Failed dials of peers. */
 import test from "ava";
 import { createDialer } from "../../src/peers/handshake/dialer.js";
-import { createPeerClient, type PeerClient } from "../../src/peers/handshake/client.js";
+import { createPeerClient } from "../../src/peers/handshake/client.js";
 import { resolveEndpoint } from "../../src/peers/address-book/endpoint.js";
-import { unknownPeer } from "../../src/peers/address-book/peer.js";
 import { createDialRateLimit } from "../../src/peers/handshake/dial-rate-limit.js";
 import { createPeerBook } from "../../src/peers/address-book/peer-book.js";
 import { CallError } from "../../src/rpc/channel.js";
 import { testKey } from "../helpers/chain/keys.js";
 
 const endpoint = "https://198.51.100.1:1";
+const head = { number: 0n, hash: "0x1" };
 
 /** The dependencies of a dialer except the address book and the client. */
 function depsOf(errors: unknown[]) {
@@ -25,7 +25,7 @@ function depsOf(errors: unknown[]) {
     },
     policy: { tls: true, allowPrivate: false },
     dialRateLimit: createDialRateLimit(1_000),
-    readStatus: () => ({ head: { number: 0n, hash: "0x1" }, accepting: true, statedMs: 0 }),
+    readStatus: () => ({ head, lowestBlock: 0n, accepting: true, statedMs: 0, clockOffsetMs: undefined }),
     nowMs: Date.now,
     onKeyElsewhere: () => undefined,
     onVerified: () => undefined,
@@ -38,8 +38,8 @@ async function dial(failure: Error) {
   const errors: unknown[] = [];
   const book = createPeerBook({ ownIdentity: testKey(1).publicKey, stored: [], intervalMs: 1_000, nowMs: Date.now });
   book.add(endpoint, "file");
-  const client: Pick<PeerClient, "call" | "drop"> = { call: () => Promise.reject(failure), drop: () => undefined };
-  const dialer = createDialer({ ...depsOf(errors), book, client: client as PeerClient });
+  const client = { call: () => Promise.reject(failure), drop: () => undefined, identityOf: () => undefined };
+  const dialer = createDialer({ ...depsOf(errors), book, client });
   await dialer.dial(endpoint, 0);
   return { errors, entry: book.get(endpoint)! };
 }
@@ -66,7 +66,7 @@ test("a name that cannot be resolved counts as a failure, and the peer stays ver
   const verified = { identity: testKey(5).publicKey, connectionString: "http://a.test:1", verifiedMs: now };
   const book = createPeerBook({
     ownIdentity: testKey(1).publicKey,
-    stored: [{ ...unknownPeer, ...verified, endpoint: named, origin: "handshake", lastSeenMs: now }],
+    stored: [{ ...verified, endpoint: named, origin: "handshake", lastSeenMs: now }],
     intervalMs: 1_000,
     nowMs: () => now,
   });

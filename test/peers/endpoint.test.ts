@@ -1,8 +1,8 @@
 /** Rules for the addresses that a peer may announce. */
 import test from "ava";
-import { classifyAddress } from "../../src/peers/address-book/address-ranges.js";
 import {
   checkHost,
+  classifyAddress,
   parseConnectionString,
   parseEndpoint,
   resolveEndpoint,

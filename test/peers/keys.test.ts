@@ -7,9 +7,8 @@ import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import type { PeerClient } from "../../src/peers/handshake/client.js";
-import { createDuplicateIdentities } from "../../src/peers/handshake/duplicate-identities.js";
-import { createKeyMonitor } from "../../src/peers/handshake/key-monitor.js";
-import { unknownPeer, entryOf } from "../../src/peers/address-book/peer.js";
+import { createDuplicateIdentities, createKeyMonitor } from "../../src/peers/handshake/duplicate-keys.js";
+import { entryOf } from "../../src/peers/address-book/peer.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
 import { askJson } from "../helpers/wire/plain-client.js";
@@ -193,7 +192,7 @@ test("an identity has two processes if its holder responds after another endpoin
   let nowMs = 1_000;
   const duplicates = createDuplicateIdentities(() => nowMs);
   const holder = (lastSeenMs: number) => ({
-    ...entryOf({ ...unknownPeer, endpoint: "a", identity: "0x1" }),
+    ...entryOf({ endpoint: "a", origin: "handshake", identity: "0x1" }),
     lastSeenMs,
   });
   t.is(duplicates.endpointOf(undefined), undefined);

@@ -3,7 +3,9 @@ import test from "ava";
 import type { VerifiedStatus } from "../../src/peers/address-book/status.js";
 import { createPeerBook } from "../../src/peers/address-book/peer-book.js";
 
-const status: VerifiedStatus = { head: { number: 3n, hash: "0x3" }, accepting: true, statedMs: 0 };
+const status: VerifiedStatus = {
+  ...{ head: { number: 3n, hash: "0x3" }, lowestBlock: 0n, accepting: true, statedMs: 0, clockOffsetMs: undefined },
+};
 const identity = (n: number): string => `0x${n.toString(16).padStart(64, "0")}`;
 const endpoint = (n: number): string => `https://198.51.100.1:${n}`;
 
@@ -182,7 +184,7 @@ test("the highest block counts only healthy peers, at any time", (t) => {
   t.is(book.highestBlock(), 3n);
   book.add(endpoint(2), "file");
   prove(2);
-  book.recordStatus(endpoint(2), { head: { number: 9n, hash: "0x9" }, accepting: true, statedMs: 0 });
+  book.recordStatus(endpoint(2), { ...status, head: { number: 9n, hash: "0x9" } });
   t.is(book.highestBlock(), 9n);
   book.penalize(endpoint(2), "It sent an invalid block.");
   t.is(book.highestBlock(), 3n);

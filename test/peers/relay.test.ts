@@ -187,7 +187,7 @@ function mempoolOf(hashes: readonly string[], nowMs: () => number = Date.now) {
       ),
     markRelayed: (_, accepted, atMs) => accepted.forEach((hash) => relayed.set(hash, atMs)),
     defer: (_, postponed) => postponed.forEach((hash) => deferred.set(hash, nowMs() + deferredMs)),
-    reject: (reasons) => {
+    remove: (_, reasons) => {
       reasons.forEach((reason, hash) => rejected.set(hash, reason));
       return Promise.resolve();
     },

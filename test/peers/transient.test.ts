@@ -1,7 +1,7 @@
 /** The reaction to an error of a peer depends on its reason: transient errors have no consequences. */
 import { create } from "@bufbuild/protobuf";
 import test from "ava";
-import { type Block, BlockSchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { BlockSchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { BookEntry } from "../../src/peers/address-book/peer.js";
 import { createPeerService, type PeerServiceDeps } from "../../src/peers/service.js";
@@ -54,10 +54,9 @@ test("a peer is penalized for a block that cannot be applied unless the reason i
         },
         receive: () => t.fail(reason),
       },
-      async *blocks(): AsyncGenerator<Block, void> {
-        yield await Promise.resolve(create(BlockSchema));
+      async *blocks() {
+        yield await Promise.resolve({ block: create(BlockSchema) });
       },
-      stallMs: 60_000,
       nowMs: () => 0,
       onError: (error) => errors.push(error),
       onEnd: () => undefined,

@@ -18,7 +18,7 @@ import { createSnapshotTarget } from "../../src/node/network/snapshot-target.js"
 import { writeSnapshot } from "../../src/node/chain/snapshots.js";
 import { openStoredData } from "../../src/node/data/stored-data.js";
 import { createSnapshotSync, type SnapshotSyncOutcome } from "../../src/snapshot/sync.js";
-import type { SnapshotPeers } from "../../src/snapshot/sources.js";
+import type { SnapshotPeers } from "../../src/snapshot/download.js";
 import { readSync } from "../../src/snapshot/sync-store.js";
 import { chunkName } from "../../src/snapshot/build.js";
 import { createPageStore } from "../../src/tree/page-store.js";
@@ -78,24 +78,39 @@ interface Tampering {
 
 const offline = new Error("The peer is offline.");
 
+/** The members of all requests. */
+interface Request {
+  readonly chunk: number;
+  readonly from: number;
+  readonly fromNumber: bigint;
+  readonly count: number;
+}
+
+async function respond(method: string, { chunk, from, fromNumber, count }: Request, tampering: Tampering) {
+  switch (method) {
+    case "ListSnapshots":
+      return { snapshot: tampering.snapshot?.(Buffer.from(description)) ?? description };
+    case "GetSnapshotChunk": {
+      const bytes = await readFile(join(folder, chunkName(chunk)));
+      return { data: tampering.chunk?.(chunk, bytes) ?? bytes };
+    }
+    case "ListHeaders": {
+      const headers = await listHeaders(source.read, Number(fromNumber), count);
+      tampering.headers?.(headers);
+      return { headers };
+    }
+    default: {
+      const leaves = Buffer.concat(await listLeaves(source.read, from, count));
+      return { leaves: tampering.leaves?.(leaves) ?? leaves };
+    }
+  }
+}
+
 function peersOf(tampering: Readonly<Record<string, Tampering>>, dropped: DroppedPeer[]): SnapshotPeers {
   return {
     list: () => Object.keys(tampering),
-    async *snapshots(endpoint) {
-      yield await Promise.resolve(tampering[endpoint]!.snapshot?.(Buffer.from(description)) ?? description);
-    },
-    async *chunk(endpoint, _, index) {
-      const bytes = await readFile(join(folder, chunkName(index)));
-      yield tampering[endpoint]!.chunk?.(index, bytes) ?? bytes;
-    },
-    async *headers(endpoint, from, count) {
-      const headers = await listHeaders(source.read, from, count);
-      tampering[endpoint]!.headers?.(headers);
-      yield headers as never;
-    },
-    async *leaves(endpoint, from, count) {
-      const leaves = Buffer.concat(await listLeaves(source.read, from, count));
-      yield tampering[endpoint]!.leaves?.(leaves) ?? leaves;
+    async *stream(endpoint, { name }, request) {
+      yield (await respond(name, request as Request, tampering[endpoint]!)) as never;
     },
     drop: (endpoint, cause) => void dropped.push({ endpoint, cause }),
     isUnanswered: (error) => error === offline,
@@ -265,18 +280,17 @@ test("rejects invalid descriptions, and removes the pieces that belong to them",
 test("keeps a started snapshot for ten minutes while its peers do not respond", async (t) => {
   const clock = { nowMs: 0 };
   const offers: Record<string, "all" | "nothing" | "no response"> = { source: "all", other: "nothing" };
+  const honest = peersOf({ source: {}, other: {} }, []);
   const peers: SnapshotPeers = {
-    ...peersOf({ source: {}, other: {} }, []),
+    ...honest,
     list: () => Object.keys(offers),
-    async *snapshots(endpoint) {
-      await Promise.resolve();
-      if (offers[endpoint] === "no response") {
+    async *stream(endpoint, method, request, signal) {
+      if (offers[endpoint] === "no response" || method.name === "GetSnapshotChunk") {
         throw offline;
       }
-      yield* offers[endpoint] === "all" ? [description] : [];
-    },
-    chunk() {
-      throw offline;
+      if (method.name !== "ListSnapshots" || offers[endpoint] === "all") {
+        yield* honest.stream(endpoint, method, request, signal);
+      }
     },
   };
   const database = await openTarget(t, "sqlite");

@@ -6,30 +6,16 @@ import { findFile } from "../../config/data-dir-files.js";
 import { readPeersFile } from "../../config/peers-file.js";
 import type { Database } from "../../db/queries/database.js";
 import type { PeerClient } from "../../peers/handshake/client.js";
-import { createDialRateLimit, type DialRateLimit } from "../../peers/handshake/dial-rate-limit.js";
-import type { Dialer } from "../../peers/handshake/dialer.js";
+import { createDialRateLimit } from "../../peers/handshake/dial-rate-limit.js";
+import { type Dialer, maxGossipedPeers } from "../../peers/handshake/dialer.js";
 import { checkHost, type EndpointPolicy, parseEndpoint } from "../../peers/address-book/endpoint.js";
-import { createPeerBook, type PeerBook } from "../../peers/address-book/peer-book.js";
-import { createBookSaver, createPeerStore } from "../../peers/address-book/peer-store.js";
+import { createPeerBook } from "../../peers/address-book/peer-book.js";
+import { createBookSaver, loadPeers } from "../../peers/address-book/peer-store.js";
 import { RpcError } from "../../rpc/errors.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** Number of peers that one peer is queried for at a time. */
-export const minPeers = 50;
-
-export interface NodeBook {
-  readonly book: PeerBook;
-  /** Rules for acceptable endpoints. */
-  readonly policy: EndpointPolicy;
-  /** Rate limit for dials. */
-  readonly dialRateLimit: DialRateLimit;
-  /**
-   * Stores changes of the address book. Does nothing unless this node is the writer, because another node writes the
-   * database.
-   */
-  readonly save: () => Promise<void>;
-}
+export type NodeBook = Awaited<ReturnType<typeof openBook>>;
 
 /**
  * Opens the address book. A standby has an empty one, because another node with its key is in the network.
@@ -39,12 +25,11 @@ export interface NodeBook {
 export async function openBook(
   core: Pick<NodeCore, "config" | "lifecycle" | "log" | "subsystems">,
   { database, ownIdentity }: { readonly database: Database; readonly ownIdentity: string },
-): Promise<NodeBook> {
+) {
   const { config } = core;
   const policy: EndpointPolicy = { tls: config.omniTls, allowPrivate: config.allowPrivatePeers };
-  const store = createPeerStore(database);
   const isHidden = config.role === "standby";
-  const stored = isHidden ? [] : await untilDatabaseResponds(core, () => store.load());
+  const stored = isHidden ? [] : await untilDatabaseResponds(core, () => loadPeers(database.read));
   const file = isHidden ? undefined : findFile(config.dataDir, config.peersFile, "peers");
   const named = file === undefined ? [] : await readPeersFile(file);
   const book = createPeerBook({
@@ -58,18 +43,23 @@ export async function openBook(
     nowMs: Date.now,
   });
   for (const { url, identity } of named) {
-    book.add(parseFileEntry(file!, url, policy), "file", identity);
+    book.add(parseSetting(`The peers file ${file}`, url, policy), "file", identity);
   }
-  const save = createBookSaver(book, store);
-  const dialRateLimit = createDialRateLimit(config.loopIntervalMs);
-  return { book, policy, dialRateLimit, save: config.role === "writer" ? save : () => Promise.resolve() };
+  return {
+    book,
+    /** Rules for acceptable endpoints. */
+    policy,
+    dialRateLimit: createDialRateLimit(config.loopIntervalMs),
+    /** Stores changes of the address book, on the writer only, because another node writes the database otherwise. */
+    save: config.role === "writer" ? createBookSaver(book, database) : () => Promise.resolve(),
+  };
 }
 
-function parseFileEntry(file: string, url: string, policy: EndpointPolicy): string {
+function parseSetting(setting: string, url: string, policy: EndpointPolicy): string {
   try {
     return parseEndpoint(url, policy);
   } catch (error) {
-    throw new InputError(`The peers file ${file} is invalid. ${errorMessage(error)}`);
+    throw new InputError(`${setting} is invalid. ${errorMessage(error)}`);
   }
 }
 
@@ -79,7 +69,7 @@ function parseFileEntry(file: string, url: string, policy: EndpointPolicy): stri
  * @throws InputError if the endpoint is invalid, or if its scheme does not match --omni-tls.
  */
 export function nameEndpoint({ warn }: Pick<NodeCore, "warn">, { book, policy }: NodeBook, url: string): string {
-  const endpoint = parseOwnEndpoint(url, policy);
+  const endpoint = parseSetting("--omni-url", url, policy);
   try {
     checkHost(endpoint, policy);
   } catch {
@@ -90,22 +80,8 @@ export function nameEndpoint({ warn }: Pick<NodeCore, "warn">, { book, policy }:
   return endpoint;
 }
 
-function parseOwnEndpoint(url: string, policy: EndpointPolicy): string {
-  try {
-    return parseEndpoint(url, policy);
-  } catch (error) {
-    throw new InputError(`--omni-url is invalid. ${errorMessage(error)}`);
-  }
-}
-
-/** Number of peers: known, verified, and verified peers that are online. */
-export interface PeerCounts {
-  readonly known: number;
-  readonly verified: number;
-  readonly online: number;
-}
-
-export function countPeers({ book }: NodeBook): PeerCounts {
+/** Returns the number of peers: known, verified, and verified peers that are online. */
+export function countPeers({ book }: NodeBook) {
   const entries = book.entries();
   const verified = entries.filter(({ verifiedMs }) => verifiedMs !== undefined);
   return {
@@ -115,21 +91,15 @@ export function countPeers({ book }: NodeBook): PeerCounts {
   };
 }
 
-/** Commands of the operator for the address book. */
-export interface BookCommands {
-  /** Adds a peer and dials it. Returns its normalized endpoint. */
-  addPeer(endpoint: string, identity: string | undefined): Promise<string>;
-  /** Removes a peer. Returns false if the peer is unknown. */
-  removePeer(endpoint: string): Promise<boolean>;
-}
-
+/** Creates the commands of the operator for the address book. */
 export function createBookCommands(
   { addresses }: Pick<NodeCore, "addresses">,
   { book, policy, save }: NodeBook,
   { dialer, client }: { readonly dialer: Dialer; readonly client: PeerClient },
-): BookCommands {
+) {
   return {
-    async addPeer(text, identity) {
+    /** Adds a peer and dials it. Returns its normalized endpoint. */
+    async addPeer(text: string, identity: string | undefined): Promise<string> {
       const endpoint = parseEndpoint(text, policy);
       if (identity !== undefined && !isStrongKey(identity)) {
         throw new RpcError(
@@ -142,11 +112,12 @@ export function createBookCommands(
       }
       book.add(endpoint, "operator", identity);
       await dialer.dialInProgress(endpoint);
-      await dialer.dial(endpoint, minPeers);
+      await dialer.dial(endpoint, maxGossipedPeers);
       await save();
       return endpoint;
     },
-    async removePeer(text) {
+    /** Removes a peer. Returns false if the peer is unknown. */
+    async removePeer(text: string): Promise<boolean> {
       const endpoint = parseEndpoint(text, policy);
       const wasKnown = book.remove(endpoint);
       client.drop(endpoint);

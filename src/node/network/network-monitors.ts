@@ -2,36 +2,35 @@
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
-import type { PeerClient } from "../../peers/handshake/client.js";
 import { createNetworkTime } from "../../peers/handshake/network-time.js";
-import type { DuplicateIdentities } from "../../peers/handshake/duplicate-identities.js";
-import { createKeyMonitor } from "../../peers/handshake/key-monitor.js";
-import type { Self } from "../../peers/handshake/node-info.js";
+import {
+  createKeyMonitor,
+  type DuplicateIdentities,
+  type KeyMonitorDeps,
+} from "../../peers/handshake/duplicate-keys.js";
 import { isFromOperator } from "../../peers/address-book/peer.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Dependencies of the monitors besides the core. */
-export interface MonitorDeps {
-  readonly book: Pick<PeerBook, "entries" | "verified">;
+interface MonitorDeps {
+  readonly book: PeerBook;
   readonly genesis: Genesis | undefined;
   readonly chainHealth: SharedSubsystem;
-}
-
-/** Dependencies of the clock monitor besides the core. */
-export interface ClockMonitorDeps extends MonitorDeps {
-  readonly siteOf: (endpoint: string) => string;
-  /** Returns the earliest time that a block of this node can have, in Unix milliseconds. */
-  readonly earliestMs: () => number;
 }
 
 /**
  * Starts comparing clocks. Returns a function that checks if a block of a given time, by default now, would be too far
  * ahead. The function shows the reason in the health of the chain, and returns it.
+ *
+ * @param siteOf returns the location of an endpoint.
+ * @param earliestMs returns the earliest time that a block of this node can have, in Unix milliseconds.
  */
 export function monitorClock(
   { clock }: Pick<NodeCore, "clock">,
-  { book, genesis, chainHealth, siteOf, earliestMs }: ClockMonitorDeps,
+  { book, genesis, chainHealth }: MonitorDeps,
+  siteOf: (endpoint: string) => string,
+  earliestMs: () => number,
 ): (timeMs?: number) => string | undefined {
   const listed = new Set([...(genesis?.authorities ?? []), ...(genesis?.followers ?? [])]);
   clock.compareWith(
@@ -58,9 +57,9 @@ const pollIntervalMs = 2_000;
  */
 export function monitorKeys(
   { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
-  deps: MonitorDeps & { readonly self: Self; readonly client: PeerClient; readonly duplicates: DuplicateIdentities },
+  { book, genesis, chainHealth }: MonitorDeps,
+  { self, client, duplicates }: Pick<KeyMonitorDeps, "self" | "client"> & { readonly duplicates: DuplicateIdentities },
 ): (endpoint: string) => void {
-  const { self, client, book, genesis, chainHealth, duplicates } = deps;
   let shown = "";
 
   function report(party: string, reason: string | undefined): void {
@@ -86,21 +85,19 @@ export function monitorKeys(
    * Describes the first duplicate use of an authority's key. Other keys are ignored, because their duplicate use harms
    * no other node.
    */
-  function describeDuplicates(): string | undefined {
-    const found = (genesis?.authorities ?? []).flatMap((identity) => {
+  function describeDuplicate(): string | undefined {
+    for (const identity of genesis?.authorities ?? []) {
       const holder = book.verified(identity);
       const endpoint = duplicates.endpointOf(holder);
-      return endpoint === undefined ? [] : [{ identity, endpoint, holder: holder!.endpoint }];
-    });
-    const [first] = found;
-    return (
-      first &&
-      `Two processes use the key ${first.identity} of an authority, at ${first.holder} and ${first.endpoint}; stop one of them.`
-    );
+      if (endpoint !== undefined) {
+        return `Two processes use the key ${identity} of an authority, at ${holder!.endpoint} and ${endpoint}; stop one of them.`;
+      }
+    }
+    return undefined;
   }
 
   async function poll(): Promise<void> {
-    report("keys", describeDuplicates());
+    report("keys", describeDuplicate());
     await keys.poll();
   }
 
@@ -108,5 +105,5 @@ export function monitorKeys(
     log.warn({ subsystem: "omni", err: error }, "The check for duplicate keys failed"),
   );
   onShutdown("the key monitor", () => polls.stop());
-  return (endpoint) => keys.report(endpoint);
+  return keys.report;
 }

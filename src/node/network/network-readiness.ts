@@ -1,6 +1,9 @@
 /** Readiness of a node: whether it has the latest block of its network, and whether it accepts transactions. */
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 import type { Chain } from "../../chain/chain.js";
+import type { Genesis } from "../../chain/blocks/genesis.js";
+import { forgetNewNetwork, forgetRestored, isNewNetwork, isRestored } from "../../config/data-dir-files.js";
 import type { MainLoop } from "../../peers/sync/main-loop.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { Sync } from "../../peers/sync/sync.js";
@@ -8,7 +11,7 @@ import type { NodeCore } from "../lifecycle/core.js";
 import type { Forks } from "./forks.js";
 
 /** Dependencies of the readiness. */
-export interface ReadinessDeps {
+interface ReadinessDeps {
   readonly chain: Chain;
   readonly book: PeerBook;
   readonly sync: Sync;
@@ -18,31 +21,19 @@ export interface ReadinessDeps {
   readonly mayAccept: () => boolean;
   /** True if only this node produces the blocks of its network. */
   readonly isOnlyAuthority: boolean;
-  /**
-   * Returns the reason why the network's only authority does not know yet if a newer block exists; undefined once it
-   * knows.
-   */
+  /** Result of {@link createProductionGuard}. */
   readonly whyUnknown: () => string | undefined;
   /** Returns true if an external consensus process supplies the blocks. */
   readonly hasConsensus: () => boolean;
 }
 
-export interface Readiness {
-  /** Returns true if the node has the latest block that it knows of, and no sync is in progress. */
-  readonly isSynced: () => boolean;
-  /**
-   * Returns true if the node accepts transactions: it has booted, is synced and alive, its chain has not failed, and it
-   * is not stopping.
-   */
-  readonly isAccepting: () => boolean;
-}
-
 export function createReadiness(
   { config, lifecycle, progress, subsystems }: Pick<NodeCore, "config" | "lifecycle" | "progress" | "subsystems">,
   deps: ReadinessDeps,
-): Readiness {
+) {
   const { chain, book, sync, mainLoop, forks, mayAccept, isOnlyAuthority, whyUnknown, hasConsensus } = deps;
 
+  /** Returns true if the node has the latest block that it knows of, and no sync is in progress. */
   function isSynced(): boolean {
     const number = chain.head()?.number;
     const hasPolled = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
@@ -56,6 +47,10 @@ export function createReadiness(
     return isOnlyAuthority ? whyUnknown() === undefined : book.highestBlock() !== undefined || hasConsensus();
   }
 
+  /**
+   * Returns true if the node accepts transactions: it has booted, is synced and alive, its chain has not failed, and it
+   * is not stopping.
+   */
   function isAccepting(): boolean {
     return (
       mayAccept() &&
@@ -70,4 +65,78 @@ export function createReadiness(
   }
 
   return { isSynced, isAccepting };
+}
+
+/**
+ * Creates the function that checks if an authority knows the latest block before it produces the next one. After a power
+ * loss, or from an old backup, its database may lack blocks that it has signed. An authority that signs other blocks in
+ * their place forks its chain permanently. The function returns the reason why the latest block is not known yet, and
+ * undefined forever once it is.
+ *
+ * The marker files of `gatehouse init` and `gatehouse restore` in the data directory count. The first block removes the
+ * former: if that block is lost later, the node must not produce another one in its place. The latter, the marker of a
+ * copy, is removed once the latest block is known.
+ */
+export async function createProductionGuard(
+  { bus, config, warn }: Pick<NodeCore, "bus" | "config" | "warn">,
+  genesis: Genesis | undefined,
+  { chain, book }: { readonly chain: Pick<Chain, "head">; readonly book: Pick<PeerBook, "healthy" | "isEmpty"> },
+): Promise<() => string | undefined> {
+  const { dataDir, recover } = config;
+  const isNew = genesis !== undefined && (await isNewNetwork(dataDir, genesis.hash));
+  /** True if the original node may still run, and may have newer blocks. */
+  const isCopy = isRestored(dataDir);
+  let hasNewMarker = isNew;
+  let isKnown = false;
+
+  function removeMarker(name: string, remove: (dataDir: string) => Promise<void>): void {
+    remove(dataDir).catch((error: unknown) =>
+      warn("chain", `The file ${name} in the data directory cannot be removed (${errorMessage(error)}); remove it.`),
+    );
+  }
+
+  bus.on("blockApplied", () => {
+    if (hasNewMarker) {
+      hasNewMarker = false;
+      removeMarker("new-network", forgetNewNetwork);
+    }
+  });
+
+  /** Returns true if the operator or a peer has confirmed that no newer block exists. */
+  function isConfirmed(number: bigint): boolean {
+    return (
+      recover ||
+      (isNew && number === 0n) ||
+      // A peer with fewer blocks than this node cannot know of blocks that this node has lost.
+      book.healthy().some(({ head }) => head !== undefined && head.number >= number) ||
+      // Without peers there is no node that could have more blocks. An empty database may be a lost one, so it needs
+      // confirmation.
+      (book.isEmpty() && number > 0n && !isCopy)
+    );
+  }
+
+  return () => {
+    const number = chain.head()?.number ?? 0n;
+    if (!isKnown && isConfirmed(number)) {
+      isKnown = true;
+      if (isCopy) {
+        removeMarker("restored", forgetRestored);
+      }
+    }
+    return isKnown ? undefined : describeUnknown(number, book.isEmpty(), isCopy);
+  };
+}
+
+function describeUnknown(number: bigint, isAlone: boolean, isCopy: boolean): string {
+  if (isAlone && number > 0n && isCopy) {
+    return (
+      "The node produces no blocks yet: its database was restored, and no peer has reported the latest block. If the node that " +
+      `was backed up is gone, and no node has a block after ${number}, start this node with --recover; otherwise add a peer.`
+    );
+  }
+  return isAlone
+    ? "The node produces no blocks yet: its database has none, and no peer has confirmed that none exist. Start this node with " +
+        "--recover if the network is new, or add a peer that has its blocks."
+    : `The node produces no blocks yet: no verified peer that has block ${number} has reported the latest block. If no newer ` +
+        "block exists anywhere, start this node with --recover.";
 }

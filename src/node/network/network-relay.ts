@@ -1,42 +1,36 @@
 /**
  * Path of transactions to the block producer: an authority retains them in its mempool, any other writer relays them.
  */
+import { isIP } from "node:net";
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../../base/crypto/hash.js";
+import { addressPrefixOf } from "../../base/ip-address.js";
 import type { Chain } from "../../chain/chain.js";
-import type { Mempool } from "../../chain/mempool/mempool.js";
-import type { MempoolView } from "../../chain/blocks/store.js";
+import { createAddressSet } from "../../edge/client-address.js";
 import type { PeerClient } from "../../peers/handshake/client.js";
 import type { LoopTask } from "../../peers/sync/main-loop.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
-import { createRelay } from "../../peers/relay/relay.js";
-import type { PeerServiceDeps } from "../../peers/service.js";
+import { createRelay, type RelayDeps } from "../../peers/relay/relay.js";
+import type { RelayReceiverDeps } from "../../peers/relay/relay-receiver.js";
 import { RpcError } from "../../rpc/errors.js";
+import type { NodePool } from "../chain/chain.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import type { Followers, MayFollow } from "./followers.js";
 import type { TaskErrors } from "./network-loop.js";
-import type { SourceOf } from "./transaction-sources.js";
 
 /** Dependencies of the relay besides the core. */
-export interface NodeRelayDeps {
-  readonly statusOf: MempoolView["transactionStatus"];
+interface NodeRelayDeps extends Pick<RelayDeps, "authorities" | "mayFollow"> {
+  readonly pool: NodePool;
+  readonly chain: Chain;
+  readonly book: PeerBook;
+  readonly client: PeerClient;
   /**
    * Returns the reason to reject all transactions, for example because no node could put them into a block; undefined
    * if there is none.
    */
   readonly whyRefused: () => string | undefined;
-  /** Mempool; undefined on a node that does not write. */
-  readonly mempool: Mempool | undefined;
-  readonly chain: Chain;
-  /** Returns the source of a transaction, by which the mempool applies quotas and rates. */
-  readonly sourceOf: SourceOf;
-  readonly book: PeerBook;
-  readonly client: PeerClient;
-  readonly authorities: readonly string[];
-  readonly mayFollow: MayFollow;
-  readonly followers: Followers;
+  readonly followers: "open" | "listed";
   /** True if this node relays transactions: it is a writer, but no authority. */
   readonly isRelaying: boolean;
   /** Returns true if an external process produces blocks. */
@@ -44,106 +38,97 @@ export interface NodeRelayDeps {
   readonly onTaskError: TaskErrors;
 }
 
-/** Relay of a node. */
-export interface NodeRelay {
-  /**
-   * Rejects a transaction of this size and source before its body is read, if it would be rejected anyway.
-   *
-   * @throws RpcError
-   */
-  readonly precheck: (bytes: number, address: string) => void;
-  /**
-   * Adds a transaction from this address to the mempool. Relays the transaction if other nodes produce the blocks.
-   * Returns the hash.
-   */
-  readonly submit: (transaction: Transaction, address: string) => Promise<string>;
-  /** Submits a transaction that a peer relays, as {@link submit} does. Returns the status of a known transaction. */
-  readonly acceptTransaction: PeerServiceDeps["acceptTransaction"];
-  /** Tasks for the main loop. */
-  readonly tasks: readonly LoopTask[];
-  start(): void;
-  stop(): Promise<void>;
-}
-
 /** Number of main loop ticks without a relay target after which the relay counts as failed. */
 const ticksWithoutRelay = 3;
 
-export function createNodeRelay({ subsystems }: Pick<NodeCore, "subsystems">, deps: NodeRelayDeps): NodeRelay {
-  const noTarget = describeNoTarget(deps);
-  const { mempool, chain, book, client, authorities, mayFollow, hasConsensus, sourceOf, onTaskError } = deps;
-  const isRelaying = deps.isRelaying && mempool !== undefined;
-  const relay = createRelay({
-    mempool: {
-      toRelay: (...limits) => mempool!.toRelay(...limits),
-      markRelayed: (...relayed) => mempool!.markRelayed(...relayed),
-      defer: (...deferred) => mempool!.defer(...deferred),
-      reject: (rejected) => mempool!.remove([], rejected),
-    },
-    book,
-    authorities,
-    mayFollow,
-    async send(endpoint, waiting) {
-      const request = {
-        transactions: waiting.map(({ transaction }) => transaction),
-        orders: waiting.map(({ afterNonce }) => ({ afterNonce })),
-      };
-      return (await client.call(endpoint, PeerService.method.relayTransactions, request)).outcomes;
-    },
-    monotonicMs: () => performance.now(),
-    onError: (error) => onTaskError("relay", error),
-  });
+export type NodeRelay = ReturnType<typeof createNodeRelay>;
+
+export function createNodeRelay({ config, subsystems }: Pick<NodeCore, "config" | "subsystems">, deps: NodeRelayDeps) {
+  const { pool, chain, book, client, authorities, mayFollow, hasConsensus, onTaskError } = deps;
+  const { mempool } = pool;
+  const condition = deps.followers === "listed" ? ", of those that may follow" : "";
+  const noTarget = `No verified peer is online to relay transactions to${condition}.`;
+  const isExempt = createAddressSet(config.rateLimitExempt);
+  const relay =
+    deps.isRelaying && mempool !== undefined
+      ? createRelay({
+          ...{ mempool, book, authorities, mayFollow },
+          async send(endpoint, waiting) {
+            const request = {
+              transactions: waiting.map(({ transaction }) => transaction),
+              orders: waiting.map(({ afterNonce }) => ({ afterNonce })),
+            };
+            return (await client.call(endpoint, PeerService.method.relayTransactions, request)).outcomes;
+          },
+          monotonicMs: () => performance.now(),
+          onError: (error) => onTaskError("relay", error),
+        })
+      : undefined;
 
   let idleTicks = 0;
   function relayPending(): void {
-    idleTicks = relay.isPossible() ? 0 : idleTicks + 1;
-    if (relay.isPossible()) {
+    if (relay?.isPossible() === true) {
+      idleTicks = 0;
       subsystems.set("dtr", { status: SubsystemStatus.READY });
       relay.kick();
-    } else if (idleTicks === ticksWithoutRelay) {
+    } else if (++idleTicks === ticksWithoutRelay) {
       subsystems.set("dtr", { status: SubsystemStatus.FAILED, error: { message: noTarget, source: "dtr" } });
     }
   }
 
-  /** Submits a transaction. An authority does not relay it, because the authority itself produces the blocks. */
+  /**
+   * Returns the source of transactions from an address, to which the mempool applies quotas and rates. Addresses that
+   * are exempt from the request rate limit are exempt here too, and so are clients without an IP address.
+   */
+  const sourceOf = (address: string) => ({
+    address: addressPrefixOf(address),
+    isExempt: isIP(address) === 0 || isExempt(address),
+  });
+
+  /**
+   * Adds a transaction from this address to the mempool. Relays the transaction if other nodes produce the blocks.
+   * Returns the hash.
+   */
   async function submit(transaction: Transaction, address: string, afterNonce?: bigint): Promise<string> {
     const rejection = deps.whyRefused();
     if (rejection !== undefined) {
       throw new RpcError("STATE_NOT_READY", rejection);
     }
-    if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus()) {
+    if (relay?.isPossible() === false && chain.head() !== undefined && !hasConsensus()) {
       throw new RpcError("RELAY_UNAVAILABLE", `${noTarget} Submit the transaction to another node.`, 5);
     }
     const hash = await chain.submit(transaction, { source: sourceOf(address), afterNonce });
-    if (isRelaying) {
-      relay.kick();
-    }
+    relay?.kick();
     return hash;
   }
 
+  const acceptTransaction: RelayReceiverDeps["acceptTransaction"] = async (transaction, address, afterNonce) => {
+    const hash = sha256(transaction.body);
+    const info = await pool.view.transactionStatus(hash);
+    if (info === undefined) {
+      await submit(transaction, address, afterNonce);
+      return { status: "pending" };
+    }
+    mempool?.lowerAfterNonce(hash, afterNonce);
+    return info.status === "included" ? { status: "included" } : info;
+  };
+
   return {
-    precheck: (bytes, address) => chain.precheck(bytes, { source: sourceOf(address) }),
-    submit: (transaction, address) => submit(transaction, address),
-    async acceptTransaction(transaction, address, afterNonce) {
-      const hash = sha256(transaction.body);
-      const info = await deps.statusOf(hash);
-      if (info === undefined) {
-        await submit(transaction, address, afterNonce);
-        return { status: "pending" };
-      }
-      mempool?.lowerAfterNonce(hash, afterNonce);
-      return info.status === "included" ? { status: "included" } : info;
-    },
-    tasks: isRelaying ? [{ name: "relay", run: relayPending }] : [],
-    start() {
-      if (isRelaying) {
+    /**
+     * Rejects a transaction of this size and source before its body is read, if it would be rejected anyway.
+     *
+     * @throws RpcError
+     */
+    precheck: (bytes: number, address: string) => chain.precheck(bytes, { source: sourceOf(address) }),
+    submit: (transaction: Transaction, address: string) => submit(transaction, address),
+    acceptTransaction,
+    /** Tasks for the main loop. */
+    tasks: (relay === undefined ? [] : [{ name: "relay", run: relayPending }]) satisfies LoopTask[],
+    start(): void {
+      if (relay !== undefined) {
         subsystems.set("dtr", { status: SubsystemStatus.RUNNING });
       }
     },
-    stop: () => relay.stop(),
+    stop: async () => await relay?.stop(),
   };
-}
-
-function describeNoTarget({ followers }: Pick<NodeRelayDeps, "followers">): string {
-  const condition = followers === "listed" ? ", of those that may follow" : "";
-  return `No verified peer is online to relay transactions to${condition}.`;
 }

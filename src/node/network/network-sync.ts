@@ -1,48 +1,40 @@
 /** Keeps a node in sync with its peers: presents this node to them, dials them, and downloads and announces blocks. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { sha256 } from "../../base/crypto/hash.js";
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import { version } from "../../base/version.js";
 import type { Chain } from "../../chain/chain.js";
-import type { Evidence, SignedBytes } from "../../chain/blocks/evidence.js";
+import type { SignedBytes } from "../../chain/blocks/evidence.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import { verifyHeader } from "../../chain/transactions/transaction.js";
-import { createAnnounce } from "../../peers/handshake/announce.js";
 import { createPeerClient, type PeerClient } from "../../peers/handshake/client.js";
-import { createDialer, type Dialer } from "../../peers/handshake/dialer.js";
+import { createAnnounce, createDialer, maxGossipedPeers } from "../../peers/handshake/dialer.js";
 import { resolveEndpoint } from "../../peers/address-book/endpoint.js";
 import { addressPrefixOf } from "../../base/ip-address.js";
 import type { LoopTask } from "../../peers/sync/main-loop.js";
 import type { Self } from "../../peers/handshake/node-info.js";
 import { isFromOperator, provenIdentity } from "../../peers/address-book/peer.js";
-import { createStatusReader, maxEvidence, type StatusReader } from "../../peers/address-book/status.js";
-import { createSync, type Sync } from "../../peers/sync/sync.js";
+import { createStatusReader, maxEvidence } from "../../peers/address-book/status.js";
+import { createSync } from "../../peers/sync/sync.js";
 import { createGrpcClient } from "../../rpc/grpc/grpc-client.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { createNodeSnapshotSync, type NodeSnapshotSync, type NodeSnapshotSyncDeps } from "./snapshot-sync.js";
+import { createNodeSnapshotSync, type NodeSnapshotSyncDeps } from "./snapshot-sync.js";
 import type { Forks } from "./forks.js";
-import { type NodeBook, minPeers } from "./network-book.js";
+import type { NodeBook } from "./network-book.js";
 import type { TaskErrors } from "./network-loop.js";
 
 /** Deadline in milliseconds of a call to a peer. */
 export const peerDeadlineMs = 2_000;
-/** Time in milliseconds that a peer may take for the next block. */
-const stallMs = 10_000;
 /** Limit in milliseconds on the wait for a sync before this node responds to a peer that reported a new block. */
 const catchUpWithinMs = 1_000;
 /** Limit on endpoints for which the location is cached; more than the address book holds. */
 const maxSites = 4_096;
 /** Limit on peers that are queried in one tick. Further peers follow in later ticks. */
 const maxPolledPerTick = 100;
-
-/** Client for peers, and the location of each: an IPv4 address or an IPv6 /64 prefix. */
-export interface NodeClient {
-  readonly client: PeerClient;
-  readonly siteOf: (endpoint: string) => string;
-}
 
 /**
  * Creates a client that calls peers at the addresses that the policy permits. Peers that the operator named may have
@@ -52,7 +44,7 @@ export function connectPeers(
   { config, onShutdown }: Pick<NodeCore, "config" | "onShutdown">,
   key: NodeKey,
   { book, policy, dialRateLimit }: NodeBook,
-): NodeClient {
+) {
   const sites = createLruCache<string>(maxSites);
   const client = createPeerClient({
     openChannel: createGrpcClient(config.omniTls ? key.tlsCredentials() : undefined),
@@ -70,11 +62,13 @@ export function connectPeers(
     },
   });
   onShutdown("the calls to peers", () => client.close());
-  return { client, siteOf: (endpoint) => sites.get(endpoint) ?? endpoint };
+  /** Returns the location of a peer: an IPv4 address or an IPv6 /64 prefix. */
+  const siteOf = (endpoint: string): string => sites.get(endpoint) ?? endpoint;
+  return { client, siteOf };
 }
 
 /** Dependencies of the sync besides the core. */
-export interface NodeSyncDeps extends NodeBook {
+interface NodeSyncDeps extends NodeBook {
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
@@ -88,69 +82,51 @@ export interface NodeSyncDeps extends NodeBook {
   readonly syncDeps: NodeSnapshotSyncDeps | undefined;
 }
 
-/** Sync of a node with its peers. */
-export interface NodeSync {
-  readonly self: Self;
-  readonly readStatus: StatusReader;
-  readonly dialer: Dialer;
-  readonly sync: Sync;
-  readonly snapshotSync: NodeSnapshotSync | undefined;
-  /** Tasks for the main loop. */
-  readonly tasks: readonly LoopTask[];
-  /**
-   * Called when a peer has reported its latest block. Starts a sync if needed, and waits up to 1 s until that sync is
-   * finished. Does not wait for a sync that was in progress before.
-   */
-  readonly onStatus: () => Promise<void>;
-}
-
 export function createNodeSync(
   core: Pick<NodeCore, "addresses" | "bus" | "config" | "log" | "memory">,
   deps: NodeSyncDeps,
-): NodeSync {
+) {
   const { config, bus, log } = core;
   const { book, policy, dialRateLimit, chain, genesis, forks, heads, client, onKeyElsewhere, onTaskError } = deps;
   const self = describeSelf(core, deps);
-  const receiveHeader = createReceiver(deps);
+
+  /**
+   * Decodes a header from a peer.
+   *
+   * @throws RpcError if the proposer has not signed the header.
+   */
+  function receiveHeader({ header, signature }: SignedBytes) {
+    const { number, proposer } = verifyHeader({ header, signature }, { network: genesis?.hash ?? "" });
+    forks.headers.addReceived({ number, proposer, hash: sha256(header), header, signature });
+    return { number, proposer };
+  }
+
   const readStatus = createStatusReader({
     verifyHeader: receiveHeader,
     receiveSignedHead: (signed, from) => heads.receive(signed, from),
     authorities: genesis?.authorities ?? [],
     genesisHash: genesis?.hash ?? "",
-    monotonicMs: () => performance.now(),
   });
   const dialer = createDialer({
-    self,
-    book,
-    client,
-    policy,
-    dialRateLimit,
-    readStatus,
-    nowMs: Date.now,
-    onKeyElsewhere,
+    ...{ self, book, client, policy, dialRateLimit, readStatus, nowMs: Date.now, onKeyElsewhere },
     onVerified(endpoint) {
       log.info({ subsystem: "omni", endpoint }, `The peer ${book.get(endpoint)?.identity} is verified at ${endpoint}`);
       bus.emit("peerVerified", { endpoint });
     },
     onError: (error) => onTaskError("peers", error),
   });
-  const announce = createAnnounce({
-    book,
-    dialer,
-    position() {
-      const { number = 0n, hash = "" } = chain.head() ?? {};
-      return { number, statedMs: heads.latestMs(hash) };
-    },
+  const announce = createAnnounce(book, dialer, () => {
+    const { number = 0n, hash = "" } = chain.head() ?? {};
+    return { number, statedMs: heads.latestMs(hash) };
   });
   const sync = createSync({
-    book,
+    ...{ book, onEnd: announce },
     chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block), receive: receiveHeader },
-    blocks: (endpoint, fromNumber, signal) => client.blocks(endpoint, fromNumber, signal),
-    stallMs,
+    blocks: (endpoint, fromNumber, signal) =>
+      client.stream(endpoint, ChainService.method.listBlocks, { fromNumber }, signal),
     // Monotonic, because changes of the system time must not affect the block rate.
     nowMs: () => performance.now(),
     onError: (error) => onTaskError("sync", error),
-    onEnd: announce,
     onPeerDropped: (endpoint, reason) =>
       log.warn({ subsystem: "main_loop", endpoint }, `Dropped the peer ${endpoint}: ${reason}`),
   });
@@ -177,7 +153,7 @@ export function createNodeSync(
   async function pollPeers(): Promise<void> {
     const due = book.due(maxPolledPerTick);
     const notified = due[Math.floor(Math.random() * due.length)];
-    await Promise.all(due.map((endpoint) => dialer.dial(endpoint, endpoint === notified ? minPeers : 0)));
+    await Promise.all(due.map((endpoint) => dialer.dial(endpoint, endpoint === notified ? maxGossipedPeers : 0)));
     keepUp();
   }
 
@@ -185,18 +161,20 @@ export function createNodeSync(
   const announceUnlessBusy = (): void => (sync.isActive() ? undefined : announce());
   bus.on("blockApplied", announceUnlessBusy);
   bus.on("headStated", announceUnlessBusy);
+
+  const tasks: readonly LoopTask[] = [
+    { name: "peers", run: pollPeers },
+    { name: "sync", run: keepUp },
+    { name: "evidence", run: () => forks.save() },
+  ];
+
   return {
-    self,
-    readStatus,
-    dialer,
-    sync,
-    snapshotSync,
-    tasks: [
-      { name: "peers", run: pollPeers },
-      { name: "sync", run: keepUp },
-      { name: "evidence", run: () => forks.save() },
-    ],
-    async onStatus() {
+    ...{ self, readStatus, dialer, sync, snapshotSync, tasks },
+    /**
+     * Called when a peer has reported its latest block. Starts a sync if needed, and waits up to 1 s until that sync is
+     * finished. Does not wait for a sync that was in progress before.
+     */
+    async onStatus(): Promise<void> {
       const wasActive = sync.isActive();
       keepUp();
       if (!wasActive && sync.isActive()) {
@@ -206,43 +184,25 @@ export function createNodeSync(
   };
 }
 
-/**
- * Creates the function that decodes headers from peers. The function throws an RpcError if the proposer has not signed
- * the header.
- */
-function createReceiver({ genesis, forks }: NodeSyncDeps) {
-  return ({ header, signature }: SignedBytes) => {
-    const { number, proposer } = verifyHeader({ header, signature }, { network: genesis?.hash ?? "" });
-    forks.headers.addReceived({ number, proposer, hash: sha256(header), header, signature });
-    return { number, proposer };
-  };
-}
-
 /** Returns the description of this node that its peers receive. */
 function describeSelf({ addresses }: Pick<NodeCore, "addresses">, deps: NodeSyncDeps): Self {
   const { key, genesis, chain, forks, heads, isAccepting } = deps;
   return {
-    key,
-    genesisHash: genesis?.hash,
-    version,
-    instanceId: randomBytes(16),
+    ...{ key, genesisHash: genesis?.hash, version, instanceId: randomBytes(16) },
     connectionString: () => addresses.connectionString,
     endpoint: () => addresses.omniUrl,
-    status: () => {
+    status() {
       const head = chain.head();
+      const evidence = forks.evidence().map(({ headers: [one, other] }) => ({
+        ...{ header: one.header, signature: one.signature },
+        ...{ otherHeader: other.header, otherSignature: other.signature },
+      }));
       return {
         ...{ headHeader: head?.header, headSignature: head?.signature, accepting: isAccepting() },
-        lowestBlock: head?.lowestBlock ?? 1n,
-        ...{ timeMs: BigInt(Date.now()), evidence: forks.evidence().slice(0, maxEvidence).map(toMessage) },
-        ...(head !== undefined && { signedHead: heads.latestSignedHead(head.hash) }),
+        ...{ lowestBlock: head?.lowestBlock ?? 1n, timeMs: BigInt(Date.now()) },
+        evidence: evidence.slice(0, maxEvidence),
+        signedHead: head && heads.latestSignedHead(head.hash),
       };
     },
-  };
-}
-
-function toMessage({ headers: [one, other] }: Evidence) {
-  return {
-    ...{ header: one.header, signature: one.signature },
-    ...{ otherHeader: other.header, otherSignature: other.signature },
   };
 }

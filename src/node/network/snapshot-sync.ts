@@ -1,5 +1,4 @@
 /** Snapshot sync of a new node, which downloads the state instead of applying each block if there are many blocks. */
-import { SnapshotService } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { WritableChain } from "../../chain/chain.js";
 import type { Fence } from "../../chain/writer/fence-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
@@ -9,8 +8,7 @@ import type { PeerClient } from "../../peers/handshake/client.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import { CallError } from "../../rpc/channel.js";
 import { RpcError } from "../../rpc/errors.js";
-import { createSnapshotSync, type SnapshotSyncProgress } from "../../snapshot/sync.js";
-import type { SnapshotPeers } from "../../snapshot/sources.js";
+import { createSnapshotSync } from "../../snapshot/sync.js";
 import { createZkThreads } from "../../zk/worker-pool.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { createSnapshotTarget } from "./snapshot-target.js";
@@ -31,31 +29,22 @@ export interface NodeSnapshotSyncDeps {
   readonly invalidateAll: () => void;
 }
 
-/** Snapshot sync of a node. */
-export interface NodeSnapshotSync {
-  /** Returns true if the node should complete a snapshot sync before it applies blocks, as far as is known now. */
-  isRequired(): boolean;
-  /** Starts an attempt unless one is in progress. */
-  kick(): void;
-  progress(): SnapshotSyncProgress | undefined;
-  stop(): Promise<void>;
-}
-
-export interface SnapshotSyncPeers {
-  readonly book: Pick<PeerBook, "healthy" | "highestBlock" | "penalize" | "pause">;
+interface SnapshotSyncPeers {
+  readonly book: Pick<PeerBook, "healthy" | "highestBlock" | "penalize">;
   readonly client: PeerClient;
   readonly onError: (error: unknown) => void;
   readonly onEnd: () => void;
 }
 
+export type NodeSnapshotSync = ReturnType<typeof createNodeSnapshotSync>;
+
 export function createNodeSnapshotSync(
   core: Pick<NodeCore, "bus" | "config" | "log" | "memory">,
   deps: NodeSnapshotSyncDeps,
-  peers: SnapshotSyncPeers,
-): NodeSnapshotSync {
-  const { config, memory } = core;
+  { book, client, onError, onEnd }: SnapshotSyncPeers,
+) {
+  const { config, log, memory } = core;
   const { database, store, genesis, fence, chain, syncStatus, invalidateAll } = deps;
-  const { book, onError, onEnd } = peers;
   const stopped = new AbortController();
   const workerPool = createZkThreads(memory.proofThreads);
   const minBlock = config.sync === "auto" ? worthItBlocks : 1n;
@@ -63,7 +52,8 @@ export function createNodeSnapshotSync(
     ...{ database, genesis, minBlock, foldAll: workerPool.foldAll },
     transaction: (work) => database.transaction((db) => fence.blocks(db, () => work(db))),
   });
-  const syncLog = createSyncLog(core);
+  const logLine = (line: string): void => log.info({ subsystem: "main_loop", public: true }, line);
+  let hasLoggedNone = false;
   let noPeerHasSnapshot = false;
   let running: Promise<void> | undefined;
 
@@ -75,7 +65,17 @@ export function createNodeSnapshotSync(
   }
 
   const snapshotSync = createSnapshotSync({
-    peers: createPeerRequests(core, peers),
+    peers: {
+      list: () => book.healthy().map(({ endpoint }) => endpoint),
+      stream: (...call) => client.stream(...call),
+      drop(endpoint, cause, reason) {
+        log.warn({ subsystem: "main_loop", endpoint }, `Dropped the peer ${endpoint}: ${reason}`);
+        if (cause === "dishonest") {
+          book.penalize(endpoint, reason);
+        }
+      },
+      isUnanswered: (error) => error instanceof CallError || (error instanceof RpcError && !error.kind.transient),
+    },
     target: {
       ...target,
       async start(description) {
@@ -88,7 +88,10 @@ export function createNodeSnapshotSync(
       },
     },
     nowMs: () => performance.now(),
-    onChosen: syncLog.chosen,
+    onChosen(block, count, isResumed) {
+      const have = count === 1 ? "peer has" : "peers have";
+      logLine(`${isResumed ? "Resuming" : "Loading"} the snapshot of block ${block}, which ${count} ${have}`);
+    },
   });
 
   async function attempt(): Promise<void> {
@@ -102,11 +105,23 @@ export function createNodeSnapshotSync(
     if (outcome === "completed") {
       await setStateAvailable(true);
       const { number } = chain.head()!;
-      syncLog.completed(number);
+      logLine(`Loaded the state after block ${number} from a snapshot`);
       core.bus.emit("blockApplied", { number });
     } else if (outcome === "none") {
-      syncLog.none();
+      logNone();
       noPeerHasSnapshot = config.sync === "auto";
+    }
+  }
+
+  function logNone(): void {
+    if (!hasLoggedNone) {
+      hasLoggedNone = true;
+      log.warn(
+        { subsystem: "main_loop" },
+        config.sync === "auto"
+          ? "No peer has a snapshot; the node fetches and applies all blocks instead"
+          : "No peer has a snapshot; retrying (--sync blocks fetches all blocks instead)",
+      );
     }
   }
 
@@ -118,14 +133,16 @@ export function createNodeSnapshotSync(
   }
 
   return {
-    isRequired() {
+    /** Returns true if the node should complete a snapshot sync before it applies blocks, as far as is known now. */
+    isRequired(): boolean {
       if (running !== undefined || syncStatus.isRunning()) {
         return true;
       }
       const highest = book.highestBlock() ?? 0n;
       return config.sync !== "blocks" && !noPeerHasSnapshot && chain.head()?.number === 0n && highest >= minBlock;
     },
-    kick() {
+    /** Starts an attempt unless one is in progress. */
+    kick(): void {
       if (running === undefined && !stopped.signal.aborted) {
         running = attempt()
           .catch(onError)
@@ -138,70 +155,10 @@ export function createNodeSnapshotSync(
       }
     },
     progress: () => snapshotSync.progress(),
-    async stop() {
+    async stop(): Promise<void> {
       stopped.abort();
       await running;
       await workerPool.stop();
     },
-  };
-}
-
-/** Creates the log of the snapshot sync. */
-function createSyncLog({ config, log }: Pick<NodeCore, "config" | "log">) {
-  const logLine = (line: string): void => log.info({ subsystem: "main_loop", public: true }, line);
-  let hasLoggedNone = false;
-  return {
-    chosen: (block: bigint, peers: number, isResumed: boolean): void => {
-      const haveIt = peers === 1 ? "peer has" : "peers have";
-      logLine(`${isResumed ? "Resuming" : "Loading"} the snapshot of block ${block}, which ${peers} ${haveIt}`);
-    },
-    completed: (block: bigint): void => logLine(`Loaded the state after block ${block} from a snapshot`),
-    none(): void {
-      if (!hasLoggedNone) {
-        hasLoggedNone = true;
-        log.warn(
-          { subsystem: "main_loop" },
-          config.sync === "auto"
-            ? "No peer has a snapshot; the node fetches and applies all blocks instead"
-            : "No peer has a snapshot; retrying (--sync blocks fetches all blocks instead)",
-        );
-      }
-    },
-  };
-}
-
-/** Creates the requests to peers that a snapshot sync needs. */
-function createPeerRequests({ log }: Pick<NodeCore, "log">, { book, client }: SnapshotSyncPeers): SnapshotPeers {
-  const { method } = SnapshotService;
-  return {
-    list: () => book.healthy().map(({ endpoint }) => endpoint),
-    async *snapshots(endpoint, signal) {
-      for await (const { snapshot } of client.stream(endpoint, method.listSnapshots, {}, signal)) {
-        yield snapshot;
-      }
-    },
-    async *chunk(endpoint, snapshot, chunk, signal) {
-      for await (const { data } of client.stream(endpoint, method.getSnapshotChunk, { snapshot, chunk }, signal)) {
-        yield data;
-      }
-    },
-    async *headers(endpoint, from, count, signal) {
-      const request = { fromNumber: BigInt(from), count };
-      for await (const { headers } of client.stream(endpoint, method.listHeaders, request, signal)) {
-        yield headers;
-      }
-    },
-    async *leaves(endpoint, from, count, signal) {
-      for await (const { leaves } of client.stream(endpoint, method.listCommitments, { from, count }, signal)) {
-        yield leaves;
-      }
-    },
-    drop(endpoint, cause, reason) {
-      log.warn({ subsystem: "main_loop", endpoint }, `Dropped the peer ${endpoint}: ${reason}`);
-      if (cause === "dishonest") {
-        book.penalize(endpoint, reason);
-      }
-    },
-    isUnanswered: (error) => error instanceof CallError || (error instanceof RpcError && !error.kind.transient),
   };
 }

@@ -22,8 +22,7 @@ import {
   decodeDescription,
   WrongSnapshot,
 } from "../../snapshot/format.js";
-import { WrongPiece } from "../../snapshot/sources.js";
-import type { SnapshotTarget } from "../../snapshot/target.js";
+import { type SnapshotTarget, WrongPiece } from "../../snapshot/download.js";
 import { startSync, endSync, readSync, saveChunk, saveLeafCount, saveLowestHeader } from "../../snapshot/sync-store.js";
 import { InvalidProgram } from "../../storage/changes/restored-program.js";
 import {

@@ -1,41 +1,23 @@
 /** Entries of the address book, with an index of identities and the changes since the last save. */
-import { type BookEntry, entryOf, type StoredPeer } from "./peer.js";
+import { type BookEntry, entryOf, type NewPeer, type StoredPeer } from "./peer.js";
 
 export interface BookChanges {
   readonly saved: readonly StoredPeer[];
   readonly removed: readonly string[];
 }
 
-/** Entries of the address book, in the order in which the node learned of them. */
-export interface BookEntries {
-  get(endpoint: string): BookEntry | undefined;
-  all(): BookEntry[];
-  /** Returns the verified peer with this identity. */
-  holderOf(identity: string): BookEntry | undefined;
-  /** Adds an entry, or replaces the entry of the same endpoint. A verified entry becomes the holder of its identity. */
-  put(entry: BookEntry): void;
-  /** Records the time of a dial. The time is not stored, and does not change the revision. */
-  markDialed(endpoint: string, dialedMs: number): void;
-  /** Removes a peer. Returns false if the endpoint is unknown. */
-  remove(endpoint: string): boolean;
-  /** Returns a number that increases with each change that API responses can show. */
-  revision(): number;
-  /** Returns and clears the changes since the last call. */
-  drainChanges(): BookChanges;
-  /** Restores changes that could not be stored. */
-  restoreChanges(changes: BookChanges): void;
-}
-
-export function createBookEntries(stored: readonly StoredPeer[]): BookEntries {
-  const entries = new Map<string, BookEntry>();
+/** Creates the entries. Their order is the one in which the node learned of them. */
+export function createBookEntries(stored: readonly NewPeer[]) {
+  const entries = new Map(stored.map((peer) => [peer.endpoint, entryOf(peer)]));
   /** Endpoint of the verified peer, by identity. */
   const endpointsByIdentity = new Map<string, string>();
-  const changes = createChangeLog(entries);
+  /** Endpoints whose entries differ from the stored ones. */
+  const changed = new Set<string>();
   let revision = 0;
 
-  function indexIdentity(entry: BookEntry): void {
-    if (entry.identity !== undefined && entry.verifiedMs !== undefined) {
-      endpointsByIdentity.set(entry.identity, entry.endpoint);
+  function indexIdentity({ identity, verifiedMs, endpoint }: BookEntry): void {
+    if (identity !== undefined && verifiedMs !== undefined) {
+      endpointsByIdentity.set(identity, endpoint);
     }
   }
 
@@ -45,70 +27,56 @@ export function createBookEntries(stored: readonly StoredPeer[]): BookEntries {
     }
   }
 
-  for (const peer of stored) {
-    const entry = entryOf(peer);
-    entries.set(peer.endpoint, entry);
-    indexIdentity(entry);
-  }
+  entries.forEach(indexIdentity);
 
   return {
-    get: (endpoint) => entries.get(endpoint),
+    get: (endpoint: string) => entries.get(endpoint),
     all: () => [...entries.values()],
-    holderOf: (identity) => entries.get(endpointsByIdentity.get(identity) ?? ""),
-    put(entry) {
+    /** Returns the verified peer with this identity. */
+    holderOf: (identity: string) => entries.get(endpointsByIdentity.get(identity) ?? ""),
+    /** Adds an entry, or replaces the entry of the same endpoint. A verified entry becomes the holder of its identity. */
+    put(entry: BookEntry): void {
       const before = entries.get(entry.endpoint);
       if (before !== undefined) {
         clearIdentity(before);
       }
-      changes.put(before, entry);
+      if (before === undefined || mustStore(before, entry)) {
+        changed.add(entry.endpoint);
+      }
       entries.set(entry.endpoint, Object.freeze(entry));
       indexIdentity(entry);
       revision++;
     },
-    markDialed(endpoint, lastDialedMs) {
+    /** Records the time of a dial. The time is not stored, and does not change the revision. */
+    markDialed(endpoint: string, lastDialedMs: number): void {
       entries.set(endpoint, Object.freeze({ ...entries.get(endpoint)!, lastDialedMs }));
     },
-    remove(endpoint) {
+    /** Removes a peer. Returns false if the endpoint is unknown. */
+    remove(endpoint: string): boolean {
       const entry = entries.get(endpoint);
       if (entry === undefined) {
         return false;
       }
       entries.delete(endpoint);
       clearIdentity(entry);
-      changes.remove(endpoint);
+      changed.add(endpoint);
       revision++;
       return true;
     },
+    /** Returns a number that increases with each change that API responses can show. */
     revision: () => revision,
-    drainChanges: () => changes.drain(),
-    restoreChanges: (drained) => changes.restore(drained),
-  };
-}
-
-/** Creates the log of changes that are not stored yet. */
-function createChangeLog(entries: ReadonlyMap<string, BookEntry>) {
-  const dirty = new Set<string>();
-  const removed = new Set<string>();
-  return {
-    put(before: StoredPeer | undefined, after: StoredPeer): void {
-      if (mustStore(before, after)) {
-        dirty.add(after.endpoint);
-      }
-      removed.delete(after.endpoint);
+    /** Returns and clears the changes since the last call. */
+    drainChanges(): BookChanges {
+      const endpoints = [...changed];
+      changed.clear();
+      return {
+        saved: endpoints.flatMap((endpoint) => entries.get(endpoint) ?? []),
+        removed: endpoints.filter((endpoint) => !entries.has(endpoint)),
+      };
     },
-    remove(endpoint: string): void {
-      dirty.delete(endpoint);
-      removed.add(endpoint);
-    },
-    drain(): BookChanges {
-      const changes = { saved: [...dirty].map((endpoint) => entries.get(endpoint)!), removed: [...removed] };
-      dirty.clear();
-      removed.clear();
-      return changes;
-    },
-    restore(changes: BookChanges): void {
-      changes.saved.filter(({ endpoint }) => entries.has(endpoint)).forEach(({ endpoint }) => dirty.add(endpoint));
-      changes.removed.filter((endpoint) => !entries.has(endpoint)).forEach((endpoint) => removed.add(endpoint));
+    /** Restores changes that could not be stored. */
+    restoreChanges({ saved, removed }: BookChanges): void {
+      [...saved.map(({ endpoint }) => endpoint), ...removed].forEach((endpoint) => changed.add(endpoint));
     },
   };
 }
@@ -116,15 +84,9 @@ function createChangeLog(entries: ReadonlyMap<string, BookEntry>) {
 /** Interval in milliseconds at which the time of the last response is stored if nothing else changed. */
 const storeSeenEveryMs = 300_000;
 
-function mustStore(before: StoredPeer | undefined, after: StoredPeer): boolean {
-  return (
-    before === undefined ||
-    before.origin !== after.origin ||
-    before.identity !== after.identity ||
-    before.expectedIdentity !== after.expectedIdentity ||
-    before.connectionString !== after.connectionString ||
-    before.verifiedMs !== after.verifiedMs ||
-    before.failures !== after.failures ||
-    Math.floor((before.lastSeenMs ?? 0) / storeSeenEveryMs) !== Math.floor((after.lastSeenMs ?? 0) / storeSeenEveryMs)
-  );
+const storedFields = ["origin", "identity", "expectedIdentity", "connectionString", "verifiedMs", "failures"] as const;
+
+function mustStore(before: StoredPeer, after: StoredPeer): boolean {
+  const seenAt = ({ lastSeenMs = 0 }: StoredPeer): number => Math.floor(lastSeenMs / storeSeenEveryMs);
+  return seenAt(before) !== seenAt(after) || storedFields.some((field) => before[field] !== after[field]);
 }

@@ -3,11 +3,10 @@
  * single machine, and addresses at which clouds serve secrets, are always rejected.
  */
 import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
+import { BlockList, isIP, isIPv6 } from "node:net";
+import { embeddedAddresses, normalizeAddress } from "../../base/ip-address.js";
 import { CallError } from "../../rpc/channel.js";
 import { RpcError } from "../../rpc/errors.js";
-import { classifyAddress } from "./address-ranges.js";
-import { normalizeAddress } from "../../base/ip-address.js";
 
 /** Policy of the node for endpoints. */
 export interface EndpointPolicy {
@@ -17,11 +16,35 @@ export interface EndpointPolicy {
   readonly allowPrivate: boolean;
 }
 
-/** Address to call. A checked IP address instead of a name, so that a second lookup cannot change the target. */
-export interface Address {
-  readonly ip: string;
-  readonly port: number;
+function listOf(...ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [net = "", prefix] = range.split("/");
+    list.addSubnet(net, Number(prefix), isIPv6(net) ? "ipv6" : "ipv4");
+  }
+  return list;
 }
+
+/** Ranges that identify no single machine, lead nowhere, or serve secrets of cloud providers. */
+const never = listOf(
+  // Unspecified, link-local (including most cloud metadata services), multicast and reserved ranges.
+  ...["0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4"],
+  // Protocol assignments, 6to4 relays, and documentation ranges.
+  ...["192.0.0.0/24", "192.88.99.0/24", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"],
+  ...["2001:db8::/32", "3fff::/20"],
+  // Cloud metadata services at other addresses.
+  ...["100.100.100.200/32", "168.63.129.16/32"],
+  ...["fd00:ec2::254/128", "fd20:ce::254/128", "fd00:c1::a9fe:a9fe/128"],
+);
+
+/** Loopback, private, shared and benchmarking ranges, and IPv6 ranges for protocols and for embedded IPv4. */
+const privates = listOf(
+  ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15"],
+  ...["::1/128", "fc00::/7", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/23"],
+);
+
+/** Range of global unicast addresses. Other IPv6 addresses are never called, except private ones. */
+const globalIpv6 = listOf("2000::/3");
 
 /** Limit on the length of a URL that a peer names, in UTF-16 code units. */
 const maxLength = 300;
@@ -61,19 +84,35 @@ export function parseConnectionString(text: string): string {
  */
 export function checkHost(endpoint: string, policy: EndpointPolicy): void {
   const host = hostOf(endpoint);
-  const reason = isIP(host) === 0 ? findNameViolation(host, policy) : findAddressViolation(host, policy);
-  if (reason !== undefined) {
+  const isLocalName = /^(.*\.)?localhost\.?$/.test(host) && !policy.allowPrivate;
+  const reason = isIP(host) === 0 ? isLocalName && privateReason : findAddressViolation(host, policy);
+  if (reason) {
     throw invalidEndpoint(endpoint, reason);
   }
 }
 
+/** Normalizes an endpoint that another node named; undefined if this node would not call it. */
+export function callableEndpoint(text: string, policy: EndpointPolicy): string | undefined {
+  try {
+    const endpoint = parseEndpoint(text, policy);
+    checkHost(endpoint, policy);
+    return endpoint;
+  } catch (error) {
+    if (error instanceof RpcError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
 /**
- * Resolves an endpoint to an address that the policy allows.
+ * Resolves an endpoint to an address that the policy allows. Callers use the address instead of the name, so that a
+ * second lookup cannot change the target.
  *
  * @throws RpcError INVALID_REQUEST if the policy forbids every address.
  * @throws CallError if the name cannot be resolved. The name may be valid, so this is only a failed call.
  */
-export async function resolveEndpoint(endpoint: string, policy: EndpointPolicy): Promise<Address> {
+export async function resolveEndpoint(endpoint: string, policy: EndpointPolicy) {
   const host = hostOf(endpoint);
   const port = portOf(new URL(endpoint));
   const ips = isIP(host) === 0 ? await resolveHost(host) : [host];
@@ -120,18 +159,11 @@ function portOf({ protocol, port }: URL): number {
 }
 
 function findAddressViolation(address: string, { allowPrivate }: EndpointPolicy): string | undefined {
-  switch (classifyAddress(address)) {
-    case "never":
-      return "is an address that nodes never connect to";
-    case "private":
-      return allowPrivate ? undefined : privateReason;
-    case "public":
-      return undefined;
+  const reach = classifyAddress(address);
+  if (reach === "never") {
+    return "is an address that nodes never connect to";
   }
-}
-
-function findNameViolation(host: string, { allowPrivate }: EndpointPolicy): string | undefined {
-  return !allowPrivate && /^(.*\.)?localhost\.?$/.test(host) ? privateReason : undefined;
+  return reach === "private" && !allowPrivate ? privateReason : undefined;
 }
 
 const privateReason = "is a loopback or private address, which only nodes with --allow-private-peers connect to";
@@ -143,4 +175,25 @@ function invalidEndpoint(text: string, reason: string): RpcError {
 /** Quotes text from a peer for an error message, and truncates it to 80 UTF-16 code units. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}
+
+/**
+ * Returns the permission to call an address: always, only if the operator allows it, or never. That is the strictest
+ * among the address itself and its embedded IPv4 addresses.
+ */
+export function classifyAddress(address: string): "public" | "private" | "never" {
+  const ip = normalizeAddress(address);
+  const all = [ip, ...embeddedAddresses(ip)].map(classifyOne);
+  return (["never", "private"] as const).find((reach) => all.includes(reach)) ?? "public";
+}
+
+function classifyOne(ip: string): "public" | "private" | "never" {
+  const family = isIPv6(ip) ? "ipv6" : "ipv4";
+  if (never.check(ip, family)) {
+    return "never";
+  }
+  if (privates.check(ip, family)) {
+    return "private";
+  }
+  return family === "ipv4" || globalIpv6.check(ip, family) ? "public" : "never";
 }

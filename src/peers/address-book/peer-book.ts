@@ -3,106 +3,232 @@
  * others are gossip until the peer proves its identity at the address where this node dialed it.
  */
 import { makeImmutable } from "../../base/caches/immutable.js";
-import { createHealthyPeers } from "./healthy-peers.js";
-import { createBookEviction } from "./book-eviction.js";
 import { type BookChanges, createBookEntries } from "./book-entries.js";
-import { createBookIdentities } from "./book-identities.js";
-import { type BookRecords, createBookRecords } from "./book-records.js";
-import { createDialSchedule } from "./dial-schedule.js";
 import {
-  unknownPeer,
   type BookEntry,
   entryOf,
   isFromOperator,
-  isListed,
   isUnverified,
+  isUnverifiedGossip,
+  type NewPeer,
   type Peer,
   type PeerOrigin,
-  type StoredPeer,
   peerMessage,
 } from "./peer.js";
+import type { ProvenPeer, VerifiedStatus } from "./status.js";
 
-export interface PeerBook extends BookRecords {
-  /**
-   * Returns the peers that API responses show. Unverified gossip is hidden until a handshake with the peer is rejected.
-   * Returns the same list until an entry changes.
-   */
-  list(): readonly Peer[];
-  entries(): readonly BookEntry[];
-  get(endpoint: string): BookEntry | undefined;
-  /** Returns true if all known peers are unverified and none was named by the operator. */
-  isEmpty(): boolean;
-  /** Adds a peer, or updates its origin. Returns false if the book has no capacity for the peer. */
-  add(endpoint: string, origin: PeerOrigin, expectedIdentity?: string): boolean;
-  /** Removes a peer. Returns false if the endpoint is unknown. */
-  remove(endpoint: string): boolean;
-  /**
-   * Returns endpoints to dial now, least recently dialed first, with at most 8 unverified peers. Records them as
-   * dialed.
-   */
-  due(limit: number): string[];
-  /** Returns the verified peers that are online and not penalized. */
-  healthy(): readonly BookEntry[];
-  /**
-   * Returns the highest block number that any of these peers reported; undefined if none has reported. Cached, since
-   * every health check calls it.
-   */
-  highestBlock(): bigint | undefined;
-  verified(identity: string): BookEntry | undefined;
-  /** Returns true if the operator named a peer that must prove this identity. */
-  isNamed(identity: string): boolean;
-  /** Returns an error message if another peer that is online holds the identity; otherwise undefined. */
-  findIdentityConflict(identity: string, endpoint: string): string | undefined;
-  /**
-   * Returns random healthy peers as gossip for another peer.
-   *
-   * @param except identity that is left out.
-   */
-  sample(limit: number, except: string): { readonly endpoint: string; readonly identity: string }[];
-  /** Returns and clears the changes since the last call. */
-  drainChanges(): BookChanges;
-  /** Restores changes that could not be stored. */
-  restoreChanges(changes: BookChanges): void;
-}
+/** Limit on verified peers and peers from handshakes, except those that the operator named. */
+const maxVerifiedOrHandshake = 1_000;
+/** Limit on unverified peers from handshakes. A stranger can name any number of endpoints. */
+const maxUnverified = 64;
+/** Limit on unverified peers from gossip. */
+const maxGossip = 1_000;
+/** Time in milliseconds after which a verified peer without a response may be evicted. */
+const unresponsiveAfterMs = 24 * 3_600_000;
 
-export interface PeerBookDeps {
+/** Limit on the unverified peers that are dialed in one tick. */
+const maxUnverifiedAtOnce = 8;
+/** Number of failed calls after which an unverified peer is dropped. */
+const maxUnverifiedFailures = 4;
+/** Time in milliseconds after which a rejected unverified peer is dropped. */
+const dropRejectedAfterMs = 3_600_000;
+/** Limit on the time between two dials of a peer that fails. */
+const maxPauseMs = 60_000;
+
+const firstPenaltyMs = 60_000;
+const maxPenaltyMs = 3_600_000;
+/** Time in milliseconds for which a peer that sent nothing is not used. */
+const pausedMs = 10_000;
+
+export type PeerBook = ReturnType<typeof createPeerBook>;
+
+/**
+ * Creates an address book from the stored peers.
+ *
+ * @param intervalMs time between two polls of a peer that responds.
+ */
+export function createPeerBook({
+  ownIdentity,
+  stored,
+  intervalMs,
+  nowMs,
+}: {
   readonly ownIdentity: string;
-  readonly stored: readonly StoredPeer[];
-  /** Time between two polls of a peer that responds, in milliseconds. */
+  readonly stored: readonly NewPeer[];
   readonly intervalMs: number;
   readonly nowMs: () => number;
-}
-
-/** Creates an address book from the stored peers. */
-export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerBookDeps): PeerBook {
+}) {
   const entries = createBookEntries(stored);
-  const identities = createBookIdentities(entries, ownIdentity);
-  const evictFor = createBookEviction(entries, nowMs);
-  const healthy = createHealthyPeers(entries, nowMs);
   let cachedList: { readonly peers: readonly Peer[]; readonly revision: number } | undefined;
+  let cachedHealthy: ReturnType<typeof findHealthy> | undefined;
+
+  /** Evicts the oldest evictable entry of a group if the limit is reached. Returns false if no entry may be evicted. */
+  function evict(
+    limit: number,
+    isInGroup: (entry: BookEntry) => boolean,
+    isEvictable: (entry: BookEntry) => boolean,
+  ): boolean {
+    const group = entries.all().filter(isInGroup);
+    if (group.length < limit) {
+      return true;
+    }
+    const oldest = group.find(isEvictable);
+    return oldest !== undefined && entries.remove(oldest.endpoint);
+  }
+
+  /** Evicts an entry if a limit is reached. Returns false if there is no capacity for another peer of this origin. */
+  function evictFor(origin: PeerOrigin): boolean {
+    switch (origin) {
+      case "file":
+      case "operator":
+        return true;
+      case "gossip":
+        return evict(maxGossip, isUnverifiedGossip, ({ failures, message }) => failures > 0 || message !== undefined);
+      case "handshake":
+        return (
+          evict(
+            maxUnverified,
+            (entry) => isUnverified(entry) && !isUnverifiedGossip(entry),
+            () => true,
+          ) &&
+          evict(
+            maxVerifiedOrHandshake,
+            (entry) => !isFromOperator(entry) && !isUnverifiedGossip(entry),
+            ({ lastSeenMs = 0 }) => nowMs() - lastSeenMs > unresponsiveAfterMs,
+          )
+        );
+    }
+  }
+
+  /** Changes an entry. Does nothing if the endpoint is unknown. */
+  function change(endpoint: string, getChanges: (entry: BookEntry, now: number) => Partial<BookEntry>): void {
+    const entry = entries.get(endpoint);
+    if (entry !== undefined) {
+      entries.put({ ...entry, ...getChanges(entry, nowMs()) });
+    }
+  }
+
+  /** Pauses after consecutive failures: for one interval, then two, four, up to 1 min. */
+  function failedFields({ failures }: BookEntry, now: number): Partial<BookEntry> {
+    const pauseMs = Math.min(maxPauseMs, intervalMs * 2 ** Math.min(failures, 20));
+    // Random jitter of up to half the pause, so that peers that failed together are not all dialed together.
+    const nextTryMs = now + pauseMs * (0.5 + Math.random() / 2);
+    return { failures: failures + 1, nextTryMs, online: false, accepting: false, handshaken: false };
+  }
+
+  const respondedFields = (status: VerifiedStatus, entry: BookEntry, now: number): Partial<BookEntry> => ({
+    ...status,
+    ...{ online: true, lastSeenMs: now, failures: 0, nextTryMs: 0 },
+    message: entry.penalizedUntilMs > now ? entry.message : undefined,
+  });
+
+  /** Records a response that must not be trusted. The peer is no longer verified. */
+  function recordRejection(endpoint: string, message: string): void {
+    change(endpoint, (entry, now) => ({
+      ...failedFields(entry, now),
+      ...{ verifiedMs: undefined, message, lastDialedMs: now },
+    }));
+  }
+
+  /** Returns an error message if another peer that is online holds the identity; otherwise undefined. */
+  function findIdentityConflict(identity: string, endpoint: string): string | undefined {
+    const holder = entries.holderOf(identity);
+    const isElsewhere = holder !== undefined && holder.endpoint !== endpoint && holder.announced !== endpoint;
+    return isElsewhere && holder.online
+      ? `Its identity belongs to the peer at ${holder.endpoint}, which responds.`
+      : undefined;
+  }
+
+  /** Returns an error message if the proof of a peer does not match its entry; otherwise undefined. */
+  function findRejectionReason(entry: BookEntry, { identity, announced }: ProvenPeer): string | undefined {
+    if (identity === ownIdentity) {
+      return "The peer URL is this node's own address; add a different one.";
+    }
+    if (entry.expectedIdentity !== undefined && entry.expectedIdentity !== identity) {
+      return `The peer proved the identity ${identity}, which is not the expected one.`;
+    }
+    if (announced !== entry.endpoint && !isFromOperator(entry)) {
+      return `It announces the address ${announced}, which differs from the address it was found at.`;
+    }
+    return findIdentityConflict(identity, entry.endpoint);
+  }
+
+  /** Removes an identity from any other endpoint that holds it. */
+  function releaseIdentity(identity: string, endpoint: string): void {
+    const holder = entries.holderOf(identity);
+    if (holder === undefined || holder.endpoint === endpoint) {
+      return;
+    }
+    if (isFromOperator(holder)) {
+      const message = `Its identity has moved to ${endpoint}.`;
+      entries.put({ ...holder, verifiedMs: undefined, handshaken: false, message });
+    } else {
+      entries.remove(holder.endpoint);
+    }
+  }
+
+  /**
+   * Returns true if a peer is due. Times beyond the longest possible pause were set before the clock was set back, so
+   * they are ignored.
+   */
+  function isDue({ nextTryMs, lastDialedMs }: BookEntry, now: number): boolean {
+    const isPauseOver = nextTryMs <= now || nextTryMs > now + maxPauseMs;
+    return isPauseOver && (now - lastDialedMs >= intervalMs / 2 || lastDialedMs > now);
+  }
+
+  function mustDrop(entry: BookEntry): boolean {
+    const wasRejectedLongAgo = entry.message !== undefined && nowMs() - entry.lastDialedMs > dropRejectedAfterMs;
+    return isUnverified(entry) && (entry.failures >= maxUnverifiedFailures || wasRejectedLongAgo);
+  }
+
+  /** Returns the verified peers that are online and not penalized, and until when this is known. */
+  function findHealthy() {
+    const now = nowMs();
+    // A time beyond the longest penalty was set before the clock was set back, so it is ignored.
+    const isPenalized = ({ penalizedUntilMs: untilMs }: BookEntry): boolean =>
+      untilMs > now && untilMs <= now + maxPenaltyMs;
+    const all = entries.all();
+    const peers = all.filter((entry) => entry.online && entry.handshaken && !isPenalized(entry));
+    return {
+      peers,
+      highestBlock: peers.map(({ head }) => head?.number).reduce(higher, undefined),
+      revision: entries.revision(),
+      untilMs: Math.min(...all.filter(isPenalized).map(({ penalizedUntilMs }) => penalizedUntilMs)),
+    };
+  }
+
+  /** Returns the cached healthy peers, until an entry changes or a penalty ends: every health check needs them. */
+  function healthy() {
+    if (cachedHealthy?.revision !== entries.revision() || cachedHealthy.untilMs <= nowMs()) {
+      cachedHealthy = findHealthy();
+    }
+    return cachedHealthy;
+  }
 
   return {
-    ...createBookRecords({ entries, identities, intervalMs, nowMs }),
-
-    list() {
+    /**
+     * Returns the peers that API responses show. Unverified gossip is hidden until a handshake with the peer is rejected.
+     * Returns the same list until an entry changes.
+     */
+    list(): readonly Peer[] {
       if (cachedList?.revision !== entries.revision()) {
-        cachedList = {
-          peers: makeImmutable(entries.all().filter(isListed).map(peerMessage)),
-          revision: entries.revision(),
-        };
+        const listed = entries.all().filter((entry) => !isUnverifiedGossip(entry) || entry.message !== undefined);
+        cachedList = { peers: makeImmutable(listed.map(peerMessage)), revision: entries.revision() };
       }
       return cachedList.peers;
     },
-    entries: () => entries.all(),
-    get: (endpoint) => entries.get(endpoint),
+    entries: (): readonly BookEntry[] => entries.all(),
+    get: (endpoint: string) => entries.get(endpoint),
+    /** Returns true if all known peers are unverified and none was named by the operator. */
     isEmpty: () => entries.all().every(isUnverified),
 
-    add(endpoint, origin, expectedIdentity) {
+    /** Adds a peer, or updates its origin. Returns false if the book has no capacity for the peer. */
+    add(endpoint: string, origin: PeerOrigin, expectedIdentity?: string): boolean {
       const known = entries.get(endpoint);
       if (known === undefined) {
         const hasCapacity = evictFor(origin);
         if (hasCapacity) {
-          entries.put(entryOf({ ...unknownPeer, endpoint, origin, expectedIdentity }));
+          entries.put(entryOf({ endpoint, origin, expectedIdentity }));
         }
         return hasCapacity;
       }
@@ -114,31 +240,97 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
       }
       return true;
     },
-    remove: (endpoint) => entries.remove(endpoint),
-    due: createDialSchedule({ entries, intervalMs, nowMs }),
+    /** Removes a peer. Returns false if the endpoint is unknown. */
+    remove: (endpoint: string) => entries.remove(endpoint),
 
-    healthy: () => healthy.list(),
-    highestBlock: () => healthy.highestBlock(),
-    verified: (identity) => entries.holderOf(identity),
-    isNamed: (identity) => entries.all().some((entry) => isFromOperator(entry) && entry.expectedIdentity === identity),
-    findIdentityConflict: (identity, endpoint) => identities.findIdentityConflict(identity, endpoint),
-    sample: (limit, except) =>
-      pickRandom(
-        healthy.list().filter(({ identity }) => identity !== except),
-        limit,
-      ).map(({ announced, identity }) => ({ endpoint: announced, identity: identity! })),
+    /**
+     * Returns endpoints to dial now, least recently dialed first, with at most 8 unverified peers. Records them as
+     * dialed. Unverified peers are dropped after some attempts.
+     */
+    due(limit: number): string[] {
+      const now = nowMs();
+      for (const { endpoint } of entries.all().filter(mustDrop)) {
+        entries.remove(endpoint);
+      }
+      const due = entries
+        .all()
+        .filter((entry) => isDue(entry, now))
+        .sort((a, b) => a.lastDialedMs - b.lastDialedMs);
+      const unverified = due.filter(isUnverified).slice(0, maxUnverifiedAtOnce);
+      const others = due.filter((entry) => !isUnverified(entry)).slice(0, limit - unverified.length);
+      const endpoints = [...others, ...unverified].map(({ endpoint }) => endpoint);
+      endpoints.forEach((endpoint) => entries.markDialed(endpoint, now));
+      return endpoints;
+    },
+
+    /** Returns the verified peers that are online and not penalized. */
+    healthy: (): readonly BookEntry[] => healthy().peers,
+    /** Returns the highest block number that any of these peers reported; undefined if none has reported. */
+    highestBlock: () => healthy().highestBlock,
+    verified: (identity: string) => entries.holderOf(identity),
+    /** Returns true if the operator named a peer that must prove this identity. */
+    isNamed: (identity: string) =>
+      entries.all().some((entry) => isFromOperator(entry) && entry.expectedIdentity === identity),
+    findIdentityConflict,
+    /**
+     * Returns random healthy peers as gossip for another peer.
+     *
+     * @param except identity that is left out.
+     */
+    sample: (limit: number, except: string) =>
+      shuffle(healthy().peers.filter(({ identity }) => identity !== except))
+        .slice(0, limit)
+        .map(({ announced, identity }) => ({ endpoint: announced, identity: identity! })),
+
+    recordRejection,
+    recordFailure: (endpoint: string) => change(endpoint, failedFields),
+    /** Records a status that the peer reported. */
+    recordStatus: (endpoint: string, status: VerifiedStatus) =>
+      change(endpoint, (entry, now) => respondedFields(status, entry, now)),
+    /** Records a successful handshake. Returns an error message if the peer is rejected all the same. */
+    recordHandshake(endpoint: string, proven: ProvenPeer): string | undefined {
+      const entry = entries.get(endpoint);
+      const rejection = entry && findRejectionReason(entry, proven);
+      if (rejection !== undefined) {
+        recordRejection(endpoint, rejection);
+      } else if (entry !== undefined) {
+        const { status, ...proof } = proven;
+        releaseIdentity(proof.identity, endpoint);
+        const now = nowMs();
+        entries.put({ ...entry, ...proof, ...respondedFields(status, entry, now), verifiedMs: now, handshaken: true });
+      }
+      return rejection;
+    },
+    /** Penalizes a peer that sent invalid data: 1 min at first, twice as long each time, up to 1 h. */
+    penalize: (endpoint: string, message: string) =>
+      change(endpoint, ({ penalties }, now) => ({
+        penalties: penalties + 1,
+        penalizedUntilMs: now + Math.min(maxPenaltyMs, firstPenaltyMs * 2 ** Math.min(penalties, 10)),
+        message,
+      })),
+    /**
+     * Pauses a peer for 10 s after it sent nothing, so that other peers are tried first. The network may be the cause, so
+     * this is not a penalty.
+     */
+    pause: (endpoint: string, message: string) =>
+      change(endpoint, ({ penalizedUntilMs }, now) => ({
+        penalizedUntilMs: Math.max(penalizedUntilMs, now + pausedMs),
+        message,
+      })),
 
     drainChanges: () => entries.drainChanges(),
-    restoreChanges: (changes) => entries.restoreChanges(changes),
+    restoreChanges: (changes: BookChanges) => entries.restoreChanges(changes),
   };
 }
 
-/** Returns up to `limit` items of a list, in random order. */
-function pickRandom<T>(items: readonly T[], limit: number): T[] {
-  const shuffled = [...items];
-  for (let i = 0; i < Math.min(limit, shuffled.length); i++) {
-    const j = i + Math.floor(Math.random() * (shuffled.length - i));
-    [shuffled[i], shuffled[j]] = [shuffled[j]!, shuffled[i]!];
-  }
-  return shuffled.slice(0, limit);
+function higher(one: bigint | undefined, other: bigint | undefined): bigint | undefined {
+  return one === undefined || (other !== undefined && other > one) ? other : one;
+}
+
+/** Returns the items in random order. */
+export function shuffle<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, chance: Math.random() }))
+    .sort((a, b) => a.chance - b.chance)
+    .map(({ item }) => item);
 }

@@ -1,26 +1,9 @@
 /** Peer as stored in the address book, and as API responses show it. */
 import { makeImmutable } from "../../base/caches/immutable.js";
-import type { Head, VerifiedStatus } from "./status.js";
+import type { VerifiedStatus } from "./status.js";
 
 /** Origin of a peer: the file of --peers, the operator, a handshake by the peer itself, or gossip of another peer. */
 export type PeerOrigin = "file" | "operator" | "handshake" | "gossip";
-
-/** Peer with the fields of the contract's `Peer` message. */
-export interface Peer {
-  readonly connection: { readonly connectionString: string };
-  readonly identity: string;
-  readonly verification: {
-    readonly status: boolean;
-    readonly message?: string | undefined;
-    readonly timestampMs?: bigint | undefined;
-  };
-  readonly sync: {
-    readonly status: boolean;
-    readonly block?: bigint | undefined;
-    readonly blockHash?: string | undefined;
-  };
-  readonly status: { readonly online: boolean; readonly timestampMs?: bigint | undefined; readonly ready: boolean };
-}
 
 /** Information about a peer that is stored across restarts. */
 export interface StoredPeer {
@@ -42,21 +25,15 @@ export interface StoredPeer {
   readonly nextTryMs: number;
 }
 
-export interface BookEntry extends StoredPeer {
+/** Peer of which only some facts are known. */
+export type NewPeer = Pick<StoredPeer, "endpoint" | "origin"> & Partial<StoredPeer>;
+
+export interface BookEntry extends StoredPeer, Omit<VerifiedStatus, "head"> {
+  readonly head: VerifiedStatus["head"] | undefined;
   /** Endpoint that the peer announces for itself. Differs from the key if the operator knows a better route. */
   readonly announced: string;
   /** True if the last call to the peer succeeded. */
   readonly online: boolean;
-  readonly accepting: boolean;
-  readonly head: Head | undefined;
-  /** Time of the latest signed head that the peer has for this block; 0 if it has none. */
-  readonly statedMs: number;
-  /** First block whose transactions the peer has. */
-  readonly lowestBlock: bigint;
-  /**
-   * Clock of the peer minus the monotonic clock of this process, in milliseconds; undefined until the peer reports it.
-   */
-  readonly clockOffsetMs: number | undefined;
   /** Id of the process that made the last handshake, in hex. Changes when the peer restarts. */
   readonly instanceId: string | undefined;
   /** True if a handshake succeeded since this process started, and neither a call nor a proof has failed since. */
@@ -70,55 +47,16 @@ export interface BookEntry extends StoredPeer {
   readonly lastDialedMs: number;
 }
 
-/** Peer without any information. */
-export const unknownPeer: StoredPeer = {
-  endpoint: "",
-  origin: "gossip",
-  identity: undefined,
-  expectedIdentity: undefined,
-  connectionString: undefined,
-  verifiedMs: undefined,
-  lastSeenMs: undefined,
-  failures: 0,
-  nextTryMs: 0,
-};
-
 /** Creates the entry of a peer that was not dialed since this process started. */
-export function entryOf(peer: StoredPeer): BookEntry {
+export function entryOf(peer: NewPeer): BookEntry {
   return Object.freeze({
+    ...{ identity: undefined, expectedIdentity: undefined, connectionString: undefined, verifiedMs: undefined },
+    ...{ lastSeenMs: undefined, failures: 0, nextTryMs: 0 },
     ...peer,
-    announced: peer.endpoint,
-    online: false,
-    accepting: false,
-    head: undefined,
-    statedMs: 0,
-    lowestBlock: 0n,
-    clockOffsetMs: undefined,
-    instanceId: undefined,
-    handshaken: false,
-    message: undefined,
-    penalizedUntilMs: 0,
-    penalties: 0,
-    lastDialedMs: 0,
+    ...{ announced: peer.endpoint, instanceId: undefined, handshaken: false, lastDialedMs: 0 },
+    ...{ online: false, accepting: false, head: undefined, statedMs: 0, lowestBlock: 0n, clockOffsetMs: undefined },
+    ...{ message: undefined, penalizedUntilMs: 0, penalties: 0 },
   });
-}
-
-/** Returns the fields that change when a peer responds. */
-export function responseFields(
-  { head, lowestBlock = 0n, accepting, statedMs, clockOffsetMs }: VerifiedStatus,
-  now: number,
-) {
-  return {
-    head,
-    lowestBlock,
-    accepting,
-    statedMs,
-    clockOffsetMs,
-    online: true,
-    lastSeenMs: now,
-    failures: 0,
-    nextTryMs: 0,
-  };
 }
 
 /** Returns true if the operator named the peer. */
@@ -136,26 +74,19 @@ export const isUnverifiedGossip = (entry: StoredPeer): boolean =>
 export const provenIdentity = (entry: BookEntry | undefined): string | undefined =>
   entry?.handshaken === true ? entry.identity : undefined;
 
-/**
- * Returns true if API responses show the peer. Unverified gossip is hidden until a handshake with the peer is rejected.
- */
-export function isListed(entry: BookEntry): boolean {
-  return !isUnverifiedGossip(entry) || entry.message !== undefined;
-}
+/** Peer with the fields of the contract's `Peer` message. */
+export type Peer = ReturnType<typeof createPeerMessage>;
 
 const peerMessages = new WeakMap<BookEntry, Peer>();
 
 /** Returns the peer as API responses show it. The same entry always returns the same object. */
 export function peerMessage(entry: BookEntry): Peer {
-  let peer = peerMessages.get(entry);
-  if (peer === undefined) {
-    peer = createPeerMessage(entry);
-    peerMessages.set(entry, peer);
-  }
+  const peer = peerMessages.get(entry) ?? createPeerMessage(entry);
+  peerMessages.set(entry, peer);
   return peer;
 }
 
-function createPeerMessage(entry: BookEntry): Peer {
+function createPeerMessage(entry: BookEntry) {
   const { endpoint, identity, expectedIdentity, connectionString, verifiedMs, lastSeenMs, online, accepting } = entry;
   const isVerified = verifiedMs !== undefined;
   return makeImmutable({

@@ -16,7 +16,7 @@ export interface Head {
 export interface VerifiedStatus {
   readonly head: Head;
   /** First block whose transactions the node claims to have. */
-  readonly lowestBlock?: bigint | undefined;
+  readonly lowestBlock: bigint;
   readonly accepting: boolean;
   /** Time of the latest signed head that the node has for this block; 0 if it has none. */
   readonly statedMs: number;
@@ -24,7 +24,7 @@ export interface VerifiedStatus {
    * Clock of the node minus the monotonic clock of this process, in milliseconds; undefined if the node did not report
    * it.
    */
-  readonly clockOffsetMs?: number | undefined;
+  readonly clockOffsetMs: number | undefined;
 }
 
 /** Identity and status of a peer, as proved by its handshake. */
@@ -38,57 +38,44 @@ export interface ProvenPeer {
   readonly status: VerifiedStatus;
 }
 
-/**
- * Verifies that the proposer signed the header, and records the header for the detection of forks.
- *
- * @throws RpcError if the signature is invalid.
- */
-export type VerifyHeader = (signed: { readonly header: Uint8Array; readonly signature: Uint8Array }) => {
-  readonly number: bigint;
-  readonly proposer: string;
-};
-
-/**
- * Processes a signed head from a peer, and returns its content, which may be unverified.
- *
- * @param from sender of an unsolicited status; undefined for a response to a request.
- * @throws RpcError if no honest peer would relay the signed head.
- */
-export type ReceiveSignedHead = (signed: SignedHead, from: string | undefined) => HeadStatement;
-
-/**
- * Verifies a status.
- *
- * @param from sender of an unsolicited status: the key of a verified peer, or an empty string for all other senders.
- * @throws RpcError INVALID_SIGNATURE if no authority signed the head, or if the evidence is invalid.
- */
-export type StatusReader = (status: Status, from?: string) => VerifiedStatus;
-
-/** Dependencies of the status reader. */
-export interface StatusReaderDeps {
-  readonly verifyHeader: VerifyHeader;
-  readonly receiveSignedHead: ReceiveSignedHead;
-  readonly authorities: readonly string[];
-  readonly genesisHash: string;
-  /** Monotonic clock, in milliseconds. */
-  readonly monotonicMs: () => number;
-}
-
 /** Limit on the fork evidence in a status; further evidence is ignored. */
 export const maxEvidence = 2;
 /** Limit on the cached verified heads. Few are needed, because peers usually report the same head. */
 const maxCachedHeads = 32;
 
-export function createStatusReader(deps: StatusReaderDeps): StatusReader {
-  const { verifyHeader, receiveSignedHead, authorities, genesisHash, monotonicMs } = deps;
+export interface StatusReaderDeps {
+  /**
+   * Verifies that the proposer signed the header, and records the header for the detection of forks.
+   *
+   * @throws RpcError if the signature is invalid.
+   */
+  readonly verifyHeader: (signed: { readonly header: Uint8Array; readonly signature: Uint8Array }) => {
+    readonly number: bigint;
+    readonly proposer: string;
+  };
+  /**
+   * Processes a signed head from a peer, and returns its content, which may be unverified.
+   *
+   * @param from sender of an unsolicited status; undefined for a response to a request.
+   * @throws RpcError if no honest peer would relay the signed head.
+   */
+  readonly receiveSignedHead: (signed: SignedHead, from: string | undefined) => HeadStatement;
+  readonly authorities: readonly string[];
+  readonly genesisHash: string;
+}
+
+export type StatusReader = ReturnType<typeof createStatusReader>;
+
+/** Creates the function that verifies a status. */
+export function createStatusReader(deps: StatusReaderDeps) {
   const verifiedHeads = createLruCache<Head>(maxCachedHeads);
 
   function verifyHead(header: Uint8Array, signature: Uint8Array): Head {
     const cacheKey = sha256(Buffer.concat([header, signature]));
     let head = verifiedHeads.get(cacheKey);
     if (head === undefined) {
-      const { number, proposer } = verifyHeader({ header, signature });
-      if (!authorities.includes(proposer)) {
+      const { number, proposer } = deps.verifyHeader({ header, signature });
+      if (!deps.authorities.includes(proposer)) {
         throw new RpcError("INVALID_SIGNATURE", "The head was not signed by an authority of this network.");
       }
       head = { number, hash: sha256(header) };
@@ -97,20 +84,21 @@ export function createStatusReader(deps: StatusReaderDeps): StatusReader {
     return head;
   }
 
-  return ({ headHeader, headSignature, accepting, timeMs, evidence, signedHead, lowestBlock }, from) => {
+  /**
+   * @param from sender of an unsolicited status: the key of a verified peer, or an empty string for all other senders.
+   * @throws RpcError INVALID_SIGNATURE if no authority signed the head, or if the evidence is invalid.
+   */
+  return (status: Status, from?: string): VerifiedStatus => {
+    const { headHeader, headSignature, accepting, timeMs, evidence, signedHead, lowestBlock } = status;
     for (const { header, signature, otherHeader, otherSignature } of evidence.slice(0, maxEvidence)) {
       verifyHead(header, signature);
       verifyHead(otherHeader, otherSignature);
     }
-    const head = headHeader.length === 0 ? { number: 0n, hash: genesisHash } : verifyHead(headHeader, headSignature);
-    const statement = signedHead && receiveSignedHead(signedHead, from);
+    const head =
+      headHeader.length === 0 ? { number: 0n, hash: deps.genesisHash } : verifyHead(headHeader, headSignature);
+    const statement = signedHead && deps.receiveSignedHead(signedHead, from);
     const statedMs = statement?.hash === head.hash ? Number(statement.timestampMs) : 0;
-    return {
-      head,
-      lowestBlock,
-      accepting,
-      statedMs,
-      clockOffsetMs: timeMs === 0n ? undefined : Number(timeMs) - monotonicMs(),
-    };
+    const clockOffsetMs = timeMs === 0n ? undefined : Number(timeMs) - performance.now();
+    return { head, lowestBlock, accepting, statedMs, clockOffsetMs };
   };
 }

@@ -5,21 +5,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { RpcError } from "../../rpc/errors.js";
 
-export interface Challenges {
-  create(): Uint8Array;
-  /**
-   * Marks a challenge as used.
-   *
-   * @throws RpcError INVALID_SIGNATURE if this node did not create the challenge, or if it is older than 30 s or used; RATE_LIMITED if 10,000
-   * challenges were used within 30 s.
-   */
-  markUsed(challenge: Uint8Array): void;
-}
-
 const validForMs = 30_000;
 const maxUsed = 10_000;
 
-export function createChallenges(nowMs: () => number): Challenges {
+export type Challenges = ReturnType<typeof createChallenges>;
+
+export function createChallenges(nowMs: () => number) {
   const secret = randomBytes(32);
   /** Used challenges, oldest first, with the time after which they have expired anyway. */
   const used = new Map<string, number>();
@@ -40,12 +31,18 @@ export function createChallenges(nowMs: () => number): Challenges {
   }
 
   return {
-    create() {
+    create(): Uint8Array {
       const body = randomBytes(24);
       body.writeBigInt64BE(BigInt(nowMs()));
       return Buffer.concat([body, macOf(body)]);
     },
-    markUsed(challenge) {
+    /**
+     * Marks a challenge as used.
+     *
+     * @throws RpcError INVALID_SIGNATURE if this node did not create the challenge, or if it is older than 30 s or used; RATE_LIMITED if 10,000
+     * challenges were used within 30 s.
+     */
+    markUsed(challenge: Uint8Array): void {
       deleteExpired();
       const key = Buffer.from(challenge).toString("base64");
       const createdMs = isAuthentic(challenge) ? Number(Buffer.from(challenge).readBigInt64BE()) : -Infinity;

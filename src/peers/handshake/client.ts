@@ -7,52 +7,12 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import { LRUCache } from "lru-cache";
-import type { Block } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { CallError, type Channel, type OpenChannel } from "../../rpc/channel.js";
-import type { Address } from "../address-book/endpoint.js";
-
-export interface PeerClient {
-  /**
-   * Calls a method of a peer.
-   *
-   * @throws CallError if the call fails.
-   * @throws RpcError if the node must not call the peer.
-   */
-  call<I extends DescMessage, O extends DescMessage>(
-    endpoint: string,
-    method: DescMethodUnary<I, O>,
-    request: MessageInitShape<I>,
-  ): Promise<MessageShape<O>>;
-  /**
-   * Streams a peer's blocks, starting at a number, until the signal is aborted.
-   *
-   * @throws CallError
-   */
-  blocks(endpoint: string, fromNumber: bigint, signal: AbortSignal): AsyncGenerator<Block | undefined, void>;
-  /**
-   * Calls a streaming method of a peer, until the signal is aborted.
-   *
-   * @throws CallError
-   * @throws RpcError if the node must not call the peer.
-   */
-  stream<I extends DescMessage, O extends DescMessage>(
-    endpoint: string,
-    method: DescMethodServerStreaming<I, O>,
-    request: MessageInitShape<I>,
-    signal: AbortSignal,
-  ): AsyncGenerator<MessageShape<O>, void>;
-  /** Returns the identity that the peer proved on the current channel; undefined without a channel or without TLS. */
-  identityOf(endpoint: string): string | undefined;
-  /** Closes the channel. The next call opens a new one. */
-  drop(endpoint: string): void;
-  close(): void;
-}
 
 export interface PeerClientDeps {
   readonly openChannel: OpenChannel;
   /** Resolves the address to call; rejects with an RpcError if the node must not call it. */
-  readonly resolve: (endpoint: string) => Promise<Address>;
+  readonly resolve: (endpoint: string) => Promise<{ readonly ip: string; readonly port: number }>;
   /** Returns the only identity that may respond at an endpoint; undefined if any identity may. */
   readonly expectedIdentity: (endpoint: string) => string | undefined;
   /** Deadline of a call in milliseconds, including the time to open a channel. */
@@ -62,18 +22,20 @@ export interface PeerClientDeps {
 /** Limit on open channels. */
 const maxChannels = 1_024;
 
-/** Pending channel, and the channel once it is open. */
-interface ChannelEntry {
-  readonly opening: Promise<Channel>;
-  channel?: Channel;
-}
+export type PeerClient = ReturnType<typeof createPeerClient>;
 
 /** Creates a client. The client connects to a peer at the first call. */
-export function createPeerClient(deps: PeerClientDeps): PeerClient {
-  const { openChannel, resolve, expectedIdentity, deadlineMs } = deps;
+export function createPeerClient({ openChannel, resolve, expectedIdentity, deadlineMs }: PeerClientDeps) {
+  /** Pending channel, and the channel once it is open. */
+  type ChannelEntry = { readonly opening: Promise<Channel>; channel?: Channel };
   const channels = new LRUCache<string, ChannelEntry>({
     max: maxChannels,
-    dispose: ({ opening }) => void opening.then((channel) => channel.close(), ignore),
+    dispose({ opening }) {
+      opening.then(
+        (channel) => channel.close(),
+        () => undefined,
+      );
+    },
   });
 
   async function open(endpoint: string, untilMs: number): Promise<Channel> {
@@ -106,25 +68,37 @@ export function createPeerClient(deps: PeerClientDeps): PeerClient {
   }
 
   return {
-    async call(endpoint, method, request) {
+    /**
+     * Calls a method of a peer.
+     *
+     * @throws CallError if the call fails.
+     * @throws RpcError if the node must not call the peer.
+     */
+    async call<I extends DescMessage, O extends DescMessage>(
+      endpoint: string,
+      method: DescMethodUnary<I, O>,
+      request: MessageInitShape<I>,
+    ): Promise<MessageShape<O>> {
       const untilMs = Date.now() + deadlineMs;
       const channel = await channelTo(endpoint, untilMs);
       return await channel.call(method, request, untilMs);
     },
-    async *blocks(endpoint, fromNumber, signal) {
+    /** Calls a streaming method of a peer, until the signal is aborted. Throws as `call` does. */
+    async *stream<I extends DescMessage, O extends DescMessage>(
+      endpoint: string,
+      method: DescMethodServerStreaming<I, O>,
+      request: MessageInitShape<I>,
+      signal: AbortSignal,
+    ): AsyncGenerator<MessageShape<O>, void> {
       const channel = await channelTo(endpoint, Date.now() + deadlineMs);
-      for await (const { block } of channel.stream(ChainService.method.listBlocks, { fromNumber }, signal)) {
-        yield block;
+      if (!signal.aborted) {
+        yield* channel.stream(method, request, signal);
       }
     },
-    async *stream(endpoint, method, request, signal) {
-      const channel = await channelTo(endpoint, Date.now() + deadlineMs);
-      yield* channel.stream(method, request, signal);
-    },
-    identityOf: (endpoint) => channels.peek(endpoint)?.channel?.identity,
-    drop: (endpoint) => void channels.delete(endpoint),
+    /** Returns the identity that the peer proved on the current channel; undefined without a channel or without TLS. */
+    identityOf: (endpoint: string) => channels.peek(endpoint)?.channel?.identity,
+    /** Closes the channel. The next call opens a new one. */
+    drop: (endpoint: string) => void channels.delete(endpoint),
     close: () => channels.clear(),
   };
 }
-
-const ignore = (): void => undefined;

@@ -7,21 +7,6 @@ import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buc
 import { CallError } from "../../rpc/channel.js";
 import { addressPrefixOf } from "../../base/ip-address.js";
 
-/** Rate limits of dials. */
-export interface DialRateLimit {
-  /** Returns true and counts a dial if an endpoint without a current handshake may be dialed again. */
-  tryDial(endpoint: string): boolean;
-  /** Returns true and counts a dial if an endpoint may be dialed at once, after a handshake named it. */
-  tryDialBack(endpoint: string): boolean;
-  /**
-   * Counts a new connection to an address.
-   *
-   * @param isVerified true if a peer was verified at this endpoint, which shows that it wants to be called.
-   * @throws DialRateLimited if there were too many connections recently.
-   */
-  countConnection(ip: string, isVerified: boolean): void;
-}
-
 /** Error for a call that was not made, because the address was called too often. Says nothing about the peer. */
 export class DialRateLimited extends CallError {
   constructor() {
@@ -43,31 +28,31 @@ const dialBackRate: BucketRate = { burst: 32, tokens: 1, everyMs: 250 };
 /** Limit on the tracked endpoints and addresses. At these rates, an entry expires before the limit is reached. */
 const maxTracked = 4_096;
 
+export type DialRateLimit = ReturnType<typeof createDialRateLimit>;
+
 /** @param intervalMs time between two polls of a peer, in milliseconds. */
-export function createDialRateLimit(intervalMs: number): DialRateLimit {
-  // Half the interval, because a tick may be early, as in dial-schedule.ts.
-  const endpoints = createKeyedRateLimit({ burst: 1, tokens: 1, everyMs: intervalMs / 2 });
-  const dialBacks = createKeyedRateLimit(dialBackRate);
-  const unverified = createKeyedRateLimit(unverifiedRate);
-  const verified = createKeyedRateLimit(verifiedRate);
+export function createDialRateLimit(intervalMs: number) {
+  // Half the interval, because a tick may be early, as in the address book.
+  const endpointRate: BucketRate = { burst: 1, tokens: 1, everyMs: intervalMs / 2 };
+  const [endpoints, addresses] = [createTokenBuckets(maxTracked), createTokenBuckets(2 * maxTracked)];
+  const dialBacks = createTokenBuckets(1).of("all", dialBackRate);
   return {
-    tryDial: (endpoint) => endpoints.take(endpoint),
-    tryDialBack: (endpoint) => endpoints.has(endpoint) && dialBacks.take("all"),
-    countConnection(ip, isVerified) {
-      if (!(isVerified ? verified : unverified).take(addressPrefixOf(ip))) {
+    /** Returns true and counts a dial if an endpoint without a current handshake may be dialed again. */
+    tryDial: (endpoint: string): boolean => endpoints.of(endpoint, endpointRate).tryRemoveTokens(1),
+    /** Returns true and counts a dial if an endpoint may be dialed at once, after a handshake named it. */
+    tryDialBack: (endpoint: string): boolean =>
+      (endpoints.find(endpoint)?.getWaitTime(1) ?? 0) === 0 && dialBacks.tryRemoveTokens(1),
+    /**
+     * Counts a new connection to an address.
+     *
+     * @param isVerified true if a peer was verified at this endpoint, which shows that it wants to be called.
+     * @throws DialRateLimited if there were too many connections recently.
+     */
+    countConnection(ip: string, isVerified: boolean): void {
+      const bucket = addresses.of(`${isVerified} ${addressPrefixOf(ip)}`, isVerified ? verifiedRate : unverifiedRate);
+      if (!bucket.tryRemoveTokens(1)) {
         throw new DialRateLimited();
       }
     },
-  };
-}
-
-/** Creates a rate limit that applies to each key separately. */
-function createKeyedRateLimit(rate: BucketRate) {
-  const buckets = createTokenBuckets(maxTracked);
-  return {
-    /** Returns true if a token is left, without creating an entry for the key. */
-    has: (key: string): boolean => (buckets.find(key)?.getWaitTime(1) ?? 0) === 0,
-    /** Takes a token. Returns false if none is left. */
-    take: (key: string): boolean => buckets.of(key, rate).tryRemoveTokens(1),
   };
 }

@@ -2,17 +2,17 @@
  * Dials peers. A peer without a proved identity since this process started gets a handshake. Other peers exchange
  * statuses. In both cases the peer learns the status of this node.
  */
-import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
+import { type KnownPeer, PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { CallError } from "../../rpc/channel.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { PeerClient } from "./client.js";
 import { type DialRateLimit, DialRateLimited } from "./dial-rate-limit.js";
-import { createGossipIntake } from "./gossip.js";
 import { type HandshakeDeps, performHandshake } from "./handshake.js";
+import { callableEndpoint } from "../address-book/endpoint.js";
 import type { PeerBook } from "../address-book/peer-book.js";
 
 export interface DialerDeps extends HandshakeDeps {
-  readonly client: PeerClient;
+  readonly client: Pick<PeerClient, "call" | "drop" | "identityOf">;
   readonly book: PeerBook;
   readonly dialRateLimit: DialRateLimit;
   readonly nowMs: () => number;
@@ -22,28 +22,33 @@ export interface DialerDeps extends HandshakeDeps {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Dialer {
-  /**
-   * Dials a peer and records the result. Never rejects. Joins a dial of the same peer that is in progress. The rate
-   * limit applies to peers without a current handshake.
-   *
-   * @param maxPeers number of other peers to request.
-   */
-  dial(endpoint: string, maxPeers: number): Promise<void>;
-  /** Returns the dial of a peer that is in progress; undefined if there is none. */
-  dialInProgress(endpoint: string): Promise<void> | undefined;
-}
-
 /** Time in milliseconds after which a handshake is repeated. */
 const handshakeValidForMs = 600_000;
 /** Time in milliseconds after which a handshake is repeated with a peer that does not know this node. */
 const unknownCallerRetryMs = 30_000;
+/** Limit on the peers in one response, sent or received. */
+export const maxGossipedPeers = 50;
+/** Limit on the peers that receive an announcement. Other peers learn of the block from these, or when they poll. */
+const maxAnnouncedTo = 50;
+
+export type Dialer = ReturnType<typeof createDialer>;
 
 /** Creates a dialer. The dialer calls only peers in the address book. */
-export function createDialer(deps: DialerDeps): Dialer {
+export function createDialer(deps: DialerDeps) {
   const { self, book, client, policy, dialRateLimit, readStatus, nowMs, onVerified, onError } = deps;
-  const acceptGossip = createGossipIntake(deps);
   const dials = new Map<string, Promise<void>>();
+
+  /** Adds the peers of a response to the address book. Endpoints that this node would not call are ignored. */
+  function acceptGossip(peers: readonly KnownPeer[]): void {
+    for (const { endpoint: text, identity } of peers.slice(0, maxGossipedPeers)) {
+      const endpoint = callableEndpoint(text, policy);
+      // Verified peers need no gossip. This node's own identity is never among them, so a duplicate of it gets dialed
+      // and detected.
+      if (endpoint !== undefined && endpoint !== self.endpoint() && book.verified(identity) === undefined) {
+        book.add(endpoint, "gossip");
+      }
+    }
+  }
 
   async function verify(endpoint: string, genesisHash: string): Promise<void> {
     const { proven, peers } = await performHandshake(deps, endpoint, genesisHash);
@@ -106,7 +111,13 @@ export function createDialer(deps: DialerDeps): Dialer {
   }
 
   return {
-    dial(endpoint, maxPeers) {
+    /**
+     * Dials a peer and records the result. Never rejects. Joins a dial of the same peer that is in progress. The rate
+     * limit applies to peers without a current handshake.
+     *
+     * @param maxPeers number of other peers to request.
+     */
+    dial(endpoint: string, maxPeers: number): Promise<void> {
       let dial = dials.get(endpoint);
       if (dial === undefined) {
         dial = dialOne(endpoint, maxPeers).finally(() => dials.delete(endpoint));
@@ -114,6 +125,48 @@ export function createDialer(deps: DialerDeps): Dialer {
       }
       return dial;
     },
-    dialInProgress: (endpoint) => dials.get(endpoint),
+    /** Returns the dial of a peer that is in progress; undefined if there is none. */
+    dialInProgress: (endpoint: string) => dials.get(endpoint),
   };
+}
+
+/** Position of a node: its latest block, and the time of the latest signed head for that block. */
+interface Position {
+  readonly number: bigint;
+  /** Time of the signed head; 0 if there is none. */
+  readonly statedMs: number;
+}
+
+/**
+ * Creates the function that announces the current position to peers at once, so that they need not wait for their next
+ * poll. A peer with an announcement in progress gets newer positions after that.
+ */
+export function createAnnounce(book: Pick<PeerBook, "healthy">, dialer: Dialer, position: () => Position): () => void {
+  const announcing = new Set<string>();
+
+  async function announceTo(endpoint: string): Promise<void> {
+    announcing.add(endpoint);
+    let announced: Position = { number: -1n, statedMs: 0 };
+    while (isBehind(announced, position())) {
+      // A dial in progress may have sent an older position.
+      await dialer.dialInProgress(endpoint);
+      announced = position();
+      await dialer.dial(endpoint, 0);
+    }
+    announcing.delete(endpoint);
+  }
+
+  return () => {
+    const current = position();
+    book
+      .healthy()
+      .filter(({ head, statedMs }) => isBehind({ number: head?.number ?? 0n, statedMs }, current))
+      .filter(({ endpoint }) => !announcing.has(endpoint))
+      .slice(0, maxAnnouncedTo)
+      .forEach(({ endpoint }) => void announceTo(endpoint));
+  };
+}
+
+function isBehind(peer: Position, target: Position): boolean {
+  return peer.number < target.number || (peer.number === target.number && peer.statedMs < target.statedMs);
 }

@@ -18,31 +18,21 @@ const cachedForMs = 500;
  * Creates the function that returns the time by the verified peers' clocks, in milliseconds since the epoch. The time
  * is the median, or the later of two middle values; undefined if no clock is known.
  */
-export function createNetworkTime({
-  entries,
-  isNamed,
-  siteOf,
-  monotonicMs,
-}: NetworkTimeDeps): () => number | undefined {
+export function createNetworkTime({ entries, isNamed, siteOf, monotonicMs }: NetworkTimeDeps) {
   let cached: { readonly offsetMs: number | undefined; readonly untilMs: number } | undefined;
 
   function findOffset(): number | undefined {
-    const recent = entries().filter(
-      (entry) => entry.verifiedMs !== undefined && entry.clockOffsetMs !== undefined,
-    ) as readonly (BookEntry & { readonly clockOffsetMs: number })[];
-    const named = recent.filter(isNamed);
-    if (named.length > 0) {
-      return upperMedianOf(named.map(({ clockOffsetMs }) => clockOffsetMs));
-    }
-    const sites = new Map<string, number[]>();
-    for (const { endpoint, clockOffsetMs } of recent) {
+    const verified = entries().filter(({ verifiedMs }) => verifiedMs !== undefined);
+    const named = upperMedianOf(verified.filter(isNamed).map(({ clockOffsetMs }) => clockOffsetMs));
+    const sites = new Map<string, (number | undefined)[]>();
+    for (const { endpoint, clockOffsetMs } of verified) {
       const site = siteOf(endpoint);
       sites.set(site, [...(sites.get(site) ?? []), clockOffsetMs]);
     }
-    return upperMedianOf([...sites.values()].map((offsets) => upperMedianOf(offsets)!));
+    return named ?? upperMedianOf([...sites.values()].map(upperMedianOf));
   }
 
-  return () => {
+  return (): number | undefined => {
     const now = monotonicMs();
     if (cached === undefined || cached.untilMs <= now) {
       cached = { offsetMs: findOffset(), untilMs: now + cachedForMs };
@@ -51,6 +41,8 @@ export function createNetworkTime({
   };
 }
 
-function upperMedianOf(values: readonly number[]): number | undefined {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+/** Returns the median of the known values, or the higher of two middle values; undefined if none is known. */
+function upperMedianOf(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined).sort((a, b) => a - b);
+  return known[Math.floor(known.length / 2)];
 }

@@ -16,7 +16,12 @@ import { RpcError } from "../../rpc/errors.js";
 
 /** Description of this node for other nodes. */
 export interface Self {
-  readonly key: SigningKey;
+  readonly key: {
+    /** Public key: 0x and 64 lowercase hex digits. */
+    readonly publicKey: string;
+    /** Signs bytes with Ed25519. Returns 64 bytes. */
+    sign(bytes: Uint8Array): Uint8Array;
+  };
   /** Hash of block 0; undefined if there is no chain yet. Handshakes require a chain. */
   readonly genesisHash: string | undefined;
   readonly version: string;
@@ -27,13 +32,6 @@ export interface Self {
   /** Returns the endpoint for other nodes. */
   endpoint(): string;
   status(): MessageInitShape<typeof StatusSchema>;
-}
-
-export interface SigningKey {
-  /** Public key: 0x and 64 lowercase hex digits. */
-  readonly publicKey: string;
-  /** Signs bytes with Ed25519. Returns 64 bytes. */
-  sign(bytes: Uint8Array): Uint8Array;
 }
 
 /** Prefix of the signed bytes, so that the signature is valid for nothing else that a node signs. */

@@ -6,15 +6,10 @@ import type { RelayOutcomeSchema, RelayTransactionsRequest } from "../../../gen/
 import { RpcError, toRpcError } from "../../rpc/errors.js";
 import { maxRelayed } from "./relay.js";
 
-/** Status of a relayed transaction. */
-export type RelayStatus =
-  | { readonly status: "pending" | "included" }
-  | { readonly status: "rejected"; readonly reason: string };
-
 export interface RelayReceiverDeps {
   /**
    * Accepts a transaction from a peer at this address. The transaction follows the sender's transaction with the nonce
-   * `afterNonce`.
+   * `afterNonce`. Returns the status of the transaction.
    *
    * @throws RpcError if the transaction cannot be accepted.
    */
@@ -22,7 +17,7 @@ export interface RelayReceiverDeps {
     transaction: Transaction,
     address: string,
     afterNonce: bigint | undefined,
-  ) => Promise<RelayStatus>;
+  ) => Promise<{ readonly status: "pending" | "included" } | { readonly status: "rejected"; readonly reason: string }>;
   /** Called for an internal error of this node that no transaction caused. */
   readonly onError: (error: unknown) => void;
 }
@@ -34,7 +29,8 @@ const statuses = {
 } as const;
 
 type Outcome = MessageInitShape<typeof RelayOutcomeSchema>;
-type Relayed = Pick<RelayTransactionsRequest, "transactions" | "orders">;
+
+const retryEarlierFirst = "An earlier transaction of the same sender must be retried first.";
 
 /**
  * Creates the function that accepts transactions and returns one outcome for each, in their order. The function throws
@@ -56,12 +52,12 @@ export function createRelayReceiver({ acceptTransaction, onError }: RelayReceive
     }
   }
 
-  return async ({ transactions, orders }: Relayed, address: string): Promise<Outcome[]> => {
+  return async ({ transactions, orders }: RelayTransactionsRequest, address: string): Promise<Outcome[]> => {
     if (transactions.length > maxRelayed) {
       throw new RpcError("INVALID_REQUEST", `At most ${maxRelayed} transactions are accepted in one request.`);
     }
     const outcomes: Outcome[] = [];
-    // Senders with a transaction to retry. Their retryEarlierFirst transactions must wait, since accepting them would skip the
+    // Senders with a transaction to retry. Their later transactions must wait, since accepting them would skip the
     // nonce of the earlier one.
     const deferredSenders = new Set<string>();
     for (const [i, transaction] of transactions.entries()) {
@@ -77,8 +73,6 @@ export function createRelayReceiver({ acceptTransaction, onError }: RelayReceive
     return outcomes;
   };
 }
-
-const retryEarlierFirst = "An earlier transaction of the same sender must be retried first.";
 
 /** Returns the sender of a transaction; an empty string if its body cannot be decoded. */
 function senderOf({ body }: Transaction): string {

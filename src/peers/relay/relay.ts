@@ -9,13 +9,13 @@ import { TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { RelayOutcome } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { CallError } from "../../rpc/channel.js";
 import type { BookEntry } from "../address-book/peer.js";
-import type { PeerBook } from "../address-book/peer-book.js";
+import { type PeerBook, shuffle } from "../address-book/peer-book.js";
 
 /** Kind of peer that receives relayed transactions. */
-export type RelayTarget = "authority" | "peer";
+type RelayTarget = "authority" | "peer";
 
 /** Transaction in the mempool that waits to be relayed. */
-export interface PendingRelay {
+interface PendingRelay {
   readonly hash: string;
   readonly transaction: Transaction;
   /** Nonce of the sender's previous transaction, which this one follows. */
@@ -36,8 +36,8 @@ export interface RelayMempool {
   markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
   /** Postpones transactions, and later ones of the same senders. The first delay is {@link deferredMs}. */
   defer(to: RelayTarget, hashes: readonly string[]): void;
-  /** Removes transactions and stores the reasons, by hash. */
-  reject(rejected: ReadonlyMap<string, string>): Promise<void>;
+  /** Removes transactions: those in a block, and those rejected with a reason, by hash. */
+  remove(included: readonly string[], rejected: ReadonlyMap<string, string>): Promise<void>;
 }
 
 export interface RelayDeps {
@@ -60,102 +60,67 @@ export interface RelayDeps {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Relay {
-  /** Returns true if there is a peer to relay transactions to. */
-  isPossible(): boolean;
-  /** Relays the waiting transactions. A call during a relay starts another one after it. */
-  kick(): void;
-  /** Stops the relay after the batch in progress. */
-  stop(): Promise<void>;
-}
-
 /** Limit on the transactions in one batch. */
 export const maxRelayed = 100;
 /** Time in milliseconds after which a pending transaction is relayed again. */
 const relayAgainAfterMs = 5_000;
 /** Time in milliseconds after which a transaction that was deferred for the first time is relayed again. */
 export const deferredMs = 1_000;
-/** Limit on the size of one batch, in bytes. */
-const maxBatchBytes = 3 * 1024 * 1024;
+/** Limits of one batch: the number of transactions, and their size. */
+const batchLimits = { count: maxRelayed, bytes: 3 * 1024 * 1024 };
 /** Limit on the peers that are tried in one pass. */
 const maxTargets = 3;
 
+export type Relay = ReturnType<typeof createRelay>;
+
 /** Creates a relay. The relay stays idle until `kick` is called. */
-export function createRelay(deps: RelayDeps): Relay {
+export function createRelay({ mempool, book, authorities, mayFollow, send, monotonicMs, onError }: RelayDeps) {
+  const stopped = new AbortController();
   let running: Promise<void> | undefined;
   let isRequested = false;
+  let isDeferred = false;
   let timer: NodeJS.Timeout | undefined;
-  const stopped = new AbortController();
-  const relayAll = createRelayPass(deps, stopped.signal);
 
-  /** Starts a pass. Transactions that arrive during a pass are relayed by the next one. */
-  function kick(): void {
-    isRequested = true;
-    if (running === undefined && !stopped.signal.aborted) {
-      isRequested = false;
-      running = relayAll()
-        .then(kickLater, deps.onError)
-        .finally(() => {
-          running = undefined;
-          if (isRequested) {
-            kick();
-          }
-        });
+  /** Returns the peers that may receive transactions. */
+  const receivers = (): BookEntry[] => book.healthy().filter(({ identity }) => mayFollow(identity));
+
+  /** Relays all waiting transactions once. */
+  async function relayAll(): Promise<void> {
+    isDeferred = false;
+    // Authorities are tried first, also for transactions that until now only other peers received.
+    if (!(await relayTo("authority"))) {
+      await relayTo("peer");
     }
-  }
-
-  function kickLater(isDeferred: boolean): void {
     if (isDeferred && !stopped.signal.aborted) {
       clearTimeout(timer);
       timer = setTimeout(kick, deferredMs + 1);
     }
   }
 
-  return {
-    isPossible: () => receivers(deps).length > 0,
-    kick,
-    async stop() {
-      stopped.abort();
-      clearTimeout(timer);
-      await running;
-    },
-  };
-}
-
-/** Creates the function that relays all waiting transactions once. The function returns true if some were deferred. */
-function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<boolean> {
-  const { mempool, send, monotonicMs } = deps;
-  let isDeferred = false;
-
   /**
-   * Relays to peers of one kind. Skips a peer that does not respond or accepts nothing. Returns false if no peer is
-   * available or none responds.
+   * Relays to up to {@link maxTargets} random peers of one kind. Skips a peer that does not respond or accepts nothing.
+   * Returns false if no peer is available or none responds.
    */
   async function relayTo(to: RelayTarget): Promise<boolean> {
-    const endpoints = selectTargets(deps, to);
+    const ofKind = receivers().filter(({ identity = "" }) => authorities.includes(identity) === (to === "authority"));
+    const targets = shuffle(ofKind).slice(0, maxTargets);
     let hasResponded = false;
-    while (endpoints.length > 0 && !stopped.aborted) {
-      const batch = await mempool.toRelay(to, monotonicMs() - relayAgainAfterMs, {
-        count: maxRelayed,
-        bytes: maxBatchBytes,
-      });
+    while (targets.length > 0 && !stopped.signal.aborted) {
+      const batch = await mempool.toRelay(to, monotonicMs() - relayAgainAfterMs, batchLimits);
       if (batch.length === 0) {
         return true;
       }
-      const outcomes = await sendBatch(endpoints[0]!, batch);
+      const outcomes = await sendBatch(targets[0]!.endpoint, batch);
       hasResponded ||= outcomes !== undefined;
       if (outcomes === undefined || !(await record(to, batch, outcomes))) {
-        endpoints.shift();
+        targets.shift();
       }
     }
     return hasResponded;
   }
 
   /** Sends a batch. Returns undefined if the call fails. */
-  async function sendBatch(
-    endpoint: string,
-    batch: readonly PendingRelay[],
-  ): Promise<readonly RelayOutcome[] | undefined> {
+  async function sendBatch(endpoint: string, batch: readonly PendingRelay[]) {
     try {
       return await send(endpoint, batch);
     } catch (error) {
@@ -172,11 +137,7 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
    *
    * @returns false if no transaction was accepted or finally rejected.
    */
-  async function record(
-    to: RelayTarget,
-    batch: readonly PendingRelay[],
-    outcomes: readonly RelayOutcome[],
-  ): Promise<boolean> {
+  async function record(to: RelayTarget, batch: readonly PendingRelay[], outcomes: readonly RelayOutcome[]) {
     const accepted: string[] = [];
     const deferred: string[] = [];
     const rejected = new Map<string, string>();
@@ -193,31 +154,35 @@ function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<b
     mempool.markRelayed(to, accepted, monotonicMs());
     mempool.defer(to, deferred);
     isDeferred ||= deferred.length > 0;
-    await mempool.reject(rejected);
+    await mempool.remove([], rejected);
     return accepted.length + rejected.size > 0;
   }
 
-  return async () => {
-    isDeferred = false;
-    // Authorities are tried first, also for transactions that until now only other peers received.
-    if (!(await relayTo("authority"))) {
-      await relayTo("peer");
+  /** Relays the waiting transactions. A call during a relay starts another one after it. */
+  function kick(): void {
+    isRequested = true;
+    if (running === undefined && !stopped.signal.aborted) {
+      isRequested = false;
+      running = relayAll()
+        .catch(onError)
+        .finally(() => {
+          running = undefined;
+          if (isRequested) {
+            kick();
+          }
+        });
     }
-    return isDeferred;
+  }
+
+  return {
+    kick,
+    /** Returns true if there is a peer to relay transactions to. */
+    isPossible: () => receivers().length > 0,
+    /** Stops the relay after the batch in progress. */
+    async stop(): Promise<void> {
+      stopped.abort();
+      clearTimeout(timer);
+      await running;
+    },
   };
-}
-
-/** Returns the peers that may receive transactions. */
-function receivers({ book, mayFollow }: RelayDeps): BookEntry[] {
-  return book.healthy().filter(({ identity }) => mayFollow(identity));
-}
-
-/** Selects up to {@link maxTargets} random receivers: authorities, or peers that are none. */
-function selectTargets(deps: RelayDeps, to: RelayTarget): string[] {
-  return receivers(deps)
-    .filter(({ identity = "" }) => deps.authorities.includes(identity) === (to === "authority"))
-    .map(({ endpoint }) => ({ endpoint, chance: Math.random() }))
-    .sort((a, b) => a.chance - b.chance)
-    .slice(0, maxTargets)
-    .map(({ endpoint }) => endpoint);
 }

@@ -2,6 +2,7 @@
  * Main loop of the node: runs its periodic tasks. Each tick starts all tasks at the same time. Errors of tasks are reported. A task
  * that exceeds the deadline of the tick continues, and is not started again until it has finished.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 
 export interface LoopTask {
   readonly name: string;
@@ -19,144 +20,92 @@ export interface MainLoopDeps {
   readonly onLivenessChange: (death: string | undefined) => void;
 }
 
-export interface MainLoop {
-  /** Starts the loop. The first tick follows at once. */
-  start(): void;
-  /** Stops the loop and waits for the tick in progress. */
-  stop(reason: string): Promise<void>;
-  /** Returns the age of the last tick and other liveness data, as the contract defines them. */
-  heartbeat(): {
-    readonly heartbeatAgeS: number | undefined;
-    readonly iterationsTotal: bigint;
-    readonly exited: boolean;
-    readonly exitReason: string | undefined;
-  };
-  /**
-   * Returns true if the loop has exited, or if the last tick is older than max(3 intervals, 30 s). False before the
-   * start.
-   */
-  isStalled(): boolean;
-}
+export type MainLoop = ReturnType<typeof createMainLoop>;
 
 /** Creates the main loop. It does nothing until `start` is called. */
-export function createMainLoop(deps: MainLoopDeps): MainLoop {
-  const { intervalMs, tickDeadlineMs, nowMs } = deps;
-  const runTasks = createTaskRunner(deps);
-  const liveness = createLiveness(deps);
+export function createMainLoop(deps: MainLoopDeps) {
+  const { intervalMs, tickDeadlineMs, tasks, nowMs, onTaskError, onLivenessChange } = deps;
+  const stalledAfterMs = Math.max(3 * intervalMs, 30_000);
+  const running = new Set<LoopTask>();
   let iterations = 0n;
+  let startedMs: number | undefined;
+  let lastTickMs: number | undefined;
+  let exitReason: string | undefined;
+  let isReportedStalled = false;
+  let watchdog: NodeJS.Timeout | undefined;
   let nextTick: NodeJS.Timeout | undefined;
   let currentTick: Promise<void> = Promise.resolve();
 
-  async function tick(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, tickDeadlineMs);
-    });
-    await Promise.race([runTasks(), deadline]);
-    clearTimeout(timer);
-    iterations++;
-    liveness.beat();
-    if (liveness.exitReason() === undefined) {
-      nextTick = setTimeout(schedule, intervalMs);
-    }
-  }
-
-  function schedule(): void {
-    currentTick = tick();
-  }
-
-  return {
-    start() {
-      liveness.start();
-      schedule();
-    },
-    async stop(reason) {
-      if (liveness.exit(reason)) {
-        clearTimeout(nextTick);
-        await currentTick;
-      }
-    },
-    heartbeat() {
-      const lastTickMs = liveness.lastBeatMs();
-      return {
-        heartbeatAgeS: lastTickMs === undefined ? undefined : Math.max(0, nowMs() - lastTickMs) / 1000,
-        iterationsTotal: iterations,
-        exited: liveness.exitReason() !== undefined,
-        exitReason: liveness.exitReason(),
-      };
-    },
-    isStalled: () => liveness.isStalled(),
-  };
-}
-
-/** Creates the function that runs every task that is not still running. The function never rejects. */
-function createTaskRunner({ tasks, onTaskError }: MainLoopDeps): () => Promise<unknown> {
-  const running = new Set<string>();
-
-  async function run(task: LoopTask): Promise<void> {
-    if (running.has(task.name)) {
+  async function runTask(task: LoopTask): Promise<void> {
+    if (running.has(task)) {
       return;
     }
-    running.add(task.name);
+    running.add(task);
     try {
       await task.run();
     } catch (error) {
       onTaskError(task.name, error);
     } finally {
-      running.delete(task.name);
+      running.delete(task);
     }
   }
 
-  return () => Promise.all(tasks.map(run));
-}
+  async function tick(): Promise<void> {
+    await Promise.race([Promise.all(tasks.map(runTask)), sleep(tickDeadlineMs, undefined, { ref: false })]);
+    iterations++;
+    lastTickMs = nowMs();
+    reportLiveness();
+    if (exitReason === undefined) {
+      watchdog?.refresh();
+      nextTick = setTimeout(startTick, intervalMs);
+    }
+  }
 
-/** Tracks the liveness of the loop, and reports each change: on ticks, and by a watchdog if ticks stop. */
-function createLiveness({ intervalMs, nowMs, onLivenessChange }: MainLoopDeps) {
-  const stalledAfterMs = Math.max(3 * intervalMs, 30_000);
-  let startedMs: number | undefined;
-  let lastBeatMs: number | undefined;
-  let exitReason: string | undefined;
-  let reportedStalled = false;
-  let watchdog: NodeJS.Timeout | undefined;
+  function startTick(): void {
+    currentTick = tick();
+  }
 
+  /**
+   * Returns true if the loop has exited, or if the last tick is older than max(3 intervals, 30 s). False before the
+   * start.
+   */
   function isStalled(): boolean {
-    const sinceMs = lastBeatMs ?? startedMs;
+    const sinceMs = lastTickMs ?? startedMs;
     return exitReason !== undefined || (sinceMs !== undefined && nowMs() - sinceMs > stalledAfterMs);
   }
 
-  function report(): void {
+  function reportLiveness(): void {
     const stalled = isStalled();
-    if (stalled !== reportedStalled) {
-      reportedStalled = stalled;
+    if (stalled !== isReportedStalled) {
+      isReportedStalled = stalled;
       onLivenessChange(stalled ? (exitReason ?? `no tick for more than ${stalledAfterMs / 1000} s`) : undefined);
     }
   }
 
   return {
     isStalled,
-    report,
-    lastBeatMs: () => lastBeatMs,
-    exitReason: () => exitReason,
-    start() {
+    /** Starts the loop. The first tick follows at once. */
+    start(): void {
       startedMs = nowMs();
-      watchdog = setTimeout(report, stalledAfterMs + 1).unref();
+      watchdog = setTimeout(reportLiveness, stalledAfterMs + 1).unref();
+      startTick();
     },
-    beat() {
-      lastBeatMs = nowMs();
-      report();
-      if (exitReason === undefined) {
-        watchdog?.refresh();
-      }
-    },
-    /** Records the end of the loop. Returns false if the loop has already exited or was never started. */
-    exit(reason: string): boolean {
-      const isRunning = startedMs !== undefined && exitReason === undefined;
-      exitReason = isRunning ? reason : exitReason;
-      if (isRunning) {
+    /** Stops the loop and waits for the tick in progress. */
+    async stop(reason: string): Promise<void> {
+      if (startedMs !== undefined && exitReason === undefined) {
+        exitReason = reason;
         clearTimeout(watchdog);
-        report();
+        reportLiveness();
+        clearTimeout(nextTick);
+        await currentTick;
       }
-      return isRunning;
     },
+    /** Returns the age of the last tick and other liveness data, as the contract defines them. */
+    heartbeat: () => ({
+      heartbeatAgeS: lastTickMs === undefined ? undefined : Math.max(0, nowMs() - lastTickMs) / 1000,
+      iterationsTotal: iterations,
+      exited: exitReason !== undefined,
+      exitReason,
+    }),
   };
 }

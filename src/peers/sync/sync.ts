@@ -3,24 +3,43 @@
  * Continues with another peer if the stream stalls, ends early or contains an invalid block. Applied blocks stay
  * applied, so synchronization always resumes after the last one.
  */
-import { createDownload, type DownloadDeps, type PeerDrop } from "./download.js";
+import type { Block } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { Stalled, withStallTimeout } from "../../base/async/stall-timeout.js";
+import { createRateMeter } from "../../base/rate-meter.js";
+import { CallError } from "../../rpc/channel.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { BookEntry } from "../address-book/peer.js";
-import type { PeerBook } from "../address-book/peer-book.js";
-import { createRateMeter } from "./slow-peer-detector.js";
+import { type PeerBook, shuffle } from "../address-book/peer-book.js";
 
-/** Progress of the synchronization. */
-export interface SyncProgress {
-  readonly block: bigint;
-  readonly targetBlock: bigint;
-  readonly blocksPerS: number;
-  /** Estimated remaining time in seconds; undefined while no blocks arrive. */
-  readonly leftS: number | undefined;
-  /** Endpoint of the peer that sends the blocks; undefined between two peers. */
-  readonly peer: string | undefined;
-}
-
-export interface SyncDeps extends Omit<DownloadDeps, "hasOther" | "onBlock"> {
+export interface SyncDeps {
   readonly book: Pick<PeerBook, "healthy" | "highestBlock" | "penalize" | "pause" | "recordFailure">;
+  readonly chain: {
+    /** Returns the number of the latest block; undefined if there is no chain. */
+    head(): bigint | undefined;
+    /**
+     * Applies the next block.
+     *
+     * @throws RpcError if the block is not a valid next block.
+     */
+    apply(block: Block): Promise<unknown>;
+    /**
+     * Records the header of a block that is not applied, for the detection of forks.
+     *
+     * @throws RpcError if the signature is invalid.
+     */
+    receive(block: Block): unknown;
+  };
+  /**
+   * Streams a peer's blocks, starting at a number, until the signal is aborted.
+   *
+   * @throws CallError
+   */
+  readonly blocks: (
+    endpoint: string,
+    fromNumber: bigint,
+    signal: AbortSignal,
+  ) => AsyncIterable<{ readonly block?: Block | undefined }>;
+  readonly nowMs: () => number;
   /** Called for errors that no peer caused. */
   readonly onError: (error: unknown) => void;
   /** Called when the synchronization has caught up or cannot continue. */
@@ -29,54 +48,148 @@ export interface SyncDeps extends Omit<DownloadDeps, "hasOther" | "onBlock"> {
   readonly onPeerDropped: (endpoint: string, reason: string) => void;
 }
 
-export interface Sync {
-  /** Starts the synchronization, unless it is running or no peer has further blocks. */
-  kick(): void;
-  /** Returns true while the synchronization is running. */
-  isActive(): boolean;
-  /** Resolves when the synchronization is not running. */
-  settled(): Promise<void>;
-  /** Returns the progress; undefined while the synchronization is not running. */
-  progress(): SyncProgress | undefined;
-  /** Stops the synchronization after the block in progress. */
-  stop(): Promise<void>;
+/** Reason to drop a peer, and the change to its entry in the address book; none for a peer that is only slow. */
+interface PeerDrop {
+  readonly record?: "pause" | "penalize" | "recordFailure";
+  readonly reason: string;
 }
 
+/** Waiting time in milliseconds within which a peer must send {@link minBlocks} blocks. Otherwise it is slow. */
+const slowAfterMs = 10_000;
+const minBlocks = 10;
+/** Seconds over which the rate of blocks is averaged. */
+const rateWindowS = 5;
+
+export type Sync = ReturnType<typeof createSync>;
+
+/** Progress of the synchronization. */
+export type SyncProgress = NonNullable<ReturnType<Sync["progress"]>>;
+
 /** Creates a synchronization. It stays idle until `kick` is called. */
-export function createSync(deps: SyncDeps): Sync {
-  const { book, chain, nowMs, onError, onEnd } = deps;
-  const stopped = new AbortController();
-  const meter = createRateMeter(nowMs);
-  const candidates = (): BookEntry[] => findCandidates(book.healthy(), chain.head());
-  const download = createDownload({
-    ...deps,
-    hasOther: (endpoint) => candidates().some((other) => other.endpoint !== endpoint),
-    onBlock: () => meter.count(),
-  });
+export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerDropped }: SyncDeps) {
+  const stopping = new AbortController();
+  const stopped = stopping.signal;
+  const meter = createRateMeter(nowMs, rateWindowS);
   let running: Promise<void> | undefined;
   let peer: string | undefined;
 
+  /** Returns the peers that have the next block, highest latest block first, in random order among equals. */
+  function candidates(): BookEntry[] {
+    const number = chain.head();
+    const usable = book
+      .healthy()
+      .filter(
+        ({ head, lowestBlock }) =>
+          number !== undefined && head !== undefined && head.number > number && lowestBlock <= number + 1n,
+      );
+    return shuffle(usable).sort((a, b) => Number(b.head!.number - a.head!.number));
+  }
+
   async function catchUp(): Promise<void> {
-    let droppedEndpoint: string | undefined;
+    let dropped: string | undefined;
     for (;;) {
       const peers = candidates();
-      const next = peers.find(({ endpoint }) => endpoint !== droppedEndpoint) ?? peers[0];
-      if (stopped.signal.aborted || next === undefined) {
+      const next = peers.find(({ endpoint }) => endpoint !== dropped) ?? peers[0];
+      if (stopped.aborted || next === undefined) {
         return;
       }
       peer = next.endpoint;
-      const drop = await download(next, stopped.signal);
+      const drop = await download(next);
       peer = undefined;
-      droppedEndpoint = drop && next.endpoint;
+      dropped = drop && next.endpoint;
       if (drop !== undefined) {
-        recordDrop(deps, next.endpoint, drop);
+        onPeerDropped(next.endpoint, drop.reason);
+        if (drop.record !== undefined) {
+          book[drop.record](next.endpoint, drop.reason);
+        }
       }
     }
   }
 
+  /**
+   * Applies the blocks of a peer. Returns undefined once all are applied or the synchronization is stopped; otherwise
+   * the reason to drop the peer. Throws errors that the peer did not cause.
+   */
+  async function download({ endpoint, head }: BookEntry): Promise<PeerDrop | undefined> {
+    const controller = new AbortController();
+    const signal = AbortSignal.any([stopped, controller.signal]);
+    try {
+      return await applyAll(endpoint, head!.number, blocks(endpoint, chain.head()! + 1n, signal));
+    } catch (error) {
+      if (stopped.aborted && error instanceof CallError) {
+        return undefined;
+      }
+      if (error instanceof Stalled) {
+        return { record: "pause", reason: error.message };
+      }
+      // A transient error is caused by this node, so the block itself is not rejected.
+      if (error instanceof RpcError && !error.kind.transient) {
+        await compareLatestBlock(endpoint, signal);
+        return { record: "penalize", reason: `It sent an invalid block. ${error.message}` };
+      }
+      if (error instanceof CallError) {
+        return { record: "recordFailure", reason: error.message };
+      }
+      throw error;
+    } finally {
+      controller.abort();
+    }
+  }
+
+  async function applyAll(
+    endpoint: string,
+    reportedHead: bigint,
+    stream: ReturnType<typeof blocks>,
+  ): Promise<PeerDrop | undefined> {
+    // Only the time spent waiting for blocks counts, not the time to apply them.
+    let [waitedMs, count, waitingSinceMs] = [0, 0, nowMs()];
+    for await (const { block } of withStallTimeout(stream, "block")) {
+      waitedMs += nowMs() - waitingSinceMs;
+      if (stopped.aborted) {
+        return undefined;
+      }
+      if (block === undefined) {
+        throw new RpcError("INVALID_REQUEST", "It sent a message without a block.");
+      }
+      await chain.apply(block);
+      meter.count(1);
+      count++;
+      if (waitedMs >= slowAfterMs) {
+        if (count < minBlocks && candidates().some((other) => other.endpoint !== endpoint)) {
+          return { reason: "It is slow, and another peer is available." };
+        }
+        [waitedMs, count] = [0, 0];
+      }
+      waitingSinceMs = nowMs();
+    }
+    return stopped.aborted || chain.head()! >= reportedHead
+      ? undefined
+      : { record: "pause", reason: `It did not send block ${reportedHead}, which it reported to have.` };
+  }
+
+  /**
+   * Requests the peer's block with the number of the latest block here. A different block proves that the chain is
+   * forked.
+   */
+  async function compareLatestBlock(endpoint: string, signal: AbortSignal): Promise<void> {
+    const number = chain.head()!;
+    if (number === 0n) {
+      return;
+    }
+    try {
+      const { value } = await withStallTimeout(blocks(endpoint, number, signal)).next();
+      if (value?.block !== undefined) {
+        chain.receive(value.block);
+      }
+    } catch {
+      // The reason to drop the peer stays the invalid block.
+    }
+  }
+
   return {
-    kick() {
-      if (running === undefined && !stopped.signal.aborted && candidates().length > 0) {
+    /** Starts the synchronization, unless it is running or no peer has further blocks. */
+    kick(): void {
+      if (running === undefined && !stopped.aborted && candidates().length > 0) {
         meter.reset();
         running = catchUp()
           .catch(onError)
@@ -86,44 +199,31 @@ export function createSync(deps: SyncDeps): Sync {
           });
       }
     },
+    /** Returns true while the synchronization is running. */
     isActive: () => running !== undefined,
+    /** Resolves when the synchronization is not running. */
     settled: () => running ?? Promise.resolve(),
+    /** Returns the progress; undefined while the synchronization is not running. */
     progress() {
       const block = chain.head();
       const targetBlock = book.highestBlock();
       if (running === undefined || block === undefined || targetBlock === undefined) {
         return undefined;
       }
-      const blocksPerS = meter.perS();
+      const blocksPerS = Math.round(meter.perS() * 10) / 10;
       const missingBlocks = Number(targetBlock > block ? targetBlock - block : 0n);
-      return { block, targetBlock, blocksPerS, leftS: blocksPerS > 0 ? missingBlocks / blocksPerS : undefined, peer };
+      return {
+        ...{ block, targetBlock, blocksPerS },
+        /** Estimated remaining time in seconds; undefined while no blocks arrive. */
+        leftS: blocksPerS > 0 ? missingBlocks / blocksPerS : undefined,
+        /** Endpoint of the peer that sends the blocks; undefined between two peers. */
+        peer,
+      };
     },
-    async stop() {
-      stopped.abort();
+    /** Stops the synchronization after the block in progress. */
+    async stop(): Promise<void> {
+      stopping.abort();
       await running;
     },
   };
-}
-
-/** Returns the peers that have the next block, highest latest block first, in random order among equals. */
-function findCandidates(peers: readonly BookEntry[], number: bigint | undefined): BookEntry[] {
-  if (number === undefined) {
-    return [];
-  }
-  return peers
-    .filter(({ head, lowestBlock }) => head !== undefined && head.number > number && lowestBlock <= number + 1n)
-    .map((entry) => ({ entry, chance: Math.random() }))
-    .sort((a, b) => Number(b.entry.head!.number - a.entry.head!.number) || a.chance - b.chance)
-    .map(({ entry }) => entry);
-}
-
-function recordDrop({ book, onPeerDropped }: SyncDeps, endpoint: string, { cause, reason }: PeerDrop): void {
-  onPeerDropped(endpoint, reason);
-  if (cause === "dishonest") {
-    book.penalize(endpoint, reason);
-  } else if (cause === "silent") {
-    book.pause(endpoint, reason);
-  } else if (cause === "unreachable") {
-    book.recordFailure(endpoint);
-  }
 }

@@ -1,10 +1,9 @@
-/** Rate meter of a snapshot download. */
-
-/** Number of seconds over which the rate is averaged. */
-const windowS = 10;
-
-/** Creates a meter that counts bytes in slots of one second, and returns their rate in bytes per second. */
-export function createRateMeter(nowMs: () => number) {
+/**
+ * Creates a meter that counts in slots of one second.
+ *
+ * @param windowS seconds over which the rate is averaged.
+ */
+export function createRateMeter(nowMs: () => number, windowS: number) {
   const counts = new Map<number, number>();
   let startMs = nowMs();
   const nowS = (): number => Math.floor(nowMs() / 1_000);
@@ -13,22 +12,23 @@ export function createRateMeter(nowMs: () => number) {
       startMs = nowMs();
       counts.clear();
     },
-    count(bytes: number): void {
+    count(amount: number): void {
       const currentS = nowS();
-      counts.set(currentS, (counts.get(currentS) ?? 0) + bytes);
+      counts.set(currentS, (counts.get(currentS) ?? 0) + amount);
       for (const slotS of counts.keys()) {
         if (slotS < currentS - windowS) {
           counts.delete(slotS);
         }
       }
     },
+    /** Returns the amount per second. */
     perS(): number {
       const sinceMs = Math.max(startMs, (nowS() - windowS) * 1_000);
       const total = [...counts].reduce(
-        (sum, [slotS, bytes]) => (slotS * 1_000 + 999 >= sinceMs ? sum + bytes : sum),
+        (sum, [slotS, amount]) => (slotS * 1_000 + 999 >= sinceMs ? sum + amount : sum),
         0,
       );
-      return Math.round((total / Math.max(nowMs() - sinceMs, 1)) * 1_000);
+      return (total / Math.max(nowMs() - sinceMs, 1)) * 1_000;
     },
   };
 }
