@@ -43,7 +43,7 @@ const modules = [
   allow(
     "(chain|peers|snapshot|state|storage|tree|zk)/.+-store\\.ts$",
     "db/queries/(database|dialects)\\.ts$",
-    "db/rows/(batch|bulk-changes|bulk-insert|chunks|write-buffer|write-probe)\\.ts$",
+    "db/rows/(batch|bulk-changes|chunks|write-buffer|write-probe)\\.ts$",
   ),
   // Checksums of rows, which depend on no engine.
   allow("(chain|state|storage|tree|zk)/", "db/rows/row-hashes\\.ts$"),
@@ -63,7 +63,7 @@ const client = [
   { from: { path: "^client/src/" }, to: { path: "^src/tree/(hashes|nodes|path|state-format)\\.ts$" } },
   {
     from: { path: "^client/src/" },
-    to: { path: "^src/storage/(documents/(document|document-parts|json-text|value-types)|programs/rejections)\\.ts$" },
+    to: { path: "^src/storage/(documents/(document|document-parts|json-text)|programs/rejections)\\.ts$" },
   },
   { from: { path: "^client/src/" }, to: { path: "^src/base/(crypto/parse-hash|text/show-text)\\.ts$" } },
   {
@@ -128,8 +128,8 @@ const folders = [
   }),
   ...within("storage", {
     ".": "documents|programs",
-    stores: "changes|documents|programs",
-    changes: "documents|programs",
+    changes: "documents|programs|stores",
+    stores: "documents|programs",
     programs: "documents",
   }),
   ...within("peers", { ".": "address-book|handshake|relay", "(handshake|relay|sync)": "address-book" }),

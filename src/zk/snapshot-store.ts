@@ -2,7 +2,7 @@
 import type { SnapshotNullifier } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { fromHex32, toHex32 } from "../base/crypto/hash.js";
 import type { Queries } from "../db/queries/database.js";
-import { bulkInsert } from "../db/rows/bulk-insert.js";
+import { bulkInsert } from "../db/rows/bulk-changes.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
 import type { Leaf } from "../tree/path.js";
 import { nullifierLeaf } from "../tree/state-leaves.js";

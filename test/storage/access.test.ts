@@ -2,7 +2,7 @@ import test from "ava";
 import fc from "fast-check";
 import { type AccessRule, canRead } from "../../src/storage/programs/access.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
-import { createReadablePrograms } from "../../src/storage/stores/readable-store.js";
+import { createReadablePrograms } from "../../src/storage/stores/program-list-store.js";
 import { insertProgram } from "../helpers/chain/seed.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 

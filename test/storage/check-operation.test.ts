@@ -3,7 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { AccessControlSchema, AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { verifyTransaction } from "../../src/chain/transactions/transaction.js";
-import { checkAccessControl } from "../../src/storage/programs/access-control.js";
+import { checkAccessControl } from "../../src/storage/programs/access.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { createPublic, type Operation, rulesOf, signTransaction } from "../helpers/chain/transactions.js";
 

@@ -18,7 +18,7 @@ import {
 } from "../../src/storage/documents/document.js";
 import { typeOfJson } from "../../src/storage/documents/json-text.js";
 import { createWriteBuffer } from "../../src/db/rows/write-buffer.js";
-import { createProgramChanges } from "../../src/storage/stores/program-change-store.js";
+import { createProgramChanges } from "../../src/storage/changes/program-change-store.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
 import { createProgramProofs } from "../../src/storage/stores/program-proof-store.js";
 import { fieldKey, fieldsOfObject, hashDocument, partsOf } from "../../src/storage/programs/program-state.js";

@@ -1,7 +1,8 @@
 /** Large documents are written in portions, and yield to the event loop in between. */
 import test from "ava";
 import { writeContent } from "../../src/storage/changes/document-writing.js";
-import type { DocumentRows, ProgramContent } from "../../src/storage/programs/programs.js";
+import type { DocumentRows } from "../../src/storage/changes/document-rows-store.js";
+import type { ProgramContent } from "../../src/storage/programs/programs.js";
 import { countTurns, createTally } from "../helpers/process/heap.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 
@@ -13,11 +14,9 @@ async function write(t: Teardown, text: string) {
     insertFields(_, added) {
       fields.add(added.length);
       characters.add(added.reduce((sum, { before, value }) => sum + before.length + value.length, 0));
-      return Promise.resolve();
     },
     insertChunks(_, added) {
       characters.add(added.reduce((sum, chunk) => sum + chunk.text.length, 0));
-      return Promise.resolve();
     },
     saveText: () => Promise.resolve(),
     onWritten: () => undefined,

@@ -5,9 +5,9 @@ import { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 import { deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/documents/document.js";
-import { checkJson } from "../../src/storage/documents/json-check.js";
+import { checkJson } from "../../src/storage/changes/check-operation.js";
 import { createWriteBuffer } from "../../src/db/rows/write-buffer.js";
-import { createProgramChanges } from "../../src/storage/stores/program-change-store.js";
+import { createProgramChanges } from "../../src/storage/changes/program-change-store.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
 import { executeOperation, programAddress } from "../../src/storage/changes/write.js";
 import type { RpcError } from "../../src/rpc/errors.js";

@@ -11,8 +11,8 @@ import {
   notAnObject,
   itemNotFound,
   programNotFound,
+  valueTypes,
 } from "../../../src/storage/programs/rejections.js";
-import { valueTypes } from "../../../src/storage/documents/value-types.js";
 import type { ProofQuestion } from "./check.js";
 import { namesOf } from "./document.js";
 import type { ProvedProgramState } from "./program.js";

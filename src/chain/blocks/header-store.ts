@@ -2,7 +2,7 @@
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { SignedHeader } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { Queries } from "../../db/queries/database.js";
-import { bulkInsert } from "../../db/rows/bulk-insert.js";
+import { bulkInsert } from "../../db/rows/bulk-changes.js";
 import { hashBlockRow } from "../../db/rows/row-hashes.js";
 
 /** Header with a verified signature. */

@@ -2,7 +2,7 @@
 import type { SnapshotSender } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { toHex32 } from "../../base/crypto/hash.js";
 import type { Queries } from "../../db/queries/database.js";
-import { bulkInsert } from "../../db/rows/bulk-insert.js";
+import { bulkInsert } from "../../db/rows/bulk-changes.js";
 import { hashSenderRow, type SenderColumns } from "../../db/rows/row-hashes.js";
 import type { Leaf } from "../../tree/path.js";
 import { senderLeaf } from "../../tree/state-leaves.js";

@@ -1,6 +1,5 @@
 /** Queries of a table with a write buffer, and the statements that store its changes. */
-import { deleteRows, insertRows, updateRows } from "./bulk-changes.js";
-import type { BulkValue, ColumnKind } from "./bulk-insert.js";
+import { type BulkValue, type ColumnKind, deleteRows, insertRows, updateRows } from "./bulk-changes.js";
 import type { Queries } from "../queries/database.js";
 
 /** Description of a table with a write buffer. */

@@ -26,7 +26,7 @@ import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { createProgramStore } from "../../storage/stores/program-store.js";
-import { createReadablePrograms, type ReadablePrograms } from "../../storage/stores/readable-store.js";
+import { createReadablePrograms, type ReadablePrograms } from "../../storage/stores/program-list-store.js";
 import { parseVerificationKey, type VerificationKey } from "../../zk/groth16.js";
 import { createNullifierStore } from "../../zk/nullifier-store.js";
 import { createTreeStore } from "../../zk/tree-store.js";

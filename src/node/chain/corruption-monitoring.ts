@@ -6,7 +6,7 @@ import type { CorruptionMonitor } from "../../base/errors/corruption.js";
 import { CorruptionError } from "../../base/errors/corruption.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import type { Programs } from "../../storage/programs/programs.js";
-import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
+import type { ReadablePrograms } from "../../storage/stores/program-list-store.js";
 import type { MerkleTree } from "../../zk/merkle-tree.js";
 import type { Nullifiers } from "../../zk/nullifier-store.js";
 

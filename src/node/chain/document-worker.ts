@@ -1,6 +1,6 @@
 /** Worker thread for large documents: hashes one document for the block that writes it. */
 import { lowerThreadPriority } from "../../base/async/lower-thread-priority.js";
-import { buildFieldsHere } from "../../storage/changes/field-tree-builder.js";
+import { buildFieldsHere } from "../../storage/programs/program-state.js";
 import type { BuiltDocument } from "../../storage/programs/programs.js";
 
 lowerThreadPriority();

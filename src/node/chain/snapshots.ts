@@ -20,7 +20,7 @@ import { encodeEntry, type Entry } from "../../snapshot/format.js";
 import { buildSnapshot, type SnapshotBuildDeps } from "../../snapshot/build.js";
 import { createSnapshotService, type SnapshotServiceDeps } from "../../snapshot/service.js";
 import { openSnapshotStore, type SnapshotStore } from "../../snapshot/store.js";
-import { exportPrograms, estimateProgramBytes } from "../../storage/stores/program-snapshot-store.js";
+import { exportPrograms, estimateProgramBytes } from "../../storage/changes/program-snapshot-store.js";
 import { commitmentsLeaf } from "../../tree/state-leaves.js";
 import { exportCommitmentTree, exportNullifiers, listLeaves } from "../../zk/snapshot-store.js";
 import type { NodeCore } from "../lifecycle/core.js";

@@ -4,7 +4,7 @@ import { type Genesis, readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { readLease, type StoredLease } from "../../chain/writer/writer-lease-store.js";
 import { checkChainSchema } from "../../db/migrations/migrate.js";
 import { isMissing, openForReading } from "../../db/open.js";
-import { hasPrivatePrograms } from "../../storage/stores/private-program-store.js";
+import { hasPrivatePrograms } from "../../storage/stores/program-list-store.js";
 
 /** Report on a database. */
 export interface DatabaseReport {

@@ -8,7 +8,7 @@ import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { Config } from "../../config/config.js";
 import type { Queries } from "../../db/queries/database.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
-import { hasPrivatePrograms } from "../../storage/stores/private-program-store.js";
+import { hasPrivatePrograms } from "../../storage/stores/program-list-store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Policy for followers: every node, or only listed ones. */

@@ -32,7 +32,7 @@ import {
   clearPrograms,
   advanceProgramIds,
   importPrograms,
-} from "../../storage/stores/program-snapshot-store.js";
+} from "../../storage/changes/program-snapshot-store.js";
 import { changeTree } from "../../tree/change.js";
 import { isSame } from "../../tree/hashes.js";
 import { stateHashes } from "../../tree/node-hashes.js";

@@ -11,7 +11,7 @@ import {
 import { createChainService } from "../../chain/service.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { Implementation } from "../../rpc/service.js";
-import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
+import type { ReadablePrograms } from "../../storage/stores/program-list-store.js";
 import { targetAddress } from "../../base/program-address.js";
 import type { MayFollow } from "../network/followers.js";
 

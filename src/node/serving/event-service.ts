@@ -8,7 +8,7 @@ import { checkRetained, createRetainedBlockReader } from "../../chain/blocks/ret
 import type { ChainStore } from "../../chain/blocks/store.js";
 import { createBlockLog } from "../../event/block-log.js";
 import { createEvents, type Events } from "../../event/service.js";
-import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
+import type { ReadablePrograms } from "../../storage/stores/program-list-store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Dependencies of the event service besides the core. */

@@ -9,7 +9,7 @@ import {
   readTransactionPage,
 } from "../../chain/blocks/listings.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
-import type { ProgramChange, ReadProgramHistory } from "../../storage/programs/history.js";
+import type { ProgramChange, ReadProgramHistory } from "../../storage/service.js";
 
 /** Limit in bytes on the transaction bodies that are read for a page. A page shows only a small part of them. */
 const maxBodyBytes = 4 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { deleteItem, itemsOf, type Range, setItem } from "../documents/document.
 import { chunkLength, eachChunk, maxChunkLength } from "../documents/document-parts.js";
 import { chunkGap, writeValue } from "./document-writing.js";
 import { splitSpace } from "../documents/json-text.js";
-import type { ChunkEntry, DocumentRows, FieldColumns, FieldRow } from "../programs/programs.js";
+import type { ChunkEntry, DocumentRows, FieldColumns, FieldRow } from "./document-rows-store.js";
 
 /** Change of an array in a field. */
 export type ItemChange =
@@ -45,9 +45,11 @@ async function append(
   const addedBytes = 1 + Buffer.byteLength(value);
   addBytes(addedBytes);
   const last = await rows.lastChunk(field.position);
-  await (last.sizeBytes + addedBytes <= chunkLength
-    ? rows.extendChunk(field.position, last, { after: chunk })
-    : rows.insertChunks(field.position, [{ position: last.position + chunkGap, ...chunk }]));
+  if (last.sizeBytes + addedBytes <= chunkLength) {
+    await rows.extendChunk(field.position, last, { after: chunk });
+  } else {
+    rows.insertChunks(field.position, [{ position: last.position + chunkGap, ...chunk }]);
+  }
   return { ...field, items: field.items + 1, sizeBytes: field.sizeBytes + addedBytes, value: trail + field.value };
 }
 
@@ -128,7 +130,7 @@ async function remove(
     const nextText = await rows.chunkText(field.position, next.position);
     const from = itemsOf(nextText)[0]!.start;
     removedBytes += from - before.length;
-    await rows.saveChunk(field.position, next.position, { text: before + nextText.slice(from), items: next.items });
+    rows.saveChunk(field.position, next.position, { text: before + nextText.slice(from), items: next.items });
   } else if (field.items === 1) {
     removedBytes -= before.length;
     value = before + value;
@@ -156,15 +158,15 @@ async function saveChunk(
   const fitsInto = (other: ChunkEntry | undefined): other is ChunkEntry =>
     other !== undefined && other.sizeBytes + Buffer.byteLength(text) <= chunkLength;
   if (items === 0) {
-    await rows.deleteChunk(field.position, own.position);
+    rows.deleteChunk(field.position, own.position);
   } else if (fitsInto(previous)) {
-    await rows.deleteChunk(field.position, own.position);
+    rows.deleteChunk(field.position, own.position);
     await rows.extendChunk(field.position, previous, { after: chunk });
   } else if (fitsInto(next)) {
-    await rows.deleteChunk(field.position, own.position);
+    rows.deleteChunk(field.position, own.position);
     await rows.extendChunk(field.position, next, { before: chunk });
   } else {
-    await rows.saveChunk(field.position, own.position, chunk);
+    rows.saveChunk(field.position, own.position, chunk);
   }
 }
 
@@ -179,9 +181,9 @@ async function split(
   const step = Math.floor(((nextPosition ?? position + pieces.length * chunkGap) - position) / pieces.length);
   const [first, ...others] = pieces;
   if (step > 0) {
-    await rows.saveChunk(field.position, position, first!);
+    rows.saveChunk(field.position, position, first!);
     if (others.length > 0) {
-      await rows.insertChunks(
+      rows.insertChunks(
         field.position,
         others.map((piece, i) => ({ position: position + (i + 1) * step, ...piece })),
       );
@@ -189,7 +191,7 @@ async function split(
     return;
   }
   // There is no gap left before the next position: store all chunks again, with new gaps.
-  await rows.saveChunk(field.position, position, { text, items: itemsOf(text).length });
+  rows.saveChunk(field.position, position, { text, items: itemsOf(text).length });
   const array = (await rows.chunkTexts(field.position)) + field.value;
   await rows.deleteChunks(field.position, field.sizeBytes);
   await writeValue(rows, field.position, array);

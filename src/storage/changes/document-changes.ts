@@ -9,7 +9,8 @@ import { maxTextBytes, minPartsBytes, nameStart } from "../documents/document-pa
 import { plainField, rewrite, writeValue } from "./document-writing.js";
 import { maxDocumentBytes } from "../documents/document-bounds.js";
 import { skipSpace, splitSpace } from "../documents/json-text.js";
-import type { DocumentRows, DocumentState, FieldRow } from "../programs/programs.js";
+import type { DocumentState } from "../programs/programs.js";
+import type { DocumentRows, FieldRow } from "./document-rows-store.js";
 
 /**
  * Sets the value of a field. A new field is added at the end.
@@ -22,14 +23,7 @@ export async function setField(
   name: string,
   value: string,
 ): Promise<DocumentState> {
-  const field = await rows.field(name);
-  if (state.inParts) {
-    return await (field === undefined
-      ? addToParts(rows, state, name, value)
-      : replaceInParts(rows, state, field, value));
-  }
-  const text = setMember(await textOf(rows, state), name, value);
-  return await saveText(rows, state, text, () => saveInText(rows, name, field, splitSpace(value).core));
+  return await writeField(rows, state, name, await rows.field(name), value);
 }
 
 /**
@@ -45,7 +39,7 @@ export async function deleteField(rows: DocumentRows, state: DocumentState, name
   if (state.inParts) {
     return await deleteFromParts(rows, state, field);
   }
-  const text = deleteMember(await textOf(rows, state), name)!;
+  const text = deleteMember(await rows.text(), name)!;
   return await saveText(rows, state, text, () => rows.deleteField(field));
 }
 
@@ -72,15 +66,10 @@ export async function changeItem(
     checkIndex(change, field.items);
     const addBytes = (bytes: number): void => void withBytes(state, bytes);
     const changed = await changeChunks(rows, { ...field, items: field.items }, change, addBytes);
-    await rows.saveField({ ...field, ...changed });
+    rows.saveField({ ...field, ...changed });
     return await joinIfSmall(rows, withBytes(state, changed.sizeBytes - field.sizeBytes));
   }
-  const value = changeArray(field.value, change);
-  if (state.inParts) {
-    return await replaceInParts(rows, state, field, value);
-  }
-  const text = setMember(await textOf(rows, state), name, value);
-  return await saveText(rows, state, text, () => saveInText(rows, name, field, value));
+  return await writeField(rows, state, name, field, changeArray(field.value, change));
 }
 
 function changeArray(array: string, change: ItemChange): string {
@@ -118,9 +107,28 @@ function withBytes({ sizeBytes, inParts }: DocumentState, bytes: number): Docume
   return { sizeBytes: sizeBytes + bytes, inParts };
 }
 
-/** Returns the text of a document that is stored as one text; an empty object if the program is empty. */
-async function textOf(rows: DocumentRows, { sizeBytes }: DocumentState): Promise<string> {
-  return sizeBytes === 0 ? "{}" : await rows.text();
+/** Stores the new value of a field; `field` is its row if it exists. An empty program becomes an object. */
+async function writeField(
+  rows: DocumentRows,
+  state: DocumentState,
+  name: string,
+  field: FieldRow | undefined,
+  value: string,
+): Promise<DocumentState> {
+  if (state.inParts) {
+    return await (field === undefined
+      ? addToParts(rows, state, name, value)
+      : replaceInParts(rows, state, field, value));
+  }
+  const text = setMember(state.sizeBytes === 0 ? "{}" : await rows.text(), name, value);
+  return await saveText(rows, state, text, async () => {
+    const columns = plainField(splitSpace(value).core);
+    if (field === undefined) {
+      rows.insertFields(((await rows.lastPosition()) ?? -1) + 1, [{ name, ...columns }]);
+    } else {
+      rows.saveField({ ...field, ...columns });
+    }
+  });
 }
 
 /** Stores the changed text of a document, in parts if it is too large for one text. */
@@ -128,7 +136,7 @@ async function saveText(
   rows: DocumentRows,
   before: DocumentState,
   text: string,
-  saveField: () => Promise<void>,
+  saveField: () => Promise<void> | void,
 ): Promise<DocumentState> {
   const after = withBytes(before, Buffer.byteLength(text) - before.sizeBytes);
   if (after.sizeBytes > maxTextBytes) {
@@ -139,18 +147,9 @@ async function saveText(
   return after;
 }
 
-/** Stores the row of a changed field, for a document that is stored as one text. */
-async function saveInText(rows: DocumentRows, name: string, field: FieldRow | undefined, value: string): Promise<void> {
-  if (field === undefined) {
-    await rows.insertFields(((await rows.lastPosition()) ?? -1) + 1, [{ name, ...plainField(value) }]);
-  } else {
-    await rows.saveField({ ...field, ...plainField(value) });
-  }
-}
-
 /** Converts a document in parts to one text if it has shrunk to {@link minPartsBytes}. */
 async function joinIfSmall(rows: DocumentRows, state: DocumentState): Promise<DocumentState> {
-  return state.sizeBytes > minPartsBytes ? state : await rewrite(rows, state, (await rows.fullText(state))!);
+  return state.sizeBytes > minPartsBytes ? state : await rewrite(rows, state, await rows.joinedText(state.sizeBytes));
 }
 
 /** Adds a field at the end of a document in parts. White space after the value becomes text of the tail. */
@@ -173,7 +172,7 @@ async function addToParts(
     await rows.saveText(rest);
   }
   const position = (last ?? -1) + 1;
-  await rows.insertFields(position, [{ name, before, ...(await writeValue(rows, position, core)) }]);
+  rows.insertFields(position, [{ name, before, ...(await writeValue(rows, position, core)) }]);
   return await joinIfSmall(rows, after);
 }
 
@@ -188,12 +187,14 @@ async function replaceInParts(
   const { position } = field;
   const after = withBytes(state, Buffer.byteLength(value) - field.sizeBytes);
   await deleteChunks(rows, field);
-  await rows.saveField({ ...field, before: field.before + lead, ...(await writeValue(rows, position, core)) });
+  rows.saveField({ ...field, before: field.before + lead, ...(await writeValue(rows, position, core)) });
   if (trail !== "") {
     const next = await rows.fieldAfter(position);
-    await (next === undefined
-      ? rows.saveText(trail + (await rows.text()))
-      : rows.saveField({ ...next, before: trail + next.before }));
+    if (next === undefined) {
+      await rows.saveText(trail + (await rows.text()));
+    } else {
+      rows.saveField({ ...next, before: trail + next.before });
+    }
   }
   return await joinIfSmall(rows, after);
 }
@@ -207,13 +208,13 @@ async function deleteFromParts(rows: DocumentRows, state: DocumentState, field: 
   if (next !== undefined) {
     const from = nameStart(next.before);
     growth += lead.length - from;
-    await rows.saveField({ ...next, before: lead + next.before.slice(from) });
+    rows.saveField({ ...next, before: lead + next.before.slice(from) });
   } else if ((await rows.lastPosition(position)) === undefined) {
     growth += lead.length;
     await rows.saveText(lead + (await rows.text()));
   }
   await deleteChunks(rows, field);
-  await rows.deleteField(field);
+  rows.deleteField(field);
   return await joinIfSmall(rows, withBytes(state, growth));
 }
 

@@ -3,9 +3,10 @@
  */
 import { yieldToEventLoop } from "../../base/async/yielding.js";
 import { eachMember } from "../documents/document.js";
-import { type Chunk, chunkLength, eachChunk, eachField, maxTextBytes } from "../documents/document-parts.js";
+import { chunkLength, eachChunk, eachField, maxTextBytes } from "../documents/document-parts.js";
 import { typeOfJson } from "../documents/json-text.js";
-import type { DocumentRows, DocumentState, FieldColumns, ProgramContent } from "../programs/programs.js";
+import type { DocumentState, ProgramContent } from "../programs/programs.js";
+import type { DocumentRows, FieldColumns, NewChunk, NewField } from "./document-rows-store.js";
 
 /**
  * Gap between the positions of chunks that are stored together. Chunks that result from a split use positions in the
@@ -36,9 +37,7 @@ export async function writeContent(rows: DocumentRows, content: NonNullable<Prog
       name,
       ...plainField(text.slice(valueStart, valueEnd)),
     }));
-    if (fields.length > 0) {
-      await rows.insertFields(0, fields);
-    }
+    rows.insertFields(0, fields);
   }
 }
 
@@ -56,21 +55,18 @@ export async function rewrite(rows: DocumentRows, before: DocumentState, text: s
 }
 
 async function writeParts(rows: DocumentRows, text: string): Promise<void> {
-  let portion: (FieldColumns & { readonly name: string })[] = [];
+  let portion: NewField[] = [];
   let [position, length] = [0, 0];
   const flush = async (): Promise<void> => {
-    if (portion.length > 0) {
-      await rows.insertFields(position, portion);
-      // Inserting only buffers rows in memory and never waits, so this yields explicitly.
-      await yieldToEventLoop();
-    }
+    rows.insertFields(position, portion);
+    await yieldToEventLoop();
     [position, portion, length] = [position + portion.length, [], 0];
   };
   const fields = eachField(text);
   let next = fields.next();
   for (; next.done !== true; next = fields.next()) {
     const { name, before, value } = next.value;
-    const stored = isShort(value) ? inRow(value) : await writeChunks(rows, { field: position + portion.length, value });
+    const stored = await writeValue(rows, position + portion.length, value);
     portion.push({ name, before, ...stored });
     length += before.length + stored.value.length;
     if (portion.length >= portionRows || length >= portionLength) {
@@ -86,34 +82,21 @@ type StoredValue = Omit<FieldColumns, "before">;
 
 /** Stores a value of a document in parts, in chunks if it is long. Returns the columns for the field's row. */
 export async function writeValue(rows: DocumentRows, field: number, value: string): Promise<StoredValue> {
-  return isShort(value) ? inRow(value) : await writeChunks(rows, { field, value });
-}
-
-function isShort(value: string): boolean {
-  return value.length <= chunkLength;
-}
-
-function inRow(value: string): StoredValue {
-  return { type: typeOfJson(value), value, sizeBytes: Buffer.byteLength(value), items: undefined };
-}
-
-async function writeChunks(
-  rows: DocumentRows,
-  { field, value }: { readonly field: number; readonly value: string },
-): Promise<StoredValue> {
   const type = typeOfJson(value);
   const sizeBytes = Buffer.byteLength(value);
+  const inRow = { type, value, sizeBytes, items: undefined };
+  if (value.length <= chunkLength) {
+    return inRow;
+  }
   if (type !== "array") {
-    await rows.insertChunks(field, [{ position: chunkGap, items: 0, text: value }]);
+    rows.insertChunks(field, [{ position: chunkGap, items: 0, text: value }]);
     return { type, value: "", sizeBytes, items: 0 };
   }
-  let portion: (Chunk & { readonly position: number })[] = [];
+  let portion: NewChunk[] = [];
   let [position, length, items] = [0, 0, 0];
   const flush = async (): Promise<void> => {
-    if (portion.length > 0) {
-      await rows.insertChunks(field, portion);
-      await yieldToEventLoop();
-    }
+    rows.insertChunks(field, portion);
+    await yieldToEventLoop();
     [portion, length] = [[], 0];
   };
   const chunks = eachChunk(value);
@@ -128,5 +111,5 @@ async function writeChunks(
     }
   }
   await flush();
-  return items === 0 ? inRow(value) : { type, value: next.value, sizeBytes, items };
+  return items === 0 ? inRow : { type, value: next.value, sizeBytes, items };
 }

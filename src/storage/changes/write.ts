@@ -6,19 +6,14 @@ import { hash } from "node:crypto";
 import type { CreateProgram, ProgramData, StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
 import { programAddress } from "../../base/program-address.js";
 import { RpcError } from "../../rpc/errors.js";
-import { canWrite, isHidden } from "../programs/access.js";
-import { readAccessControl } from "../programs/access-control.js";
-import { changeItem, deleteField, setField } from "./document-changes.js";
-import { programNotFound } from "../programs/rejections.js";
 import { typeOfJson } from "../documents/json-text.js";
-import type {
-  ChangeableProgram,
-  DocumentRows,
-  DocumentState,
-  ProgramChanges,
-  ProgramContent,
-} from "../programs/programs.js";
-import { createCostCounter, type CostCounter } from "../programs/cost.js";
+import { canWrite, isHidden, readAccessControl } from "../programs/access.js";
+import type { ChangeableProgram, DocumentState, ProgramContent } from "../programs/programs.js";
+import { programNotFound } from "../programs/rejections.js";
+import { CostCounter } from "./cost.js";
+import { changeItem, deleteField, setField } from "./document-changes.js";
+import type { DocumentRows } from "./document-rows-store.js";
+import type { ProgramChanges } from "./program-change-store.js";
 
 export { programAddress };
 
@@ -45,16 +40,40 @@ export async function executeOperation(
   { operation }: StorageOperation,
   context: OperationContext,
 ): Promise<number> {
-  const cost = createCostCounter();
+  const cost = new CostCounter();
   const { sender, timeMs, signature } = context;
+
+  async function find(address: string): Promise<ChangeableProgram> {
+    const program = await programs.find(address, cost);
+    if (program === undefined) {
+      throw new RpcError(...programNotFound);
+    }
+    return program;
+  }
+
+  async function findWritable(address: string): Promise<ChangeableProgram> {
+    const program = await find(address);
+    if (!canWrite(program.access, sender)) {
+      throw permissionError(program, sender, "The sender may not change this storage program.");
+    }
+    return program;
+  }
+
+  async function findOwned(address: string): Promise<ChangeableProgram> {
+    const program = await find(address);
+    if (program.access.owner !== sender) {
+      throw permissionError(program, sender, "Only the owner of a storage program may do this.");
+    }
+    return program;
+  }
+
   switch (operation.case) {
     case "createProgram":
       await create(programs, operation.value, context, cost);
       break;
     case "writeProgram": {
       const { storageAddress, data } = operation.value;
-      const program = await findWritable(programs, storageAddress, sender, cost);
-      await programs.replaceContent(program, readContent(data), timeMs, cost);
+      await programs.replaceContent(await findWritable(storageAddress), readContent(data), timeMs, cost);
       break;
     }
     case "setField":
@@ -62,23 +81,21 @@ export async function executeOperation(
     case "setItem":
     case "appendItem":
     case "deleteItem": {
-      const program = await findWritable(programs, operation.value.storageAddress, sender, cost);
+      const program = await findWritable(operation.value.storageAddress);
       requireObject(program);
       await programs.changeDocument(program.address, (rows) => changeDocument(rows, program, operation), timeMs, cost);
       break;
     }
     case "updateAccess": {
       const { storageAddress, access } = operation.value;
-      const { address } = await findOwned(programs, storageAddress, sender, cost);
+      const { address } = await findOwned(storageAddress);
       const rule = { access: readAccessControl(sender, access), blinding: blindingOf(signature) };
       await programs.setAccess(address, rule, timeMs, cost);
       break;
     }
-    case "deleteProgram": {
-      const program = await findOwned(programs, operation.value.storageAddress, sender, cost);
-      await programs.delete(program, timeMs, cost);
+    case "deleteProgram":
+      await programs.delete(await findOwned(operation.value.storageAddress), timeMs, cost);
       break;
-    }
     case undefined:
       throw new Error("An empty operation passed the check of its transaction.");
   }
@@ -155,40 +172,6 @@ function readContent(data: ProgramData | undefined): ProgramContent {
     case undefined:
       return undefined;
   }
-}
-
-async function find(programs: ProgramChanges, address: string, cost: CostCounter): Promise<ChangeableProgram> {
-  const program = await programs.find(address, cost);
-  if (program === undefined) {
-    throw new RpcError(...programNotFound);
-  }
-  return program;
-}
-
-async function findWritable(
-  programs: ProgramChanges,
-  address: string,
-  sender: string,
-  cost: CostCounter,
-): Promise<ChangeableProgram> {
-  const program = await find(programs, address, cost);
-  if (!canWrite(program.access, sender)) {
-    throw permissionError(program, sender, "The sender may not change this storage program.");
-  }
-  return program;
-}
-
-async function findOwned(
-  programs: ProgramChanges,
-  address: string,
-  sender: string,
-  cost: CostCounter,
-): Promise<ChangeableProgram> {
-  const program = await find(programs, address, cost);
-  if (program.access.owner !== sender) {
-    throw permissionError(program, sender, "Only the owner of a storage program may do this.");
-  }
-  return program;
 }
 
 /**

@@ -2,12 +2,16 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { ProgramRecordSchema } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { ProgramEncoding } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { runYielding } from "../../base/async/yielding.js";
 import { createLruCache } from "../../base/caches/lru-cache.js";
+import { buildTree, type ChangedTree } from "../../tree/change.js";
 import { stateHashes } from "../../tree/node-hashes.js";
+import { pageTexts } from "../../tree/page-store.js";
 import type { Leaf } from "../../tree/path.js";
 import { type FieldParts, zeroHash, type ObjectParts, type ProgramParts } from "../../tree/state-format.js";
-import { toAccessControl } from "./access-control.js";
+import { toAccessControl } from "./access.js";
 import { eachField, maxTextBytes } from "../documents/document-parts.js";
+import type { BuildDocument } from "./programs.js";
 import { type ProgramRow, toRecord } from "./stored-program.js";
 
 /** Parts of a document that its hash covers. */
@@ -136,3 +140,16 @@ export function* fieldsOfObject(text: string, wanted: readonly string[] = []): G
   }
   return { leaves, fields, lastKey, tailHash: stateHashes.text(next.value) };
 }
+
+/** Builds the field tree of an object of any size, yielding to the event loop between portions. */
+export async function buildFields(text: string): Promise<ObjectParts & Pick<ChangedTree, "pages">> {
+  const { leaves, lastKey, tailHash } = await runYielding(fieldsOfObject(text));
+  const { root: fieldsRoot, pages } = await runYielding(buildTree(leaves));
+  return { fieldsRoot, lastKey, tailHash, pages };
+}
+
+/** Builds the field tree on the calling thread, yielding to the event loop between portions. */
+export const buildFieldsHere: BuildDocument = async (address, text) => {
+  const { pages, ...object } = await buildFields(text);
+  return { ...object, pages: [...pageTexts(address, pages)] };
+};

@@ -1,9 +1,20 @@
 /**
- * Reasons and messages for rejected reads of programs. Shared by the node and by clients that verify a rejection with a
- * proof, so this module does not depend on Node.js.
+ * Values in responses to reads of programs: reasons and messages of rejected reads, and types. Shared by the node and by
+ * clients that verify a response with a proof, so this module does not depend on Node.js.
  */
+import { ValueType } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { addressForm } from "../../base/crypto/signing-payloads.js";
 import type { JsonType } from "../documents/json-text.js";
+
+/** Types of JSON values, as responses name them. */
+export const valueTypes: Readonly<Record<JsonType, ValueType>> = {
+  string: ValueType.STRING,
+  number: ValueType.NUMBER,
+  boolean: ValueType.BOOLEAN,
+  array: ValueType.ARRAY,
+  object: ValueType.OBJECT,
+  null: ValueType.NULL,
+};
 
 /** Reason and message of a rejection: the arguments of an RpcError. */
 export type RejectionArgs = readonly [

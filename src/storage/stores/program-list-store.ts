@@ -1,10 +1,9 @@
-/** Lists storage programs that the caller may read, from the database. */
+/** Lists storage programs that the caller may read, and finds which of many programs a caller may read. */
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import type { Queries } from "../../db/queries/database.js";
 import { invalidPageToken } from "../../rpc/parameters.js";
-import type { ListPage } from "../documents/paging.js";
-import { foldName, type ProgramEntry, type Programs } from "../programs/programs.js";
+import { foldName, type ListPage, type ProgramEntry, type Programs } from "../programs/programs.js";
 import { checkEntry, entryColumns, type EntryRow } from "../programs/stored-program.js";
 
 /** Minimum length in characters of queries that the name index supports. */
@@ -163,4 +162,59 @@ function toEntry(row: EntryRow): ProgramEntry {
     createdMs: row.created_ms,
     updatedMs: row.updated_ms,
   };
+}
+
+/** Current access to programs. */
+export interface ReadablePrograms {
+  /**
+   * Returns the addresses of the programs that the caller may read. A deleted program is readable only by its owner. An
+   * address without a program is never returned.
+   */
+  readableOf(addresses: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
+  /**
+   * Returns the owners of all programs ever created at these addresses. Owners never change. They are not public, so do
+   * not return them to callers unchecked.
+   */
+  ownersOf(addresses: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
+export function createReadablePrograms({ dialect: { list }, prepare }: Queries): ReadablePrograms {
+  const text = (readable: string): string =>
+    `SELECT p.address AS address FROM ${list.table} JOIN programs p ON p.address = ${list.text} WHERE ${readable}`;
+  const forAnonymous = prepare<{ readonly address: string }>(text("NOT p.deleted AND p.mode = 'public'"));
+  const forIdentity = prepare<{ readonly address: string }>(
+    text(`(p.owner = ? OR (NOT p.deleted AND ${readableByIdentity}))`),
+  );
+  const owners = prepare<{ readonly address: string; readonly owner: string }>(
+    `SELECT p.address AS address, p.owner AS owner FROM ${list.table} JOIN programs p ON p.address = ${list.text}`,
+  );
+  return {
+    async ownersOf(addresses) {
+      const rows = addresses.length === 0 ? [] : await owners(JSON.stringify(addresses));
+      return new Map(rows.map(({ address, owner }) => [address, owner]));
+    },
+    async readableOf(addresses, identity) {
+      if (addresses.length === 0) {
+        return new Set();
+      }
+      const keys = JSON.stringify(addresses);
+      const rows =
+        identity === undefined
+          ? await forAnonymous(keys)
+          : await forIdentity(keys, identity, identity, identity, identity, identity);
+      return new Set(rows.map(({ address }) => address));
+    },
+  };
+}
+
+/**
+ * Returns true if a program is not public. Deleted programs count, since blocks still contain their history. Scans all
+ * programs if every program is public.
+ */
+export async function hasPrivatePrograms({ prepare }: Pick<Queries, "prepare">): Promise<boolean> {
+  const find = prepare<{ readonly address: string }>(
+    "SELECT address FROM programs WHERE mode <> 'public' LIMIT 1",
+    "list",
+  );
+  return (await find()).length > 0;
 }

@@ -13,8 +13,7 @@ import type { FieldParts } from "../../tree/state-format.js";
 import { type Proof, proveAmong, provePaths } from "../../tree/prove.js";
 import { readRoot } from "../../tree/read-root.js";
 import { checkReadable } from "../programs/read-guards.js";
-import { readFull } from "./program-parts-store.js";
-import { prepareAnyProgram } from "./program-query-store.js";
+import { prepareAnyProgram, readFull } from "./program-query-store.js";
 import { documentOfText, readEnd, readFieldParts } from "./program-state-store.js";
 import {
   type DocumentParts,

@@ -1,8 +1,8 @@
 /** Queries for single programs. Each returns everything that one read needs as one row. The callers check the rows. */
 import { type BatchOptions, prepareBatch } from "../../db/rows/batch.js";
 import type { Queries } from "../../db/queries/database.js";
-import { chunksOf, partsColumns } from "./program-parts-store.js";
-import { type PartsRow, programColumns, type TextRow } from "../programs/stored-program.js";
+import type { Dialect } from "../../db/queries/dialects.js";
+import { joinParts, type PartsRow, programColumns, type TextRow } from "../programs/stored-program.js";
 
 /** Program row packed into one column. Drivers convert one long text faster than many short columns. */
 export interface PackedRow {
@@ -130,4 +130,46 @@ function itemsBefore(position: string): string {
 function chunkHolding(index: string): string {
   return `(SELECT max(s.position) FROM (SELECT b.position, sum(b.items) OVER (ORDER BY b.position) - b.items AS first_item
     FROM program_chunks b WHERE b.address = f.address AND b.field = f.position) s WHERE s.first_item <= ${index})`;
+}
+
+/** Returns SQL for the chunks of a field, or of all fields of a document, as a JSON array in their order. */
+export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, field?: string): string {
+  return jsonArray({
+    item: jsonList(["c.field", "c.position", "c.items", "c.size_bytes", "c.text", "c.row_hash"]),
+    from: `program_chunks c WHERE c.address = ${address}${field === undefined ? "" : ` AND c.field = ${field}`}`,
+    orderBy: "c.field, c.position",
+  });
+}
+
+/** Returns SQL for the columns of {@link PartsRow}. The query must select from the document's own row, `d`. */
+export function partsColumns(dialect: Dialect, address: string): string {
+  return `d.data, d.row_hash, ${fieldsOf(dialect, address)} AS fields, ${chunksOf(dialect, address)} AS chunks`;
+}
+
+/**
+ * Reads the text of a document in parts.
+ *
+ * @param sizeBytes expected size of the document.
+ * @throws CorruptionError
+ */
+export async function readFull(db: Queries, address: string, sizeBytes: number): Promise<string> {
+  return (await joinParts(address, await readParts(db, address), sizeBytes)).text;
+}
+
+/** Reads the rows of a document in parts, without checking them. */
+export async function readParts(db: Queries, address: string): Promise<PartsRow> {
+  const [parts] = await db.rows<PartsRow>((sql) =>
+    sql.raw(`SELECT ${partsColumns(db.dialect, "d.address")} FROM program_documents d WHERE d.address = ?`, [address]),
+  );
+  return parts!;
+}
+
+/** Returns SQL for the fields of a document in parts, as a JSON array in their order. */
+function fieldsOf({ jsonArray, jsonList }: Dialect, address: string): string {
+  const columns = ["f.position", "f.name_json", "f.type", "f.items", "f.size_bytes", "f.text_before", "f.value"];
+  return jsonArray({
+    item: jsonList([...columns, "f.row_hash"]),
+    from: `program_fields f WHERE f.address = ${address}`,
+    orderBy: "f.position",
+  });
 }

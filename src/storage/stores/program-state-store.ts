@@ -6,10 +6,15 @@ import { changeTree, type LeafChange, rootOfLeaves } from "../../tree/change.js"
 import { stateHashes } from "../../tree/node-hashes.js";
 import { clearTrees, createPageStore } from "../../tree/page-store.js";
 import { type FieldParts, zeroHash, type ObjectParts } from "../../tree/state-format.js";
-import { buildFieldsHere } from "../changes/field-tree-builder.js";
-import { type DocumentParts, fieldKey, fieldsOfObject, programLeaf } from "../programs/program-state.js";
-import { chunksOf, readFull } from "./program-parts-store.js";
-import type { BuildDocument, LeavesOptions } from "../programs/programs.js";
+import {
+  buildFieldsHere,
+  type DocumentParts,
+  fieldKey,
+  fieldsOfObject,
+  programLeaf,
+} from "../programs/program-state.js";
+import { chunksOf, readFull } from "./program-query-store.js";
+import type { BuildDocument } from "../programs/programs.js";
 import type { ProgramTables } from "./program-tables-store.js";
 import {
   checkDocument,
@@ -23,10 +28,31 @@ import {
   readChunks,
   type TextRow,
 } from "../programs/stored-program.js";
-import type { DirtyProgram } from "../changes/dirty-programs.js";
 
 /** Number of programs read by one query. Each row may include a document of up to 1 MiB. */
 const portionRows = 50;
+
+/** Parts of a program that a block changed. */
+export interface DirtyProgram {
+  /** True if the full document was written. */
+  isComplete: boolean;
+  /** True if the previous document was stored in parts, and therefore had a field tree. */
+  hadTree: boolean;
+  /** Text of the document if it is stored in parts and unchanged since it was written in full; otherwise undefined. */
+  text: string | undefined;
+  /** Names of the changed fields, if the document was not written in full. */
+  readonly fields: Set<string>;
+}
+
+export interface LeavesOptions {
+  /**
+   * Resolves when all changes are in the database; by default they already are. Meanwhile, the leaves of programs whose
+   * rows are buffered are computed.
+   */
+  readonly stored?: Promise<void>;
+  /** Builds the field trees of documents; by default on the calling thread. */
+  readonly build?: BuildDocument;
+}
 
 /** Computes the leaves of the programs that a block changed. Addresses without a program have no leaf. */
 export async function readLeaves(

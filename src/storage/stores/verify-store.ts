@@ -6,8 +6,8 @@ import { membersOf } from "../documents/document.js";
 import { isSame } from "../../tree/hashes.js";
 import { createPageStore } from "../../tree/page-store.js";
 import { readRoot } from "../../tree/read-root.js";
-import { partsColumns } from "./program-parts-store.js";
-import { buildFields } from "../changes/field-tree-builder.js";
+import { partsColumns } from "./program-query-store.js";
+import { buildFields } from "../programs/program-state.js";
 import { foldName } from "../programs/programs.js";
 import {
   checkDocument,

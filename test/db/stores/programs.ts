@@ -1,15 +1,15 @@
 import test from "ava";
 import type { Database } from "../../../src/db/queries/database.js";
 import { createWriteBuffer } from "../../../src/db/rows/write-buffer.js";
-import { createProgramChanges } from "../../../src/storage/stores/program-change-store.js";
+import { CostCounter, rowBytes } from "../../../src/storage/changes/cost.js";
+import type { DocumentRows } from "../../../src/storage/changes/document-rows-store.js";
+import {
+  createProgramChanges,
+  type NewProgram,
+  type ProgramChanges,
+} from "../../../src/storage/changes/program-change-store.js";
 import { createProgramStore } from "../../../src/storage/stores/program-store.js";
-import type {
-  DocumentRows,
-  NewProgram,
-  ProgramChanges,
-  ProgramContent,
-} from "../../../src/storage/programs/programs.js";
-import { createCostCounter, rowBytes } from "../../../src/storage/programs/cost.js";
+import type { ProgramContent } from "../../../src/storage/programs/programs.js";
 import type { StoreSuite } from "./suite.js";
 
 const [alice, bob] = ["0xa", "0xb"];
@@ -42,7 +42,7 @@ async function withProgram(database: Database) {
       await work(createProgramChanges(rows));
       await rows.store();
     });
-  await change((changes) => changes.insert(program, 1_800_000_000_000, createCostCounter()));
+  await change((changes) => changes.insert(program, 1_800_000_000_000, new CostCounter()));
   return { programs, change };
 }
 
@@ -72,7 +72,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.like((await programs.listByOwner(alice, undefined, page))[0], entry);
     t.is(await programs.createdCount(), 1);
     await change(async (changes) => {
-      t.deepEqual(await changes.find(address, createCostCounter()), {
+      t.deepEqual(await changes.find(address, new CostCounter()), {
         address,
         encoding: "json",
         type: "object",
@@ -81,7 +81,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
         inParts: false,
       });
       t.true(await changes.wasCreated(address));
-      t.is(await changes.find(`stor-${"2".repeat(40)}`, createCostCounter()), undefined);
+      t.is(await changes.find(`stor-${"2".repeat(40)}`, new CostCounter()), undefined);
       t.false(await changes.wasCreated(`stor-${"2".repeat(40)}`));
     });
     t.is(await programs.findWithData(`stor-${"2".repeat(40)}`), undefined);
@@ -92,7 +92,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     const addresses = Array.from({ length: 50 }, (_, i) => `stor-${String(i).padStart(40, "0")}`);
     await change(async (changes) => {
       for (const [i, added] of addresses.entries()) {
-        await changes.insert({ ...program, address: added, content: json(`[${i}]`, "array") }, i, createCostCounter());
+        await changes.insert({ ...program, address: added, content: json(`[${i}]`, "array") }, i, new CostCounter());
       }
     });
     const requested = [...addresses, "stor-none", address, addresses[0]!];
@@ -107,7 +107,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     `${engine}: programs: the rows of a document are read and changed individually, and their cost is counted`,
     async (t) => {
       const { programs, change } = await withProgram(await open(t));
-      const cost = createCostCounter();
+      const cost = new CostCounter();
       const withRows = (use: (rows: DocumentRows) => Promise<number>, timeMs: number) =>
         change((changes) =>
           changes.changeDocument(
@@ -121,20 +121,19 @@ export const testPrograms: StoreSuite = (engine, open) => {
       const odd = { type: "number", before: '{"a\\u0000":', value: "1", sizeBytes: 1, items: undefined } as const;
       const data = '{"a\\u0000":1,"n":[1,2,3 ]}\n';
       await withRows(async (rows) => {
-        t.is(await rows.fullText({ sizeBytes: Buffer.byteLength(text), inParts: false }), text);
         t.is(await rows.text(), text);
         t.like(await rows.field("a"), { position: 1, type: "array", value: "[ 1 ]" });
         await rows.clear({ sizeBytes: text.length, inParts: false });
         await rows.saveText("\n");
-        await rows.insertFields(4, [
+        rows.insertFields(4, [
           { name: "a\0", ...odd },
           { name: "n", ...list },
         ]);
-        await rows.insertChunks(5, [
+        rows.insertChunks(5, [
           { position: 10, items: 1, text: "[1" },
           { position: 30, items: 1, text: ",3" },
         ]);
-        await rows.insertChunks(5, [{ position: 20, items: 1, text: ",2" }]);
+        rows.insertChunks(5, [{ position: 20, items: 1, text: ",2" }]);
         return data.length;
       }, 5);
       t.like(await programs.findWithData(address), {
@@ -150,7 +149,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
       });
       const before = cost.bytes;
       await withRows(async (rows) => {
-        t.is(await rows.fullText({ sizeBytes: data.length, inParts: true }), data);
+        t.is(await rows.joinedText(data.length), data);
         t.is(await rows.lastPosition(), 5);
         t.is(await rows.lastPosition(5), 4);
         t.is(await rows.lastPosition(4), undefined);
@@ -166,11 +165,11 @@ export const testPrograms: StoreSuite = (engine, open) => {
         await rows.extendChunk(5, last, { before: { text: ",2.5", items: 1 }, after: { text: ",é", items: 1 } });
         t.deepEqual(await rows.lastChunk(5), { position: 30, items: 3, sizeBytes: 9 });
         t.is(await rows.chunkText(5, 30), ",2.5,3,é");
-        await rows.saveChunk(5, 10, { text: "[0", items: 1 });
-        await rows.deleteChunk(5, 20);
+        rows.saveChunk(5, 10, { text: "[0", items: 1 });
+        rows.deleteChunk(5, 20);
         t.is(await rows.chunkTexts(5), "[0,2.5,3,é");
-        await rows.saveField({ position: 4, name: "a\0", ...odd, value: "2" });
-        await rows.deleteField({ position: 5, name: "" });
+        rows.saveField({ position: 4, name: "a\0", ...odd, value: "2" });
+        rows.deleteField({ position: 5, name: "" });
         await rows.deleteChunks(5, 9);
         return '{"a\\u0000":2\n'.length;
       }, 6);
@@ -192,18 +191,18 @@ export const testPrograms: StoreSuite = (engine, open) => {
           address,
           async (rows) => {
             await rows.clear({ sizeBytes: text.length, inParts: false });
-            await rows.insertFields(1, [
+            rows.insertFields(1, [
               { name: "n", type: "number", before: '{"n":', value: "2", sizeBytes: 1, items: undefined },
             ]);
             await rows.saveText("}");
             return { sizeBytes: newText.length, inParts: true };
           },
           5,
-          createCostCounter(),
+          new CostCounter(),
         );
       const toText = async (changes: ProgramChanges) => {
-        const before = (await changes.find(address, createCostCounter()))!;
-        await changes.replaceContent(before, json(newText, "object"), 6, createCostCounter());
+        const before = (await changes.find(address, new CostCounter()))!;
+        await changes.replaceContent(before, json(newText, "object"), 6, new CostCounter());
       };
       let whenRead: (() => Promise<void>) | undefined;
       const programs = createProgramStore({
@@ -234,8 +233,8 @@ export const testPrograms: StoreSuite = (engine, open) => {
     const { programs, change } = await withProgram(await open(t));
     const replace = (content: ProgramContent) =>
       change(async (changes) => {
-        const before = (await changes.find(address, createCostCounter()))!;
-        await changes.replaceContent(before, content, 9, createCostCounter());
+        const before = (await changes.find(address, new CostCounter()))!;
+        await changes.replaceContent(before, content, 9, new CostCounter());
       });
     await replace({ encoding: "binary", type: "binary", text: '"AP8="', sizeBytes: 2 });
     t.like(await programs.findWithData(address), {
@@ -259,7 +258,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     const database = await open(t);
     const { programs, change } = await withProgram(database);
     const insert = (digit: string): Promise<void> =>
-      change((changes) => changes.insert({ ...program, address: `stor-${digit.repeat(40)}` }, 1, createCostCounter()));
+      change((changes) => changes.insert({ ...program, address: `stor-${digit.repeat(40)}` }, 1, new CostCounter()));
     t.is(await programs.createdCount(), 1);
     // A PostgreSQL server skips ids after a crash.
     await insert("2");
@@ -278,20 +277,18 @@ export const testPrograms: StoreSuite = (engine, open) => {
       (await programs.search("größe", false, identity, page)).length;
     t.deepEqual([await countListedFor(undefined), await countListedFor(alice), await countListedFor(bob)], [1, 1, 0]);
     const access = { ...program.access, mode: "restricted", allowed: [bob], blacklisted: [] } as const;
-    await change((changes) =>
-      changes.setAccess(address, { access, blinding: "1".repeat(64) }, 11, createCostCounter()),
-    );
+    await change((changes) => changes.setAccess(address, { access, blinding: "1".repeat(64) }, 11, new CostCounter()));
     t.deepEqual([await countListedFor(undefined), await countListedFor(alice), await countListedFor(bob)], [0, 1, 1]);
     t.like((await programs.findWithData(address))!.record, { access, updatedMs: 11 });
     await change(async (changes) => {
-      const before = (await changes.find(address, createCostCounter()))!;
-      await changes.delete(before, 12, createCostCounter());
+      const before = (await changes.find(address, new CostCounter()))!;
+      await changes.delete(before, 12, new CostCounter());
     });
     t.deepEqual([await countListedFor(undefined), await countListedFor(alice), await countListedFor(bob)], [0, 0, 0]);
     t.is(await programs.findWithData(address), undefined);
     t.is(await programs.createdCount(), 1, "deleted programs are counted");
     await change(async (changes) => {
-      t.is(await changes.find(address, createCostCounter()), undefined);
+      t.is(await changes.find(address, new CostCounter()), undefined);
       t.true(await changes.wasCreated(address));
     });
   });

@@ -6,7 +6,7 @@ import type {
   SnapshotProgramSchema,
 } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { Queries } from "../../db/queries/database.js";
-import { bulkInsert, type BulkValue } from "../../db/rows/bulk-insert.js";
+import { bulkInsert, type BulkValue, type ColumnKind } from "../../db/rows/bulk-changes.js";
 import {
   hashChunkRow,
   hashDocumentRow,
@@ -19,12 +19,12 @@ import { createPageStore } from "../../tree/page-store.js";
 import type { Leaf } from "../../tree/path.js";
 import { readRoot } from "../../tree/read-root.js";
 import { namedReaders } from "../programs/access.js";
-import { readParts } from "./program-parts-store.js";
-import { programLeaf } from "../programs/program-state.js";
-import { buildFields } from "../changes/field-tree-builder.js";
-import { documentOfText, readEnd, selectPrograms } from "./program-state-store.js";
+import { buildFields, programLeaf } from "../programs/program-state.js";
 import { foldName } from "../programs/programs.js";
-import { readProgram, type RestoredProgram, InvalidProgram } from "../changes/restored-program.js";
+import { readParts } from "../stores/program-query-store.js";
+import { documentOfText, readEnd, selectPrograms } from "../stores/program-state-store.js";
+import { programShapes } from "../stores/program-tables-store.js";
+import { InvalidProgram, readProgram, type RestoredProgram } from "./restored-program.js";
 import {
   checkDocument,
   checkProgram,
@@ -162,17 +162,47 @@ export async function checkRestored(program: SnapshotProgram): Promise<CheckedPr
  * @throws InvalidProgram if a program already exists, or if two programs have the same address or the same position.
  */
 export async function importPrograms(db: Queries, programs: readonly CheckedProgram[]): Promise<void> {
-  const inserted = await bulkInsert(db, "programs", programKinds, programs.map(programValues));
+  const insert = async <Row extends object>(
+    { name, columns }: { readonly name: string; readonly columns: Readonly<Record<keyof Row & string, ColumnKind>> },
+    rows: readonly Row[],
+  ): Promise<number> => {
+    const names = Object.keys(columns) as (keyof Row)[];
+    const values = rows.map((row) => names.map((column) => row[column] as BulkValue));
+    return await bulkInsert(db, name, columns, values);
+  };
+  const { name, columns } = programShapes.programs;
+  const inserted = await insert({ name, columns: { id: "integer", ...columns } }, programs.map(programRow));
   if (inserted !== programs.length) {
     throw new InvalidProgram("Two programs have one address, or one place.");
   }
-  await bulkInsert(db, "program_documents", documentKinds, programs.flatMap(documentValues));
-  await bulkInsert(db, "program_fields", fieldKinds, programs.flatMap(fieldValues));
-  await bulkInsert(db, "program_chunks", chunkKinds, programs.flatMap(chunkValues));
-  await bulkInsert(db, "program_readers", readerKinds, programs.flatMap(readerValues));
+  await insert(programShapes.documents, programs.flatMap(documentRows));
+  await insert(
+    programShapes.fields,
+    programs.flatMap(({ fields }) => fields.map((field) => ({ ...field, row_hash: hashFieldRow(field) }))),
+  );
+  await insert(
+    programShapes.chunks,
+    programs.flatMap(({ chunks }) => chunks.map((chunk) => ({ ...chunk, row_hash: hashChunkRow(chunk) }))),
+  );
+  await insert(programShapes.readers, programs.flatMap(readerRows));
   for (const { row, pages } of programs) {
     await createPageStore(db, row.address).save(pages);
   }
+}
+
+function programRow({ index, row }: RestoredProgram) {
+  const hashes = { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
+  return { id: index, ...row, name_folded: foldName(row.name), ...hashes };
+}
+
+function documentRows({ row: { address }, data }: RestoredProgram) {
+  return data === undefined ? [] : [{ address, data, row_hash: hashDocumentRow({ address, data }) }];
+}
+
+function readerRows({ row: { address }, access }: RestoredProgram) {
+  return access === undefined
+    ? []
+    : [...namedReaders(access)].map(([identity, allowed]) => ({ address, identity, allowed }));
 }
 
 /** Makes the database assign ids to new programs after those of the imported programs. */
@@ -209,58 +239,4 @@ export async function clearPrograms(db: Queries): Promise<void> {
     ...(clearNameIndex === undefined ? [] : [sql.raw(clearNameIndex)]),
     sql("tree_pages").whereNot("tree", "").delete(),
   ]);
-}
-
-const programKinds = {
-  ...({ id: "integer", address: "text", owner: "text", name: "text", name_folded: "text", encoding: "text" } as const),
-  ...({ type: "text", mode: "text", access: "text", metadata: "text", size_bytes: "integer" } as const),
-  ...({ created_ms: "integer", updated_ms: "integer", deleted: "boolean", in_parts: "boolean" } as const),
-  ...({ blinding: "text", entry_hash: "text", rest_hash: "text" } as const),
-};
-
-function programValues({ index, row }: RestoredProgram): BulkValue[] {
-  return [
-    ...[index, row.address, row.owner, row.name, foldName(row.name), row.encoding],
-    ...[row.type, row.mode, row.access, row.metadata, row.size_bytes],
-    ...[row.created_ms, row.updated_ms, Boolean(row.deleted), Boolean(row.in_parts)],
-    ...[row.blinding, hashProgramEntry(row), hashProgramRest(row)],
-  ];
-}
-
-const documentKinds = { address: "text", data: "text", row_hash: "text" } as const;
-
-function documentValues({ row: { address }, data }: RestoredProgram): BulkValue[][] {
-  return data === undefined ? [] : [[address, data, hashDocumentRow({ address, data })]];
-}
-
-const fieldKinds = {
-  ...({ address: "text", position: "integer", name_json: "text", type: "text", items: "integer" } as const),
-  ...({ size_bytes: "integer", text_before: "text", value: "text", row_hash: "text" } as const),
-};
-
-function fieldValues({ fields }: RestoredProgram): BulkValue[][] {
-  return fields.map((field) => [
-    ...[field.address, field.position, field.name_json, field.type, field.items],
-    ...[field.size_bytes, field.text_before, field.value, hashFieldRow(field)],
-  ]);
-}
-
-const chunkKinds = {
-  ...({ address: "text", field: "integer", position: "integer", items: "integer" } as const),
-  ...({ size_bytes: "integer", text: "text", row_hash: "text" } as const),
-};
-
-function chunkValues({ chunks }: RestoredProgram): BulkValue[][] {
-  return chunks.map((chunk) => [
-    ...[chunk.address, chunk.field, chunk.position, chunk.items],
-    ...[chunk.size_bytes, chunk.text, hashChunkRow(chunk)],
-  ]);
-}
-
-const readerKinds = { address: "text", identity: "text", allowed: "boolean" } as const;
-
-function readerValues({ row, access }: RestoredProgram): BulkValue[][] {
-  return access === undefined
-    ? []
-    : [...namedReaders(access)].map(([identity, isAllowed]) => [row.address, identity, isAllowed]);
 }
