@@ -1,17 +1,32 @@
-/** Light node: a local port that serves proved responses to programs without support for proofs. */
-import { createProofSession } from "../../client/src/proof/session.js";
+/**
+ * Light node: a local port that serves proved responses to programs without support for proofs. It has the services of
+ * a node, with responses that are proved before they are sent.
+ */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { GatehouseError } from "../../client/src/gatehouse-error.js";
+import { ProofError } from "../../client/src/proof/proof-error.js";
+import { isProvable } from "../../client/src/proof/reads.js";
+import { createProofSession, provedReasons } from "../../client/src/proof/session.js";
+import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { SearchService } from "../../gen/gatehouse/search/v1/search_pb.js";
+import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import type { Logger } from "../base/logging/log.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { createUnrestrictedGate } from "../edge/unrestricted-gate.js";
+import { errorCatalog, RpcError, type Reason } from "../rpc/errors.js";
+import { createRequestIds } from "../rpc/exchange/request-ids.js";
 import { compileEndpoints, createTranscoder } from "../rpc/http/transcoder.js";
 import { createPort } from "../rpc/port/port.js";
 import { chainHandlers, createNotFoundHandler, createPreflightHandler } from "../rpc/server/handler-chain.js";
-import { createRequestIds } from "../rpc/exchange/request-ids.js";
+import type { ServedMethod, ServedService } from "../rpc/service.js";
 import { hashPair } from "../zk/poseidon.js";
-import { createLightServices } from "./light-services.js";
-import { openTrustStore } from "./trust-store.js";
-import { createUpstreams } from "./upstreams.js";
+import { openTrustStore, type TrustStore } from "./trust-store.js";
+import { createUpstreams, isFromNode, NoProof, type Upstreams } from "./upstream.js";
 
 /** Start options of a light node. */
 export interface LightOptions {
@@ -29,15 +44,7 @@ export interface LightOptions {
   readonly timeoutMs?: number;
 }
 
-/** Running light node. */
-export interface LightNode {
-  readonly port: number;
-  readonly url: string;
-  /** Returns the number of the latest proved block; undefined until a node has proved one. */
-  readonly block: () => bigint | undefined;
-  /** Stops accepting requests, and waits at most 5 s for those in flight. */
-  stop(): Promise<void>;
-}
+export type LightNode = Awaited<ReturnType<typeof startLight>>;
 
 const host = "127.0.0.1";
 const stopWithinMs = 5_000;
@@ -47,22 +54,13 @@ const stopWithinMs = 5_000;
  *
  * @throws System error if the port cannot be bound; InputError or StartError for an unusable directory.
  */
-export async function startLight(options: LightOptions): Promise<LightNode> {
-  const { urls, genesisHash, dir, maxAgeS, log, timeoutMs } = options;
+export async function startLight({ urls, genesisHash, dir, port: bindTo, maxAgeS, log, timeoutMs }: LightOptions) {
   const trustStore = await openTrustStore(dir, genesisHash);
   const onSeen = trustStore.storeSeen.bind(trustStore);
   const session = createProofSession({ genesisHash, maxAgeS, hashPair, seen: trustStore.seen, onSeen });
-  const upstreams = createUpstreams({ urls, session, log, timeoutMs });
-  const services = createLightServices({
-    upstreams,
-    trustStore,
-    onFork({ message, evidence }) {
-      trustStore.storeEvidence(evidence!);
-      log.error({ subsystem: "light" }, `${message} All requests fail until ${trustStore.evidence()} is removed.`);
-    },
-  });
+  const upstreams = createUpstreams(urls, session, log, timeoutMs);
   const serverDeps = {
-    services,
+    services: createServices(upstreams, trustStore, log),
     gate: createUnrestrictedGate(),
     onInternalError: (error: unknown) => log.error({ subsystem: "light", error: errorMessage(error) }, "A read failed"),
   };
@@ -73,13 +71,92 @@ export async function startLight(options: LightOptions): Promise<LightNode> {
     serverDeps,
   );
   const listener = createPort({ handle, gate: serverDeps.gate, nextRequestId: createRequestIds() });
-  const port = await listener.listen({ host, port: options.port });
+  const port = await listener.listen({ host, port: bindTo });
   // The log states why no node returned a proof. The light node starts regardless, since a node may do so later.
   await upstreams.read(ChainService.method.getHead, {}).catch(() => undefined);
   return {
     port,
     url: `http://${host}:${port}`,
+    /** Returns the number of the latest proved block; undefined until a node has proved one. */
     block: () => session.seen?.number,
+    /** Stops accepting requests, and waits at most 5 s for those in flight. */
     stop: () => listener.drain(stopWithinMs),
   };
+}
+
+/** Every service with routes on a node. Methods without proofs return NOT_IMPLEMENTED. */
+const descriptors = [
+  ...[StorageService, ZkService, ChainService, InfoService],
+  ...[HealthService, StateService, SearchService, AttestationService],
+];
+
+/** Defaults of every rpc here. Callers are not identified, since the light node does not forward identities. */
+const methodDefaults = { plainReply: undefined, beforeBody: undefined, isProbe: false, identifiesCaller: false };
+
+function createServices(upstreams: Upstreams, trustStore: TrustStore, log: Logger): ServedService[] {
+  /** Throws STATE_NOT_READY if there is evidence of a fork. */
+  function requireNoFork(): void {
+    const file = trustStore.evidence();
+    if (file !== undefined) {
+      throw new RpcError(
+        "STATE_NOT_READY",
+        `An authority has signed two blocks with the same number (a fork), so this light node rejects all requests. Its operator finds the evidence in ${file}, and must remove that file to continue.`,
+      );
+    }
+  }
+
+  async function read(method: DescMethod, request: object): Promise<object> {
+    requireNoFork();
+    try {
+      const response = await upstreams.read(method, request as never);
+      // A concurrent call may have found a fork in the meantime.
+      requireNoFork();
+      return response;
+    } catch (error) {
+      if (error instanceof ProofError && error.evidence !== undefined) {
+        trustStore.storeEvidence(error.evidence);
+        const message = `${error.message} All requests fail until ${trustStore.evidence()} is removed.`;
+        log.error({ subsystem: "light" }, message);
+        requireNoFork();
+      }
+      throw toRpcError(error);
+    }
+  }
+
+  return descriptors.map((desc) => ({
+    desc,
+    methods: desc.methods.map((method): ServedMethod => {
+      const invoke = isProvable(method) ? (request: object) => read(method, request) : () => rejectUnprovable(method);
+      return { desc: method, invoke, ...methodDefaults };
+    }),
+  }));
+}
+
+function rejectUnprovable({ parent, name }: DescMethod): never {
+  throw new RpcError(
+    "NOT_IMPLEMENTED",
+    `Responses of ${parent.name}.${name} cannot be proved, and a light node serves only proved responses. Send the request to a node.`,
+  );
+}
+
+const retryAfterS = 5;
+
+/** Converts an error of a read for the client. Errors that are not about the node stay as they are. */
+function toRpcError(error: unknown): unknown {
+  if (error instanceof NoProof) {
+    return new RpcError("STATE_NOT_READY", error.message, retryAfterS);
+  }
+  if (error instanceof ProofError) {
+    return new RpcError("NOT_IMPLEMENTED", error.message);
+  }
+  if (!(error instanceof GatehouseError)) {
+    return error;
+  }
+  const { reason, message } = error;
+  if (isFromNode(error) && provedReasons.has(reason)) {
+    return new RpcError("NOT_IMPLEMENTED", `A node responded without a proof: ${message}`);
+  }
+  return reason in errorCatalog
+    ? new RpcError(reason as Reason, message)
+    : new RpcError("STATE_NOT_READY", `A node responded: ${message}`, retryAfterS);
 }

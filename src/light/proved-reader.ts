@@ -13,27 +13,11 @@ import type { AskNode, ProofSource } from "../../client/src/proof/source.js";
 import { jsonEncoder } from "../rpc/codec/json-encoder.js";
 import { writeSavedProof } from "./saved-proof.js";
 
-/** Reader whose responses are proved. */
-export interface ProvedReader {
-  /**
-   * Returns the node's own JSON, built from proved data alone.
-   *
-   * @throws ProofError; GatehouseError for a proved absence such as NOT_FOUND, or for an error that prevents a response
-   *   and proves nothing.
-   */
-  read<I extends DescMessage, O extends DescMessage>(
-    method: DescMethodUnary<I, O>,
-    request: MessageInitShape<I>,
-  ): Promise<string>;
-  /** Block of the state that the last read was proved against; undefined before the first proof. */
-  readonly block: ProvedBlock | undefined;
-  /** Returns the last proof as a file; undefined before the first proof. */
-  readonly proofFile: () => Promise<string | undefined>;
-}
+export type ProvedReader = ReturnType<typeof createProvedReader>;
 
 /** Creates a reader of the responses of a node. Throws TypeError if a pinned hash is malformed. */
-export function createProvedReader(ask: AskNode, options: VerifyOptions): ProvedReader {
-  /** Request and response of the last verified proof. */
+export function createProvedReader(ask: AskNode, options: VerifyOptions) {
+  /** Request and response of the last verified proof, and the block of its state. */
   let last: { readonly asked: GetProofRequest; readonly answer: GetProofResponse } | undefined;
   let block: ProvedBlock | undefined;
   const session = createProofSession(options);
@@ -57,14 +41,25 @@ export function createProvedReader(ask: AskNode, options: VerifyOptions): Proved
     },
   };
   return {
-    read: async (method, request) => jsonEncoder(method.output)(await answerProved(method, request, recordingSource)),
+    /**
+     * Returns the node's own JSON, built from proved data alone.
+     *
+     * @throws ProofError; GatehouseError for a proved absence such as NOT_FOUND, or for an error that prevents a
+     *   response and proves nothing.
+     */
+    async read<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodUnary<I, O>,
+      request: MessageInitShape<I>,
+    ): Promise<string> {
+      return jsonEncoder(method.output)(await answerProved(method, request, recordingSource));
+    },
+    /** Block of the state that the last read was proved against; undefined before the first proof. */
     get block() {
       return block;
     },
-    async proofFile() {
-      return block === undefined || last === undefined
-        ? undefined
-        : writeSavedProof({ genesis: (await source.network()).genesis, ...last });
+    /** Returns the last proof as a file; undefined before the first proof. */
+    async proofFile(): Promise<string | undefined> {
+      return last === undefined ? undefined : writeSavedProof({ genesis: (await source.network()).genesis, ...last });
     },
   };
 }

@@ -1,21 +1,30 @@
-/** Client of an untrusted node. */
-import type { DescMethod } from "@bufbuild/protobuf";
-import type { Transport } from "@connectrpc/connect";
+/** Untrusted nodes: reads from one, and reads from several in order until one returns a proof. */
+import type { DescMessage, DescMethod, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { toGatehouseError } from "../../client/src/errors.js";
-import type { GatehouseError } from "../../client/src/gatehouse-error.js";
+import { isTransient, toGatehouseError } from "../../client/src/errors.js";
+import { type FailureReason, GatehouseError } from "../../client/src/gatehouse-error.js";
+import { ProofError, type ProofFlaw } from "../../client/src/proof/proof-error.js";
+import { answerProved } from "../../client/src/proof/reads.js";
+import type { ProofSession } from "../../client/src/proof/session.js";
 import type { AskNode } from "../../client/src/proof/source.js";
 import { maxGenesisBytes, maxResponseBytes, startTimeout } from "../../client/src/response-limits.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import type { Logger } from "../base/logging/log.js";
 
 /** Default time limit for a read in milliseconds. */
 const defaultTimeoutMs = 30_000;
 
-/** Starts a read. All calls of a read share one time limit, and reject with GatehouseError. */
-export type StartRead = () => AskNode;
+/** Errors that the node reported or caused, as opposed to errors that a proof shows. */
+const nodeErrors = new WeakSet<GatehouseError>();
+
+/** Returns true if the error is a statement of the node or a lack of a response. Every other error is proved. */
+export function isFromNode(error: GatehouseError): boolean {
+  return nodeErrors.has(error);
+}
 
 /**
- * Returns the function that starts reads from a node.
+ * Returns the function that starts a read from a node. All calls of a read share one time limit, and reject with
+ * GatehouseError.
  *
  * @param url URL of the node's public port, with the path prefix of a proxy, if any.
  * @param headers Headers that prove the identity of the caller, for data with restricted access.
@@ -24,16 +33,17 @@ export function createStartRead(
   url: string,
   headers: Readonly<Record<string, string>> = {},
   timeoutMs: number = defaultTimeoutMs,
-): StartRead {
-  const connect = (readMaxBytes: number): Transport =>
-    createConnectTransport({ baseUrl: url.replace(/\/+$/, ""), httpVersion: "1.1", readMaxBytes });
-  const [transport, genesisTransport] = [connect(maxResponseBytes), connect(maxGenesisBytes)];
+): () => AskNode {
+  const baseUrl = url.replace(/\/+$/, "");
+  const [transport, genesisTransport] = [maxResponseBytes, maxGenesisBytes].map((readMaxBytes) =>
+    createConnectTransport({ baseUrl, httpVersion: "1.1", readMaxBytes }),
+  );
   return () => {
     const leftMs = startTimeout(timeoutMs);
     return async (method, request) => {
       const isGenesis = (method as DescMethod) === InfoService.method.getGenesis;
       try {
-        const calls = isGenesis ? genesisTransport : transport;
+        const calls = isGenesis ? genesisTransport! : transport!;
         return (await calls.unary(method, undefined, leftMs(), headers, request)).message;
       } catch (thrown) {
         const error = toGatehouseError(thrown);
@@ -44,10 +54,119 @@ export function createStartRead(
   };
 }
 
-/** Errors that the node reported or caused, as opposed to errors that a proof shows. */
-const nodeErrors = new WeakSet<GatehouseError>();
+/** Duration in milliseconds of the penalty for a lying and for a failing node. */
+const penaltyMs = { lying: 600_000, failing: 5_000 };
 
-/** Returns true if the error is a statement of the node or a lack of a response. Every other error is proved. */
-export function isFromNode(error: GatehouseError): boolean {
-  return nodeErrors.has(error);
+/** Flaws of a node that lags or has a wrong clock. Any other flaw means that the response was forged. */
+const lagging: ReadonlySet<ProofFlaw> = new Set<ProofFlaw>(["age", "rollback"]);
+
+/**
+ * Errors without a usable response, in addition to transient ones: the read timed out, or the responder is not a node.
+ */
+const noResponse: ReadonlySet<FailureReason> = new Set<FailureReason>(["DEADLINE_EXCEEDED", "UNSPECIFIED"]);
+
+interface Upstream {
+  readonly url: string;
+  readonly startRead: () => AskNode;
+  penalizedUntilMs: number;
+  isLying: boolean;
+}
+
+/** Error if no node currently returns a proof. */
+export class NoProof extends Error {}
+
+export type Upstreams = ReturnType<typeof createUpstreams>;
+
+/**
+ * Creates the reader of several nodes.
+ *
+ * @param urls URLs in query order.
+ * @param timeoutMs time limit for a read from one node in milliseconds. Default: 30,000.
+ */
+export function createUpstreams(
+  urls: readonly string[],
+  session: ProofSession,
+  log: Logger,
+  timeoutMs: number | undefined,
+) {
+  const upstreams = urls.map((url): Upstream => ({
+    ...{ url, startRead: createStartRead(url, {}, timeoutMs) },
+    ...{ penalizedUntilMs: 0, isLying: false },
+  }));
+
+  /**
+   * Returns the nodes in query order. Penalized nodes come last; lying nodes are omitted until their penalty expires.
+   */
+  function inOrder(): Upstream[] {
+    const now = Date.now();
+    const isPenalized = ({ penalizedUntilMs }: Upstream): boolean => penalizedUntilMs > now;
+    const preferred = upstreams.filter((one) => !isPenalized(one));
+    return [...preferred, ...upstreams.filter((one) => isPenalized(one) && !one.isLying)];
+  }
+
+  function penalize(upstream: Upstream, cause: keyof typeof penaltyMs, { message }: Error): void {
+    upstream.isLying = cause === "lying";
+    upstream.penalizedUntilMs = Date.now() + penaltyMs[cause];
+    const fields = { subsystem: "light", node: upstream.url, seconds: penaltyMs[cause] / 1000 };
+    if (upstream.isLying) {
+      log.error(fields, `${upstream.url} sent a false proof and is not queried for now: ${message}`);
+    } else {
+      log.warn(fields, `${upstream.url} failed and is not queried for now: ${message}`);
+    }
+  }
+
+  /**
+   * Decides if another node may do better. Throws an error that no other node can change. Returns an error to report if
+   * no node returns a proof. Otherwise penalizes the node and returns undefined.
+   */
+  function classifyError(upstream: Upstream, error: unknown): GatehouseError | undefined {
+    if (error instanceof ProofError) {
+      if (error.flaw === "fork") {
+        throw error;
+      }
+      // Another node may name the block that proves the response.
+      if (error.flaw === "unprovable") {
+        return error;
+      }
+      penalize(upstream, lagging.has(error.flaw) ? "failing" : "lying", error);
+      return undefined;
+    }
+    if (!(error instanceof GatehouseError) || !isFromNode(error)) {
+      throw error;
+    }
+    if (!isTransient(error) && !noResponse.has(error.reason)) {
+      return error;
+    }
+    penalize(upstream, "failing", error);
+    return undefined;
+  }
+
+  return {
+    /**
+     * Returns the first proved response.
+     *
+     * @throws GatehouseError for a proved absence, or from the first node that rejected the request; ProofError fork with
+     *   evidence; ProofError unprovable; NoProof.
+     */
+    async read<I extends DescMessage, O extends DescMessage>(
+      method: DescMethod & { readonly input: I; readonly output: O },
+      request: MessageInitShape<I>,
+    ): Promise<MessageShape<O>> {
+      let firstRejection: GatehouseError | undefined;
+      for (const upstream of inOrder()) {
+        try {
+          const response = await answerProved(method, request, session.sourceOf(upstream.startRead()));
+          upstream.penalizedUntilMs = 0;
+          return response;
+        } catch (error) {
+          const rejection = classifyError(upstream, error);
+          firstRejection ??= rejection;
+        }
+      }
+      throw (
+        firstRejection ??
+        new NoProof("None of this light node's upstream nodes responds with a proof; see its log for the reasons.")
+      );
+    },
+  };
 }

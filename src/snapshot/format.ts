@@ -19,7 +19,7 @@ export const targetChunkBytes = 4 * 1024 * 1024;
 /** Limit on the size of a chunk that is accepted, in bytes before compression. */
 export const maxChunkBytes = 8 * 1024 * 1024;
 /** Limit on the chunks of a snapshot; their descriptions must fit one message. */
-export const maxChunks = 40_000;
+const maxChunks = 40_000;
 
 /** Error of an invalid snapshot. */
 export class WrongSnapshot extends Error {
@@ -73,11 +73,8 @@ function nodeOfChunk({ node }: SnapshotChunk): TreeNode {
   }
 }
 
-/** Common leading bits of the keys of a chunk, padded with zeros to a key. */
-export type Prefix = Uint8Array;
-
 /** Returns the prefix that follows another one of this depth; undefined after the last one. */
-function nextPrefix(prefix: Prefix, depth: number): Prefix | undefined {
+function nextPrefix(prefix: Uint8Array, depth: number): Uint8Array | undefined {
   const next = Uint8Array.from(prefix);
   for (let at = depth - 1; at >= 0; at--) {
     const mask = 1 << (7 - (at & 7));
@@ -90,10 +87,14 @@ function nextPrefix(prefix: Prefix, depth: number): Prefix | undefined {
   return undefined;
 }
 
-/** Returns the prefix of each chunk. Throws WrongSnapshot if the chunks have gaps or overlap. */
-export function prefixesOf(chunks: readonly Pick<SnapshotChunk, "depth">[]): Prefix[] {
-  const prefixes: Prefix[] = [];
-  let next: Prefix | undefined = new Uint8Array(hashBytes);
+/**
+ * Returns the prefix of each chunk: the common leading bits of its keys, padded with zeros to a key.
+ *
+ * @throws WrongSnapshot if the chunks have gaps or overlap.
+ */
+export function prefixesOf(chunks: readonly Pick<SnapshotChunk, "depth">[]): Uint8Array[] {
+  const prefixes: Uint8Array[] = [];
+  let next: Uint8Array | undefined = new Uint8Array(hashBytes);
   for (const { depth } of chunks) {
     if (next === undefined || depth > maxDepth || next.some((_, byte) => bitsBelow(next!, depth, byte) !== 0)) {
       throw new WrongSnapshot("The chunks are not contiguous.");
@@ -131,7 +132,7 @@ export function foldChunks(chunks: readonly SnapshotChunk[]): Uint8Array {
 }
 
 /** Returns true if the leaves are in key order and match the prefix and the node hash of a chunk. */
-export function areLeavesOf(chunk: SnapshotChunk, prefix: Prefix, leaves: readonly Leaf[]): boolean {
+export function areLeavesOf(chunk: SnapshotChunk, prefix: Uint8Array, leaves: readonly Leaf[]): boolean {
   for (const { key } of leaves) {
     for (let at = 0; at < chunk.depth; at++) {
       if (bitOf(key, at) !== bitOf(prefix, at)) {

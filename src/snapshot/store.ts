@@ -31,18 +31,6 @@ export interface SnapshotStoreDeps {
   readonly onCorrupt: (path: string) => void;
 }
 
-/** Stored snapshots, and a folder for the creation of the next one. */
-export interface SnapshotStore {
-  /** Returns all snapshots, latest first. */
-  list(): readonly SnapshotDescription[];
-  /** Returns a compressed chunk; undefined if it does not exist or is corrupt. */
-  chunk(id: string, index: number): Promise<Uint8Array | undefined>;
-  /** Returns the path of a folder for a new snapshot. The folder does not exist yet. */
-  newFolder(): Promise<string>;
-  /** Adds the snapshot that was created in that folder, for the state after this block. */
-  add(number: bigint, bytes: Uint8Array): Promise<void>;
-}
-
 interface StoredSnapshot extends SnapshotDescription {
   readonly number: bigint;
   readonly folder: string;
@@ -50,57 +38,48 @@ interface StoredSnapshot extends SnapshotDescription {
   requestedMs: number;
 }
 
-/** Opens the snapshot store. Deletes snapshots that are incomplete, unreadable or from another chain. */
-export async function openSnapshotStore({
-  folder,
-  numberOf,
-  nowMs,
-  onCorrupt,
-}: SnapshotStoreDeps): Promise<SnapshotStore> {
+export type SnapshotStore = Awaited<ReturnType<typeof openSnapshotStore>>;
+
+/**
+ * Opens the store of snapshots, with a folder for the creation of the next one. Deletes snapshots that are incomplete,
+ * unreadable or from another chain.
+ */
+export async function openSnapshotStore({ folder, numberOf, nowMs, onCorrupt }: SnapshotStoreDeps) {
+  /** Snapshots, latest first. */
   let stored: readonly StoredSnapshot[] = [];
   const draft = join(folder, draftName);
 
-  async function load(path: string): Promise<StoredSnapshot | undefined> {
-    try {
-      const description = decodeDescription(await readFile(join(path, descriptionName)));
-      const number = await numberOf(description.snapshot.header);
-      return number === undefined ? undefined : { ...description, number, folder: path, requestedMs: -Infinity };
-    } catch {
-      return undefined;
+  async function load(path: string): Promise<void> {
+    const description = decodeDescription(await readFile(join(path, descriptionName)));
+    const number = await numberOf(description.snapshot.header);
+    if (number === undefined) {
+      throw new Error("The snapshot is from another chain.");
     }
+    insert(description, number, path);
   }
 
-  async function remove(snapshot: Pick<StoredSnapshot, "folder">): Promise<void> {
-    stored = stored.filter(({ folder: path }) => path !== snapshot.folder);
-    await rm(snapshot.folder, { recursive: true, force: true });
+  function insert(description: SnapshotDescription, number: bigint, path: string): void {
+    stored = [
+      ...stored.filter((one) => one.folder !== path),
+      { ...description, number, folder: path, requestedMs: -Infinity },
+    ].sort((a, b) => Number(b.number - a.number));
   }
 
-  /** Removes the snapshots that are neither among the latest nor requested recently. */
-  async function removeOld(): Promise<void> {
-    const [, ...older] = stored.slice(retainedSnapshots - 1);
-    for (const [i, one] of older.entries()) {
-      if (one.requestedMs + retainForMs < nowMs() || i + retainedSnapshots >= maxSnapshots) {
-        await remove(one);
-      }
-    }
+  async function remove(path: string): Promise<void> {
+    stored = stored.filter((one) => one.folder !== path);
+    await rm(path, { recursive: true, force: true });
   }
 
-  const byNumber = (a: StoredSnapshot, b: StoredSnapshot): number => Number(b.number - a.number);
-  if (existsSync(folder)) {
-    for (const name of await readdir(folder)) {
-      const path = join(folder, name);
-      const found = name === draftName ? undefined : await load(path);
-      stored = found === undefined ? stored : [...stored, found].sort(byNumber);
-      if (found === undefined) {
-        await rm(path, { recursive: true, force: true });
-      }
-    }
+  for (const name of existsSync(folder) ? await readdir(folder) : []) {
+    const path = join(folder, name);
+    await (name === draftName ? remove(path) : load(path).catch(() => remove(path)));
   }
 
   return {
-    list: () => stored,
+    list: (): readonly SnapshotDescription[] => stored,
 
-    async chunk(id, index) {
+    /** Returns a compressed chunk; undefined if it does not exist or is corrupt. */
+    async chunk(id: string, index: number): Promise<Uint8Array | undefined> {
       const found = stored.find((one) => one.id === id);
       const described = found?.snapshot.chunks[index];
       if (found === undefined || described?.node.case === undefined) {
@@ -118,27 +97,33 @@ export async function openSnapshotStore({
         // Treated like a chunk with the wrong content.
       }
       onCorrupt(path);
-      await remove(found);
+      await remove(found.folder);
       return undefined;
     },
 
-    async newFolder() {
+    /** Returns the path of a folder for a new snapshot. The folder does not exist yet. */
+    async newFolder(): Promise<string> {
       await createPrivateDirectory(folder);
       await rm(draft, { recursive: true, force: true });
       return draft;
     },
 
-    async add(number, bytes) {
+    /**
+     * Adds the snapshot that was created in that folder, for the state after this block. Removes older ones that were
+     * not requested recently.
+     */
+    async add(number: bigint, bytes: Uint8Array): Promise<void> {
       const description = decodeDescription(bytes);
       const path = join(folder, `${number}-${description.id.slice(2, 18)}`);
       await rm(path, { recursive: true, force: true });
       await rename(draft, path);
       await syncDirectory(folder);
-      stored = [
-        { ...description, number, folder: path, requestedMs: -Infinity },
-        ...stored.filter((one) => one.folder !== path),
-      ].sort(byNumber);
-      await removeOld();
+      insert(description, number, path);
+      for (const [i, one] of stored.entries()) {
+        if (i >= maxSnapshots || (i >= retainedSnapshots && one.requestedMs + retainForMs < nowMs())) {
+          await remove(one.folder);
+        }
+      }
     },
   };
 }

@@ -6,7 +6,7 @@ import { sha256 } from "../../base/crypto/hash.js";
 import { createEvidenceTracker, type Evidence } from "../../chain/blocks/evidence.js";
 import { createEvidenceStore } from "../../chain/blocks/evidence-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
-import { createSignedHeaders, type SignedHeader, type SignedHeaders } from "../../chain/blocks/signed-headers.js";
+import { createSignedHeaders } from "../../chain/blocks/signed-headers.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import { decodeHeader } from "../../chain/transactions/transaction.js";
 import type { Database } from "../../db/queries/database.js";
@@ -15,7 +15,7 @@ import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Dependencies of the fork detection besides the core. */
-export interface ForksDeps {
+interface ForksDeps {
   readonly database: Database;
   readonly store: Pick<ChainStore, "header">;
   readonly genesis: Genesis | undefined;
@@ -23,27 +23,14 @@ export interface ForksDeps {
   readonly chainHealth: SharedSubsystem;
 }
 
-/** Fork detection of a node. */
-export interface Forks {
-  readonly headers: SignedHeaders;
-  /** Returns the evidence that is not resolved. */
-  readonly evidence: () => readonly Evidence[];
-  /**
-   * Returns the reason why this node produces no blocks and accepts no transactions: its own key has signed two blocks
-   * with one number. Undefined if it has not.
-   */
-  readonly whyStopped: () => string | undefined;
-  /** Stores new evidence, on a node that writes. */
-  readonly save: () => Promise<void>;
-}
+export type Forks = Awaited<ReturnType<typeof watchForks>>;
 
 /** Starts the fork detection with the stored evidence. `--recover` marks that evidence as resolved. */
 export async function watchForks(
   core: Pick<NodeCore, "config" | "lifecycle" | "log" | "subsystems">,
-  deps: ForksDeps,
-): Promise<Forks> {
+  { database, store, genesis, key, chainHealth }: ForksDeps,
+) {
   const { config, log } = core;
-  const { database, store, genesis, key, chainHealth } = deps;
   const evidenceStore = createEvidenceStore(database);
   const book = createEvidenceTracker({
     stored: await untilDatabaseResponds(core, () => evidenceStore.load()),
@@ -57,15 +44,20 @@ export async function watchForks(
     },
   });
 
+  /** Stores new evidence, on a node that writes. */
   const save = (): Promise<void> =>
     config.role === "writer" ? book.store((evidence) => evidenceStore.save(evidence)) : Promise.resolve();
-  const ownFork = (): Evidence | undefined => book.unresolved().find(({ identity }) => identity === key.publicKey);
-  const whyStopped = (): string | undefined => {
-    const fork = ownFork();
+
+  /**
+   * Returns the reason why this node produces no blocks and accepts no transactions: its own key has signed two blocks
+   * with one number. Undefined if it has not.
+   */
+  function whyStopped(): string | undefined {
+    const fork = book.unresolved().find(({ identity }) => identity === key.publicKey);
     return (
       fork && `${describeFork(fork)} That is this node's own key, so it produces no blocks and accepts no transactions.`
     );
-  };
+  }
 
   function report(): void {
     const [first] = book.unresolved();
@@ -82,22 +74,18 @@ export async function watchForks(
   return {
     headers: createSignedHeaders({
       authorities: genesis?.authorities ?? [],
-      storedHeader: async (number) => toSigned(await store.header(number)),
+      async storedHeader(number) {
+        const stored = await store.header(number);
+        return stored && { ...stored, number, proposer: decodeHeader(stored.header).proposer };
+      },
       onFork: (one, other) => book.add(one, other),
       onError: (error) => log.warn({ subsystem: "chain", err: error }, "A header could not be compared"),
     }),
+    /** Returns the evidence that is not resolved. */
     evidence: () => book.unresolved(),
     whyStopped,
     save,
   };
-}
-
-function toSigned(stored: Awaited<ReturnType<ChainStore["header"]>>): SignedHeader | undefined {
-  if (stored === undefined) {
-    return undefined;
-  }
-  const { number, proposer } = decodeHeader(stored.header);
-  return { ...stored, number, proposer };
 }
 
 function describeFork({ identity, number, headers: [one, other] }: Evidence): string {

@@ -51,7 +51,7 @@ import {
   importNullifiers,
 } from "../../zk/snapshot-store.js";
 
-export interface SnapshotTargetDeps {
+interface SnapshotTargetDeps {
   readonly database: Pick<Database, "read">;
   /** Runs work in one transaction, which fails if this node may not write. */
   readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
