@@ -11,10 +11,10 @@ import { libraryHeaders, createCallError } from "../rpc/connect/library-handler.
 import { connectRoutes, createLibraryCall, libraryOptions, type LibraryCall, valuesOf } from "../rpc/connect/routes.js";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
-import type { RpcMedia } from "../rpc/exchange/media-type.js";
-import type { ServeRpc } from "../rpc/exchange/rpc-paths.js";
+import type { RpcMedia } from "../rpc/exchange/rpc-requests.js";
+import type { ServeRpc } from "../rpc/exchange/rpc-requests.js";
 import { serveExchange } from "../rpc/exchange/serve.js";
-import { longTimeouts } from "../rpc/exchange/timeouts.js";
+import { longTimeouts } from "../rpc/exchange/rpc-requests.js";
 import type { Permit, ProtocolDeps } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 

@@ -19,7 +19,7 @@ import type { Logger } from "../base/logging/log.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { createUnrestrictedGate } from "../edge/unrestricted-gate.js";
 import { errorCatalog, RpcError, type Reason } from "../rpc/errors.js";
-import { createRequestIds } from "../rpc/exchange/request-ids.js";
+import { createRequestIds } from "../rpc/exchange/exchange.js";
 import { compileEndpoints, createTranscoder } from "../rpc/http/transcoder.js";
 import { createPort } from "../rpc/port/port.js";
 import { chainHandlers, createNotFoundHandler, createPreflightHandler } from "../rpc/server/handler-chain.js";

@@ -10,7 +10,7 @@ import { toConnectError } from "../rpc/connect/connect-error.js";
 import type { ConnectError } from "@connectrpc/connect";
 import { createMount } from "../rpc/exchange/mount.js";
 import { errorResponse } from "../rpc/exchange/responses.js";
-import { createRequestIds } from "../rpc/exchange/request-ids.js";
+import { createRequestIds } from "../rpc/exchange/exchange.js";
 import { compileEndpoints } from "../rpc/http/transcoder.js";
 import { ConnectRpcError } from "./connect-failure.js";
 import { createTranscodingRouter, type ExchangeOf } from "./router.js";

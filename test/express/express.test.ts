@@ -12,7 +12,7 @@ import { buffer } from "node:stream/consumers";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
-import { maxTickBytes } from "../../src/rpc/exchange/exchange.js";
+import { maxTickBytes } from "../../src/rpc/exchange/pacing.js";
 import { version } from "../../src/base/version.js";
 import { createCaller } from "../helpers/process/caller.js";
 import { listenApp } from "../helpers/nodes/express-app.js";

@@ -6,7 +6,7 @@ import { commentOf as commentOfName } from "../../src/rpc/describe/comments.js";
 import { rangeOf } from "../../src/rpc/codec/fields.js";
 import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
-import { writeEnvelope } from "../../src/rpc/exchange/envelope.js";
+import { writeEnvelope } from "../../src/rpc/exchange/rpc-requests.js";
 import { contractFiles, contractServices } from "../helpers/process/contract-files.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";

@@ -10,8 +10,8 @@ import {
 } from "@connectrpc/connect/protocol-connect";
 import type { RpcError } from "../errors.js";
 import { failureDetails } from "../failure-details.js";
-import { corsHeaders } from "../exchange/cors.js";
-import { writeEnvelope } from "../exchange/envelope.js";
+import { corsHeaders } from "../exchange/responses.js";
+import { writeEnvelope } from "../exchange/rpc-requests.js";
 import type { HttpResponse } from "../exchange/exchange.js";
 import { errorHeaders } from "../exchange/responses.js";
 

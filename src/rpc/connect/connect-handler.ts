@@ -2,29 +2,22 @@
  * Connect and gRPC-Web over standard protobuf JSON and binary. This module serves unary Connect calls itself. It passes
  * streams, gRPC-Web and compressed calls to another handler.
  */
+import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { binaryEncoder } from "../codec/binary-encoder.js";
+import { readJsonText } from "../codec/json-request.js";
+import { requestDecoder } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
 import { maxBodyBytes } from "../exchange/body.js";
-import {
-  createCaching,
-  privateHeaders,
-  notModified,
-  type CachedResponse,
-  type RpcCaching,
-  type CacheDirectives,
-} from "../exchange/caching.js";
-import { corsHeaders } from "../exchange/cors.js";
+import { createCaching, type Reply, shareBytes } from "../exchange/caching.js";
 import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
-import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
-import { errorResponse, methodNotAllowed } from "../exchange/responses.js";
-import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
-import { serveExchange } from "../exchange/serve.js";
-import { parseConnectTimeout } from "../exchange/timeouts.js";
 import { paceResponse } from "../exchange/pacing.js";
+import { corsHeaders, methodNotAllowed, notModified, privateHeaders } from "../exchange/responses.js";
+import { methodsByPath, readRpcMedia, readTimeout, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
+import { rejectExchange, serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import { unaryError } from "./connect-error.js";
-import { compileUnaryCodecs, type UnaryCodec, type UnaryCodecs } from "./unary-codecs.js";
 
 /** Serves a call of a unary rpc; `read` returns the request message. */
 export type ServeUnary = (
@@ -36,18 +29,67 @@ export type ServeUnary = (
 
 /** Creates the handler of unary calls, which uses compiled codecs. */
 export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
-  const cachingOf = createCaching(deps.stateTags, deps.maxCacheBytes);
-  const compiled = new Map<ServedMethod, CompiledRpc>();
-  for (const served of deps.services.flatMap(({ methods }) => methods)) {
-    if (served.desc.methodKind === "unary") {
-      compiled.set(served, { codecs: compileUnaryCodecs(served.desc), caching: cachingOf(served) });
-    }
-  }
+  const cachingOf = createCaching(deps);
+  const compiled = new Map(
+    deps.services
+      .flatMap(({ methods }) => methods)
+      .filter(({ desc }) => desc.methodKind === "unary")
+      .map((served) => [served, { codecs: compileCodecs(served.desc), respondCached: cachingOf(served) }]),
+  );
+
   return (exchange, served, { format }, read) => {
-    const { codecs, caching } = compiled.get(served)!;
+    const { codecs, respondCached } = compiled.get(served)!;
+    const { decode, encode } = codecs[format];
+    const { requestId } = exchange;
     // Responses to POST are not cacheable.
-    const cacheable = exchange.method === "GET" ? caching : undefined;
-    serveUnary({ exchange, served, codec: codecs[format], caching: cacheable }, read, deps);
+    const isCacheable = exchange.method === "GET";
+    serveExchange(
+      exchange,
+      {
+        protocol: "connect",
+        method: served,
+        timeoutOf: () => readTimeout(exchange, "connect-timeout-ms"),
+        respond(permit, call) {
+          const invoke = (): Promise<object> => read(permit).then((body) => served.invoke(decode(body), call));
+          const createResponse = ({ headers, isImmutable, body }: Omit<Reply, "etag">): HttpResponse => {
+            const added = isImmutable ? headers : [...headers, ...permit.headers];
+            return body === undefined
+              ? notModified(requestId, added)
+              : {
+                  status: 200,
+                  headers: [
+                    "Content-Type",
+                    `application/${format}`,
+                    "X-Request-Id",
+                    requestId,
+                    ...corsHeaders,
+                    ...added,
+                  ],
+                  ...body,
+                };
+          };
+          return isCacheable
+            ? respondCached(exchange, call.caller, { invoke, encode, createResponse })
+            : invoke().then((message) =>
+                paceResponse(() => createResponse({ headers: [], isImmutable: false, body: encode(message) })),
+              );
+        },
+        reject: (failure, headers) =>
+          unaryError(requestId, failure, isCacheable ? [...privateHeaders, ...headers] : headers),
+      },
+      deps,
+    );
+  };
+}
+
+/** Compiles the codecs of both formats: standard protobuf JSON, and binary. */
+function compileCodecs({ input, output }: DescMethod) {
+  return {
+    json: {
+      decode: (body: Buffer) => readJsonText(input, body.toString("utf8")),
+      encode: shareBytes((message) => toJsonString(output, create(output, message as never))),
+    },
+    proto: { decode: requestDecoder(input), encode: shareBytes(binaryEncoder(output)) },
   };
 }
 
@@ -66,135 +108,50 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
     }
     const isUnary = served.desc.methodKind === "unary";
     const isRead = served.desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-    if (exchange.method === "GET" && isRead && isUnary) {
-      serveGet({ exchange, served }, deps, serveUnary, serveOther);
-    } else if (exchange.method !== "POST") {
-      const allowed = [...(isRead ? ["GET"] : []), "POST", "OPTIONS"];
-      sendError({ exchange, served }, methodNotAllowed(exchange.method, allowed), deps);
-    } else {
-      servePost({ exchange, served }, deps, serveUnary, serveOther);
+    const failure =
+      exchange.method === "GET" && isRead && isUnary
+        ? serveGet(exchange, served)
+        : exchange.method === "POST"
+          ? servePost(exchange, served)
+          : methodNotAllowed(exchange.method, [...(isRead ? ["GET"] : []), "POST", "OPTIONS"]);
+    if (failure !== undefined) {
+      rejectExchange(exchange, failure, { protocol: "connect", method: served }, deps);
     }
     return true;
   };
-}
 
-/** CompiledRpc parts of a unary rpc. */
-interface CompiledRpc {
-  readonly codecs: UnaryCodecs;
-  readonly caching: RpcCaching;
-}
-
-interface RpcCall {
-  readonly exchange: Exchange;
-  readonly served: ServedMethod;
-}
-
-interface UnaryCall extends RpcCall {
-  readonly codec: UnaryCodec;
-  readonly caching: RpcCaching | undefined;
-}
-
-function servePost(
-  { exchange, served }: RpcCall,
-  deps: ProtocolDeps,
-  serveUnary: ServeUnary,
-  serveOther: ServeRpc,
-): void {
-  const media = readRpcMedia(exchange.header("content-type"));
-  const isUnary = served.desc.methodKind === "unary";
-  if (media === undefined || (media.protocol === "connect" && media.isStream === isUnary)) {
-    const expected = isUnary ? "application/json" : "application/connect+json";
-    const message = `The Content-Type must be one of Connect or gRPC-Web, such as ${expected}.`;
-    sendError({ exchange, served }, new RpcError("UNSUPPORTED_MEDIA_TYPE", message), deps);
-  } else if (media.isStream || !isUnary || isCompressed(exchange.header("content-encoding"))) {
-    serveOther(exchange, served, media);
-  } else {
-    serveUnary(exchange, served, media, (permit) => exchange.readBytes(maxBodyBytes, permit));
+  function servePost(exchange: Exchange, served: ServedMethod): RpcError | undefined {
+    const media = readRpcMedia(exchange.header("content-type"));
+    const isUnary = served.desc.methodKind === "unary";
+    if (media === undefined || (media.protocol === "connect" && media.isStream === isUnary)) {
+      const expected = isUnary ? "application/json" : "application/connect+json";
+      const message = `The Content-Type must be one of Connect or gRPC-Web, such as ${expected}.`;
+      return new RpcError("UNSUPPORTED_MEDIA_TYPE", message);
+    }
+    if (media.isStream || !isUnary || isCompressed(exchange.header("content-encoding"))) {
+      serveOther(exchange, served, media);
+    } else {
+      serveUnary(exchange, served, media, (permit) => exchange.readBytes(maxBodyBytes, permit));
+    }
+    return undefined;
   }
-}
 
-function serveGet(call: RpcCall, deps: ProtocolDeps, serveUnary: ServeUnary, serveOther: ServeRpc): void {
-  const { exchange, served } = call;
-  const query = new URLSearchParams(exchange.query);
-  const format = query.get("encoding");
-  if (format !== "json" && format !== "proto") {
-    sendError(call, new RpcError("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto."), deps);
-    return;
+  function serveGet(exchange: Exchange, served: ServedMethod): RpcError | undefined {
+    const query = new URLSearchParams(exchange.query);
+    const format = query.get("encoding");
+    if (format !== "json" && format !== "proto") {
+      return new RpcError("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto.");
+    }
+    const media: RpcMedia = { protocol: "connect", format, isStream: false, isText: false };
+    if (isCompressed(query.get("compression") ?? undefined)) {
+      serveOther(exchange, served, media);
+    } else {
+      const message = query.get("message") ?? "";
+      const bytes = query.get("base64") === "1" ? Buffer.from(message, "base64url") : Buffer.from(message);
+      serveUnary(exchange, served, media, () => Promise.resolve(bytes));
+    }
+    return undefined;
   }
-  const media: RpcMedia = { protocol: "connect", format, isStream: false, isText: false };
-  if (isCompressed(query.get("compression") ?? undefined)) {
-    serveOther(exchange, served, media);
-  } else {
-    const message = query.get("message") ?? "";
-    const bytes = query.get("base64") === "1" ? Buffer.from(message, "base64url") : Buffer.from(message);
-    serveUnary(exchange, served, media, () => Promise.resolve(bytes));
-  }
-}
-
-function serveUnary(
-  { exchange, served, codec, caching }: UnaryCall,
-  read: (permit: Permit) => Promise<Buffer>,
-  deps: ProtocolDeps,
-): void {
-  const { requestId } = exchange;
-  const timeout = exchange.header("connect-timeout-ms");
-  const timeoutMs = timeout === undefined ? undefined : parseConnectTimeout(timeout);
-  serveExchange(
-    exchange,
-    {
-      protocol: "connect",
-      method: served,
-      timeoutMs,
-      respond(permit, call) {
-        if (timeout !== undefined && timeoutMs === undefined) {
-          throw new RpcError("INVALID_REQUEST", "The header connect-timeout-ms must be at most ten digits.");
-        }
-        const headers = ["Content-Type", codec.contentType, "X-Request-Id", requestId, ...corsHeaders];
-        const respondWith = ({ directives, body }: CachedResponse): HttpResponse => {
-          const permitHeaders = directives.isImmutable ? [] : permit.headers;
-          return directives.isNotModified
-            ? notModified(requestId, directives.headers, permitHeaders)
-            : { status: 200, headers: [...headers, ...directives.headers, ...permitHeaders], ...body };
-        };
-        const tag = caching?.tagFor(call.caller);
-        const cached = caching?.findCached(exchange, tag);
-        if (cached !== undefined) {
-          return respondWith(cached);
-        }
-        const respond = (message: object): HttpResponse => {
-          const directives = caching?.directivesFor(exchange, tag, message) ?? noDirectives;
-          const body = directives.isNotModified ? {} : codec.encode(message);
-          caching?.store(exchange, tag, directives, body);
-          return respondWith({ directives, body });
-        };
-        return read(permit)
-          .then((body) => served.invoke(codec.decode(body), call))
-          .then((message) => paceResponse(() => respond(message)));
-      },
-      reject: (failure, headers) =>
-        unaryError(requestId, failure, caching === undefined ? headers : [...privateHeaders, ...headers]),
-    },
-    deps,
-  );
-}
-
-/** Empty cache directives: responses to POST are not cacheable. */
-const noDirectives: CacheDirectives = { headers: [], isNotModified: false, isImmutable: false, etag: undefined };
-
-/** Sends a plain HTTP error for a request of an unknown protocol. */
-function sendError({ exchange, served }: RpcCall, failure: RpcError, deps: ProtocolDeps): void {
-  serveExchange(
-    exchange,
-    {
-      protocol: "connect",
-      method: served,
-      respond() {
-        throw failure;
-      },
-      reject: (reason, headers) => errorResponse(exchange.requestId, reason, headers),
-    },
-    deps,
-  );
 }
 
 function isCompressed(encoding: string | undefined): boolean {

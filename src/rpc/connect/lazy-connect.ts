@@ -1,26 +1,18 @@
 /** Lazy loading of the protocols that use the Connect library. The first call loads the library. */
 import type { Exchange, Handler } from "../exchange/exchange.js";
-import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
+import { methodsByPath, type ServeRpc } from "../exchange/rpc-requests.js";
+import { createLazyHandler } from "../exchange/serve.js";
 import type { ProtocolDeps } from "../gate.js";
 
-export interface ConnectProtocols {
-  /** Handles rpc paths, over Connect and gRPC-Web. */
-  readonly handle: Handler;
-  /** Serves streams, gRPC-Web and compressed calls. */
-  readonly serveByLibrary: ServeRpc;
-}
-
 /**
- * Creates the lazy handlers.
+ * Creates the lazy handlers of rpc paths, over Connect and gRPC-Web, and of the calls that the library serves: streams,
+ * gRPC-Web and compressed calls.
  *
  * @param serveOther serves the HTTP/1.1 calls that the library would otherwise serve.
  */
-export function createLazyConnect(deps: ProtocolDeps, serveOther?: (exchange: Exchange) => void): ConnectProtocols {
+export function createLazyConnect(deps: ProtocolDeps, serveOther?: (exchange: Exchange) => void) {
   const paths = methodsByPath(deps.services);
-  let loading: Promise<ConnectProtocols> | undefined;
-  let loaded: ConnectProtocols | undefined;
-
-  async function load(): Promise<ConnectProtocols> {
+  const lazy = createLazyHandler(async () => {
     const [{ createConnectHandler, createUnaryHandler }, { createLibraryHandler }] = await Promise.all([
       import("./connect-handler.js"),
       import("./library-handler.js"),
@@ -29,34 +21,17 @@ export function createLazyConnect(deps: ProtocolDeps, serveOther?: (exchange: Ex
     const handle = createConnectHandler(deps, createUnaryHandler(deps), (exchange, served, media) =>
       exchange.isHttp2 || serveOther === undefined ? serveByLibrary(exchange, served, media) : serveOther(exchange),
     );
-    return (loaded = { serveByLibrary, handle });
-  }
+    return { serveByLibrary, handle };
+  }, deps);
 
-  /** Runs a handler when the library is loaded, unless the exchange has closed meanwhile. */
-  function whenLoaded(exchange: Exchange, by: (protocols: ConnectProtocols) => void): void {
-    if (loaded !== undefined) {
-      by(loaded);
-      return;
+  const handle: Handler = (exchange) => {
+    const isRpc = paths.has(exchange.path);
+    if (isRpc) {
+      lazy.handle(exchange, (loaded) => loaded.handle(exchange));
     }
-    loading ??= load();
-    loading
-      .then((protocols) => (exchange.isClosed ? undefined : by(protocols)))
-      .catch((error: unknown) => {
-        loading = undefined;
-        deps.onInternalError(error, exchange.requestId);
-        exchange.abort();
-      });
-  }
-
-  return {
-    handle(exchange) {
-      const isRpc = paths.has(exchange.path);
-      if (isRpc) {
-        whenLoaded(exchange, ({ handle }) => handle(exchange));
-      }
-      return isRpc;
-    },
-    serveByLibrary: (exchange, served, media) =>
-      whenLoaded(exchange, ({ serveByLibrary }) => serveByLibrary(exchange, served, media)),
+    return isRpc;
   };
+  const serveByLibrary: ServeRpc = (exchange, served, media) =>
+    lazy.handle(exchange, (loaded) => loaded.serveByLibrary(exchange, served, media));
+  return { handle, serveByLibrary };
 }

@@ -5,15 +5,10 @@
 import { createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { RpcError } from "../errors.js";
-import { privateHeaders } from "../exchange/caching.js";
-import { corsHeaders } from "../exchange/cors.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
-import type { RpcMedia } from "../exchange/media-type.js";
-import { errorHeaders } from "../exchange/responses.js";
-import type { ServeRpc } from "../exchange/rpc-paths.js";
+import { corsHeaders, errorHeaders, privateHeaders } from "../exchange/responses.js";
+import { longTimeouts, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
 import { serveExchange } from "../exchange/serve.js";
-import { longTimeouts } from "../exchange/timeouts.js";
-import { writeReserved } from "../exchange/write-reserved.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import { statusFields } from "../grpc-status.js";
 import type { Call } from "../service.js";
@@ -91,7 +86,7 @@ async function send(
   const start = (): void => exchange.start(status, media.isText ? encodeText.headers(headers) : headers);
   for await (const piece of body ?? []) {
     const bytes = media.isText ? encodeText.piece(piece) : piece;
-    await writeReserved(exchange, permit, bytes, start);
+    await exchange.writeReserved(permit, bytes, start);
     if (exchange.isClosed) {
       return;
     }

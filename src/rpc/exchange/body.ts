@@ -3,8 +3,6 @@ import { on } from "node:events";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { RpcError } from "../errors.js";
-import type { Permit } from "../gate.js";
-import type { EarlyCheck } from "./exchange.js";
 import { nextTick } from "./pacing.js";
 
 /** Limit on a buffered request body, in bytes: fits a transaction with a 1 MiB document in base64. */
@@ -13,40 +11,33 @@ export const maxBodyBytes = 2 * 1024 * 1024;
 /** Time limit for a body, in milliseconds. */
 const bodyWithinMs = 30_000;
 
+/** Early check of the first bytes of a body. */
+export interface EarlyCheck {
+  readonly bytes: number;
+  /** Throws an RpcError if the rest of the body should be rejected. */
+  check(bytes: Buffer): void;
+}
+
 /**
  * Reads a stream to its end.
  *
+ * @param onBytes called with the size of each chunk. May throw, to reject the body.
  * @throws RpcError as `Exchange.readBytes` does.
  */
 export async function readBody(
   source: Readable,
   contentLength: number,
   maxBytes: number,
-  permit: Pick<Permit, "reserveRequestBytes">,
+  onBytes: (bytes: number) => void,
   earlyCheck?: EarlyCheck,
 ): Promise<Buffer> {
   if (contentLength > maxBytes) {
     throw tooLarge(maxBytes);
   }
-  const chunks = await collectChunks(source, maxBytes, permit, earlyCheck);
-  if (chunks.length > 1) {
-    await nextTick();
-    return Buffer.concat(chunks);
-  }
-  return chunks[0] ?? Buffer.alloc(0);
-}
-
-function collectChunks(
-  source: Readable,
-  maxBytes: number,
-  permit: Pick<Permit, "reserveRequestBytes">,
-  earlyCheck: EarlyCheck | undefined,
-): Promise<Buffer[]> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+  const chunks = await new Promise<Buffer[]>((resolve, reject) => {
+    const received: Buffer[] = [];
     let sizeBytes = 0;
     let isChecked = false;
-    let hasEnded = false;
     const fail = (failure: unknown): void => {
       clearTimeout(timer);
       // Discard the rest of the body.
@@ -59,26 +50,22 @@ function collectChunks(
         if (sizeBytes > maxBytes) {
           throw tooLarge(maxBytes);
         }
-        permit.reserveRequestBytes(chunk.length);
-        chunks.push(chunk);
+        onBytes(chunk.length);
+        received.push(chunk);
         if (earlyCheck !== undefined && !isChecked && sizeBytes >= earlyCheck.bytes) {
           isChecked = true;
-          earlyCheck.check(chunks.length === 1 ? chunk : Buffer.concat(chunks));
+          earlyCheck.check(received.length === 1 ? chunk : Buffer.concat(received));
         }
       } catch (error) {
         fail(error);
       }
     };
     const onEnd = (): void => {
-      hasEnded = true;
       clearTimeout(timer);
-      resolve(chunks);
+      source.off("close", onClose);
+      resolve(received);
     };
-    const onClose = (): void => {
-      if (!hasEnded) {
-        fail(endedEarly());
-      }
-    };
+    const onClose = (): void => fail(endedEarly());
     const timer = setTimeout(
       () => fail(new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time.")),
       bodyWithinMs,
@@ -92,10 +79,15 @@ function collectChunks(
       source.on("data", onData).on("end", onEnd).on("close", onClose);
     }
   });
+  if (chunks.length > 1) {
+    await nextTick();
+    return Buffer.concat(chunks);
+  }
+  return chunks[0] ?? Buffer.alloc(0);
 }
 
 /** Discards a body as it arrives. Resolves at its end, on an error, or after 30 s. */
-export async function discardBody(source: Readable, onBytes: (bytes: number) => void = () => undefined): Promise<void> {
+export async function discardBody(source: Readable, onBytes: (bytes: number) => void): Promise<void> {
   if (source.destroyed || source.readableEnded) {
     return;
   }

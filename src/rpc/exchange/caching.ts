@@ -8,45 +8,32 @@ import { getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { LRUCache } from "lru-cache";
 import { caching as cachingOption, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import type { StateTags } from "../gate.js";
-import { type Caller, lifetimeOf, type ServedMethod } from "../service.js";
-import { toCacheableBody } from "./share-bytes.js";
-import { corsHeaders } from "./cors.js";
-import { matchesIfNoneMatch } from "./entity-tags.js";
-import type { HttpResponse, HttpResponseBody, Exchange } from "./exchange.js";
+import { isImmutable } from "../../base/caches/immutable.js";
+import type { ProtocolDeps } from "../gate.js";
+import { type Caller, lifetimeOf, type PlainReply, type ServedMethod } from "../service.js";
+import type { Exchange, HttpResponse, HttpResponseBody } from "./exchange.js";
+import { paceResponse } from "./pacing.js";
+import { privateHeaders } from "./responses.js";
 
-/** Headers of a response that is private to its caller: a flat list of names and values, like all header lists. */
-export const privateHeaders: readonly string[] = ["Cache-Control", "private, no-store"];
-
-/** Headers of a cacheable response that caches must revalidate before each use. */
-const revalidatedHeaders = ["Cache-Control", "public, no-cache", "ETag"] as const;
-/** Headers of an immutable response: cached for a year, the usual maximum, without revalidation. */
-const immutableHeaders = ["Cache-Control", "public, max-age=31536000, immutable", "ETag"] as const;
-
-/** Cache directives for the responses of one rpc, and the node's own cache of these responses. */
-export interface RpcCaching {
-  /**
-   * Returns the entity tag of the current state; undefined if the response is not cacheable. The caller must be
-   * admitted already.
-   */
-  tagFor(caller: Caller): string | undefined;
-  /** Returns the cached response for this tag, so that the rpc need not run. */
-  findCached(exchange: Exchange, tag: string | undefined): CachedResponse | undefined;
-  /**
-   * Returns the cache directives of a new response.
-   *
-   * @param tag result of {@link tagFor} before the response was created; undefined if the response is not cacheable.
-   */
-  directivesFor(exchange: Exchange, tag: string | undefined, message: object): CacheDirectives;
-  /** Caches a response with its directives under this tag, for later identical requests. */
-  store(exchange: Exchange, tag: string | undefined, directives: CacheDirectives, body: HttpResponseBody): void;
+/** Protocol-specific part of a call. */
+export interface CacheableCall {
+  /** Calls the rpc. */
+  readonly invoke: () => object | Promise<object>;
+  readonly encode: (message: object) => HttpResponseBody;
+  readonly createResponse: (reply: Reply) => HttpResponse;
 }
 
-/** Cache directives of a response. */
-export interface CacheDirectives {
+/** Successful reply of an rpc, new or cached. */
+export interface Reply extends Directives {
+  /** Undefined if the client already has this response: the body is not sent. */
+  readonly body: HttpResponseBody | undefined;
+  /** Status and headers that the rpc sets. */
+  readonly plain?: PlainReply | undefined;
+}
+
+/** Cache directives of a reply. */
+interface Directives {
   readonly headers: readonly string[];
-  /** True if the client already has this response: the body is not sent. */
-  readonly isNotModified: boolean;
   /**
    * True if the response is immutable and the same for every caller. Headers that depend on the time or the caller must
    * be left out.
@@ -56,32 +43,12 @@ export interface CacheDirectives {
   readonly etag: string | undefined;
 }
 
-/** Cached response; without a body if the client already has it. */
-export interface CachedResponse {
-  readonly directives: CacheDirectives;
-  readonly body: HttpResponseBody;
-}
-
-const privateDirectives: CacheDirectives = {
-  headers: privateHeaders,
-  isNotModified: false,
-  isImmutable: false,
-  etag: undefined,
-};
-const noCaching: RpcCaching = {
-  tagFor: () => undefined,
-  findCached: () => undefined,
-  directivesFor: () => privateDirectives,
-  store: () => undefined,
-};
-
-/**
- * Cache entry of a request in one state. The first request stores only that it succeeds, later requests also the body.
- */
-interface CacheEntry {
-  readonly directives: CacheDirectives;
-  readonly body: HttpResponseBody | undefined;
-}
+/** Responds to a call of one rpc, from the cache if possible. The caller must be admitted already. */
+export type RespondCached = (
+  exchange: Exchange,
+  caller: Caller,
+  call: CacheableCall,
+) => HttpResponse | Promise<HttpResponse>;
 
 /** Default limit on cached bytes. */
 const defaultCacheBytes = 1024 * 1024;
@@ -93,119 +60,147 @@ const maxKeyUnits = 1024;
 const maxBodyUnits = 64 * 1024;
 /** Estimated overhead of an entry besides its texts, in bytes. */
 const entryBytes = 300;
-const noBody: HttpResponseBody = {};
+
+const privateDirectives: Directives = { headers: privateHeaders, isImmutable: false, etag: undefined };
 
 /**
  * Compiles the caching rules of the contract for single rpcs. Anonymous callers get the same response while the state
- * is the same, so the bytes of successful calls are cached for each state.
+ * is the same, so the bytes of successful calls are cached for each state. Without state tags, no response is
+ * cacheable.
  *
- * @param tags undefined if the state has no tags: then responses are not cacheable.
- * @param maxCacheBytes limit on the cached bytes of all responses.
  * @throws Error if the contract makes the responses of an rpc cacheable that is not unary or has side effects.
  */
-export function createCaching(
-  tags: StateTags | undefined,
+export function createCaching({
+  stateTags: tags,
   maxCacheBytes = defaultCacheBytes,
-): (served: ServedMethod) => RpcCaching {
-  const cache = new LRUCache<string, CacheEntry>({ maxSize: maxCacheBytes, sizeCalculation: sizeOf });
+}: Pick<ProtocolDeps, "stateTags" | "maxCacheBytes">): (served: ServedMethod) => RespondCached {
+  // The first request stores only that it succeeds, later requests also the body.
+  const cache = new LRUCache<string, Reply>({
+    maxSize: maxCacheBytes,
+    // Two bytes per UTF-16 unit. Bytes shared with other responses count too.
+    sizeCalculation: ({ body }, key) => entryBytes + 2 * (key.length + (body?.body?.length ?? 0)),
+  });
 
-  return ({ desc }) => {
-    const cachingRule = getOption(desc, cachingOption);
-    if (cachingRule === Caching.UNSPECIFIED || tags === undefined) {
-      return noCaching;
-    }
-    if (desc.methodKind !== "unary" || desc.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) {
+  return ({ desc, plainReply }) => {
+    const rule = tags === undefined ? Caching.UNSPECIFIED : getOption(desc, cachingOption);
+    if (
+      rule !== Caching.UNSPECIFIED &&
+      (desc.methodKind !== "unary" || desc.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS)
+    ) {
       throw new Error(`${desc.parent.typeName}.${desc.name}: only unary rpcs with NO_SIDE_EFFECTS can be cached.`);
     }
-    const tagNow = (): string | undefined => tags.tagOf(cachingRule);
-    const revalidatedDirectives = memoizeLast((etag) =>
-      createDirectives({ headers: [...revalidatedHeaders, etag], isImmutable: false, etag }),
-    );
-    const immutableDirectives = memoizeLast((etag) =>
-      createDirectives({ headers: [...immutableHeaders, etag], isImmutable: true, etag }),
-    );
+    const tagNow = (): string | undefined => (rule === Caching.UNSPECIFIED ? undefined : tags!.tagOf(rule));
 
-    return {
-      tagFor: ({ identity }) => (identity === undefined ? tagNow() : undefined),
+    /** @param tag entity tag of the state before the call; undefined if the response is not cacheable. */
+    function directivesOf(message: object, tag: string | undefined): Directives {
+      // A block arrived during the call, so the state of the response is unknown.
+      if (tag === undefined || tag !== tagNow()) {
+        return privateDirectives;
+      }
+      const lifetime = rule === Caching.HASH ? lifetimeOf(message) : "state";
+      if (lifetime === "no-store") {
+        return privateDirectives;
+      }
+      const networkTag = lifetime === "immutable" ? tags!.tagOf(Caching.NETWORK) : undefined;
+      return networkTag === undefined
+        ? { headers: ["Cache-Control", "public, no-cache", "ETag", tag], isImmutable: false, etag: tag }
+        : {
+            // A year is the usual maximum.
+            headers: ["Cache-Control", "public, max-age=31536000, immutable", "ETag", networkTag],
+            isImmutable: true,
+            etag: networkTag,
+          };
+    }
 
-      findCached(exchange, tag) {
-        const cached = tag === undefined ? undefined : cache.get(keyOf(exchange, tag));
-        if (cached === undefined) {
-          return undefined;
-        }
-        const { directives, body } = cached;
-        if (matchesIfNoneMatch(directives.etag!, exchange.header("if-none-match"))) {
-          return { directives: { ...directives, isNotModified: true }, body: noBody };
-        }
-        return body && { directives, body };
-      },
+    return (exchange, { identity }, { invoke, encode, createResponse }) => {
+      const tag = identity === undefined ? tagNow() : undefined;
+      const key = tag === undefined ? undefined : `${tag} ${exchange.path}?${exchange.query}`;
+      const isKnown = ({ etag }: Directives): boolean =>
+        etag !== undefined && matchesIfNoneMatch(etag, exchange.header("if-none-match"));
+      const cached = key === undefined ? undefined : cache.get(key);
+      if (cached !== undefined && isKnown(cached)) {
+        return createResponse({ ...cached, body: undefined });
+      }
+      if (cached?.body !== undefined) {
+        return createResponse(cached);
+      }
 
-      directivesFor(exchange, tag, message) {
-        // A block arrived during the call, so the state of the response is unknown.
-        if (tag === undefined || tag !== tagNow()) {
-          return privateDirectives;
+      const respond = (message: object): HttpResponse => {
+        const directives = directivesOf(message, tag);
+        const plain = plainReply?.(message);
+        const body = isKnown(directives) ? undefined : encode(message);
+        const isCacheable = plain === undefined && directives.etag !== undefined && key!.length <= maxKeyUnits;
+        if (isCacheable) {
+          // The first request stores only its key, so that a client that reads everything once evicts little.
+          const isRepeated = body !== undefined && (body.body?.length ?? 0) <= maxBodyUnits && cache.has(key!);
+          cache.set(key!, { ...directives, body: isRepeated ? toCacheableBody(body) : undefined });
         }
-        const lifetime = cachingRule === Caching.HASH ? lifetimeOf(message) : "state";
-        if (lifetime === "no-store") {
-          return privateDirectives;
-        }
-        const networkTag = lifetime === "immutable" ? tags.tagOf(Caching.NETWORK) : undefined;
-        const { full, unchanged } =
-          networkTag === undefined ? revalidatedDirectives(tag) : immutableDirectives(networkTag);
-        return matchesIfNoneMatch(full.etag!, exchange.header("if-none-match")) ? unchanged : full;
-      },
-
-      store(exchange, tag, directives, body) {
-        if (tag === undefined || directives.etag === undefined) {
-          return;
-        }
-        const key = keyOf(exchange, tag);
-        if (key.length > maxKeyUnits) {
-          return;
-        }
-        // The first request stores only its key, so that a client that reads everything once evicts little.
-        const includesBody = !directives.isNotModified && (body.body?.length ?? 0) <= maxBodyUnits && cache.has(key);
-        cache.set(key, {
-          directives: { ...directives, isNotModified: false },
-          body: includesBody ? toCacheableBody(body) : undefined,
-        });
-      },
+        return createResponse({ ...directives, body, plain });
+      };
+      const message = invoke();
+      return message instanceof Promise
+        ? (message as Promise<object>).then((resolved) => paceResponse(() => respond(resolved)))
+        : respond(message);
     };
   };
 }
 
-/** Returns the directives for clients without the response and for those that have it. */
-function createDirectives(
-  directives: Omit<CacheDirectives, "isNotModified">,
-): Readonly<Record<"full" | "unchanged", CacheDirectives>> {
-  return { full: { ...directives, isNotModified: false }, unchanged: { ...directives, isNotModified: true } };
-}
+/** Minimum length of a shared body. Shorter texts are sent faster as strings, together with the headers. */
+const minSharedLength = 16 * 1024;
 
-/** Estimates the size of an entry: two bytes per UTF-16 unit. Bytes shared with other responses count too. */
-function sizeOf({ body }: CacheEntry, key: string): number {
-  return entryBytes + 2 * (key.length + (body?.body?.length ?? 0));
-}
-
-function keyOf({ path, query }: Exchange, tag: string): string {
-  return `${tag} ${path}?${query}`;
-}
-
-/** Memoizes the result for the last key. */
-function memoizeLast<T>(create: (key: string) => T): (key: string) => T {
-  let last: { readonly key: string; readonly value: T } | undefined;
-  return (key) => {
-    if (last?.key !== key) {
-      last = { key, value: create(key) };
+/** Wraps an encoder so that long encodings of immutable messages are cached as bytes, as long as the message exists. */
+export function shareBytes(encode: (message: object) => string | Buffer): (message: object) => HttpResponseBody {
+  const encodings = new WeakMap<object, HttpResponseBody>();
+  return (message) => {
+    const encoded = encodings.get(message);
+    if (encoded !== undefined) {
+      return encoded;
     }
-    return last.value;
+    const body = encode(message);
+    if (body.length < minSharedLength || !isImmutable(message)) {
+      return { body };
+    }
+    const shared = { body: typeof body === "string" ? Buffer.from(body) : body, isShared: true };
+    encodings.set(message, shared);
+    return shared;
   };
 }
 
-/** Creates the 304 response for a client that already has the response. */
-export function notModified(
-  requestId: string,
-  directives: readonly string[],
-  headers: readonly string[],
-): HttpResponse {
-  return { status: 304, headers: ["X-Request-Id", requestId, ...corsHeaders, ...directives, ...headers] };
+/** Converts a body to the form in which it is cached and sent repeatedly. */
+function toCacheableBody({ body }: HttpResponseBody): HttpResponseBody {
+  if (typeof body !== "string") {
+    return { body, isShared: body !== undefined };
+  }
+  const bytes = Buffer.from(body);
+  // V8 stores a concatenated string as a tree, and flattens it on each use. This copy is flat.
+  return bytes.length < minSharedLength ? { body: bytes.toString() } : { body: bytes, isShared: true };
+}
+
+/** Pattern of the next tag and the separators before it, or of the end of the list. */
+const nextTag = /[ \t,]*(?:(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)|$)/y;
+
+/**
+ * Returns true if `If-None-Match` names this tag, so the client has the response (RFC 9110, sections 8.8.3 and 13.1.2).
+ * Weak and strong tags with the same text are equal. A malformed list matches nothing.
+ *
+ * @param etag the tag with its quotes, and with `W/` if weak.
+ */
+export function matchesIfNoneMatch(etag: string, ifNoneMatch: string | undefined): boolean {
+  if (ifNoneMatch === undefined) {
+    return false;
+  }
+  if (ifNoneMatch === etag || ifNoneMatch.trim() === "*") {
+    return true;
+  }
+  const text = etag.replace(/^W\//, "");
+  let isListed = false;
+  nextTag.lastIndex = 0;
+  while (nextTag.lastIndex < ifNoneMatch.length) {
+    const match = nextTag.exec(ifNoneMatch);
+    if (match === null) {
+      return false;
+    }
+    isListed ||= match[1] === text;
+  }
+  return isListed;
 }

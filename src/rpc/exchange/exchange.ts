@@ -1,5 +1,11 @@
 /** HTTP request and its response, independent of the HTTP version, as the protocols see them. */
-import type { Arrival, Permit } from "../gate.js";
+import { randomBytes } from "node:crypto";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
+import type { Readable } from "node:stream";
+import type { Arrival, Connection, Permit } from "../gate.js";
+import { discardBody, type EarlyCheck, iterateChunks, readBody } from "./body.js";
+import { writePiece } from "./pacing.js";
 
 export interface HttpResponseBody {
   /** Content of the body; undefined if empty. */
@@ -17,25 +23,52 @@ export interface HttpResponse extends HttpResponseBody {
   readonly trailers?: readonly string[];
 }
 
-/** Early check of the first bytes of a body. */
-export interface EarlyCheck {
-  readonly bytes: number;
-  /** Throws an RpcError if the rest of the body should be rejected. */
-  check(bytes: Buffer): void;
-}
-
-export interface Exchange extends Arrival {
-  readonly isHttp2: boolean;
+export abstract class Exchange implements Arrival {
+  abstract readonly isHttp2: boolean;
   /** HTTP method, in upper case. */
-  readonly method: string;
+  abstract readonly method: string;
   /** Path as sent, without origin and query. */
   readonly path: string;
-  /** Path and query as sent, before a mounting server removed its own path. */
-  readonly originalUrl: string;
   /** Query as sent, without the question mark. */
   readonly query: string;
-  /** Returns the request headers by lowercase name. */
-  headerEntries(): Iterable<readonly [name: string, value: string]>;
+  protected abstract readonly headers: IncomingHttpHeaders;
+  /** Stream of the request body. */
+  protected abstract readonly source: Readable;
+
+  /**
+   * @param url path and query, without an origin.
+   * @param originalUrl path and query as sent, before a mounting server removed its own path.
+   */
+  protected constructor(
+    readonly requestId: string,
+    readonly connection: Connection,
+    url: string,
+    private readonly out: ServerResponse | ServerHttp2Stream,
+    readonly originalUrl = url,
+  ) {
+    const mark = url.indexOf("?");
+    const path = mark < 0 ? url : url.slice(0, mark);
+    this.path = path.startsWith("/") ? path : `/${path}`;
+    this.query = mark < 0 ? "" : url.slice(mark + 1);
+  }
+
+  header(name: string): string | undefined {
+    const value = this.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  }
+
+  /** Returns the request headers by lowercase name, without the pseudo-headers of HTTP/2. */
+  headerEntries(): [name: string, value: string][] {
+    return Object.keys(this.headers)
+      .filter((name) => !name.startsWith(":"))
+      .map((name) => [name, this.header(name) ?? ""]);
+  }
+
+  /** Length of the body in bytes, as announced by the client; 0 if not announced. */
+  get contentLength(): number {
+    return Number(this.headers["content-length"] ?? 0);
+  }
+
   /**
    * Reads the complete body and reserves its bytes with the permit.
    *
@@ -43,25 +76,85 @@ export interface Exchange extends Arrival {
    * the body takes too long; INVALID_REQUEST if the client disconnects early; OVERLOADED without capacity; and any
    * error of the early check.
    */
-  readBytes(maxBytes: number, permit: Pick<Permit, "reserveRequestBytes">, earlyCheck?: EarlyCheck): Promise<Buffer>;
-  /** Length of the body in bytes, as announced by the client; 0 if not announced. */
-  readonly contentLength: number;
+  async readBytes(
+    maxBytes: number,
+    permit: Pick<Permit, "reserveRequestBytes">,
+    earlyCheck?: EarlyCheck,
+  ): Promise<Buffer> {
+    const onBytes = (bytes: number): void => {
+      this.countBody(bytes);
+      permit.reserveRequestBytes(bytes);
+    };
+    return await readBody(this.source, this.contentLength, maxBytes, onBytes, earlyCheck);
+  }
+
   /** Discards the body as it arrives. Resolves at its end, or if the client disconnects or takes too long. */
-  discardBody(): Promise<void>;
+  async discardBody(): Promise<void> {
+    await discardBody(this.source, (bytes) => this.countBody(bytes));
+  }
+
   /** Yields the chunks of the body as they arrive. Throws if the client disconnects before the end. */
-  readChunks(): AsyncIterable<Uint8Array>;
+  async *readChunks(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of iterateChunks(this.source)) {
+      this.countBody(chunk.length);
+      yield chunk;
+    }
+  }
+
+  /** Called with the size of each body chunk that is read. */
+  protected countBody(_bytes: number): void {}
+
   /** Sends a complete response. Does nothing if the client has disconnected or a response has started. */
-  send(response: HttpResponse): void;
+  abstract send(response: HttpResponse): void;
+
   /** Starts a response whose body follows in pieces. */
-  start(status: number, headers: readonly string[]): void;
+  abstract start(status: number, headers: readonly string[]): void;
+
   /** Sends a piece of the body. Resolves when the next piece may be sent, or if the client has disconnected. */
-  write(piece: Uint8Array): Promise<void>;
+  async write(piece: Uint8Array): Promise<void> {
+    await writePiece(this.out, piece);
+  }
+
+  /**
+   * Writes a piece of a stream, and reserves its bytes until the piece is sent.
+   *
+   * @param start starts the response if it has not started. Called after the reservation, so that an error response is
+   * still possible.
+   * @throws RpcError if no bytes can be reserved.
+   */
+  async writeReserved(
+    permit: Pick<Permit, "reserveResponseBytes" | "releaseResponseBytes">,
+    piece: Uint8Array,
+    start: () => void,
+  ): Promise<void> {
+    permit.reserveResponseBytes(piece.length);
+    start();
+    if (!this.isClosed) {
+      await this.write(piece);
+    }
+    permit.releaseResponseBytes(piece.length);
+  }
+
   /** Ends a started response, over HTTP/2 with trailers: a flat list of names and values. */
-  finish(trailers?: readonly string[]): void;
+  abstract finish(trailers?: readonly string[]): void;
+
   /** True if a response has started. */
-  readonly headersSent: boolean;
+  get headersSent(): boolean {
+    return this.out.headersSent;
+  }
+
   /** True if the response is sent or the client has disconnected. */
-  readonly isClosed: boolean;
+  abstract readonly isClosed: boolean;
+
+  abstract abort(): void;
+
+  onClose(listener: () => void): void {
+    if (this.out.closed) {
+      listener();
+    } else {
+      this.out.once("close", listener);
+    }
+  }
 }
 
 /** Handles an exchange; returns false to leave the exchange to another handler. */
@@ -70,5 +163,12 @@ export type Handler = (exchange: Exchange) => boolean;
 /** Statuses of responses that have neither a body nor a Content-Length. */
 export const bodiless: ReadonlySet<number> = new Set([204, 304]);
 
-/** Limit on the bytes written in one tick. Longer responses are split, so that other requests are served in between. */
-export const maxTickBytes = 64 * 1024;
+/**
+ * Creates a generator of request IDs. A random prefix separates processes; a counter is cheap, since few IDs are ever
+ * used.
+ */
+export function createRequestIds(): () => string {
+  const prefix = randomBytes(4).toString("hex");
+  let count = 0;
+  return () => `${prefix}-${(++count).toString(36)}`;
+}

@@ -1,12 +1,10 @@
 /** Exchange over HTTP/1.1. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import type { Connection, Permit } from "../gate.js";
-import { discardBody, iterateChunks, readBody } from "./body.js";
-import { type HttpResponse, type EarlyCheck, bodiless, type Exchange, maxTickBytes } from "./exchange.js";
-import { HttpExchange } from "./http-exchange.js";
-import { writeInPieces, writePiece } from "./write-in-pieces.js";
+import type { Connection } from "../gate.js";
+import { bodiless, Exchange, type HttpResponse } from "./exchange.js";
+import { maxTickBytes, writeBody } from "./pacing.js";
 
-export class Http1Exchange extends HttpExchange implements Exchange {
+export class Http1Exchange extends Exchange {
   readonly isHttp2 = false;
 
   constructor(
@@ -28,39 +26,20 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     return this.request.headers;
   }
 
-  async readBytes(
-    maxBytes: number,
-    permit: Pick<Permit, "reserveRequestBytes">,
-    earlyCheck?: EarlyCheck,
-  ): Promise<Buffer> {
-    return await readBody(this.request, this.contentLength, maxBytes, permit, earlyCheck);
+  protected get source(): IncomingMessage {
+    return this.request;
   }
 
-  async discardBody(): Promise<void> {
-    await discardBody(this.request);
-  }
-
-  readChunks(): AsyncIterable<Uint8Array> {
-    return iterateChunks(this.request);
-  }
-
-  send({ status, headers, body }: HttpResponse): void {
+  send({ status, headers, body = "" }: HttpResponse): void {
     if (this.headersSent || this.response.destroyed) {
       return;
     }
-    const isEmpty = body === undefined || body.length === 0;
-    const lengthBytes = isEmpty ? 0 : typeof body === "string" ? Buffer.byteLength(body) : body.length;
-    this.writeHead(status, [
-      ...headers,
-      ...(bodiless.has(status) ? [] : ["Content-Length", String(lengthBytes)]),
-      ...this.closingHeaders(),
-    ]);
-    if (isEmpty) {
+    const contentLength = bodiless.has(status) ? [] : ["Content-Length", String(Buffer.byteLength(body))];
+    this.writeHead(status, [...headers, ...contentLength, ...this.closingHeaders()]);
+    if (body.length === 0 || this.method === "HEAD") {
       this.response.end();
-    } else if (lengthBytes <= maxTickBytes || this.method === "HEAD") {
-      this.response.end(body);
     } else {
-      writeInPieces(this.response, typeof body === "string" ? Buffer.from(body) : body);
+      writeBody(this.response, body);
     }
   }
 
@@ -75,16 +54,8 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     this.response.writeHead(status, headers);
   }
 
-  async write(piece: Uint8Array): Promise<void> {
-    await writePiece(this.response, piece);
-  }
-
   finish(): void {
     this.response.end();
-  }
-
-  get headersSent(): boolean {
-    return this.response.headersSent;
   }
 
   get isClosed(): boolean {

@@ -1,63 +1,41 @@
 /** Exchange over one HTTP/2 stream. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import type { Connection, Permit } from "../gate.js";
-import { discardBody, iterateChunks, readBody } from "./body.js";
-import { type HttpResponse, type EarlyCheck, bodiless, type Exchange, maxTickBytes } from "./exchange.js";
-import { HttpExchange } from "./http-exchange.js";
-import { writeInPieces, writePiece } from "./write-in-pieces.js";
+import type { Connection } from "../gate.js";
+import { bodiless, Exchange, type HttpResponse } from "./exchange.js";
+import { writeBody } from "./pacing.js";
 
 /** Time that a client may continue to send after the response, in milliseconds. */
 const stillSendingMs = 1_000;
 
-export class Http2Exchange extends HttpExchange implements Exchange {
+export class Http2Exchange extends Exchange {
   readonly isHttp2 = true;
   readonly method: string;
 
   constructor(
     requestId: string,
     connection: Connection,
-    private readonly stream: ServerHttp2Stream,
+    protected readonly source: ServerHttp2Stream,
     protected readonly headers: IncomingHttpHeaders,
-    /** Called with the size of each body chunk that is read. */
     private readonly onBody: (bytes: number) => void,
   ) {
-    super(requestId, connection, headers[":path"] ?? "/", stream);
+    super(requestId, connection, headers[":path"] ?? "/", source);
     this.method = headers[":method"] ?? "GET";
   }
 
-  async readBytes(
-    maxBytes: number,
-    permit: Pick<Permit, "reserveRequestBytes">,
-    earlyCheck?: EarlyCheck,
-  ): Promise<Buffer> {
-    const reserveRequestBytes = (bytes: number): void => {
-      this.onBody(bytes);
-      permit.reserveRequestBytes(bytes);
-    };
-    return await readBody(this.stream, this.contentLength, maxBytes, { reserveRequestBytes }, earlyCheck);
+  protected override countBody(bytes: number): void {
+    this.onBody(bytes);
   }
 
-  async discardBody(): Promise<void> {
-    await discardBody(this.stream, (bytes) => this.onBody(bytes));
-  }
-
-  async *readChunks(): AsyncIterable<Uint8Array> {
-    for await (const piece of iterateChunks(this.stream)) {
-      this.onBody(piece.length);
-      yield piece;
-    }
-  }
-
-  send({ status, headers, body, trailers }: HttpResponse): void {
-    const { stream } = this;
+  send({ status, headers, body = "", trailers }: HttpResponse): void {
     if (!this.canStart) {
       return;
     }
+    const stream = this.source;
     const fields = toFields(headers, status);
     if (trailers === undefined && !bodiless.has(status)) {
-      fields["content-length"] = body === undefined ? 0 : Buffer.byteLength(body);
+      fields["content-length"] = Buffer.byteLength(body);
     }
-    if (body === undefined || body.length === 0 || this.method === "HEAD") {
+    if (body.length === 0 || this.method === "HEAD") {
       stream.once("finish", () => this.stopReading());
       stream.respond(trailers === undefined ? fields : toFields(trailers, status, fields), { endStream: true });
       return;
@@ -68,53 +46,38 @@ export class Http2Exchange extends HttpExchange implements Exchange {
     } else {
       this.endWith(trailers);
     }
-    if (body.length <= maxTickBytes) {
-      stream.end(body);
-    } else {
-      writeInPieces(stream, typeof body === "string" ? Buffer.from(body) : body);
-    }
+    writeBody(stream, body);
   }
 
   start(status: number, headers: readonly string[]): void {
     if (this.canStart) {
-      this.stream.respond(toFields(headers, status), { waitForTrailers: true });
+      this.source.respond(toFields(headers, status), { waitForTrailers: true });
     }
-  }
-
-  async write(piece: Uint8Array): Promise<void> {
-    await writePiece(this.stream, piece);
   }
 
   finish(trailers: readonly string[] = []): void {
-    const { stream } = this;
-    if (stream.destroyed) {
-      return;
+    if (!this.isClosed) {
+      this.endWith(trailers);
+      this.source.end();
     }
-    this.endWith(trailers);
-    stream.end();
-  }
-
-  get headersSent(): boolean {
-    return this.stream.headersSent;
   }
 
   get isClosed(): boolean {
-    return this.stream.destroyed;
+    return this.source.destroyed;
   }
 
   abort(): void {
-    this.stream.close(constants.NGHTTP2_CANCEL);
-    this.stream.destroy();
+    this.source.close(constants.NGHTTP2_CANCEL);
+    this.source.destroy();
   }
 
   private get canStart(): boolean {
-    const { stream } = this;
-    return !(stream.headersSent || stream.destroyed || stream.closed);
+    return !(this.headersSent || this.isClosed || this.source.closed);
   }
 
   private endWith(trailers: readonly string[]): void {
-    this.stream.once("wantTrailers", () => {
-      this.stream.sendTrailers(toFields(trailers));
+    this.source.once("wantTrailers", () => {
+      this.source.sendTrailers(toFields(trailers));
       setImmediate(() => this.stopReading());
     });
   }
@@ -124,7 +87,7 @@ export class Http2Exchange extends HttpExchange implements Exchange {
    * stay open otherwise. Closing it immediately would be too early: some clients take the reset for the response.
    */
   private stopReading(): void {
-    const { stream } = this;
+    const stream = this.source;
     if (stream.readableEnded || stream.endAfterHeaders || stream.destroyed) {
       return;
     }

@@ -3,12 +3,13 @@
  * may use them for other requests. The gate therefore sees one connection for each request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { RpcError } from "../errors.js";
-import type { Connection, ProtocolDeps } from "../gate.js";
+import type { Connection, Gate, ProtocolDeps } from "../gate.js";
 import type { Exchange } from "./exchange.js";
 import { Http1Exchange } from "./http1-exchange.js";
 import { errorResponse } from "./responses.js";
-import { serveExchange } from "./serve.js";
+import { rejectExchange } from "./serve.js";
 
 export interface MountDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly nextRequestId: () => string;
@@ -16,19 +17,9 @@ export interface MountDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"
   readonly headersOf?: (exchange: Exchange, headers: readonly string[]) => readonly string[];
 }
 
-export interface Mount {
-  /**
-   * Creates the exchange of a request, whose path is relative to the mount point. Returns undefined if the request was
-   * rejected; then the response is sent already.
-   */
-  accept(request: IncomingMessage, response: ServerResponse): Http1Exchange | undefined;
-  /** Rejects new requests, and waits up to `graceMs` for those in progress. Aborts the rest. */
-  drain(graceMs: number): Promise<void>;
-}
+export type Mount = ReturnType<typeof createMount>;
 
-const retryAfterS = 1;
-
-export function createMount(deps: MountDeps): Mount {
+export function createMount(deps: MountDeps) {
   const { gate, nextRequestId, headersOf = (_, headers) => headers } = deps;
   const open = new Set<Exchange>();
   let isDraining = false;
@@ -42,11 +33,7 @@ export function createMount(deps: MountDeps): Mount {
     const { socket } = request;
     const connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
     if (connection === undefined) {
-      return new RpcError(
-        "OVERLOADED",
-        `Your address has too many requests in flight; try again in ${retryAfterS} s.`,
-        retryAfterS,
-      );
+      return new RpcError("OVERLOADED", "Your address has too many requests in flight; try again in 1 s.", 1);
     }
     const exchange = new MountedExchange(nextRequestId(), connection, request, response, headersOf);
     open.add(exchange);
@@ -61,7 +48,11 @@ export function createMount(deps: MountDeps): Mount {
   }
 
   return {
-    accept(request, response) {
+    /**
+     * Creates the exchange of a request, whose path is relative to the mount point. Returns undefined if the request
+     * was rejected; then the response is sent already.
+     */
+    accept(request: IncomingMessage, response: ServerResponse): Http1Exchange | undefined {
       const admitted = admit(request, response);
       if (admitted instanceof RpcError) {
         const requestId = nextRequestId();
@@ -69,13 +60,16 @@ export function createMount(deps: MountDeps): Mount {
           errorResponse(requestId, admitted),
         );
       } else if (isBodyConsumed(request)) {
-        rejectBody(admitted, deps);
+        const remedy = "mount the node before body parsers, such as express.json()";
+        const error = new Error(`The body of a request was read before the request came to the node: ${remedy}.`);
+        rejectExchange(admitted, error, { protocol: "http" }, deps);
       } else {
         return admitted;
       }
       return undefined;
     },
-    async drain(graceMs) {
+    /** Rejects new requests, and waits up to `graceMs` for those in progress. Aborts the rest. */
+    async drain(graceMs: number): Promise<void> {
       isDraining = true;
       if (open.size === 0) {
         return;
@@ -128,20 +122,27 @@ function isBodyConsumed({ headers, readableDidRead, readableEnded }: IncomingMes
   return hasBody && (readableDidRead || readableEnded);
 }
 
-/** Rejects a request whose body was parsed by an earlier handler: the original bytes are lost. */
-function rejectBody(exchange: Exchange, deps: MountDeps): void {
-  serveExchange(
-    exchange,
-    {
-      protocol: "http",
-      method: undefined,
-      respond() {
-        throw new Error(
-          "The body of a request was read before the request came to the node: mount the node before body parsers, such as express.json().",
-        );
-      },
-      reject: (failure, headers) => errorResponse(exchange.requestId, failure, headers),
-    },
-    deps,
-  );
+/**
+ * Creates a function that wraps requests of a plain Node.js server as exchanges, with one connection of the gate for
+ * each socket. Returns undefined, and closes the connection, if the gate rejects the connection.
+ */
+export function createExchangeFactory(
+  gate: Gate,
+  nextRequestId: () => string,
+): (request: IncomingMessage, response: ServerResponse) => Http1Exchange | undefined {
+  const connections = new WeakMap<Socket, Connection>();
+  return (request, response) => {
+    const { socket } = request;
+    let connection = connections.get(socket);
+    if (connection === undefined) {
+      connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
+      if (connection === undefined) {
+        socket.destroy();
+        return undefined;
+      }
+      connections.set(socket, connection);
+      socket.once("close", connection.end.bind(connection));
+    }
+    return new Http1Exchange(nextRequestId(), connection, request, response);
+  };
 }

@@ -1,8 +1,11 @@
 /**
- * Pacing of expensive work: large bodies are parsed and large responses created one per tick of the event loop. Other
+ * Pacing of expensive work: large bodies are parsed, created and written in pieces of the event loop's ticks. Other
  * requests then wait for one of them, not for all.
  */
-import { type HttpResponse, maxTickBytes } from "./exchange.js";
+import type { Writable } from "node:stream";
+
+/** Limit on the bytes written in one tick. Longer responses are split, so that other requests are served in between. */
+export const maxTickBytes = 64 * 1024;
 
 let lastTick: Promise<void> = Promise.resolve();
 
@@ -12,11 +15,16 @@ export async function nextTick(): Promise<void> {
   await lastTick;
 }
 
+interface Response {
+  readonly body?: string | Buffer | undefined;
+  readonly isShared?: boolean | undefined;
+}
+
 /** Bytes of the large responses that were created in this tick. */
 let createdBytes = 0;
 
 /** Creates a response now, or in a later tick if this tick has created enough bytes. */
-export function paceResponse(create: () => HttpResponse): HttpResponse | Promise<HttpResponse> {
+export function paceResponse<R extends Response>(create: () => R): R | Promise<R> {
   if (createdBytes > maxTickBytes) {
     return nextTick().then(() => paceResponse(create));
   }
@@ -29,4 +37,43 @@ export function paceResponse(create: () => HttpResponse): HttpResponse | Promise
     createdBytes += bytes;
   }
   return response;
+}
+
+/** Writes a body and ends the stream. A long body is written in pieces, one per tick. */
+export function writeBody(out: Writable, body: string | Buffer): void {
+  if (body.length <= maxTickBytes) {
+    out.end(body);
+    return;
+  }
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  let sentBytes = 0;
+  const next = (): void => {
+    if (out.destroyed) {
+      return;
+    }
+    const piece = bytes.subarray(sentBytes, sentBytes + maxTickBytes);
+    sentBytes += piece.length;
+    if (sentBytes >= bytes.length) {
+      out.end(piece);
+    } else if (out.write(piece)) {
+      setImmediate(next);
+    } else {
+      out.once("drain", () => setImmediate(next));
+    }
+  };
+  next();
+}
+
+/** Writes one piece. Resolves when the next piece may be written, or if the stream has closed. */
+export async function writePiece(out: Writable, piece: Uint8Array): Promise<void> {
+  if (out.destroyed || out.write(piece)) {
+    return;
+  }
+  await new Promise<void>((resolve) => {
+    const go = (): void => {
+      out.off("drain", go).off("close", go);
+      resolve();
+    };
+    out.on("drain", go).on("close", go);
+  });
 }

@@ -1,10 +1,33 @@
 /** Responses of the plain HTTP interface: one content type, one error format, and the same headers on every route. */
 import { RpcError } from "../errors.js";
-import { privateHeaders } from "./caching.js";
-import { corsHeaders } from "./cors.js";
 import type { HttpResponse, HttpResponseBody } from "./exchange.js";
 
-/** Creates a response with a JSON body. `headers` is a flat list of names and values. */
+/**
+ * Headers of every response, as a flat list of names and values like all header lists. Pages of every origin may read
+ * public responses. The node uses no cookies.
+ */
+export const corsHeaders: readonly string[] = [
+  "Access-Control-Allow-Origin",
+  "*",
+  "Access-Control-Expose-Headers",
+  "ETag, X-Node-Dormant, X-Request-Id, Gatehouse-Block, Retry-After, RateLimit, RateLimit-Policy, grpc-status, grpc-message, grpc-status-details-bin",
+];
+
+/** Headers of the response to a preflight (`OPTIONS` on any path). */
+export const preflightHeaders: readonly string[] = [
+  ...corsHeaders,
+  "Access-Control-Allow-Methods",
+  "GET, POST, OPTIONS",
+  "Access-Control-Allow-Headers",
+  "Content-Type, If-None-Match, Gatehouse-Min-Block, identity, signature, timestamp, network, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout",
+  "Access-Control-Max-Age",
+  "86400",
+];
+
+/** Headers of a response that is private to its caller. */
+export const privateHeaders: readonly string[] = ["Cache-Control", "private, no-store"];
+
+/** Creates a response with a JSON body. */
 export function jsonResponse(
   requestId: string,
   status: number,
@@ -21,19 +44,16 @@ export function jsonResponse(
 
 /** Creates an error response with the body `{success, error, errorCode}`, and `retryAfter` if the error has one. */
 export function errorResponse(requestId: string, failure: RpcError, headers: readonly string[] = []): HttpResponse {
-  const { httpStatus } = failure.kind;
-  return jsonResponse(requestId, httpStatus, { body: errorBody(failure) }, [
+  return jsonResponse(requestId, failure.kind.httpStatus, { body: errorBody(failure) }, [
     ...privateHeaders,
     ...headers,
     ...errorHeaders(failure),
   ]);
 }
 
-/** Returns the headers of an error: a flat list of names and values. */
-export function errorHeaders(failure: RpcError): readonly string[] {
-  return failure.retryAfterS === undefined
-    ? failure.headers
-    : [...failure.headers, "Retry-After", String(failure.retryAfterS)];
+/** Returns the headers of an error. */
+export function errorHeaders({ headers, retryAfterS }: RpcError): readonly string[] {
+  return retryAfterS === undefined ? headers : [...headers, "Retry-After", String(retryAfterS)];
 }
 
 /** Returns the error body as JSON text. */
@@ -42,15 +62,18 @@ export function errorBody(failure: RpcError): string {
     success: false,
     error: failure.message,
     errorCode: failure.reason,
-    ...(failure.retryAfterS === undefined ? {} : { retryAfter: failure.retryAfterS }),
+    retryAfter: failure.retryAfterS,
   });
 }
 
 /** Creates the error for a request with an unsupported HTTP method. */
 export function methodNotAllowed(method: string, allowed: readonly string[]): RpcError {
   const list = allowed.join(", ");
-  return new RpcError("METHOD_NOT_ALLOWED", `${method} is not allowed here; allowed: ${list}.`, undefined, [
-    "Allow",
-    list,
-  ]);
+  const message = `${method} is not allowed here; allowed: ${list}.`;
+  return new RpcError("METHOD_NOT_ALLOWED", message, undefined, ["Allow", list]);
+}
+
+/** Creates the 304 response for a client that already has the response. */
+export function notModified(requestId: string, headers: readonly string[]): HttpResponse {
+  return { status: 304, headers: ["X-Request-Id", requestId, ...corsHeaders, ...headers] };
 }

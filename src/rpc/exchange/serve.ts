@@ -5,29 +5,28 @@ import { RpcError } from "../errors.js";
 import { toReportedError, type Permit, type Protocol, type ProtocolDeps } from "../gate.js";
 import type { Call, Caller, ServedMethod } from "../service.js";
 import type { HttpResponse, Exchange } from "./exchange.js";
+import { errorResponse } from "./responses.js";
 
 /** Protocol-specific part of processing a request. */
 export interface ExchangeHandling {
   readonly protocol: Protocol;
   /** Requested rpc; undefined if there is none, or if the body names it. */
-  readonly method: ServedMethod | undefined;
-  /** Timeout that the caller set, in milliseconds; undefined without one. */
-  readonly timeoutMs?: number | undefined;
+  readonly method?: ServedMethod | undefined;
+  /** Returns the timeout that the caller set, in milliseconds; undefined without one. */
+  readonly timeoutOf?: (exchange: Exchange) => number | undefined;
   /** Creates the response. A stream sends its own response, and resolves with undefined at its end. */
   respond(permit: Permit, call: Call): HttpResponse | Promise<HttpResponse | undefined>;
   /**
    * Returns the response for an error; undefined if another component sends it. `headers` are those of the permit, a
-   * flat list of names and values.
+   * flat list of names and values. By default the response is that of plain HTTP.
    */
-  reject(failure: RpcError, headers: readonly string[]): HttpResponse | undefined;
+  reject?(failure: RpcError, headers: readonly string[]): HttpResponse | undefined;
 }
 
+export type ServeDeps = Pick<ProtocolDeps, "gate" | "onInternalError">;
+
 /** Processes an exchange. */
-export function serveExchange(
-  exchange: Exchange,
-  handling: ExchangeHandling,
-  deps: Pick<ProtocolDeps, "gate" | "onInternalError">,
-): void {
+export function serveExchange(exchange: Exchange, handling: ExchangeHandling, deps: ServeDeps): void {
   let permit: Permit | undefined;
   let call: ExchangeCall | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -58,7 +57,11 @@ export function serveExchange(
       return;
     }
     try {
-      const response = handling.reject(failure, permit?.headers ?? []);
+      const headers = permit?.headers ?? [];
+      const response =
+        handling.reject === undefined
+          ? errorResponse(exchange.requestId, failure, headers)
+          : handling.reject(failure, headers);
       if (response !== undefined) {
         exchange.send(response);
       }
@@ -71,14 +74,15 @@ export function serveExchange(
   try {
     permit = deps.gate.admit(exchange, handling.protocol, handling.method);
     call = new ExchangeCall(permit.callerOf(handling.method), exchange);
-    if (handling.timeoutMs !== undefined) {
-      if (handling.timeoutMs < 1) {
+    const timeoutMs = handling.timeoutOf?.(exchange);
+    if (timeoutMs !== undefined) {
+      if (timeoutMs < 1) {
         throw deadlineExceeded();
       }
       timer = setTimeout(() => {
         fail(deadlineExceeded());
         call!.abort();
-      }, handling.timeoutMs);
+      }, timeoutMs);
       exchange.onClose(() => clearTimeout(timer));
     }
     const rejection = checkBeforeBody(handling.method, exchange, call.caller);
@@ -98,6 +102,50 @@ export function serveExchange(
   } catch (error) {
     fail(error);
   }
+}
+
+/** Processes an exchange that is rejected with this error, unless the gate rejects it first. */
+export function rejectExchange(
+  exchange: Exchange,
+  failure: Error,
+  handling: Omit<ExchangeHandling, "respond">,
+  deps: ServeDeps,
+): void {
+  const respond = (): never => {
+    throw failure;
+  };
+  serveExchange(exchange, { ...handling, respond }, deps);
+}
+
+/**
+ * Creates a lazily loaded handler. The first use loads it. Exchanges wait meanwhile, unless they close. After an error,
+ * the next use tries again.
+ */
+export function createLazyHandler<T>(load: () => Promise<T>, { onInternalError }: Pick<ServeDeps, "onInternalError">) {
+  let loaded: T | undefined;
+  let loading: Promise<T> | undefined;
+
+  async function get(): Promise<T> {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    return (loaded = await loading);
+  }
+
+  function handle(exchange: Exchange, by: (handler: T) => void): void {
+    if (loaded !== undefined) {
+      by(loaded);
+      return;
+    }
+    get()
+      .then((handler) => (exchange.isClosed ? undefined : by(handler)))
+      .catch((error: unknown) => {
+        onInternalError(error, exchange.requestId);
+        exchange.abort();
+      });
+  }
+  return { get, handle };
 }
 
 /** Returns the error of a call that is rejected before its body is read; undefined if the body must be read. */

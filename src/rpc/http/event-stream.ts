@@ -6,11 +6,9 @@
 import { type DescField, type DescMessage, type DescOneof, getOption, ScalarType } from "@bufbuild/protobuf";
 import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
-import { corsHeaders } from "../exchange/cors.js";
 import type { Exchange } from "../exchange/exchange.js";
-import { errorBody } from "../exchange/responses.js";
+import { corsHeaders, errorBody } from "../exchange/responses.js";
 import { nextTick } from "../exchange/pacing.js";
-import { writeReserved } from "../exchange/write-reserved.js";
 import { toReportedError, type Permit, type ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import type { HttpRoute } from "./http-rule.js";
@@ -109,7 +107,7 @@ function openBody(exchange: Exchange, permit: Permit, contentType: string) {
     /** Writes a piece of the body. Resolves when the piece is sent. */
     async write(text: string): Promise<void> {
       isWriting = true;
-      await writeReserved(exchange, permit, Buffer.from(text), start);
+      await exchange.writeReserved(permit, Buffer.from(text), start);
       isWriting = false;
     },
     /** Sends a keep-alive text, unless the stream has not started or a write is in progress. */

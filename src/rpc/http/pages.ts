@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import { corsHeaders } from "../exchange/cors.js";
-import { matchesIfNoneMatch } from "../exchange/entity-tags.js";
+import { corsHeaders } from "../exchange/responses.js";
+import { matchesIfNoneMatch } from "../exchange/caching.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import { type Coding, codingFor } from "./negotiation.js";
 

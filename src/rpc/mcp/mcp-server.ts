@@ -8,7 +8,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseJson } from "../codec/json-request.js";
 import type { DocumentInfo } from "../describe/openapi.js";
 import { RpcError } from "../errors.js";
-import { createExchangeFactory } from "../exchange/from-node-http.js";
+import { createExchangeFactory } from "../exchange/mount.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { errorResponse } from "../exchange/responses.js";

@@ -3,24 +3,21 @@
  * first that matches responds.
  */
 import { RpcError } from "../errors.js";
-import type { ProtocolDeps } from "../gate.js";
-import { corsHeaders, preflightHeaders } from "../exchange/cors.js";
-import { type Exchange, type Handler } from "../exchange/exchange.js";
+import type { Exchange, Handler, HttpResponse } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
-import { errorResponse, jsonResponse, methodNotAllowed } from "../exchange/responses.js";
-import { serveExchange } from "../exchange/serve.js";
+import { corsHeaders, jsonResponse, methodNotAllowed, preflightHeaders } from "../exchange/responses.js";
+import { serveExchange, type ServeDeps } from "../exchange/serve.js";
+import type { Permit } from "../gate.js";
 import { prefersHtml } from "../http/negotiation.js";
 import type { PageServer } from "../http/pages.js";
 import type { JsonRpcEntry } from "../json-rpc/json-rpc.js";
 import type { JsonRpcRequest } from "../json-rpc/request.js";
 
-type Deps = Pick<ProtocolDeps, "gate" | "onInternalError">;
-
 /** Chains handlers; `fallback` handles the requests that no other handler matched. The chain never throws. */
 export function chainHandlers(
   handlers: readonly Handler[],
   fallback: (exchange: Exchange) => void,
-  { onInternalError }: Pick<Deps, "onInternalError">,
+  { onInternalError }: Pick<ServeDeps, "onInternalError">,
 ): (exchange: Exchange) => void {
   return (exchange) => {
     try {
@@ -34,32 +31,35 @@ export function chainHandlers(
   };
 }
 
-/** Creates the handler of preflights: `OPTIONS` on any path. */
-export function createPreflightHandler(deps: Deps): Handler {
+/** Creates a handler of plain HTTP for the exchanges that match. */
+function createHandler(
+  matches: Handler,
+  respond: (exchange: Exchange, permit: Permit) => HttpResponse | Promise<HttpResponse>,
+  deps: ServeDeps,
+): Handler {
   return (exchange) => {
-    if (exchange.method !== "OPTIONS") {
+    if (!matches(exchange)) {
       return false;
     }
-    const { requestId } = exchange;
-    serveExchange(
-      exchange,
-      {
-        protocol: "http",
-        method: undefined,
-        respond: ({ headers }) => ({
-          status: 204,
-          headers: ["X-Request-Id", requestId, ...preflightHeaders, ...headers],
-        }),
-        reject: (failure, headers) => errorResponse(requestId, failure, headers),
-      },
-      deps,
-    );
+    serveExchange(exchange, { protocol: "http", respond: (permit) => respond(exchange, permit) }, deps);
     return true;
   };
 }
 
+/** Creates the handler of preflights: `OPTIONS` on any path. */
+export function createPreflightHandler(deps: ServeDeps): Handler {
+  return createHandler(
+    ({ method }) => method === "OPTIONS",
+    ({ requestId }, { headers }) => ({
+      status: 204,
+      headers: ["X-Request-Id", requestId, ...preflightHeaders, ...headers],
+    }),
+    deps,
+  );
+}
+
 /** Creates the handler of `POST /`, the JSON-RPC entry point. */
-export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: Deps): Handler {
+export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: ServeDeps): Handler {
   return (exchange) => {
     if (exchange.method !== "POST" || exchange.path !== "/") {
       return false;
@@ -69,7 +69,6 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: Deps): Handler
       exchange,
       {
         protocol: "json-rpc",
-        method: undefined,
         async respond(permit, call) {
           const body = (await exchange.readBytes(maxBodyBytes, permit)).toString("utf8");
           const request: JsonRpcRequest = { body, arrival: exchange, permit, call };
@@ -79,7 +78,6 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: Deps): Handler
             ? { status: 204, headers: ["X-Request-Id", requestId] }
             : jsonResponse(requestId, 200, { body: text }, permit.headers);
         },
-        reject: (failure, headers) => errorResponse(requestId, failure, headers),
       },
       deps,
     );
@@ -88,24 +86,16 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: Deps): Handler
 }
 
 /** Creates the handler of documents. */
-export function createPageHandler(pages: PageServer, deps: Deps): Handler {
-  return (exchange) => {
-    const { path, method, requestId } = exchange;
-    if (!pages.has(path) || (method !== "GET" && method !== "HEAD")) {
-      return false;
-    }
-    serveExchange(
-      exchange,
-      {
-        protocol: "http",
-        method: undefined,
-        respond: ({ headers }) => pages.respond(exchange, ["X-Request-Id", requestId, ...headers]),
-        reject: (failure, headers) => errorResponse(requestId, failure, headers),
-      },
-      deps,
-    );
-    return true;
-  };
+export function createPageHandler(pages: PageServer, deps: ServeDeps): Handler {
+  return createHandler(
+    ({ path, method }) => pages.has(path) && isRead(method),
+    (exchange, { headers }) => pages.respond(exchange, ["X-Request-Id", exchange.requestId, ...headers]),
+    deps,
+  );
+}
+
+function isRead(method: string): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 /** Path of the front page. */
@@ -115,35 +105,26 @@ const frontPage = "/explore";
  * Creates the handler of browsers at `/`, which are redirected to the front page. All other clients get the rpc of this
  * path (docs/decisions/0047-front-page.md).
  */
-export function createFrontHandler(pages: PageServer, deps: Deps): Handler {
-  return (exchange) => {
-    const { path, method, requestId } = exchange;
-    const isFront = path === "/" && (method === "GET" || method === "HEAD") && pages.has(frontPage);
-    if (!isFront || !prefersHtml(exchange.header("accept"))) {
-      return false;
-    }
-    serveExchange(
-      exchange,
-      {
-        protocol: "http",
-        method: undefined,
-        respond: ({ headers }) => ({
-          status: 302,
-          headers: [
-            ...["Location", locationFrom(exchange), "X-Request-Id", requestId],
-            ...["Cache-Control", "no-store", "Vary", "Accept", ...corsHeaders, ...headers],
-          ],
-        }),
-        reject: (failure, headers) => errorResponse(requestId, failure, headers),
-      },
-      deps,
-    );
-    return true;
-  };
+export function createFrontHandler(pages: PageServer, deps: ServeDeps): Handler {
+  return createHandler(
+    (exchange) =>
+      exchange.path === "/" &&
+      isRead(exchange.method) &&
+      pages.has(frontPage) &&
+      prefersHtml(exchange.header("accept")),
+    (exchange, { headers }) => ({
+      status: 302,
+      headers: [
+        ...["Location", locationFrom(exchange), "X-Request-Id", exchange.requestId],
+        ...["Cache-Control", "no-store", "Vary", "Accept", ...corsHeaders, ...headers],
+      ],
+    }),
+    deps,
+  );
 }
 
 /** Returns the relative URL of the front page. Under a mount point without a final slash, it must name the mount point. */
-function locationFrom({ originalUrl }: Pick<Exchange, "originalUrl">): string {
+function locationFrom({ originalUrl }: Exchange): string {
   const mount = /([^/?#]*)(?:[?#].*)?$/s.exec(originalUrl)![1]!;
   return mount === "" ? `.${frontPage}` : `./${mount}${frontPage}`;
 }
@@ -151,22 +132,16 @@ function locationFrom({ originalUrl }: Pick<Exchange, "originalUrl">): string {
 /** Creates the fallback handler, for unknown paths (404) and unsupported methods (405). */
 export function createNotFoundHandler(
   methodsOf: (path: string) => readonly string[],
-  deps: Deps,
+  deps: ServeDeps,
 ): (exchange: Exchange) => void {
-  return (exchange) =>
-    serveExchange(
-      exchange,
-      {
-        protocol: "http",
-        method: undefined,
-        respond() {
-          const methods = methodsOf(exchange.path);
-          throw methods.length === 0
-            ? new RpcError("NOT_FOUND", "There is nothing at this path.")
-            : methodNotAllowed(exchange.method, [...methods, "OPTIONS"]);
-        },
-        reject: (failure, headers) => errorResponse(exchange.requestId, failure, headers),
-      },
-      deps,
-    );
+  return createHandler(
+    () => true,
+    ({ path, method }) => {
+      const methods = methodsOf(path);
+      throw methods.length === 0
+        ? new RpcError("NOT_FOUND", "There is nothing at this path.")
+        : methodNotAllowed(method, [...methods, "OPTIONS"]);
+    },
+    deps,
+  );
 }

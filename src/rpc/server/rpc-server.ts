@@ -6,10 +6,10 @@ import { createApiDocs } from "../describe/api-docs.js";
 import { commentOf } from "../describe/comments.js";
 import type { DocumentInfo } from "../describe/openapi.js";
 import { describeOpenRpc } from "../describe/openrpc.js";
-import type { Exchange, Handler } from "../exchange/exchange.js";
+import { createRequestIds, type Exchange } from "../exchange/exchange.js";
 import type { Http1Exchange } from "../exchange/http1-exchange.js";
 import { createMount, type Mount } from "../exchange/mount.js";
-import { createRequestIds } from "../exchange/request-ids.js";
+import { createLazyHandler } from "../exchange/serve.js";
 import type { ProtocolDeps } from "../gate.js";
 import { createGrpcHandler } from "../grpc/grpc-handler.js";
 import { createPageServer, type Pages, type PageServer } from "../http/pages.js";
@@ -40,26 +40,10 @@ export interface RpcServerDeps extends ProtocolDeps {
   readonly connectionAgeMs?: number | undefined;
 }
 
-/** Handlers of requests, one per protocol. HTTP servers chain them in a fixed order. */
-export interface ProtocolHandlers {
-  readonly preflight: Handler;
-  readonly grpc: Handler;
-  /** Handler of browsers at `/`. */
-  readonly front: Handler;
-  /** Handler of the plain HTTP routes. */
-  readonly plain: Handler;
-  readonly jsonRpc: Handler;
-  readonly connect: Handler;
-  /** Handler of documents. */
-  readonly pages: Handler;
-  /** Fallback handler for requests that no other handler matched. */
-  readonly fallback: (exchange: Exchange) => void;
-}
-
-/** Dependencies of an application that is built later. */
+/** Dependencies of an application that is built later. Its handlers are those of the protocols. */
 export interface ApplicationDeps extends Mount {
   readonly protocol: ProtocolDeps;
-  readonly handlers: ProtocolHandlers;
+  readonly handlers: ReturnType<typeof createHandlers>;
   /** Endpoints of the plain HTTP routes. */
   readonly endpoints: readonly Endpoint[];
   /** Paths of the documents. */
@@ -99,9 +83,8 @@ export interface RpcServer<A extends Application> extends RpcListener {
  */
 export function createRpcServer<A extends Application>(
   deps: RpcServerDeps,
-  options: RpcServerOptions<A>,
+  { tls, buildApplication, edge }: RpcServerOptions<A>,
 ): RpcServer<A> {
-  const { tls, buildApplication, edge } = options;
   const nextRequestId = createRequestIds();
   const mount = createMount({ ...deps, nextRequestId });
   const endpoints = compileEndpoints(deps);
@@ -112,35 +95,19 @@ export function createRpcServer<A extends Application>(
   const compiled = chainHandlers([preflight, grpc, front, plain, jsonRpc, connect], passToApplication, deps);
   const http1 = edge === "express" ? passToApplication : compiled;
 
-  let loaded: A | undefined;
-  let loading: Promise<A> | undefined;
-  async function application(): Promise<A> {
-    const applicationDeps = { ...mount, protocol: deps, handlers, endpoints, pagePaths: pages.paths };
-    loading ??= buildApplication(applicationDeps).catch((error: unknown) => {
-      loading = undefined;
-      throw error;
-    });
-    return (loaded = await loading);
-  }
+  const application = createLazyHandler(
+    () => buildApplication({ ...mount, protocol: deps, handlers, endpoints, pagePaths: pages.paths }),
+    deps,
+  );
   function passToApplication(exchange: Exchange): void {
-    const http1Exchange = exchange as Http1Exchange;
-    if (loaded !== undefined) {
-      loaded.handle(http1Exchange);
-      return;
-    }
-    application()
-      .then((built) => (http1Exchange.isClosed ? undefined : built.handle(http1Exchange)))
-      .catch((error: unknown) => {
-        deps.onInternalError(error, http1Exchange.requestId);
-        http1Exchange.abort();
-      });
+    application.handle(exchange, (built) => built.handle(exchange as Http1Exchange));
   }
 
   const handle = (exchange: Exchange): void => (exchange.isHttp2 ? chain(exchange) : http1(exchange));
   const port = createPort({ ...deps, handle, nextRequestId, tls });
   return {
     ...port,
-    application,
+    application: application.get,
     async drain(graceMs) {
       await Promise.all([port.drain(graceMs), mount.drain(graceMs)]);
     },
@@ -152,7 +119,7 @@ function createHandlers(
   endpoints: readonly Endpoint[],
   pages: PageServer,
   passToApplication: (exchange: Exchange) => void,
-): ProtocolHandlers {
+) {
   const transcoder = createTranscoder(endpoints);
   const methods = nameMethods(deps.services);
   let openRpc: string | undefined;

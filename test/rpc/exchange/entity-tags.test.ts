@@ -1,5 +1,5 @@
 import test from "ava";
-import { matchesIfNoneMatch } from "../../../src/rpc/exchange/entity-tags.js";
+import { matchesIfNoneMatch } from "../../../src/rpc/exchange/caching.js";
 
 const weak = 'W/"7.abc"';
 

@@ -6,7 +6,7 @@ import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
 import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import type { Gate } from "../../../src/rpc/gate.js";
 import { createPort } from "../../../src/rpc/port/port.js";
-import { createRequestIds } from "../../../src/rpc/exchange/request-ids.js";
+import { createRequestIds } from "../../../src/rpc/exchange/exchange.js";
 import { makeCertificate } from "../../helpers/process/certificate.js";
 import { encodeBlock, type Field } from "../../helpers/wire/hpack.js";
 import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/wire/http2-frames.js";

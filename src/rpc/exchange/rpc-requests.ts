@@ -1,0 +1,150 @@
+/** Common parts of gRPC, gRPC-Web and Connect requests: content types, paths, timeouts and message framing. */
+import { RpcError } from "../errors.js";
+import type { ServedMethod, ServedService } from "../service.js";
+import type { EarlyCheck } from "./body.js";
+import type { Exchange } from "./exchange.js";
+
+/** Protocol and encoding that a Content-Type selects. */
+export interface RpcMedia {
+  readonly protocol: "grpc" | "grpc-web" | "connect";
+  readonly format: "proto" | "json";
+  /** True if messages have envelopes; false if the body is the message. */
+  readonly isStream: boolean;
+  /** True if the body is base64, as in gRPC-Web text. */
+  readonly isText: boolean;
+}
+
+/** Content types of the protocols. The node serves gRPC itself only with protobuf. */
+const mediaByType: ReadonlyMap<string, RpcMedia> = new Map(
+  (
+    [
+      ["grpc", "grpc", "proto", "stream"],
+      ["grpc+proto", "grpc", "proto", "stream"],
+      ["grpc-web", "grpc-web", "proto", "stream"],
+      ["grpc-web+proto", "grpc-web", "proto", "stream"],
+      ["grpc-web+json", "grpc-web", "json", "stream"],
+      ["grpc-web-text", "grpc-web", "proto", "text"],
+      ["grpc-web-text+proto", "grpc-web", "proto", "text"],
+      ["connect+proto", "connect", "proto", "stream"],
+      ["connect+json", "connect", "json", "stream"],
+      ["proto", "connect", "proto", "message"],
+      ["json", "connect", "json", "message"],
+    ] as const
+  ).map(([type, protocol, format, form]) => [
+    `application/${type}`,
+    { protocol, format, isStream: form !== "message", isText: form === "text" },
+  ]),
+);
+
+/** Parses a Content-Type in any case, ignoring parameters; undefined if no protocol matches. */
+export function readRpcMedia(contentType = ""): RpcMedia | undefined {
+  return mediaByType.get(contentType) ?? mediaByType.get(contentType.split(";", 1)[0]!.trim().toLowerCase());
+}
+
+/** Serves a call of an rpc. */
+export type ServeRpc = (exchange: Exchange, served: ServedMethod, media: RpcMedia) => void;
+
+/** Returns every rpc by its path. */
+export function methodsByPath(services: readonly ServedService[]): ReadonlyMap<string, ServedMethod> {
+  return new Map(
+    services.flatMap(({ methods }) =>
+      methods.map((method) => [`/${method.desc.parent.typeName}/${method.desc.name}`, method] as const),
+    ),
+  );
+}
+
+/** Headers with which clients set the timeout of a call. */
+const timeouts = {
+  "grpc-timeout": { form: /^(\d{1,8})([HMSmun])$/, expected: "at most eight digits and a unit, such as 5S" },
+  "connect-timeout-ms": { form: /^(\d{1,10})$/, expected: "at most ten digits" },
+} as const;
+
+type TimeoutHeader = keyof typeof timeouts;
+
+const unitsMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
+
+/** Limit on the delay of a timer, in milliseconds. Longer timeouts count as this one. */
+const maxMs = 2 ** 31 - 1;
+
+/** Parses a timeout to milliseconds; undefined if malformed. */
+export function parseTimeout(name: TimeoutHeader, text: string): number | undefined {
+  const [, digits, unit = "m"] = timeouts[name].form.exec(text) ?? [];
+  return digits === undefined ? undefined : Math.min(Number(digits) * unitsMs[unit]!, maxMs);
+}
+
+/**
+ * Returns the timeout that the client set, in milliseconds; undefined without one.
+ *
+ * @throws RpcError INVALID_REQUEST
+ */
+export function readTimeout(exchange: Exchange, name: TimeoutHeader): number | undefined {
+  const text = exchange.header(name);
+  const timeoutMs = text === undefined ? undefined : parseTimeout(name, text);
+  if (text !== undefined && timeoutMs === undefined) {
+    throw new RpcError("INVALID_REQUEST", `The header ${name} must be ${timeouts[name].expected}.`);
+  }
+  return timeoutMs;
+}
+
+/** Returns the names of timeout headers that no timer can measure. The Connect library would end their calls at once. */
+export function longTimeouts(exchange: Exchange): string[] {
+  return (["grpc-timeout", "connect-timeout-ms"] as const).filter(
+    (name) => parseTimeout(name, exchange.header(name) ?? "") === maxMs,
+  );
+}
+
+/** Limit on a request message after decompression, in bytes. */
+export const maxMessageBytes = 4 * 1024 * 1024;
+
+/** Length of the prefix before a message, in bytes. */
+export const prefixBytes = 5;
+
+/** Returns a message with its prefix. */
+export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(prefixBytes + message.length);
+  bytes[0] = flags;
+  bytes.writeUInt32BE(message.length, 1);
+  bytes.set(message, prefixBytes);
+  return bytes;
+}
+
+/** Early check of the first prefix: rejects a message that is too large before the body arrives. */
+export const firstPrefix: EarlyCheck = { bytes: prefixBytes, check: checkLength };
+
+/**
+ * Returns the only message in the body of a unary request.
+ *
+ * @throws RpcError INVALID_REQUEST if the body is not exactly one complete message; PAYLOAD_TOO_LARGE; INTERNAL_ERROR,
+ * as gRPC requires, if the message is compressed and no header names the encoding.
+ */
+export function readOnlyMessage(body: Buffer): Buffer {
+  if (body.length < prefixBytes) {
+    const message = body.length === 0 ? "The request contains no message." : "The request ended within a message.";
+    throw new RpcError("INVALID_REQUEST", message);
+  }
+  const [flags] = body;
+  const lengthBytes = body.readUInt32BE(1);
+  if (flags === 1) {
+    throw new RpcError(
+      "INTERNAL_ERROR",
+      "The message is compressed, but the header grpc-encoding names no compression.",
+    );
+  }
+  if (flags !== 0) {
+    throw new RpcError("INVALID_REQUEST", `The message has unknown flags: ${flags}.`);
+  }
+  checkLength(body);
+  if (body.length < prefixBytes + lengthBytes) {
+    throw new RpcError("INVALID_REQUEST", "The request ended within a message.");
+  }
+  if (body.length > prefixBytes + lengthBytes) {
+    throw new RpcError("INVALID_REQUEST", "The request contains more than one message; this rpc accepts exactly one.");
+  }
+  return body.subarray(prefixBytes);
+}
+
+function checkLength(body: Buffer): void {
+  if (body.readUInt32BE(1) > maxMessageBytes) {
+    throw new RpcError("PAYLOAD_TOO_LARGE", `A message must not be larger than ${maxMessageBytes} bytes.`);
+  }
+}
