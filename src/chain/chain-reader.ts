@@ -5,7 +5,8 @@
 import { RpcError } from "../rpc/errors.js";
 import { type PeriodicTask, startPeriodicTask } from "../base/async/periodic-task.js";
 import type { Chain } from "./chain.js";
-import type { ChainHead, ChainStore } from "./blocks/store.js";
+import type { ChainStore } from "./blocks/store.js";
+import type { ChainHead } from "./blocks/store-types.js";
 import { type BlockContent, decodeBlockContent } from "./transactions/transaction.js";
 
 /** Read-only chain that polls the database for new blocks. */

@@ -1,11 +1,11 @@
 /** Store of the chain: combines the block, mempool and sender stores of one database. */
 import type { Database, DatabaseTransaction, Queries } from "../db/queries/database.js";
-import { createBlockChanges, createBlockStore, tryBlockWrite } from "./blocks/block-store.js";
-import { type Fence, fencePart, noFence } from "./writer/fence-store.js";
+import { type BlockChanges, createBlockChanges, createBlockStore, tryBlockWrite } from "./blocks/block-store.js";
+import { type Fence, noFence } from "./writer/fence-store.js";
 import { createListings } from "./blocks/listing-store.js";
-import { createMempoolStore, findTransactionStatus } from "./mempool/mempool-store.js";
+import { createMempoolStore, findTransactionStatus } from "./blocks/mempool-store.js";
 import { createSenderStore } from "./blocks/sender-store.js";
-import type { ChainChanges, ChainStore } from "./blocks/store.js";
+import type { ChainStore } from "./blocks/store.js";
 
 /**
  * Creates the chain store.
@@ -19,15 +19,18 @@ export function createChainStore<State>(
   fence: Fence = noFence,
 ): ChainStore<State> {
   const { read } = database;
-  const fencedTransaction = <T>(work: (db: DatabaseTransaction) => Promise<T>): Promise<T> =>
-    database.transaction((db) => fence.blocks(db, () => work(db)));
+  const change = <T>(work: (changes: BlockChanges, db: DatabaseTransaction) => Promise<T>): Promise<T> =>
+    database.transaction((db) => fence.blocks(db, () => work(createBlockChanges(db), db)));
   const blocks = createBlockStore(read);
-  const mempool = createMempoolStore(fencePart(database.mempool, fence.mempool));
+  const mempool = createMempoolStore({
+    ...database.mempool,
+    transaction: (work) => database.mempool.transaction((db) => fence.mempool(db, () => work(db))),
+  });
   return {
     ...blocks,
     ...createListings(read),
     mempool,
-    insertGenesis: (genesis) => fencedTransaction((db) => createBlockChanges(db).insertGenesis(genesis)),
+    insertGenesis: (genesis) => change((changes) => changes.insertGenesis(genesis)),
     lastNonce: (sender) => createSenderStore(read).lastNonce(sender),
     transactionStatus: (hash) =>
       findTransactionStatus({
@@ -44,32 +47,11 @@ export function createChainStore<State>(
     },
     tryWrite: () => tryBlockWrite(database),
     write: (latest, work) =>
-      fencedTransaction(async (db) => {
+      change(async (changes, db) => {
         if (latest !== undefined) {
-          await createBlockChanges(db).checkLatest(latest);
+          await changes.checkLatest(latest);
         }
-        return await work(changesIn(db), stateIn(db));
+        return await work(changes, stateIn(db));
       }),
-  };
-}
-
-/** Creates the access to the chain inside one database transaction. */
-function changesIn(db: DatabaseTransaction): ChainChanges {
-  const blocks = createBlockChanges(db);
-  const senders = createSenderStore(db);
-  return {
-    isUsable: () =>
-      db
-        .rows((sql) => sql.raw("SELECT 1"))
-        .then(() => true)
-        .catch(() => false),
-    included: (hashes) => blocks.included(hashes),
-    lastNonces: (identities) => senders.lastNonces(identities),
-    async insertTransactions(transactions, blockNumber) {
-      await blocks.insertTransactions(transactions, blockNumber);
-      // Nonces of a sender increase, so the last entry in the map is the largest.
-      await senders.saveNonces(new Map(transactions.map(({ body }) => [body.sender, body.nonce])));
-    },
-    insertBlock: (block) => blocks.insertBlock(block),
   };
 }

@@ -5,12 +5,12 @@
 import type { Block, SignedHead, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { isDatabaseError } from "../base/errors/database-error-kind.js";
 import { mapYielding } from "../base/async/yielding.js";
-import { applyNext, type BlockDeps, dryRunNext, type BuildResult, type AuthorityKey } from "./writer/blocks.js";
-import { createBlockBuilder } from "./writer/block-builder.js";
-import { FencedError } from "./blocks/fenced-error.js";
+import { type AuthorityKey, type BuildResult, createBlockBuilder } from "./writer/block-builder.js";
+import { applyNext, type BlockDeps, dryRunNext } from "./writer/blocks.js";
+import { FencedError, type ChainHead } from "./blocks/store-types.js";
 import { signHead } from "./writer/head-statements.js";
 import { checkLifetime, checkNonce } from "./writer/inclusion.js";
-import { noLatestBlock } from "./blocks/no-latest-block.js";
+import { noLatestBlock } from "./blocks/retained-blocks.js";
 import type { Mempool } from "./mempool/mempool.js";
 import type { SubmissionSource } from "./mempool/mempool-intake.js";
 import {
@@ -19,8 +19,7 @@ import {
   verifyOffThread,
   type VerificationRules,
 } from "./transactions/off-thread-checks.js";
-import { copyHeader, type SignedHeader } from "./blocks/signed-headers.js";
-import type { ChainHead } from "./blocks/store.js";
+import { copyHeader, type SignedHeader } from "./blocks/evidence.js";
 import {
   startBlockVerification,
   type VerifiedBlock,

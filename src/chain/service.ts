@@ -11,12 +11,12 @@ import { defaultPageSize } from "../rpc/parameters.js";
 import { type BodyChecks, type Caller, type Implementation, withCacheLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { BlockRedactor } from "./blocks/block-redactor.js";
-import { noLatestBlock } from "./blocks/no-latest-block.js";
+import { noLatestBlock, blockZero, checkRetained, readRetained, noBlockYet } from "./blocks/retained-blocks.js";
 import type { HeadStatements } from "./writer/head-statements.js";
-import { blockZero, checkRetained, createRetainedBlockReader, noBlockYet } from "./blocks/retained-blocks.js";
-import type { Listings } from "./blocks/listings.js";
 import { createListReads } from "./blocks/lists.js";
-import type { BlockId, BlockSize, ChainStore, TransactionStatusInfo } from "./blocks/store.js";
+import type { Listings } from "./blocks/listing-store.js";
+import type { ChainStore } from "./blocks/store.js";
+import type { BlockId, BlockSize, TransactionStatusInfo } from "./blocks/store-types.js";
 import { maxTransactionBytes } from "./transactions/transaction.js";
 
 /** Protobuf status of each internal status of a transaction. */
@@ -184,7 +184,6 @@ export function createChainService(
  */
 function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "blockSize">, redactor: BlockRedactor) {
   const enqueue = createSerialQueue();
-  const readRetained = createRetainedBlockReader(store);
 
   return {
     /** Reads one block, after a check that it fits a response. */
@@ -196,7 +195,7 @@ function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "blo
       const { number } = size;
       checkSize(size);
       const read = async () => {
-        const stored = await readRetained(number);
+        const stored = await readRetained(store, number);
         if ("hash" in id && stored.hash !== id.hash) {
           throw new CorruptionError(`The database returned block ${number} for the hash ${id.hash}.`);
         }
@@ -209,7 +208,7 @@ function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "blo
 
     /** Reads one block of a stream, of any size. */
     readStreamed: (number: bigint, { identity }: Caller): Promise<Block> =>
-      enqueue(async () => (await redactor.block(await readRetained(number), identity)).content),
+      enqueue(async () => (await redactor.block(await readRetained(store, number), identity)).content),
   };
 }
 

@@ -4,7 +4,18 @@ import test from "ava";
 import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { compileBounds } from "../../src/chain/transactions/bounds.js";
 
-const find = compileBounds(TransactionBodySchema, "transaction");
+const check = compileBounds(TransactionBodySchema, "transaction");
+
+/** Returns the message of the error of an invalid body; undefined if it is valid. */
+function find(message: Parameters<typeof check>[0]): string | undefined {
+  try {
+    check(message);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 const key = `0x${"a".repeat(64)}`;
 const address = `stor-${"0".repeat(40)}`;
 const body = { sender: key, network: key, nonce: 1n };

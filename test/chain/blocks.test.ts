@@ -1,4 +1,4 @@
-import { blockMessage, transactionMessage } from "../../src/chain/transactions/signing.js";
+import { blockMessage, transactionMessage, decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { type Block, BlockHeaderSchema, BlockSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
@@ -6,7 +6,6 @@ import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import { stateIn } from "../../src/node/chain/transaction-executor.js";
 import type { ChainStore } from "../../src/chain/blocks/store.js";
-import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import type { Database } from "../../src/db/queries/database.js";
 import type { Engine } from "../../src/db/queries/dialects.js";

@@ -1,6 +1,10 @@
 import test from "ava";
-import { createEvidenceTracker, type Evidence } from "../../src/chain/blocks/evidence.js";
-import { createSignedHeaders, type SignedHeader } from "../../src/chain/blocks/signed-headers.js";
+import {
+  createEvidenceTracker,
+  type Evidence,
+  createSignedHeaders,
+  type SignedHeader,
+} from "../../src/chain/blocks/evidence.js";
 
 const headerOf = (number: bigint, hash: string, proposer = "0xa"): SignedHeader => ({
   ...{ number, proposer, hash },

@@ -5,7 +5,7 @@ import { markDatabaseError } from "../../src/base/errors/database-error-kind.js"
 import { createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import { createFence, noFence } from "../../src/chain/writer/fence-store.js";
-import { FencedError } from "../../src/chain/blocks/fenced-error.js";
+import { FencedError } from "../../src/chain/blocks/store-types.js";
 import { createWriterLeaseStore } from "../../src/chain/writer/writer-lease-store.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { migrate } from "../../src/db/migrations/migrate.js";

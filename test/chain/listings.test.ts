@@ -1,12 +1,7 @@
 /** Pages of transactions of which the caller may read few: the scan is limited, and positions of others stay hidden. */
 import test from "ava";
-import {
-  type ListedTransaction,
-  latestPosition,
-  readTransactionPage,
-  type TransactionEntry,
-  type TransactionPosition,
-} from "../../src/chain/blocks/listings.js";
+import { latestPosition, readTransactionPage } from "../../src/chain/blocks/lists.js";
+import type { ListedTransaction, TransactionEntry, TransactionPosition } from "../../src/chain/blocks/listing-store.js";
 import { RpcError } from "../../src/rpc/errors.js";
 
 /** Simulates a long list of transactions, one in each block. The caller may read only those in these blocks. */

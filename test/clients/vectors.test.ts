@@ -13,8 +13,7 @@ import { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation
 import { ZkOperationSchema } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { isStrongKey } from "../../src/base/crypto/key-validation.js";
 import { loadNodeKey } from "../../src/base/crypto/node-key.js";
-import { transactionMessage } from "../../src/chain/transactions/signing.js";
-import { verifyTransaction } from "../../src/chain/transactions/transaction.js";
+import { transactionMessage, verifyTransaction } from "../../src/chain/transactions/transaction.js";
 import { createIdentify } from "../../src/edge/identity.js";
 import { adoptGenesis } from "../../src/chain/blocks/genesis.js";
 import type { ChainStore } from "../../src/chain/blocks/store.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { createMempoolStore } from "../../src/chain/mempool/mempool-store.js";
+import { createMempoolStore } from "../../src/chain/blocks/mempool-store.js";
 import { makeCertificate } from "../helpers/process/certificate.js";
 import { openChain } from "../helpers/chain/chain.js";
 import { genesisOf, testKey, writeKey } from "../helpers/chain/keys.js";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { SignedHeadSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import type { ChainHead } from "../../src/chain/blocks/store.js";
+import type { ChainHead } from "../../src/chain/blocks/store-types.js";
 import { createStateTags } from "../../src/node/serving/state-tags.js";
 
 const hashOf = (digit: string): string => `0x${digit.repeat(64)}`;

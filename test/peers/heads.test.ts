@@ -14,7 +14,7 @@ import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { createHeadStatements, type HeadStatements } from "../../src/chain/writer/head-statements.js";
-import type { ChainHead } from "../../src/chain/blocks/store.js";
+import type { ChainHead } from "../../src/chain/blocks/store-types.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { askHead, readSignedHead, signedHeadMs, signedHead } from "../helpers/chain/heads.js";
 import { testKey } from "../helpers/chain/keys.js";

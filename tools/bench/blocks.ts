@@ -1,5 +1,5 @@
 /** Creates blocks for measured nodes, and a chain that produces and applies them without a node. */
-import { transactionMessage } from "../../src/chain/transactions/signing.js";
+import { transactionMessage } from "../../src/chain/transactions/transaction.js";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -12,7 +12,7 @@ import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { nodeKeyPath } from "../../src/base/crypto/node-key.js";
-import { cannotBeApplied } from "../../src/chain/writer/blocks.js";
+import { cannotBeApplied } from "../../src/chain/writer/block-builder.js";
 import { openDatabase } from "../../src/db/open.js";
 import { verificationKeyJson } from "../../test/helpers/chain/groth16.js";
 import { createHostileTransactions, type HostileTransactions } from "../../test/helpers/chain/hostile-transactions.js";

@@ -1,5 +1,5 @@
 /** Measures a commitment tree with many leaves: its growth and proofs, against bare servers and zk-kit's tree. */
-import { transactionMessage } from "../../src/chain/transactions/signing.js";
+import { transactionMessage, verifyTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
 import { checkOperation } from "../../src/node/chain/transaction-executor.js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
@@ -11,7 +11,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import { TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { verifyTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
 import { startProgress } from "../../src/cli/terminal/progress.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { openDatabase } from "../../src/db/open.js";

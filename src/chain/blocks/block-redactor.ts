@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import { type Block, type Transaction, TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../base/crypto/hash.js";
 import { mapYielding } from "../../base/async/yielding.js";
-import type { StoredBlock } from "./store.js";
+import type { StoredBlock } from "./store-types.js";
 
 /** Rules on read access to transactions. */
 export interface ReadAccess {

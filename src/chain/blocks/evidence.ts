@@ -1,8 +1,96 @@
 /**
- * Evidence of forks (equivocation): two headers with the same block number, signed by one authority. Evidence is
- * reported until the operator resolves it, whatever the cause and whichever block the chain contains.
+ * Signed headers from all sources: applied, produced and rejected blocks, and the heads that peers report. Two
+ * different headers with the same number and key prove a fork (equivocation). This evidence is reported until the
+ * operator resolves it, whatever the cause and whichever block the chain contains.
  */
-import type { SignedHeader } from "./signed-headers.js";
+import { createLruCache } from "../../base/caches/lru-cache.js";
+
+/** Header with a verified signature. */
+export interface SignedHeader {
+  readonly number: bigint;
+  /** Public key of the signer. */
+  readonly proposer: string;
+  /** Hash of the block: 0x and 64 lower-case hex digits. */
+  readonly hash: string;
+  /** Encoded header, as signed. */
+  readonly header: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
+/**
+ * Copies a header for storage in memory. Its bytes are often a view of a complete block, which would stay in memory
+ * too.
+ */
+export function copyHeader(signed: SignedHeader): SignedHeader {
+  return { ...signed, header: new Uint8Array(signed.header), signature: new Uint8Array(signed.signature) };
+}
+
+export interface SignedHeadersDeps {
+  readonly authorities: readonly string[];
+  /** Returns the header of a stored block; undefined if there is none. */
+  readonly storedHeader: (number: bigint) => Promise<SignedHeader | undefined>;
+  /** Called for two different headers with the same number, signed by one key. */
+  readonly onFork: (one: SignedHeader, other: SignedHeader) => void;
+  /** Called when the database cannot be read. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Limit on headers cached in memory. */
+const maxCached = 1_024;
+
+export type SignedHeaders = ReturnType<typeof createSignedHeaders>;
+
+/** Creates the record of the headers that were signed since the process started. */
+export function createSignedHeaders({ authorities, storedHeader, onFork, onError }: SignedHeadersDeps) {
+  const cache = createLruCache<SignedHeader>(maxCached);
+  let latestNumber = 0n;
+
+  /**
+   * Caches a header of an authority, and reports a fork if a different one with its number and signer is cached.
+   * Returns true if none was cached.
+   */
+  function add(signed: SignedHeader): boolean {
+    if (!authorities.includes(signed.proposer)) {
+      return false;
+    }
+    latestNumber = signed.number > latestNumber ? signed.number : latestNumber;
+    const key = `${signed.number}:${signed.proposer}`;
+    const known = cache.get(key);
+    if (known === undefined) {
+      cache.set(key, copyHeader(signed));
+      return true;
+    }
+    if (known.hash !== signed.hash) {
+      onFork(known, copyHeader(signed));
+    }
+    return false;
+  }
+
+  async function compareWithStored(signed: SignedHeader): Promise<void> {
+    const stored = await storedHeader(signed.number);
+    if (stored !== undefined && stored.proposer === signed.proposer && stored.hash !== signed.hash) {
+      onFork(stored, signed);
+    }
+  }
+
+  return {
+    /** Adds a header from another node, and compares it with the stored chain. Ignores signers that are no authorities. */
+    addReceived(signed: SignedHeader): void {
+      if (add(signed)) {
+        compareWithStored(signed).catch(onError);
+      }
+    },
+    /** Adds the header of a block that was stored. */
+    addApplied(signed: SignedHeader): void {
+      add(signed);
+    },
+    /**
+     * Returns the highest number of any signed header, 0 if there is none. Its source need not be trusted: an authority
+     * signed it.
+     */
+    latestNumber: () => latestNumber,
+  };
+}
 
 /** Encoded header and its signature. */
 export type SignedBytes = Pick<SignedHeader, "header" | "signature">;
@@ -19,13 +107,6 @@ export interface Evidence {
   readonly isResolved: boolean;
 }
 
-/** Persistent store of fork evidence. */
-export interface EvidenceStore {
-  load(): Promise<Evidence[]>;
-  /** Inserts evidence, or updates whether it is resolved. */
-  save(evidence: readonly Evidence[]): Promise<void>;
-}
-
 export interface EvidenceTrackerDeps {
   readonly stored: readonly Evidence[];
   readonly nowMs: () => number;
@@ -33,24 +114,13 @@ export interface EvidenceTrackerDeps {
   readonly onFound: (evidence: Evidence) => void;
 }
 
-/** Tracker of fork evidence on this node, resolved or not. */
-export interface EvidenceTracker {
-  /** Adds two different headers with the same number and signer. */
-  add(one: SignedHeader, other: SignedHeader): void;
-  /** Returns unresolved evidence, sorted by signer and number. Returns the same array until the evidence changes. */
-  unresolved(): readonly Evidence[];
-  /** Marks all evidence as resolved. */
-  resolve(): void;
-  /** Saves unsaved evidence. On failure, the evidence stays unsaved and the next call saves it again. */
-  store(save: (evidence: readonly Evidence[]) => Promise<void>): Promise<void>;
-}
-
 /**
  * Limit on unresolved evidence for each key. A fork shows in every later block, so more evidence adds no information.
  */
 const maxPerKey = 10;
 
-export function createEvidenceTracker({ stored, nowMs, onFound }: EvidenceTrackerDeps): EvidenceTracker {
+/** Creates the tracker of fork evidence on this node, resolved or not. */
+export function createEvidenceTracker({ stored, nowMs, onFound }: EvidenceTrackerDeps) {
   const all = new Map(stored.map((evidence) => [keyOf(evidence), evidence]));
   const unsaved = new Set<string>();
   let unresolved = listUnresolved();
@@ -66,7 +136,8 @@ export function createEvidenceTracker({ stored, nowMs, onFound }: EvidenceTracke
   }
 
   return {
-    add(one, other) {
+    /** Adds two different headers with the same number and signer. */
+    add(one: SignedHeader, other: SignedHeader): void {
       const { proposer: identity, number } = one;
       const known = [...all.values()].filter((evidence) => evidence.identity === identity);
       const unresolvedCount = known.filter((evidence) => !evidence.isResolved).length;
@@ -75,23 +146,21 @@ export function createEvidenceTracker({ stored, nowMs, onFound }: EvidenceTracke
       }
       // Peers report different block numbers of a fork. Up to a resolved number, they belong to the resolved fork.
       const isResolved = known.some((evidence) => evidence.isResolved && evidence.number >= number);
-      const evidence: Evidence = {
-        identity,
-        number,
-        headers: [bytesOf(one), bytesOf(other)],
-        seenMs: nowMs(),
-        isResolved,
-      };
+      const headers = [bytesOf(one), bytesOf(other)] as const;
+      const evidence: Evidence = { identity, number, headers, seenMs: nowMs(), isResolved };
       put(evidence);
       if (!isResolved) {
         onFound(evidence);
       }
     },
+    /** Returns unresolved evidence, sorted by signer and number. Returns the same array until the evidence changes. */
     unresolved: () => unresolved,
-    resolve() {
+    /** Marks all evidence as resolved. */
+    resolve(): void {
       unresolved.forEach((evidence) => put({ ...evidence, isResolved: true }));
     },
-    async store(save) {
+    /** Saves unsaved evidence. On failure, the evidence stays unsaved and the next call saves it again. */
+    async store(save: (evidence: readonly Evidence[]) => Promise<void>): Promise<void> {
       const keys = [...unsaved];
       if (keys.length === 0) {
         return;

@@ -3,7 +3,8 @@ import { z } from "zod";
 import { isStrongKey } from "../../base/crypto/key-validation.js";
 import { hex32, sha256 } from "../../base/crypto/hash.js";
 import { InputError } from "../../base/errors/start-error.js";
-import type { Blocks, ChainHead, ChainStore } from "./store.js";
+import type { ChainStore } from "./store.js";
+import type { ChainHead } from "./store-types.js";
 
 /** Decoded genesis of block 0. */
 export interface Genesis {
@@ -72,7 +73,7 @@ export async function adoptGenesis(
  *
  * @throws Error with a message for the operator if the stored genesis is invalid.
  */
-export async function readStoredGenesis(store: Pick<Blocks, "genesisText">): Promise<Genesis | undefined> {
+export async function readStoredGenesis(store: Pick<ChainStore, "genesisText">): Promise<Genesis | undefined> {
   const text = await store.genesisText();
   return text === undefined ? undefined : parseGenesis("stored in block 0", text);
 }

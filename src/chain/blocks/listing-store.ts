@@ -1,9 +1,9 @@
 /** Keyset pages of blocks and transactions, latest first. Queries seek by key and never skip rows with OFFSET. */
+import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { CorruptionError } from "../../base/errors/corruption.js";
 import { addressBytes, addressFrom, targetProgram } from "../../base/program-address.js";
 import { fromHex32 } from "../../base/crypto/hash.js";
 import type { PreparedQuery, Queries } from "../../db/queries/database.js";
-import type { ListedTransaction, Listings, TransactionEntry, TransactionFilter } from "./listings.js";
 import {
   blockColumns,
   type BlockRow,
@@ -13,6 +13,48 @@ import {
   type TransactionRow,
 } from "./stored-block.js";
 import type { VerifiedTransaction } from "../transactions/transaction.js";
+
+/** Block in a list. */
+export interface ListedBlock {
+  /** Block hash: 0x and 64 lower-case hex digits. */
+  readonly hash: string;
+  readonly header: BlockHeader;
+  /** Undefined if the transactions of the block are not retained. */
+  readonly transactionCount: number | undefined;
+}
+
+/** Position of a transaction in the chain. */
+export interface TransactionPosition {
+  readonly blockNumber: bigint;
+  /** Index within the block, from 0. */
+  readonly position: number;
+}
+
+/** Index entry of a transaction, before its body is read. */
+export interface TransactionEntry extends TransactionPosition {
+  /** Size of the body in bytes. */
+  readonly bytes: number;
+  /** Address of the program that the transaction changes; undefined if it changes none. */
+  readonly program: string | undefined;
+}
+
+/** Transaction with its body. */
+export interface ListedTransaction extends TransactionPosition {
+  readonly hash: string;
+  readonly blockHash: string;
+  /** Timestamp of the block. */
+  readonly timestampMs: bigint;
+  readonly body: Uint8Array;
+}
+
+/** Filter of transactions. Supports no filter, a block, a sender, both of them, or a program. */
+export interface TransactionFilter {
+  readonly block?: bigint | undefined;
+  /** Public key: 0x and 64 lower-case hex digits. */
+  readonly sender?: string | undefined;
+  /** Address of the program. */
+  readonly program?: string | undefined;
+}
 
 /**
  * Indexed prefix of a sender's key, in bytes. Collisions of 16 bytes are infeasible, and the caller compares the full
@@ -36,18 +78,12 @@ interface EntryRow {
 }
 
 /** Row of a transaction, and the columns of its block with the prefix `of_`. */
-type ListedRow = TransactionRow & {
-  readonly of_number: number;
-  readonly of_hash: string;
-  readonly of_previous_hash: string | null;
-  readonly of_timestamp_ms: number;
-  readonly of_header: Uint8Array;
-  readonly of_signature: Uint8Array;
-  readonly of_row_hash: string;
-};
+type ListedRow = TransactionRow & { readonly [Name in keyof BlockRow as `of_${Name}`]: BlockRow[Name] };
 
-/** Creates the lists. */
-export function createListings(db: Queries): Listings {
+export type Listings = ReturnType<typeof createListings>;
+
+/** Creates the lists of stored blocks and transactions. */
+export function createListings(db: Queries) {
   const summaries = db.prepare<SummaryRow>(
     `SELECT ${blockColumns.map((name) => `b.${name}`).join(", ")},
       (SELECT max(t.position) FROM transactions t WHERE t.block_number = b.number) AS last_position
@@ -63,8 +99,16 @@ export function createListings(db: Queries): Listings {
       JOIN blocks b ON b.number = t.block_number ORDER BY t.block_number DESC, t.position DESC`,
     "list",
   );
+
+  /** Returns the first block whose transactions are indexed by sender and program. */
+  async function indexedFrom(): Promise<bigint> {
+    const row = await db.first<{ indexed_from: number }>((sql) => sql("block_bounds").select("indexed_from"));
+    return BigInt(row?.indexed_from ?? 1);
+  }
+
   return {
-    async recentBlocks(below, limit) {
+    /** Returns blocks with numbers below the given one, without block 0. */
+    async recentBlocks(below: bigint, limit: number): Promise<ListedBlock[]> {
       const rows = await summaries(Number(below), limit);
       return rows.map(({ last_position: last, ...row }) => ({
         hash: row.hash,
@@ -73,17 +117,27 @@ export function createListings(db: Queries): Listings {
       }));
     },
 
-    async transactionEntries(filter, before, limit) {
+    /** Returns index entries that match the filter and precede a position, latest first. */
+    async transactionEntries(
+      filter: TransactionFilter,
+      before: TransactionPosition,
+      limit: number,
+    ): Promise<TransactionEntry[]> {
       const rows = await entries(filter, Number(before.blockNumber), before.position, limit);
-      return rows.map(toEntry);
+      return rows.map(({ block_number: number, position, bytes, program }) => ({
+        ...{ blockNumber: BigInt(number), position, bytes },
+        program: program === null ? undefined : addressFrom(program),
+      }));
     },
 
-    async listedTransactions(positions) {
+    /** Returns the transactions at these positions, latest first. Omits those that were pruned meanwhile. */
+    async listedTransactions(positions: readonly TransactionPosition[]): Promise<ListedTransaction[]> {
       const keys = JSON.stringify(positions.map(({ blockNumber, position }) => [Number(blockNumber), position]));
       return positions.length === 0 ? [] : (await listed(keys)).map(toListed);
     },
 
-    async checkListed(number, transactions) {
+    /** Checks that the index columns of a block's transactions match their bodies. Throws CorruptionError. */
+    async checkListed(number: bigint, transactions: readonly Pick<VerifiedTransaction, "body">[]): Promise<void> {
       const rows = await db.rows<{ sender: Uint8Array | null; program: Uint8Array | null }>((sql) =>
         sql("transactions").where("block_number", Number(number)).orderBy("position").select("sender", "program"),
       );
@@ -91,20 +145,15 @@ export function createListings(db: Queries): Listings {
         const { sender, program } = listingColumns(one);
         return isSame(rows[i]?.sender, sender) && isSame(rows[i]?.program, program);
       });
-      if (!areIndexed && number >= (await findIndexedFrom(db))) {
+      if (!areIndexed && number >= (await indexedFrom())) {
         throw new CorruptionError(
           `The transactions of block ${number} in the database are not found by sender and by program.`,
         );
       }
     },
 
-    indexedFrom: () => findIndexedFrom(db),
+    indexedFrom,
   };
-}
-
-async function findIndexedFrom(db: Queries): Promise<bigint> {
-  const row = await db.first<{ indexed_from: number }>((sql) => sql("block_bounds").select("indexed_from"));
-  return BigInt(row?.indexed_from ?? 1);
 }
 
 /** Returns true if the bytes are equal, or if both are null: a transaction may have no program. */
@@ -137,13 +186,6 @@ function prepareEntries(db: Queries) {
       ...(program !== undefined && { program: addressBytes(program).toString("hex") }),
     };
     return await prepared.get(Object.keys(values).join())!(...Object.values(values), ...page);
-  };
-}
-
-function toEntry({ block_number: number, position, bytes, program }: EntryRow): TransactionEntry {
-  return {
-    ...{ blockNumber: BigInt(number), position, bytes },
-    program: program === null ? undefined : addressFrom(program),
   };
 }
 

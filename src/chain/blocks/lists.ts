@@ -1,24 +1,93 @@
-/** Lists of the chain service: pages of blocks and transactions, latest first. */
+/** Pages of blocks and transactions, latest first, and the lists of the chain service. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ListRecentBlocksRequest, ListTransactionsRequest } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
 import { latestBlock } from "../../base/latest-block.js";
 import { RpcError } from "../../rpc/errors.js";
 import { defaultPageSize, createPageToken, pageNumber, pagePosition, readPageToken } from "../../rpc/parameters.js";
 import type { Call } from "../../rpc/service.js";
 import type { BlockRedactor } from "./block-redactor.js";
-import {
-  checkMatchesFilter,
-  type ListedBlock,
-  type ListedTransaction,
-  type Listings,
-  latestPosition,
-  readTransactionPage,
-  type TransactionPosition,
-  type TransactionFilter,
-} from "./listings.js";
+import type {
+  ListedBlock,
+  ListedTransaction,
+  Listings,
+  TransactionEntry,
+  TransactionFilter,
+  TransactionPosition,
+} from "./listing-store.js";
 import { blockZero, checkRetained, noBlockYet } from "./retained-blocks.js";
-import type { ChainHead } from "./store.js";
+import type { ChainHead } from "./store-types.js";
+
+/** Position after the last transaction of the latest block. */
+export const latestPosition: TransactionPosition = { blockNumber: BigInt(Number.MAX_SAFE_INTEGER), position: 0 };
+
+/** Parameters of a page. */
+export interface PageParams {
+  readonly store: Pick<Listings, "transactionEntries" | "listedTransactions">;
+  readonly filter: TransactionFilter;
+  readonly before: TransactionPosition;
+  readonly pageSize: number;
+  /** Limit on the total bytes of bodies on a page; a single larger body still forms a page. */
+  readonly maxBytes: number;
+  /** Returns those of the entries that the caller may read. Default: all of them. */
+  readonly readableOf?: ((entries: readonly TransactionEntry[]) => Promise<readonly TransactionEntry[]>) | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Number of entries read at once for a filtered page, and limit on the entries scanned for it. */
+const portionEntries = 500;
+const maxScanned = 10_000;
+
+/**
+ * Reads a page of transactions, and the position after which the next page starts; undefined on the last page. `next` is
+ * always a listed transaction, so it reveals no positions of unreadable transactions.
+ */
+export async function readTransactionPage(params: PageParams) {
+  const { store, pageSize, maxBytes } = params;
+  const { entries, hasMore } = await findEntries(params, pageSize + 1);
+  let bytes = 0;
+  const fitting = entries.slice(0, pageSize).filter((entry, i) => {
+    bytes += entry.bytes;
+    return i === 0 || bytes <= maxBytes;
+  });
+  const transactions = await store.listedTransactions(fitting);
+  const next: TransactionPosition | undefined = hasMore || entries.length > fitting.length ? fitting.at(-1) : undefined;
+  return { transactions, next };
+}
+
+/**
+ * Returns up to `limit` entries that the caller may read, and whether the scan stopped before the end of the list.
+ *
+ * @throws RpcError ANSWER_TOO_LARGE if the scan limit is reached before the first listed entry.
+ */
+async function findEntries({ store, filter, before, readableOf, signal }: PageParams, limit: number) {
+  if (readableOf === undefined) {
+    return { entries: await store.transactionEntries(filter, before, limit), hasMore: false };
+  }
+  const found: TransactionEntry[] = [];
+  let next: TransactionPosition | undefined = before;
+  for (let scanned = 0; next !== undefined && found.length < limit && scanned < maxScanned; scanned += portionEntries) {
+    signal.throwIfAborted();
+    const entries: TransactionEntry[] = await store.transactionEntries(filter, next, portionEntries);
+    found.push(...(await readableOf(entries)));
+    next = entries.length < portionEntries ? undefined : entries.at(-1);
+  }
+  if (next !== undefined && found.length === 0) {
+    throw new RpcError(
+      "ANSWER_TOO_LARGE",
+      `More than ${maxScanned} transactions that you may not read precede the next one that you may; add a block_number.`,
+    );
+  }
+  return { entries: found.slice(0, limit), hasMore: next !== undefined };
+}
+
+/** Throws CorruptionError if a query returned a transaction that does not match its filter. */
+export function checkMatchesFilter(isMatch: boolean, { hash }: Pick<ListedTransaction, "hash">): void {
+  if (!isMatch) {
+    throw new CorruptionError(`The index entry of transaction ${hash} in the database does not match the transaction.`);
+  }
+}
 
 /**
  * Limit on the total bytes of bodies on a page with more than one transaction. A page at this limit plus one body of

@@ -18,7 +18,7 @@ import {
   hashTransactionRow,
   type TransactionColumns,
 } from "../../db/rows/row-hashes.js";
-import type { StoredBlock } from "./store.js";
+import type { StoredBlock } from "./store-types.js";
 import { decodeHeader, hashOfHashes } from "../transactions/transaction.js";
 
 /** Columns of {@link BlockRow} and of {@link TransactionRow}. */

@@ -7,7 +7,7 @@ import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.j
 import { createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { MempoolIndex } from "./mempool-index.js";
-import type { MempoolSize, PendingEntry } from "../blocks/store.js";
+import type { MempoolSize, PendingEntry } from "../blocks/store-types.js";
 import { maxTransactionBytes, type VerifiedTransaction } from "../transactions/transaction.js";
 
 /** Source of a transaction. */

@@ -6,7 +6,7 @@
  */
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import { createFairQueue, type QueuedTransaction, type SelectionLimits } from "./fair-queue.js";
-import type { MempoolSize, PendingEntry, RelayTarget } from "../blocks/store.js";
+import type { MempoolSize, PendingEntry, RelayTarget } from "../blocks/store-types.js";
 
 /** Limit in milliseconds on the time that a transaction waits for its predecessor, from its arrival on. */
 export const maxPredecessorWaitMs = 30_000;

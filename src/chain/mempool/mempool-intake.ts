@@ -3,11 +3,14 @@
  * stored. Concurrent submissions of the same transaction store it once. Those of a sender are stored in nonce order, so
  * a killed process leaves no gap.
  */
+import { toBinary } from "@bufbuild/protobuf";
+import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { Admission, TransactionSource } from "./mempool-admission.js";
 import { type MempoolIndex, unlessIncluded } from "./mempool-index.js";
-import type { MempoolStore, MempoolView, PendingEntry } from "../blocks/store.js";
-import { encodeTransaction, type VerifiedTransaction } from "../transactions/transaction.js";
+import type { MempoolView, PendingEntry } from "../blocks/store-types.js";
+import type { MempoolStore } from "../blocks/mempool-store.js";
+import type { VerifiedTransaction } from "../transactions/transaction.js";
 
 export interface IntakeDeps {
   readonly index: MempoolIndex;
@@ -98,7 +101,7 @@ export function createIntake(deps: IntakeDeps) {
     if (info !== undefined) {
       return;
     }
-    const bytes = encodeTransaction(signed);
+    const bytes = toBinary(TransactionSchema, signed);
     const candidate = {
       ...{ hash, sender, nonce, timestampMs, sizeBytes: bytes.length, source: source?.address },
       ...{ receivedMs: nowMs(), expiresMs: Number(body.expiresMs), afterNonce },

@@ -13,15 +13,15 @@ import {
   type RemovalCause,
   unlessIncluded,
 } from "./mempool-index.js";
-import { findTransactionStatus } from "./mempool-store.js";
+import { findTransactionStatus } from "../blocks/mempool-store.js";
+import type { ChainStore } from "../blocks/store.js";
 import type {
-  ChainStore,
   MempoolView,
   PendingTransaction,
   Rejection,
   RelayedTransaction,
   RelayTarget,
-} from "../blocks/store.js";
+} from "../blocks/store-types.js";
 
 export interface MempoolDeps {
   readonly store: Pick<ChainStore, "mempool" | "blockOf" | "included" | "lastNonce">;

@@ -5,6 +5,7 @@
  */
 import { type DescEnum, type DescField, type DescMessage, getOption, type MessageShape } from "@bufbuild/protobuf";
 import { type Bounds, bounds as boundsOption } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { RpcError } from "../../rpc/errors.js";
 
 /** Violation of a limit. */
 interface Violation {
@@ -22,22 +23,19 @@ type AnyMessage = Readonly<Record<string, unknown>> & { readonly $unknown?: read
  * messages start faster.
  *
  * @param what name of the message in error messages.
- * @returns a function that returns an error message, or undefined if the message is valid. Example:
+ * @returns a function that throws RpcError INVALID_REQUEST for an invalid message. Example:
  * `The transaction's storage.set_field.field must have at most 256 bytes.`
  */
-export function compileBounds<M extends DescMessage>(
-  desc: M,
-  what: string,
-): (message: MessageShape<M>) => string | undefined {
+export function compileBounds<M extends DescMessage>(desc: M, what: string): (message: MessageShape<M>) => void {
   let check: Check | undefined;
   return (message) => {
     check ??= checkMessage(desc, new Map());
     const violation = check(message);
-    if (violation === undefined) {
-      return undefined;
+    if (violation !== undefined) {
+      const { path, problem } = violation;
+      const field = path.length === 0 ? "" : `'s ${path.join(".")}`;
+      throw new RpcError("INVALID_REQUEST", `The ${what}${field} ${problem}.`);
     }
-    const { path, problem } = violation;
-    return `The ${what}${path.length === 0 ? "" : `'s ${path.join(".")}`} ${problem}.`;
   };
 }
 

@@ -8,15 +8,14 @@ import {
   type Transaction,
   type TransactionBody,
   TransactionBodySchema,
-  TransactionSchema,
 } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { maxResponseBytes } from "../../base/limits/response-limits.js";
 import { verifyEd25519, verifyEd25519OffThread } from "../../base/crypto/ed25519.js";
 import { RpcError } from "../../rpc/errors.js";
 import { compileBounds } from "./bounds.js";
 import { hex32, sha256 } from "../../base/crypto/hash.js";
+import { blockPrefix, headPrefix, transactionPrefix } from "../../base/crypto/signing-payloads.js";
 import { mapYielding } from "../../base/async/yielding.js";
-import { blockMessage, transactionMessage } from "./signing.js";
 
 /** Limit on the encoded body of a transaction, in bytes: a document of 1 MiB and 256 KiB for the other fields. */
 export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
@@ -30,9 +29,6 @@ export interface VerifiedTransaction {
   readonly body: TransactionBody;
   readonly signed: Transaction;
 }
-
-/** Transaction with the same content, whose signature is not verified yet. */
-type DecodedTransaction = VerifiedTransaction;
 
 /** Decoded block with valid signatures, whose transactions match the hash in its header. */
 export interface VerifiedBlock {
@@ -70,6 +66,16 @@ export interface KnownTransactions {
 const checkBody = compileBounds(TransactionBodySchema, "transaction");
 const checkHeader = compileBounds(BlockHeaderSchema, "block header");
 
+/** Creates the function that returns the payload to sign: a prefix that names its kind, and the encoded message. */
+function payloadOf(prefix: string): (message: Uint8Array) => Uint8Array {
+  const prefixBytes = Buffer.from(prefix, "latin1");
+  return (message) => Buffer.concat([prefixBytes, message]);
+}
+
+export const transactionMessage = payloadOf(transactionPrefix);
+export const blockMessage = payloadOf(blockPrefix);
+export const headMessage = payloadOf(headPrefix);
+
 /**
  * Decodes and verifies a transaction without access to the state. All nodes reach the same result.
  *
@@ -89,7 +95,7 @@ export function verifyTransaction(signed: Transaction, rules: ChainRules): Verif
 }
 
 /** Decodes a transaction and checks the limits on its fields, but neither its signature nor its operation. */
-function decodeTransaction(signed: Transaction, { network }: ChainRules): DecodedTransaction {
+function decodeTransaction(signed: Transaction, { network }: ChainRules): VerifiedTransaction {
   if (signed.withheldHash !== undefined) {
     throw new RpcError("INVALID_REQUEST", "The transaction is withheld: it is a hash without its body.");
   }
@@ -97,7 +103,7 @@ function decodeTransaction(signed: Transaction, { network }: ChainRules): Decode
     throw new RpcError("INVALID_REQUEST", `A transaction must not be larger than ${maxTransactionBytes} bytes.`);
   }
   const body = parse("transaction", () => fromBinary(TransactionBodySchema, signed.body));
-  rejectIf(checkBody(body));
+  checkBody(body);
   if (body.network !== network) {
     throw new RpcError("INVALID_REQUEST", `The transaction is for another network; this one is ${network}.`);
   }
@@ -108,10 +114,7 @@ function decodeTransaction(signed: Transaction, { network }: ChainRules): Decode
 }
 
 /** Returns the arguments of a verification of the sender's signature. */
-function signatureOf({
-  body,
-  signed,
-}: DecodedTransaction): [publicKey: string, bytes: Uint8Array, signature: Uint8Array] {
+function signatureOf({ body, signed }: VerifiedTransaction): [key: string, bytes: Uint8Array, signature: Uint8Array] {
   return [body.sender, transactionMessage(signed.body), signed.signature];
 }
 
@@ -129,7 +132,7 @@ export function verifyHeader(
   { network }: Pick<ChainRules, "network">,
 ): BlockHeader {
   const header = parse("block header", () => fromBinary(BlockHeaderSchema, signed.header));
-  rejectIf(checkHeader(header));
+  checkHeader(header);
   if (!hex32.test(header.proposer) || !verifyEd25519(header.proposer, blockMessage(signed.header), signed.signature)) {
     throw new RpcError("INVALID_SIGNATURE", "The block is not signed by its proposer.");
   }
@@ -189,7 +192,7 @@ export async function startBlockVerification(signed: Block, rules: ChainRules): 
 const maxConcurrentVerifications = 8;
 
 /** Verifies signatures on the thread pool. Stops at the first invalid one and throws RpcError INVALID_SIGNATURE. */
-async function verifySenders(transactions: readonly DecodedTransaction[]): Promise<void> {
+async function verifySenders(transactions: readonly VerifiedTransaction[]): Promise<void> {
   const queue = transactions.values();
   let areValid = true;
   const verifyQueued = async (): Promise<void> => {
@@ -217,7 +220,6 @@ function fieldBytes(bytes: number): number {
   return 1 + Math.max(1, Math.ceil((32 - Math.clz32(bytes)) / 7)) + bytes;
 }
 
-/** Returns the encoded size of a field that is omitted if empty. */
 function optionalBytes(bytes: number): number {
   return bytes === 0 ? 0 : fieldBytes(bytes);
 }
@@ -244,11 +246,6 @@ export function decodeBlockContent({ header, transactions }: Block): BlockConten
 /** Decodes a stored block header without verifying it again. */
 export function decodeHeader(header: Uint8Array): BlockHeader {
   return fromBinary(BlockHeaderSchema, header);
-}
-
-/** Encodes a transaction in the format of the mempool. */
-export function encodeTransaction(signed: Transaction): Uint8Array {
-  return toBinary(TransactionSchema, signed);
 }
 
 /** Roots of the state after a block, as stated in its header. */
@@ -288,14 +285,8 @@ export function hashOfHashes(hashes: readonly string[]): string {
   return sha256(Buffer.from(hashes.map((hash) => hash.slice(2)).join(""), "hex"));
 }
 
-/** Throws RpcError INVALID_REQUEST if there is a problem, with its description as the message. */
-function rejectIf(problem: string | undefined): void {
-  if (problem !== undefined) {
-    throw new RpcError("INVALID_REQUEST", problem);
-  }
-}
-
-function parse<T>(what: string, read: () => T): T {
+/** Throws RpcError INVALID_REQUEST if the content cannot be read. */
+export function parse<T>(what: string, read: () => T): T {
   try {
     return read();
   } catch {

@@ -1,6 +1,6 @@
 /** Block production: builds blocks periodically and reports a lack of progress while transactions wait. */
 import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
-import type { BuildResult } from "./blocks.js";
+import type { BuildResult } from "./block-builder.js";
 
 export interface BlockProducerDeps {
   /** Builds the next block. Returns undefined if there is no reason to build one, or if the node may not. */

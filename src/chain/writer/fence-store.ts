@@ -2,8 +2,8 @@
  * Write fence: rejects every write of a node that no longer holds the writer lease, or whose database files were moved.
  * Such a node also acknowledges nothing.
  */
-import type { Database, DatabasePart, DatabaseTransaction, Queries } from "../../db/queries/database.js";
-import { FencedError } from "../blocks/fenced-error.js";
+import type { Database, DatabaseTransaction, Queries } from "../../db/queries/database.js";
+import { FencedError } from "../blocks/store-types.js";
 import { limitIdleTime, type HeldLease, renewLease, leaseMs, readEpoch, lockLease } from "./writer-lease-store.js";
 
 /** Runs the work of a database transaction, and throws a FencedError if its changes must not be stored. */
@@ -12,15 +12,6 @@ export interface Fence {
   readonly blocks: <T>(db: DatabaseTransaction, work: () => Promise<T>) => Promise<T>;
   /** Fences transactions of the mempool, which do not wait for blocks. */
   readonly mempool: <T>(db: Queries, work: () => Promise<T>) => Promise<T>;
-}
-
-/** Fence that checks the writer lease. */
-export interface LeaseFence extends Fence {
-  /**
-   * Returns true while a running transaction protects the lease. The transaction has renewed the lease, so no node can
-   * acquire it before the transaction ends. Returns false once a query has stalled for the duration of the lease.
-   */
-  isHolding(): boolean;
 }
 
 /** Fence that permits every write, for databases that no other node can access. */
@@ -40,7 +31,8 @@ export interface FenceDeps {
  */
 const renewAfterMs = leaseMs / 3;
 
-export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
+/** Creates the fence that checks the writer lease. */
+export function createFence({ held, files, onOutcome }: FenceDeps) {
   /** Running transaction of a block, which has renewed the lease; at most one runs at a time. */
   let running: DatabaseTransaction | undefined;
 
@@ -50,16 +42,12 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
       return;
     }
     const epoch = await readEpoch(db);
-    throw epoch < held.epoch
-      ? new FencedError(
-          "lease",
-          `The database was reset to an earlier state: its writer lease has epoch ${epoch}, and this node's has ${held.epoch}. ` +
-            "The node does not write; stop it, and check that no block is missing.",
-        )
-      : new FencedError(
-          "lease",
-          "Another node writes to the database now, so this node no longer produces or applies blocks or accepts transactions.",
-        );
+    const message =
+      epoch < held.epoch
+        ? `The database was reset to an earlier state: its writer lease has epoch ${epoch}, and this node's has ${held.epoch}. ` +
+          "The node does not write; stop it, and check that no block is missing."
+        : "Another node writes to the database now, so this node no longer produces or applies blocks or accepts transactions.";
+    throw new FencedError("lease", message);
   }
 
   /** Throws a FencedError if a database file was moved. Runs right before the commit, which would be lost. */
@@ -85,13 +73,13 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
     }
   }
 
-  return {
+  const fence: Fence = {
     blocks: (db, work) =>
       reportRejection(async () => {
         const startedMs = performance.now();
         await checkLease(db, renewLease(db, held));
         running = db;
-        const heartbeat = preventIdleEnd(db);
+        const heartbeat = setInterval(() => preventIdleEnd(db), renewAfterMs);
         try {
           const result = await work();
           if (performance.now() - startedMs > renewAfterMs) {
@@ -115,28 +103,24 @@ export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
         await checkFiles();
         return result;
       }),
+  };
+  return {
+    ...fence,
+    /**
+     * Returns true while a running transaction protects the lease. The transaction has renewed the lease, so no node can
+     * acquire it before the transaction ends. Returns false once a query has stalled for the duration of the lease.
+     */
     isHolding: () => running !== undefined && running.stalledMs() < leaseMs,
   };
 }
 
 /**
- * Periodically sends a statement while no query of the transaction is in flight. The server ends a transaction that is
- * idle for 10 s, because its process may hang. Computing the documents of a block may take longer. Returns undefined
- * for an embedded engine, which has no such limit.
+ * Sends a statement if no query of the transaction is in flight. The server ends a transaction that is idle for 10 s,
+ * because its process may hang. Computing the documents of a block may take longer.
  */
-function preventIdleEnd(db: DatabaseTransaction): NodeJS.Timeout | undefined {
-  if (db.dialect.limitIdleTime === undefined) {
-    return undefined;
+function preventIdleEnd(db: DatabaseTransaction): void {
+  if (db.stalledMs() === 0) {
+    // An error ends the transaction, so the next query of the work reports it.
+    limitIdleTime(db).catch(() => undefined);
   }
-  return setInterval(() => {
-    if (db.stalledMs() === 0) {
-      // An error ends the transaction, so the next query of the work reports it.
-      limitIdleTime(db).catch(() => undefined);
-    }
-  }, renewAfterMs);
-}
-
-/** Wraps the transactions of a part of the database in a fence. */
-export function fencePart(part: DatabasePart, fence: Fence["mempool"]): DatabasePart {
-  return { ...part, transaction: (work) => part.transaction((db) => fence(db, () => work(db))) };
 }

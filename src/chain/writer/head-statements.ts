@@ -13,10 +13,11 @@ import { compileBounds } from "../transactions/bounds.js";
 import { verifyEd25519 } from "../../base/crypto/ed25519.js";
 import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { RpcError } from "../../rpc/errors.js";
-import { maxAheadMs, type AuthorityKey } from "./blocks.js";
-import { headMessage } from "../transactions/signing.js";
-import { noLatestBlock } from "../blocks/no-latest-block.js";
-import type { ChainHead } from "../blocks/store.js";
+import type { AuthorityKey } from "./block-builder.js";
+import { maxAheadMs } from "./blocks.js";
+import { headMessage, parse } from "../transactions/transaction.js";
+import { noLatestBlock } from "../blocks/retained-blocks.js";
+import type { ChainHead } from "../blocks/store-types.js";
 
 export interface HeadStatementsDeps {
   readonly authorities: readonly string[];
@@ -36,29 +37,6 @@ export interface HeadStatementsDeps {
   readonly onContradiction: (statement: HeadStatement) => void;
 }
 
-/** Holder of the latest signed head that this process has received or signed. */
-export interface HeadStatements {
-  /** Returns the latest signed head if it is about the block with this hash; undefined otherwise. */
-  latestSignedHead(hash: string): SignedHead | undefined;
-  /** Returns the time of that signed head in milliseconds since the epoch; 0 if there is none. */
-  latestMs(hash: string): number;
-  /**
-   * Processes a signed head from a peer. Stores it if it is about the latest block and newer than the stored one.
-   * Returns its content, whose signature may be unverified.
-   *
-   * @param from sender of an unsolicited signed head; limits verification to one signature per second, in bursts of up
-   * to 4.
-   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE if no honest peer would relay it.
-   */
-  receive(signed: SignedHead, from?: string): HeadStatement;
-  /**
-   * Stores a signed head from the block producer; does nothing if it is not newer.
-   *
-   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
-   */
-  accept(signed: SignedHead): void;
-}
-
 /** Limit on the encoded size of a statement, above the size of its three texts of 66 bytes and two numbers. */
 const maxStatementBytes = 512;
 /** Limit on the rate of signature verifications for the unsolicited signed heads of one sender. */
@@ -68,7 +46,10 @@ const maxSenders = 4_096;
 
 const checkBounds = compileBounds(HeadStatementSchema, "head statement");
 
-export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
+export type HeadStatements = ReturnType<typeof createHeadStatements>;
+
+/** Creates the holder of the latest signed head that this process has received or signed. */
+export function createHeadStatements(deps: HeadStatementsDeps) {
   const { head, network, minGapMs, onNewer, onContradiction } = deps;
   const verifications = createTokenBuckets(maxSenders);
   let latest: { readonly signed: SignedHead; readonly hash: string; readonly ms: number } | undefined;
@@ -81,6 +62,10 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
   const isNewer = ({ hash, timestampMs }: HeadStatement, byMs: number): boolean =>
     Number(timestampMs) >= latestMs(hash) + byMs;
 
+  /** Returns true if the time of a statement is neither before that of its block nor in the future. */
+  const isInTime = ({ timestampMs }: HeadStatement, block: ChainHead): boolean =>
+    timestampMs >= block.timestampMs && Number(timestampMs) <= deps.nowMs() + maxAheadMs;
+
   function store({ statement: bytes, signature }: SignedHead, { hash, timestampMs }: HeadStatement): void {
     // Copied, because the bytes are a view of a complete message, which would stay in memory too.
     const copy = { statement: new Uint8Array(bytes), signature: new Uint8Array(signature) };
@@ -89,9 +74,21 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
   }
 
   return {
-    latestSignedHead: (hash) => (latest?.hash === hash ? latest.signed : undefined),
+    /** Returns the latest signed head if it is about the block with this hash; undefined otherwise. */
+    latestSignedHead: (hash: string): SignedHead | undefined => (latest?.hash === hash ? latest.signed : undefined),
+
+    /** Returns the time of that signed head in milliseconds since the epoch; 0 if there is none. */
     latestMs,
-    receive(signed, from) {
+
+    /**
+     * Processes a signed head from a peer. Stores it if it is about the latest block and newer than the stored one.
+     * Returns its content, whose signature may be unverified.
+     *
+     * @param from sender of an unsolicited signed head; limits verification to one signature per second, in bursts of up
+     * to 4.
+     * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE if no honest peer would relay it.
+     */
+    receive(signed: SignedHead, from?: string): HeadStatement {
       const statement = decodeStatement(signed, deps);
       const block = head();
       if (block === undefined || statement.number !== block.number) {
@@ -104,13 +101,19 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
           contradictedNumber = block.number;
           onContradiction(statement);
         }
-      } else if (isInTime(statement, block, deps) && isNewer(statement, minGapMs) && mayVerify(from)) {
+      } else if (isInTime(statement, block) && isNewer(statement, minGapMs) && mayVerify(from)) {
         verifySignature(signed, statement);
         store(signed, statement);
       }
       return statement;
     },
-    accept(signed) {
+
+    /**
+     * Stores a signed head from the block producer; does nothing if it is not newer.
+     *
+     * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
+     */
+    accept(signed: SignedHead): void {
       const statement = decodeStatement(signed, deps);
       const block = head();
       if (block === undefined) {
@@ -119,7 +122,7 @@ export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
       if (statement.number !== block.number || statement.hash !== block.hash) {
         throw new RpcError("INVALID_REQUEST", `The latest block is another one: block ${block.number}, ${block.hash}.`);
       }
-      if (!isInTime(statement, block, deps)) {
+      if (!isInTime(statement, block)) {
         throw new RpcError("INVALID_REQUEST", "The statement's time is before that of its block, or in the future.");
       }
       verifySignature(signed, statement);
@@ -135,14 +138,13 @@ function decodeStatement(
   { statement: bytes }: SignedHead,
   { authorities, network }: Pick<HeadStatementsDeps, "authorities" | "network">,
 ): HeadStatement {
-  const statement = bytes.length > maxStatementBytes ? undefined : tryDecode(bytes);
-  if (statement === undefined) {
-    throw new RpcError("INVALID_REQUEST", "The head statement cannot be decoded.");
-  }
-  const problem = checkBounds(statement);
-  if (problem !== undefined) {
-    throw new RpcError("INVALID_REQUEST", problem);
-  }
+  const statement = parse("head statement", () => {
+    if (bytes.length > maxStatementBytes) {
+      throw new Error("too long");
+    }
+    return fromBinary(HeadStatementSchema, bytes);
+  });
+  checkBounds(statement);
   if (statement.genesisHash !== network) {
     throw new RpcError(
       "INVALID_REQUEST",
@@ -153,23 +155,6 @@ function decodeStatement(
     throw new RpcError("INVALID_SIGNATURE", "The head statement is not from an authority of this network.");
   }
   return statement;
-}
-
-function tryDecode(bytes: Uint8Array): HeadStatement | undefined {
-  try {
-    return fromBinary(HeadStatementSchema, bytes);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns true if the time of a statement is neither before that of its block nor in the future. */
-function isInTime(
-  { timestampMs }: HeadStatement,
-  block: Pick<ChainHead, "timestampMs">,
-  { nowMs }: Pick<HeadStatementsDeps, "nowMs">,
-): boolean {
-  return timestampMs >= block.timestampMs && Number(timestampMs) <= nowMs() + maxAheadMs;
 }
 
 function verifySignature({ statement: bytes, signature }: SignedHead, { proposer }: HeadStatement): void {

@@ -2,25 +2,15 @@
 import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { eachYielding, yieldToEventLoop } from "../../base/async/yielding.js";
 import { RpcError } from "../../rpc/errors.js";
-import type { BlockExecutor } from "../transactions/executor.js";
-import type { ChainChanges } from "../blocks/store.js";
+import { type BlockExecutor, maxBlockCost, costOf } from "../transactions/executor.js";
+import type { BlockChanges } from "../blocks/block-store.js";
 import type { VerifiedTransaction } from "../transactions/transaction.js";
-import { maxBlockCost, costOf } from "../transactions/cost.js";
 
 /** Number of transactions whose state is prefetched at once: up to one document of 16 KiB for each of them. */
 const prefetchCount = 32;
 
 /** Block in progress, to which transactions are added one at a time. */
-export interface Inclusion {
-  /**
-   * Yields the transactions in order. Prefetches their state in batches and yields to the event loop between batches.
-   */
-  inOrder(): AsyncIterable<VerifiedTransaction>;
-  /** Executes the next transaction. Throws RpcError if it cannot be included; the state is then unchanged. */
-  include(transaction: VerifiedTransaction): Promise<void>;
-  /** Returns the execution cost of the block so far, in bytes. */
-  cost(): number;
-}
+export type Inclusion = Awaited<ReturnType<typeof startInclusion>>;
 
 /**
  * Starts a block of these transactions. Reads which of them are in earlier blocks, and the last nonces of their
@@ -29,16 +19,19 @@ export interface Inclusion {
  * @param timeMs timestamp of the block.
  */
 export async function startInclusion(
-  changes: ChainChanges,
+  changes: BlockChanges,
   transactions: readonly VerifiedTransaction[],
   executor: BlockExecutor,
   timeMs: number,
-): Promise<Inclusion> {
+) {
   const included = await changes.included(transactions.map(({ hash }) => hash));
   const nonces = await changes.lastNonces([...new Set(transactions.map(({ body }) => body.sender))]);
   let cost = 0;
   return {
-    async *inOrder() {
+    /**
+     * Yields the transactions in order. Prefetches their state in batches and yields to the event loop between batches.
+     */
+    async *inOrder(): AsyncGenerator<VerifiedTransaction, void> {
       for (let i = 0; i < transactions.length; i += prefetchCount) {
         const next = transactions.slice(i, i + prefetchCount);
         await executor.prefetch(next);
@@ -46,7 +39,9 @@ export async function startInclusion(
         await yieldToEventLoop();
       }
     },
-    async include(transaction) {
+
+    /** Executes the next transaction. Throws RpcError if it cannot be included; the state is then unchanged. */
+    async include(transaction: VerifiedTransaction): Promise<void> {
       const { hash, body, signed } = transaction;
       if (cost >= maxBlockCost) {
         throw new RpcError(
@@ -63,15 +58,13 @@ export async function startInclusion(
       included.add(hash);
       nonces.set(body.sender, body.nonce);
     },
+
+    /** Returns the execution cost of the block so far, in bytes. */
     cost: () => cost,
   };
 }
 
-/**
- * Checks that a nonce is higher than the sender's last one.
- *
- * @throws RpcError INVALID_REQUEST
- */
+/** Throws RpcError INVALID_REQUEST unless a nonce is higher than the sender's last one. */
 export function checkNonce(nonce: bigint, lastNonce: bigint | undefined): void {
   if (lastNonce !== undefined && nonce <= lastNonce) {
     throw new RpcError(
@@ -81,12 +74,8 @@ export function checkNonce(nonce: bigint, lastNonce: bigint | undefined): void {
   }
 }
 
-/**
- * Checks that a transaction has not expired at a time.
- *
- * @throws RpcError INVALID_REQUEST
- */
-export function checkExpiry({ expiresMs }: Pick<TransactionBody, "expiresMs">, timeMs: number): void {
+/** Throws RpcError INVALID_REQUEST if a transaction has expired at a time. */
+function checkExpiry({ expiresMs }: Pick<TransactionBody, "expiresMs">, timeMs: number): void {
   if (Number(expiresMs) < timeMs) {
     throw new RpcError("INVALID_REQUEST", `The transaction expired at ${toTime(expiresMs)}.`);
   }
@@ -97,11 +86,7 @@ const maxLifetimeMs = 3_600_000;
 /** Time by which the clock of a client may be ahead. */
 const clockSkewMs = 60_000;
 
-/**
- * Checks that a transaction has not expired, and that it expires within the limit.
- *
- * @throws RpcError INVALID_REQUEST
- */
+/** Throws RpcError INVALID_REQUEST if a transaction has expired, or expires later than the limit permits. */
 export function checkLifetime(body: Pick<TransactionBody, "expiresMs">, nowMs: number): void {
   checkExpiry(body, nowMs);
   if (Number(body.expiresMs) > nowMs + maxLifetimeMs + clockSkewMs) {

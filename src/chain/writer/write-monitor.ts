@@ -7,74 +7,49 @@
  * lock of another process counts as an error once it has been held for a while.
  */
 import { databaseErrorKindOf, markDatabaseError } from "../../base/errors/database-error-kind.js";
-import { FencedError } from "../blocks/fenced-error.js";
 import type { ChainStore } from "../blocks/store.js";
+import { FencedError } from "../blocks/store-types.js";
 
-export interface WriteMonitorDeps<State> {
-  readonly store: ChainStore<State>;
-  /** Delay between write attempts after a failure. */
-  readonly retryEveryMs: number;
-  /** Time for which a lock may block writes before it counts as an error. */
-  readonly lockedForMs: number;
-  readonly nowMs: () => number;
-  /** Called with the error when writes start to fail, and with undefined when they succeed again. */
-  readonly onChange: (error: unknown) => void;
-}
-
-/** Store with monitored writes. */
-export interface MonitoredStore<State> {
-  readonly store: ChainStore<State>;
-  /** Stops the write attempts. */
-  stop(): void;
-}
+/** Delay in milliseconds between write attempts after a failure. */
+const retryEveryMs = 1_000;
+/** Time in milliseconds after which a lock of another process counts as a database that rejects writes. */
+const lockedForMs = 5_000;
 
 /** Part of the database. Parts are monitored separately, because one may accept writes while another does not. */
 interface Part {
-  readonly store: { tryWrite(): Promise<void> };
+  tryWrite(): Promise<void>;
+  isFailing: boolean;
   /** Time since which a lock blocks writes; undefined if none does. */
   lockedSinceMs: number | undefined;
+  /** Timer of the next write attempt; undefined if none is scheduled or in progress. */
+  timer: NodeJS.Timeout | undefined;
 }
 
-/** Wraps the writes of a store in a monitor. */
-export function monitorWrites<State>(deps: WriteMonitorDeps<State>): MonitoredStore<State> {
-  const { store } = deps;
-  const { monitorPart, stop } = createPartMonitor(deps);
-  const monitorBlocks = monitorPart(store);
-  const monitorMempool = monitorPart(store.mempool);
-  return {
-    store: {
-      ...store,
-      mempool: {
-        ...store.mempool,
-        insertPending: (entry, bytes) => monitorMempool(() => store.mempool.insertPending(entry, bytes)),
-        remove: (removals) => monitorMempool(() => store.mempool.remove(removals)),
-      },
-      write: (latest, work) => monitorBlocks(() => store.write(latest, work)),
-    },
-    stop,
-  };
-}
+/**
+ * Wraps the writes of a store in a monitor.
+ *
+ * @param onChange called with the error when writes start to fail, and with undefined when they succeed again.
+ */
+export function monitorWrites<State>(store: ChainStore<State>, onChange: (error: unknown) => void) {
+  const idle = { isFailing: false, lockedSinceMs: undefined, timer: undefined };
+  const blocks: Part = { ...idle, tryWrite: () => store.tryWrite() };
+  const mempool: Part = { ...idle, tryWrite: () => store.mempool.tryWrite() };
+  let isStopped = false;
 
-/** Creates the monitor for parts of the database. */
-function createPartMonitor({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteMonitorDeps<never>, "store">) {
-  const failing = new Set<Part>();
-  const attempts = createAttempts(retryEveryMs, (part) => void retry(part));
+  const isAnyFailing = (): boolean => blocks.isFailing || mempool.isFailing;
 
-  function monitorPart(partStore: Part["store"]) {
-    const part: Part = { store: partStore, lockedSinceMs: undefined };
-    return async <T>(write: () => Promise<T>): Promise<T> => {
-      try {
-        const result = await write();
-        // A small write may succeed while large ones fail. Recovery is therefore detected by a write attempt only.
-        if (!failing.has(part)) {
-          update(part, undefined);
-        }
-        return result;
-      } catch (error) {
-        record(part, error);
-        throw error;
+  async function monitor<T>(part: Part, write: () => Promise<T>): Promise<T> {
+    try {
+      const result = await write();
+      // A small write may succeed while large ones fail. Recovery is therefore detected by a write attempt only.
+      if (!part.isFailing) {
+        update(part, undefined);
       }
-    };
+      return result;
+    } catch (error) {
+      record(part, error);
+      throw error;
+    }
   }
 
   /** Records a failed write. Ignores non-database errors and queueing behind other writes of this node. */
@@ -86,9 +61,9 @@ function createPartMonitor({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<
     }
     const kind = databaseErrorKindOf(error);
     if (kind === "locked") {
-      part.lockedSinceMs ??= nowMs();
-      if (failing.size === 0 && nowMs() - part.lockedSinceMs < lockedForMs) {
-        attempts.schedule(part);
+      part.lockedSinceMs ??= performance.now();
+      if (!isAnyFailing() && performance.now() - part.lockedSinceMs < lockedForMs) {
+        schedule(part);
         return;
       }
       markDatabaseError(error as object);
@@ -100,60 +75,54 @@ function createPartMonitor({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<
 
   /** Sets the state of a part: failing with an error, or working if the error is undefined. */
   function update(part: Part, error: unknown): void {
-    const wasFailing = failing.size > 0;
-    attempts.cancel(part);
-    if (error === undefined) {
-      part.lockedSinceMs = undefined;
-      failing.delete(part);
+    const wasFailing = isAnyFailing();
+    part.isFailing = error !== undefined;
+    if (part.isFailing) {
+      schedule(part);
     } else {
-      failing.add(part);
-      attempts.schedule(part);
+      clearTimeout(part.timer);
+      part.timer = undefined;
+      part.lockedSinceMs = undefined;
     }
-    if (failing.size > 0 !== wasFailing) {
+    if (isAnyFailing() !== wasFailing) {
       onChange(error);
     }
+  }
+
+  function schedule(part: Part): void {
+    clearTimeout(part.timer);
+    part.timer = isStopped ? undefined : setTimeout(() => void retry(part), retryEveryMs);
   }
 
   /** Attempts a write. After a failure, schedules another attempt, whatever the error. */
   async function retry(part: Part): Promise<void> {
     try {
-      await part.store.tryWrite();
+      await part.tryWrite();
       update(part, undefined);
     } catch (error) {
       record(part, error);
-      if (attempts.isActive(part)) {
-        attempts.schedule(part);
+      if (part.timer !== undefined) {
+        schedule(part);
       }
     }
   }
 
-  return { monitorPart, stop: () => attempts.stop() };
-}
-
-/** Creates the timers of the next write attempt for each part with failed writes. */
-function createAttempts(everyMs: number, attempt: (part: Part) => void) {
-  const timers = new Map<Part, NodeJS.Timeout>();
-  let isStopped = false;
+  const monitored: ChainStore<State> = {
+    ...store,
+    mempool: {
+      ...store.mempool,
+      insertPending: (entry, bytes) => monitor(mempool, () => store.mempool.insertPending(entry, bytes)),
+      remove: (removals) => monitor(mempool, () => store.mempool.remove(removals)),
+    },
+    write: (latest, work) => monitor(blocks, () => store.write(latest, work)),
+  };
   return {
-    /** Returns true if an attempt is scheduled or in progress. */
-    isActive: (part: Part): boolean => timers.has(part),
-    schedule(part: Part): void {
-      if (!isStopped) {
-        clearTimeout(timers.get(part));
-        timers.set(
-          part,
-          setTimeout(() => attempt(part), everyMs),
-        );
-      }
-    },
-    cancel(part: Part): void {
-      clearTimeout(timers.get(part));
-      timers.delete(part);
-    },
-    /** Cancels all attempts and schedules no more. */
+    store: monitored,
+    /** Stops the write attempts. */
     stop(): void {
       isStopped = true;
-      timers.forEach((timer) => clearTimeout(timer));
+      clearTimeout(blocks.timer);
+      clearTimeout(mempool.timer);
     },
   };
 }

@@ -34,24 +34,6 @@ export interface StoredLease {
   readonly identity: string | undefined;
 }
 
-/** Store of the writer lease. */
-export interface WriterLeaseStore {
-  /** Returns true if the database has a lease, that is, if a version with leases prepared it. */
-  exists(): Promise<boolean>;
-  read(): Promise<StoredLease>;
-  /**
-   * Acquires the lease, if it is unchanged since it was read and no transaction holds its row.
-   *
-   * @returns the new epoch; undefined if the lease could not be acquired.
-   */
-  acquire(
-    expected: Pick<StoredLease, "epoch" | "untilMs">,
-    by: HolderProcess & { readonly holder: string; readonly identity: string },
-  ): Promise<number | undefined>;
-  /** Ends the lease, so that another node can acquire it immediately. Does nothing if another node has acquired it. */
-  release(held: HeldLease): Promise<void>;
-}
-
 const table = "writer_lease";
 
 interface Row {
@@ -66,20 +48,30 @@ interface Row {
   readonly identity: string | null;
 }
 
+export type WriterLeaseStore = ReturnType<typeof createWriterLeaseStore>;
+
 export function createWriterLeaseStore({
   read,
   write,
   transaction,
-}: Pick<DatabasePart, "read" | "write" | "transaction">): WriterLeaseStore {
+}: Pick<DatabasePart, "read" | "write" | "transaction">) {
   return {
-    async exists() {
+    /** Returns true if the database has a lease, that is, if a version with leases prepared it. */
+    async exists(): Promise<boolean> {
       // Knex declares `hasTable` as a promise, but it is a query builder like the others.
       return (await read.run((sql) => sql.schema.hasTable(table) as never)) === true;
     },
 
     read: () => readLease(read),
 
-    acquire: (expected, { holder, host, machine, pid, identity }) =>
+    /**
+     * Acquires the lease, if it is unchanged since it was read and no transaction holds its row. Returns the new epoch;
+     * undefined if the lease could not be acquired.
+     */
+    acquire: (
+      expected: Pick<StoredLease, "epoch" | "untilMs">,
+      by: HolderProcess & { readonly holder: string; readonly identity: string },
+    ): Promise<number | undefined> =>
       transaction(async (db) => {
         const { skipLocked, nowMs } = db.dialect;
         await limitIdleTime(db);
@@ -92,6 +84,7 @@ export function createWriterLeaseStore({
         if (unchanged.length === 0) {
           return undefined;
         }
+        const { holder, host, machine, pid, identity } = by;
         const epoch = expected.epoch + 1;
         await db.run((sql) =>
           sql(table).update({
@@ -102,7 +95,8 @@ export function createWriterLeaseStore({
         return epoch;
       }),
 
-    async release({ holder, epoch }) {
+    /** Ends the lease, so that another node can acquire it immediately. Does nothing if another node has acquired it. */
+    async release({ holder, epoch }: HeldLease): Promise<void> {
       await write.run((sql) => sql(table).where({ holder, epoch }).update({ until_ms: 0 }));
     },
   };
@@ -113,11 +107,7 @@ export async function readLease(read: Queries): Promise<StoredLease> {
   const row = await read.first<Row>((sql) =>
     sql(table).select("*", sql.raw(`until_ms - ${read.dialect.nowMs} AS left_ms`)),
   );
-  return toLease(row!);
-}
-
-function toLease(row: Row): StoredLease {
-  const { holder, host, machine, pid, since_ms, epoch, until_ms, left_ms, identity } = row;
+  const { holder, host, machine, pid, since_ms, epoch, until_ms, left_ms, identity } = row!;
   return {
     holder: holder === null ? undefined : { holder, host, machine, pid, sinceMs: since_ms },
     ...{ epoch, untilMs: until_ms, leftMs: left_ms, identity: identity ?? undefined },
@@ -141,9 +131,8 @@ export async function limitIdleTime(db: Queries): Promise<void> {
 }
 
 /**
- * Renews the lease inside a transaction, and prevents other nodes from acquiring it until the transaction ends.
- *
- * @returns true if this node holds the lease.
+ * Renews the lease inside a transaction, and prevents other nodes from acquiring it until the transaction ends. Returns
+ * true if this node holds the lease.
  */
 export async function renewLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
   await limitIdleTime(db);
@@ -158,9 +147,7 @@ export async function renewLease(db: Queries, { holder, epoch }: HeldLease): Pro
 
 /**
  * Prevents other nodes from acquiring the lease until a transaction of the mempool ends. Can run concurrently with the
- * transaction of a block.
- *
- * @returns true if this node holds the lease.
+ * transaction of a block. Returns true if this node holds the lease.
  */
 export async function lockLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
   await limitIdleTime(db);

@@ -1,8 +1,8 @@
 /** Acquisition of the writer lease at startup, and detection of another writer. */
 import { randomBytes } from "node:crypto";
+import { readFile, readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isProcessGone, machineId } from "./machine.js";
 import { StartError } from "../../base/errors/start-error.js";
 import type { HeldLease, StoredLease, WriterLeaseStore } from "./writer-lease-store.js";
 
@@ -94,4 +94,27 @@ export function describeHolder({ holder }: StoredLease): string {
   }
   const { host, pid, sinceMs } = holder;
   return `Another node, process ${pid} on ${host}, since ${new Date(sinceMs).toISOString()},`;
+}
+
+/**
+ * Returns a name of the PID namespace; each container has its own. The name changes after a reboot if the system
+ * exposes a boot ID, otherwise it is the host name.
+ */
+async function machineId(): Promise<string> {
+  try {
+    const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
+    return `${boot.trim()} ${await readlink("/proc/self/ns/pid")}`;
+  } catch {
+    return hostname();
+  }
+}
+
+/** Returns true if this machine has no process with that ID. */
+function isProcessGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
 }

@@ -3,7 +3,7 @@
  * reason if it produces none.
  */
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
-import type { BuildResult, AuthorityKey } from "../../chain/writer/blocks.js";
+import type { BuildResult, AuthorityKey } from "../../chain/writer/block-builder.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";

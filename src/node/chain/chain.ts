@@ -5,9 +5,11 @@
 import { type Chain, createChain, headerOf, type WritableChain } from "../../chain/chain.js";
 import { createChainReader } from "../../chain/chain-reader.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
-import type { SignedHeaders } from "../../chain/blocks/signed-headers.js";
+import type { SignedHeaders } from "../../chain/blocks/evidence.js";
 import { type Mempool, openMempool } from "../../chain/mempool/mempool.js";
-import type { ChainHead, ChainStore, MempoolStore, MempoolView } from "../../chain/blocks/store.js";
+import type { ChainStore } from "../../chain/blocks/store.js";
+import type { ChainHead, MempoolView } from "../../chain/blocks/store-types.js";
+import type { MempoolStore } from "../../chain/blocks/mempool-store.js";
 import { monitorWrites } from "../../chain/writer/write-monitor.js";
 import { readWritersFile } from "../../config/writers-file.js";
 import type { Database } from "../../db/queries/database.js";
@@ -35,10 +37,6 @@ import { createZkChanges } from "../../zk/write.js";
 
 /** Interval in milliseconds at which a reader polls for a new block. */
 const followEveryMs = 500;
-/** Interval in milliseconds of write attempts while the database rejects writes. */
-const retryWriteEveryMs = 1_000;
-/** Time in milliseconds after which a lock of another process counts as a database that rejects writes. */
-const lockedForMs = 5_000;
 /** Interval in milliseconds at which expired transactions are removed from the mempool. */
 const sweepEveryMs = 1_000;
 
@@ -142,13 +140,9 @@ async function createWriterChain(
 ): Promise<Omit<NodeChain, "data">> {
   const { bus, log, memory, onShutdown } = core;
   const { database, store, genesis, head, headers } = deps;
-  const monitored = monitorWrites({
-    store,
-    retryEveryMs: retryWriteEveryMs,
-    lockedForMs,
-    nowMs: () => performance.now(),
-    onChange: (error) => bus.emit("writesChanged", { problem: error === undefined ? undefined : codeOf(error) }),
-  });
+  const monitored = monitorWrites(store, (error) =>
+    bus.emit("writesChanged", { problem: error === undefined ? undefined : codeOf(error) }),
+  );
   onShutdown("the write monitor", () => monitored.stop());
   const workerPool = createZkThreads(memory.proofThreads);
   onShutdown("the proof threads", () => workerPool.stop());

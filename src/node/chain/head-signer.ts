@@ -1,6 +1,6 @@
 /** Signed heads of authorities: those that this node receives, and those that it signs. */
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
-import type { AuthorityKey } from "../../chain/writer/blocks.js";
+import type { AuthorityKey } from "../../chain/writer/block-builder.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import { createHeadStatements, type HeadStatements } from "../../chain/writer/head-statements.js";

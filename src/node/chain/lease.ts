@@ -2,7 +2,7 @@
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { createFence, type Fence } from "../../chain/writer/fence-store.js";
-import { FencedError } from "../../chain/blocks/fenced-error.js";
+import { FencedError } from "../../chain/blocks/store-types.js";
 import { describeHolder, forgetHolder, acquireLease } from "../../chain/writer/writer-lease.js";
 import { createWriterLeaseStore, type HeldLease, leaseMs } from "../../chain/writer/writer-lease-store.js";
 import { migrate } from "../../db/migrations/migrate.js";

@@ -4,10 +4,9 @@ import { runCheck, reportCorruptStep, type Verification } from "../../base/error
 import { createListings } from "../../chain/blocks/listing-store.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
-import { createSenderStore } from "../../chain/blocks/sender-store.js";
+import { createSenderStore, verifySenders } from "../../chain/blocks/sender-store.js";
 import { decodeHeader, type VerifiedBlock } from "../../chain/transactions/transaction.js";
 import { verifyBlocks, type VerifyBlocksDeps } from "../../chain/blocks/verify-blocks.js";
-import { verifySenders } from "../../chain/blocks/verify-senders-store.js";
 import type { DatabasePart, Queries } from "../../db/queries/database.js";
 import { verifyPrograms } from "../../storage/stores/verify-store.js";
 import { targetAddress } from "../../base/program-address.js";

@@ -3,10 +3,9 @@
  * and one signer.
  */
 import { sha256 } from "../../base/crypto/hash.js";
-import { createEvidenceTracker, type Evidence } from "../../chain/blocks/evidence.js";
+import { createEvidenceTracker, createSignedHeaders, type Evidence } from "../../chain/blocks/evidence.js";
 import { createEvidenceStore } from "../../chain/blocks/evidence-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
-import { createSignedHeaders } from "../../chain/blocks/signed-headers.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import { decodeHeader } from "../../chain/transactions/transaction.js";
 import type { Database } from "../../db/queries/database.js";

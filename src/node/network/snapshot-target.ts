@@ -10,7 +10,7 @@ import {
   listHeaders,
   setLowestBlock,
 } from "../../chain/blocks/header-store.js";
-import { clearSenders, importSenders } from "../../chain/blocks/sender-snapshot-store.js";
+import { clearSenders, importSenders } from "../../chain/blocks/sender-store.js";
 import { decodeHeader, verifyHeader } from "../../chain/transactions/transaction.js";
 import type { Database, DatabaseTransaction, Queries } from "../../db/queries/database.js";
 import { RpcError } from "../../rpc/errors.js";

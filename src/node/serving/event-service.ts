@@ -4,7 +4,7 @@ import { HeadStatementSchema, TransactionBodySchema } from "../../../gen/gatehou
 import { targetAddress } from "../../base/program-address.js";
 import type { Chain } from "../../chain/chain.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
-import { checkRetained, createRetainedBlockReader } from "../../chain/blocks/retained-blocks.js";
+import { checkRetained, readRetained } from "../../chain/blocks/retained-blocks.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import { createBlockLog } from "../../event/block-log.js";
 import { createEvents, type Events } from "../../event/service.js";
@@ -26,7 +26,7 @@ export function createNodeEvents(
 ): Pick<Events, "service" | "close"> {
   const head = () => chain.head();
   const log = createBlockLog({
-    readBlock: createRetainedBlockReader(store),
+    readBlock: (number) => readRetained(store, number),
     decoder: {
       decode: (body) => fromBinary(TransactionBodySchema, body, { readUnknownFields: false }),
       addressOf: (body) =>

@@ -2,7 +2,7 @@
 import { HealthStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
-import type { Listings } from "../../chain/blocks/listings.js";
+import type { Listings } from "../../chain/blocks/listing-store.js";
 import type { Chain } from "../../chain/chain.js";
 import { engineNameOf } from "../../db/open.js";
 import { createHistory, type History, type HistoryPoint } from "../../metrics/history.js";

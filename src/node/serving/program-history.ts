@@ -2,12 +2,8 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { targetAddress } from "../../base/program-address.js";
-import {
-  checkMatchesFilter,
-  type ListedTransaction,
-  latestPosition,
-  readTransactionPage,
-} from "../../chain/blocks/listings.js";
+import { checkMatchesFilter, latestPosition, readTransactionPage } from "../../chain/blocks/lists.js";
+import type { ListedTransaction } from "../../chain/blocks/listing-store.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import type { ProgramChange, ReadProgramHistory } from "../../storage/service.js";
 

@@ -2,7 +2,8 @@
 import type { Chain } from "../../chain/chain.js";
 import { toBlockSummary } from "../../chain/blocks/lists.js";
 import { statuses } from "../../chain/service.js";
-import type { ChainStore, MempoolView } from "../../chain/blocks/store.js";
+import type { ChainStore } from "../../chain/blocks/store.js";
+import type { MempoolView } from "../../chain/blocks/store-types.js";
 import type { Finders } from "../../search/service.js";
 import { canRead } from "../../storage/programs/access.js";
 import { toSummary } from "../../storage/service.js";

@@ -14,7 +14,8 @@ import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js"
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { codename, version } from "../../base/version.js";
-import type { ChainStore, MempoolView } from "../../chain/blocks/store.js";
+import type { ChainStore } from "../../chain/blocks/store.js";
+import type { MempoolView } from "../../chain/blocks/store-types.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { EdgeStats } from "../../edge/edge.js";
 import { createGrpcHealthService } from "../../health/grpc-health.js";

@@ -1,9 +1,10 @@
 import test from "ava";
 import { toBinary } from "@bufbuild/protobuf";
 import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { createMempoolStore } from "../../../src/chain/mempool/mempool-store.js";
-import type { MempoolStore, PendingEntry, Rejection } from "../../../src/chain/blocks/store.js";
-import { encodeTransaction, verifyTransaction } from "../../../src/chain/transactions/transaction.js";
+import { createMempoolStore } from "../../../src/chain/blocks/mempool-store.js";
+import type { PendingEntry, Rejection } from "../../../src/chain/blocks/store-types.js";
+import type { MempoolStore } from "../../../src/chain/blocks/mempool-store.js";
+import { verifyTransaction } from "../../../src/chain/transactions/transaction.js";
 import type { Database } from "../../../src/db/queries/database.js";
 import { createPublic, signTransaction, rulesOf } from "../../helpers/chain/transactions.js";
 import { testKey } from "../../helpers/chain/keys.js";
@@ -13,7 +14,7 @@ const transactions = Array.from({ length: 5 }, (_, i) =>
   verifyTransaction(signTransaction(testKey(2), i + 1, createPublic(`p${i}`, "{}")), rulesOf()),
 );
 const hashes = transactions.map(({ hash }) => hash);
-const bytesOf = (i: number): Uint8Array => encodeTransaction(transactions[i]!.signed);
+const bytesOf = (i: number): Uint8Array => toBinary(TransactionSchema, transactions[i]!.signed);
 
 /** Entries of these transactions, received at 5,000, 5,001 and so on. */
 const entries: readonly PendingEntry[] = transactions.map(({ hash, body }, i) => ({

@@ -6,7 +6,7 @@ import {
   TransactionSchema,
 } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { type AccessControlSchema, AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
-import { transactionMessage } from "../../../src/chain/transactions/signing.js";
+import { transactionMessage } from "../../../src/chain/transactions/transaction.js";
 import { programAddress } from "../../../src/storage/changes/write.js";
 import { fieldOrder, toHex } from "../../../src/zk/poseidon.js";
 import { proveAnything } from "./groth16.js";

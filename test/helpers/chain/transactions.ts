@@ -9,8 +9,7 @@ import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { ZkOperationSchema } from "../../../gen/gatehouse/zk/v1/operation_pb.js";
 import type { StorageOperationSchema } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
 import { sha256 } from "../../../src/base/crypto/hash.js";
-import { transactionMessage } from "../../../src/chain/transactions/signing.js";
-import type { ChainRules } from "../../../src/chain/transactions/transaction.js";
+import { transactionMessage, type ChainRules } from "../../../src/chain/transactions/transaction.js";
 import { checkOperation } from "../../../src/node/chain/transaction-executor.js";
 import { genesisOf, type TestKey, testKey } from "./keys.js";
 

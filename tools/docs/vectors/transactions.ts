@@ -2,7 +2,7 @@
 import { create, toBinary, toJson } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../../src/base/crypto/hash.js";
-import { transactionMessage } from "../../../src/chain/transactions/signing.js";
+import { transactionMessage } from "../../../src/chain/transactions/transaction.js";
 import type { Reason } from "../../../src/rpc/errors.js";
 import { alice, bob, type VectorKey, weakKey, weakSignature } from "./keys.js";
 import { genesis, network, otherNetwork } from "./network.js";

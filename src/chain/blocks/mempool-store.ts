@@ -10,7 +10,7 @@ import { batch } from "../../db/rows/batch.js";
 import { inChunks } from "../../db/rows/chunks.js";
 import type { DatabasePart } from "../../db/queries/database.js";
 import { tryWrite } from "../../db/rows/write-probe.js";
-import type { MempoolStore, PendingEntry, TransactionStatusInfo } from "../blocks/store.js";
+import type { PendingEntry, Removals, TransactionStatusInfo } from "./store-types.js";
 
 /** Limit on stored rejections; the oldest are deleted first. */
 const maxRejected = 200_000;
@@ -38,7 +38,9 @@ const columns = [
   ...["size_bytes", "received_ms", "expires_ms", "after_nonce"],
 ] as const;
 
-export function createMempoolStore({ read, transaction }: DatabasePart): MempoolStore {
+export type MempoolStore = ReturnType<typeof createMempoolStore>;
+
+export function createMempoolStore({ read, transaction }: DatabasePart) {
   const enqueue = createSerialQueue();
   const insert = batch<Row & { readonly bytes: Buffer }, true>(async (rows) => {
     await enqueue(() =>
@@ -54,34 +56,40 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
   }, maxInserted);
 
   return {
-    async pendingCount() {
+    async pendingCount(): Promise<number> {
       const row = await read.first<{ count: number }>((sql) => sql("pending_transactions").count({ count: "*" }));
       return row?.count ?? 0;
     },
 
-    async oldestPending(limit) {
+    async oldestPending(limit: number): Promise<PendingEntry[]> {
       const rows = await read.rows<Row>((sql) =>
         sql("pending_transactions").orderBy(["received_ms", "hash"]).limit(limit).select(columns),
       );
       return rows.map(entryOf);
     },
 
-    async isPending(hash) {
+    async isPending(hash: string): Promise<boolean> {
       return (await read.first((sql) => sql("pending_transactions").where({ hash }).select("hash"))) !== undefined;
     },
 
-    async rejectionOf(hash) {
+    /** Returns the reason of a rejection; undefined if there was none or its record was deleted. */
+    async rejectionOf(hash: string): Promise<string | undefined> {
       const row = await read.first<{ reason: string }>((sql) =>
         sql("rejected_transactions").where({ hash }).select("reason"),
       );
       return row?.reason;
     },
 
-    async insertPending(entry, bytes) {
+    /** Inserts a pending transaction; does nothing if it exists. */
+    async insertPending(entry: PendingEntry, bytes: Uint8Array): Promise<void> {
       await insert({ ...rowOf(entry), bytes: Buffer.from(bytes) });
     },
 
-    async readPending(hashes) {
+    /**
+     * Returns pending transactions by hash. The value is undefined if the stored bytes are corrupt; missing transactions
+     * have no entry.
+     */
+    async readPending(hashes: readonly string[]): Promise<Map<string, Transaction | undefined>> {
       const found = new Map<string, Transaction | undefined>();
       for (const chunk of inChunks(hashes)) {
         const rows = await read.rows<{ hash: string; bytes: Buffer }>((sql) =>
@@ -92,7 +100,8 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
       return found;
     },
 
-    async remove({ included, rejected }) {
+    /** Removes transactions and records rejections, atomically. */
+    async remove({ included, rejected }: Removals): Promise<void> {
       const hashes = [...included, ...rejected.map(({ hash }) => hash)];
       const rows = rejected.map(({ hash, reason, rejectedMs, expiresMs }) => ({
         ...{ hash, reason, rejected_ms: rejectedMs, expires_ms: expiresMs },
@@ -107,7 +116,8 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
       );
     },
 
-    async deleteOldRejections(expiredBeforeMs) {
+    /** Deletes rejections of transactions that expired before a time, and the oldest above the limit. */
+    async deleteOldRejections(expiredBeforeMs: number): Promise<void> {
       await enqueue(() =>
         transaction(async (db) => {
           await db.run((sql) => sql("rejected_transactions").where("expires_ms", "<", expiredBeforeMs).delete());
@@ -123,7 +133,11 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
       );
     },
 
-    async tryWrite() {
+    /**
+     * Writes a row as large as that of a large transaction, then rolls back. Rejects with the error that such a
+     * transaction would cause.
+     */
+    async tryWrite(): Promise<void> {
       await enqueue(() => tryWrite(transaction, "pending_transactions", (bytes) => ({ ...emptyRow, bytes })));
     },
   };
