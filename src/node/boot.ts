@@ -2,9 +2,12 @@
  * Boot of a node: creates all its parts in order, and hands each part what it uses. The compiler rejects a part that
  * comes before what it needs. The folders next to this file hold the parts.
  */
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { StartError } from "../base/errors/start-error.js";
-import { createChainBodyChecks } from "../chain/service.js";
+import { createChainBodyChecks, createConsensusService } from "../chain/service.js";
 import { adoptGenesis, type Genesis, verifyStoredChain } from "../chain/blocks/genesis.js";
 import { createChainStore } from "../chain/chain-store.js";
 import type { ChainStore } from "../chain/blocks/store.js";
@@ -37,11 +40,12 @@ import { createNodeNetwork } from "./network/network.js";
 import { startPruning } from "./chain/pruning.js";
 import { startBlockProduction } from "./chain/block-production.js";
 import { createNodeState } from "./chain/state.js";
+import { serve } from "../rpc/service.js";
 import { readSync } from "../snapshot/sync-store.js";
 import { createNodeSnapshotService, openSnapshots } from "./chain/snapshots.js";
 import { createPublicFacts } from "./serving/public-facts.js";
-import { createPublicServices } from "./serving/public-services.js";
-import { createBootedInfo, createDataServices, createEarlyServices, listInternalServices } from "./serving/services.js";
+import { createDataServices } from "./serving/data-services.js";
+import { createBootedInfo, createEarlyServices, listServices } from "./serving/services.js";
 import { startStandby } from "./chain/standby.js";
 import { openTls } from "./serving/tls.js";
 import { createNodeWorkers } from "./serving/workers.js";
@@ -71,15 +75,17 @@ export async function bootNode(
   const workers = createNodeWorkers(core);
   const facts = createPublicFacts(core);
   const history = createNodeHistory({ config });
-  const health = createNodeHealth(core, { chainHealth });
+  const health = createNodeHealth(core, chainHealth);
   const { edge, edgeStats, metrics, observe } = await unlessStopped(
     createNodeEdge(core, { facts, health, tls, workers }),
   );
   const attestation = createNodeAttestation(core);
-  const early = createEarlyServices(core, { health, edgeStats, attestation });
-  const { services, provide, open } = createPublicServices(core, early);
-  const publicPort = openRpcPort(core, { services, edge, history, tls, facts, chainHealth, workers });
-  const { rpcPort, application, drainFirst } = await unlessStopped(publicPort);
+  const early = createEarlyServices(core, health, edgeStats, attestation);
+  const { services, open } = listServices(core, early);
+  const workersListener = workers?.listener({ services, facts, history, chainHealth });
+  const { rpcPort, application, drainFirst } = await unlessStopped(
+    openRpcPort(core, { services, edge, history, tls, facts }, workersListener),
+  );
   // Added after the port's hook, so that it runs before: the port would wait for these subscriptions.
   onShutdown("the health subscriptions", () => health.feed.close());
 
@@ -134,19 +140,20 @@ export async function bootNode(
     readershipBytes: core.memory.readershipBytes,
   });
   const events = createNodeEvents(core, { store, chain, heads, readable: data.readable });
-  provide({
+  const laterServices = {
     chain: chainServices.anyCaller,
     chainBodyChecks: createChainBodyChecks(network.precheck),
-    info: createBootedInfo(core, { key, genesis, network, early }),
+    info: createBootedInfo(core, early, key, genesis, network),
     ...createDataServices({ store, chain, view: pool.view, data }),
     state: createNodeState(core, { database, store, chain, heads }),
     event: events.service,
-  });
+  };
 
-  const controlPort = await run("control", () => openControl(core, { network, chain, heads, chainServices }));
+  const consensus = createConsensusService(chain, heads);
+  const controlPort = await run("control", () => openControl(core, network, consensus, chainServices.operator));
   await run("rpc", async () => {
     facts.set({ chain, heads, genesis });
-    open();
+    open(laterServices);
     await workers?.serve(key);
     drainFirst();
   });
@@ -158,15 +165,14 @@ export async function bootNode(
   const whyNoNotary = config.tlsnotaryEnabled ? undefined : "TLSNOTARY_ENABLED is not true.";
   await runOptional("tlsnotary", () => attestation.start(), whyNoNotary);
   const omniPort = await run("omni", async () => {
-    const { snapshotStore } = snapshots;
-    const internal = listInternalServices({
-      peer: network.service,
-      chain: chainServices.nodes,
-      snapshot: createNodeSnapshotService(database.read, { snapshotStore, mayFollow }),
-    });
+    const snapshot = createNodeSnapshotService(database.read, { snapshotStore: snapshots.snapshotStore, mayFollow });
+    const internal = [
+      serve(PeerService, network.service),
+      serve(ChainService, chainServices.nodes),
+      serve(SnapshotService, snapshot),
+    ];
     // A standby has the key of the writer, so it offers no services to other nodes.
-    const offered = role === "standby" ? [] : internal;
-    const port = await openInternalPort(core, { services: offered, key, genesis });
+    const port = await openInternalPort(core, role === "standby" ? [] : internal, key, genesis);
     const host = new URL(core.addresses.connectionString).hostname;
     const defaultUrl = `${config.omniTls ? "https" : "http"}://${host}:${port}`;
     core.addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? defaultUrl);

@@ -1,63 +1,20 @@
-/** Starts a node from a configuration, and stops it. */
+/** Starts a node from a configuration, and stops it. A standby becomes the writer when the previous writer is gone. */
 import { isDatabaseCorruption, isDatabaseError } from "../base/errors/database-error-kind.js";
 import { errorMessage } from "../base/errors/error-message.js";
-import type { Logger } from "../base/logging/log.js";
 import { StartAborted, StartError } from "../base/errors/start-error.js";
 import { codename, version } from "../base/version.js";
-import type { Chain } from "../chain/chain.js";
 import type { HeldLease } from "../chain/writer/writer-lease-store.js";
 import type { Config } from "../config/config.js";
 import { explainError } from "../db/open.js";
-import type { NodeApplication } from "../express/application.js";
 import type { OverloadLimits } from "../edge/concurrency.js";
 import type { ProcessErrors } from "../health/process-errors.js";
-import type { Subsystems } from "../health/subsystems.js";
-import type { MainLoop } from "../peers/sync/main-loop.js";
-import type { SyncProgress } from "../peers/sync/sync.js";
 import { commentError } from "../rpc/describe/comments.js";
 import { bootNode, type Booted } from "./boot.js";
 import { bootSteps, createBootSteps } from "./lifecycle/boot-steps.js";
 import { countWorkers, createNodeCore, type NodeCore } from "./lifecycle/core.js";
 
 /** Node that has booted. */
-export interface RunningNode {
-  /** URL of the RPC port as reached from this machine: scheme, host and port. */
-  readonly rpcUrl: string;
-  /** Public key of the node: 0x and 64 lower-case hex digits. */
-  readonly publicKey: string;
-  /** Bound ports by subsystem name. */
-  readonly ports: Readonly<Record<string, number>>;
-  /** True if the node knew no peers at the end of its boot. */
-  readonly dormant: boolean;
-  readonly version: string;
-  readonly versionName: string;
-  /** Messages that the operator should read. */
-  readonly warnings: readonly string[];
-  /** Registry of subsystems. The code that runs a subsystem reports its state here. */
-  readonly subsystems: Subsystems;
-  readonly mainLoop: MainLoop;
-  /** Chain of the node. External block producers submit their blocks here. */
-  readonly chain: Chain;
-  /** Returns the progress of the block sync while the node catches up with its peers; otherwise undefined. */
-  syncProgress(): SyncProgress | undefined;
-  /**
-   * Writer lease that a standby acquires when it takes over; undefined if it stops before that. Set only on a standby.
-   */
-  readonly takeoverLease: Promise<HeldLease | undefined> | undefined;
-  readonly role: Config["role"];
-  /** Number of processes that serve the public port in addition to the node's own. */
-  readonly workers: number;
-  /** Returns the Express application, which responds to requests of other HTTP/1.1 servers as the RPC port would. */
-  readonly application: () => Promise<NodeApplication>;
-  readonly log: Logger;
-  /**
-   * Finishes requests in progress, for up to 10 s, and stops every part, even if one of them fails. All callers wait
-   * for the same shutdown.
-   *
-   * @throws StopError that names the parts that could not be stopped.
-   */
-  stop(): Promise<void>;
-}
+export type RunningNode = Readonly<ReturnType<typeof describeNode>>;
 
 /** Default interval in milliseconds at which an authority that produces no block restates its latest block. */
 const defaultStateHeadEveryMs = 30_000;
@@ -179,25 +136,109 @@ function describeNode(
   core: Pick<NodeCore, "addresses" | "config" | "lifecycle" | "log" | "subsystems" | "warnings">,
   booted: Booted,
   stop: () => Promise<void>,
-): RunningNode {
+) {
   const { key, network, chain, rpcPort, application, omniPort, controlPort, takeoverLease } = booted;
+  const { config, lifecycle, log, subsystems, warnings } = core;
+  const ports: Readonly<Record<string, number>> = {
+    ...{ rpc: rpcPort, omni: omniPort },
+    ...(controlPort !== undefined && { control: controlPort }),
+  };
   return {
+    /** URL of the RPC port as reached from this machine: scheme, host and port. */
     rpcUrl: core.addresses.rpcUrl,
+    /** Public key of the node: 0x and 64 lower-case hex digits. */
     publicKey: key.publicKey,
-    ports: { rpc: rpcPort, omni: omniPort, ...(controlPort !== undefined && { control: controlPort }) },
-    dormant: core.lifecycle.isDormant(),
+    /** Bound ports by subsystem name. */
+    ports,
+    /** True if the node knew no peers at the end of its boot. */
+    dormant: lifecycle.isDormant(),
     version,
     versionName: codename,
-    warnings: core.warnings,
-    subsystems: core.subsystems,
+    /** Messages that the operator should read. */
+    warnings,
+    /** Registry of subsystems. The code that runs a subsystem reports its state here. */
+    subsystems,
     mainLoop: network.mainLoop,
+    /** Chain of the node. External block producers submit their blocks here. */
     chain,
+    /** Returns the progress of the block sync while the node catches up with its peers; otherwise undefined. */
     syncProgress: () => network.syncProgress(),
+    /**
+     * Writer lease that a standby acquires when it takes over; undefined if it stops before that. Set only on a
+     * standby.
+     */
     takeoverLease,
-    role: core.config.role,
-    workers: countWorkers(core.config),
+    role: config.role,
+    /** Number of processes that serve the public port in addition to the node's own. */
+    workers: countWorkers(config),
+    /** Returns the Express application, which responds to requests of other HTTP/1.1 servers as the RPC port would. */
     application,
-    log: core.log,
+    log,
+    /**
+     * Finishes requests in progress, for up to 10 s, and stops every part, even if one of them fails. All callers wait
+     * for the same shutdown.
+     *
+     * @throws StopError that names the parts that could not be stopped.
+     */
     stop,
+  };
+}
+
+/** Options of a run besides those of a start. */
+export interface RunOptions extends StartOptions {
+  /** Called with each node that has booted: the first, and the writer that replaces a standby. */
+  readonly onReady: (node: RunningNode) => void;
+  /** Called with the error of a failed takeover, after which no node runs. */
+  readonly onTakeoverFailed: (error: unknown) => void;
+}
+
+/**
+ * Starts a node. When a standby acquires the writer lease, stops it and starts a writer on the same ports.
+ *
+ * @returns a function that stops the running node and any takeover in progress.
+ * @throws the errors of `startNode`.
+ */
+export async function runNode(
+  config: Config,
+  { onReady, onTakeoverFailed, ...options }: RunOptions,
+): Promise<() => Promise<void>> {
+  const stopping = new AbortController();
+  const first = await startNode(config, options);
+  let node = first;
+  onReady(first);
+
+  async function takeOver(): Promise<void> {
+    const lease = await first.takeoverLease;
+    const writerConfig = { ...config, ...portsOf(first, config), role: "writer", portDrift: "deny" } as const;
+    // Errors of the shutdown are in the log.
+    await first.stop().catch(() => undefined);
+    if (lease !== undefined && !stopping.signal.aborted) {
+      node = await startNode(writerConfig, { ...options, acquiredLease: lease, signal: stopping.signal });
+      onReady(node);
+    }
+  }
+
+  const takeover = first.takeoverLease && takeOver();
+  takeover?.catch((error: unknown) => {
+    if (!(error instanceof StartAborted)) {
+      onTakeoverFailed(error);
+    }
+  });
+  return async () => {
+    stopping.abort();
+    await first.stop();
+    await takeover?.catch(() => undefined);
+    await node.stop();
+  };
+}
+
+/** Returns the ports that a node has bound, for its successor; for each unbound port, the configured one. */
+function portsOf({ subsystems, ports }: RunningNode, config: Config) {
+  return {
+    rpcPort: ports.rpc!,
+    omniPort: ports.omni!,
+    controlPort: ports.control ?? config.controlPort,
+    metricsPort: subsystems.get("metrics").port ?? config.metricsPort,
+    mcpPort: subsystems.get("mcp").port ?? config.mcpPort,
   };
 }

@@ -4,7 +4,7 @@ import { openIpcChannel } from "../workers/ipc.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { RpcError } from "../rpc/errors.js";
 import { type RunningWorker, startWorker } from "./worker.js";
-import type { NodeHandlers, WorkerHandlers } from "./serving/worker-ipc.js";
+import type { NodeHandlers, WorkerHandlers } from "./serving/workers.js";
 
 // A terminal sends these signals to every process of the node. The node decides when its workers stop.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -19,7 +19,7 @@ let running: RunningWorker | undefined;
  * because they have no use.
  */
 const forwardTo = <N extends keyof WorkerHandlers["notifications"]>(name: N): WorkerHandlers["notifications"][N] =>
-  ((value: never) => running?.handlers[name](value)) as WorkerHandlers["notifications"][N];
+  ((value: never) => running?.[name](value)) as WorkerHandlers["notifications"][N];
 
 /**
  * Runs work. Converts an error to an RpcError, because only those keep their message on the way to the node. Only the
@@ -39,13 +39,13 @@ const handlers: WorkerHandlers = {
       withRpcErrors(async () => {
         running = await startWorker(start, address, channel);
       }),
-    serve: (booted) => withRpcErrors(() => running!.handlers.serve(booted)),
+    serve: (booted) => withRpcErrors(() => running!.serve(booted)),
     async drain(graceMs) {
-      await running?.handlers.drain(graceMs);
+      await running?.drain(graceMs);
       process.exit(0);
     },
-    edgeStats: () => running!.handlers.edgeStats(undefined),
-    requests: async () => (await running?.handlers.requests(undefined)) ?? [],
+    edgeStats: () => running!.edgeStats(undefined),
+    requests: async () => (await running?.requests(undefined)) ?? [],
   },
   streams: {},
   notifications: {

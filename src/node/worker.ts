@@ -40,17 +40,14 @@ import { createNodeHistory } from "./serving/history.js";
 import { createSnapshotSyncStatus } from "./chain/snapshot-sync-status.js";
 import { createPublicServer, drainedOnce } from "./serving/listeners.js";
 import { createPublicFacts } from "./serving/public-facts.js";
-import { createPublicServices, type EarlyImplementations } from "./serving/public-services.js";
-import { createDataServices, type LaterImplementations } from "./serving/services.js";
+import { createDataServices } from "./serving/data-services.js";
+import { type EarlyImplementations, type LaterImplementations, listServices } from "./serving/services.js";
 import { createNodeState } from "./chain/state.js";
 import { openTls } from "./serving/tls.js";
-import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart } from "./serving/worker-ipc.js";
+import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart } from "./serving/workers.js";
 
-/** Worker that listens on the public port. */
-export interface RunningWorker {
-  /** Functions that the node calls. */
-  readonly handlers: Omit<WorkerHandlers["calls"], "start"> & WorkerHandlers["notifications"];
-}
+/** Worker that listens on the public port, with the functions that the node calls. */
+export type RunningWorker = Omit<WorkerHandlers["calls"], "start"> & WorkerHandlers["notifications"];
 
 /**
  * Age limit of a connection in milliseconds. Without a limit, clients that stay connected would stay with their first
@@ -80,9 +77,12 @@ export async function startWorker(
     : undefined;
   let traces: Traces | undefined;
   const edge = createPublicEdge(core, { facts, requests, traces: () => traces }, limitsOf(core, countWorkers(config)));
-  const forward = forwardOver(channel);
+  const forward: Forward = {
+    unary: (call, signal) => channel.call("rpc", call, signal),
+    stream: (call, signal) => channel.stream("rpc", call, signal),
+  };
   const early = createForwardedServices(core, forward);
-  const { services, provide, open } = createPublicServices(core, early);
+  const { services, open } = listServices(core, early);
   const history = createNodeHistory(core);
   const server = drainedOnce(createPublicServer(core, { services, edge, tls, facts, history }, connectionAgeMs));
   await server.listen(address);
@@ -91,31 +91,28 @@ export async function startWorker(
   let receiveHead: (signed: Uint8Array) => void = () => undefined;
 
   return {
-    handlers: {
-      async serve(booted) {
-        traces = await startTraces(core, booted);
-        booted.history.forEach((point) => history.history.add(point));
-        const read = await readNodeData(core, booted);
-        receiveHead = acceptHeads(core, read.heads, booted.headStatement);
-        facts.set(read);
-        provide(createWorkerServices(core, { ...read, early, forward, booted }));
-        open();
-        onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
-        onShutdown("the event subscriptions", () => read.events.close());
-      },
-      async drain(graceMs) {
-        lifecycle.stop(graceMs);
-        await shutdownHooks.run();
-      },
-      edgeStats: () => edge.stats(),
-      requests: async () => (await requests?.counts()) ?? [],
-      usage: (usage) => edge.receiveUsage(usage),
-      block: () => bus.emit("blockReported", undefined),
-      headStated: (signed) => receiveHead(signed),
-      rejected: (rejection) => bus.emit("transactionRejected", rejection),
-      historyTaken: (point) => history.history.add(point),
-      reload: () => bus.emit("reloadRequested", undefined),
+    async serve(booted) {
+      traces = await startTraces(core, booted);
+      booted.history.forEach((point) => history.history.add(point));
+      const read = await readNodeData(core, booted);
+      receiveHead = acceptHeads(core, read.heads, booted.headStatement);
+      facts.set(read);
+      open(createWorkerServices(core, { ...read, early, forward, booted }));
+      onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
+      onShutdown("the event subscriptions", () => read.events.close());
     },
+    async drain(graceMs) {
+      lifecycle.stop(graceMs);
+      await shutdownHooks.run();
+    },
+    edgeStats: () => edge.stats(),
+    requests: async () => (await requests?.counts()) ?? [],
+    usage: (usage) => edge.receiveUsage(usage),
+    block: () => bus.emit("blockReported", undefined),
+    headStated: (signed) => receiveHead(signed),
+    rejected: (rejection) => bus.emit("transactionRejected", rejection),
+    historyTaken: (point) => history.history.add(point),
+    reload: () => bus.emit("reloadRequested", undefined),
   };
 }
 
@@ -166,13 +163,13 @@ function createWorkerLog(logLevel: string, channel: Pick<IpcChannel<NodeHandlers
   const isDebugging = logLevel === "debug" || logLevel === "trace";
   const write =
     (level: "debug" | "info" | "warn" | "error") =>
-    (fields: object, message: string): void => {
-      if (level !== "debug" || isDebugging) {
-        channel.notify("log", { level, fields: withPlainErrors(fields), message });
-      }
-    };
+    (fields: object, message: string): void =>
+      channel.notify("log", { level, fields: withPlainErrors(fields), message });
   return {
-    log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
+    log: {
+      debug: isDebugging ? write("debug") : () => undefined,
+      ...{ info: write("info"), warn: write("warn"), error: write("error") },
+    },
     ...{ publicLines: () => [], diagnosticLines: () => [], lost: () => 0 },
   };
 }
@@ -218,14 +215,6 @@ function acceptHeads(
     receive(first);
   }
   return receive;
-}
-
-/** Creates the function that forwards calls to the node over the IPC channel. */
-function forwardOver(channel: IpcChannel<NodeHandlers>): Forward {
-  return {
-    unary: (call, signal) => channel.call("rpc", call, signal),
-    stream: (call, signal) => channel.stream("rpc", call, signal),
-  };
 }
 
 /** Creates the services that the node handles for a worker. They are available from the start. */

@@ -217,7 +217,7 @@ async function follow(paths: TlsPaths, nowMs: () => number) {
     messages.push(message);
     files.push((fields as { file?: string }).file);
   };
-  const watcher = followTlsFiles({ paths, first: await readTlsFiles(paths), log: { info, warn }, nowMs });
+  const watcher = followTlsFiles(paths, await readTlsFiles(paths), { info, warn }, nowMs);
   watcher.onRenewed(({ cert }) => served.push(new X509Certificate(cert).fingerprint256));
   return { ...watcher, messages, files, served };
 }

@@ -1,8 +1,7 @@
 /** `gatehouse start`: runs a node until it is stopped. */
 import type { Command } from "commander";
 import type { Config } from "../../config/config.js";
-import type { RunningNode } from "../../node/node.js";
-import type { RunOptions } from "../../node/run-node.js";
+import type { RunningNode, RunOptions } from "../../node/node.js";
 import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
 import { addNodeOptions, configOf } from "../usage/node-options.js";
 import { describeWarnings, paint, print } from "../terminal/output.js";
@@ -47,7 +46,7 @@ async function start(
   { onTakeoverFailed, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
 ): Promise<() => Promise<void>> {
   const [{ runNode }, { createProcessErrors, watchProcess }] = await Promise.all([
-    import("../../node/run-node.js"),
+    import("../../node/node.js"),
     import("../../health/process-errors.js"),
   ]);
   const processErrors = createProcessErrors();

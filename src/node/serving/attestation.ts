@@ -1,17 +1,11 @@
 /** Attestations of a node: the verifier, the operator's own notary, and the service. */
-import type { AttestationService } from "../../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { watchNotary, type WatchedNotary } from "../../attestation/notary.js";
 import { noTrustedNotaries, createAttestationService } from "../../attestation/service.js";
 import { startVerifier, type AttestationVerifier } from "../../attestation/verifier.js";
-import type { Implementation } from "../../rpc/service.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-export interface NodeAttestation {
-  readonly service: Implementation<typeof AttestationService>;
-  /** Starts the verifier. Rejects if the start fails; the verifier is restarted all the same. */
-  start(): Promise<void>;
-}
+export type NodeAttestation = ReturnType<typeof createNodeAttestation>;
 
 /** Creates the service. Attestations are verified only after `start`. */
 export function createNodeAttestation({
@@ -20,7 +14,7 @@ export function createNodeAttestation({
   log,
   warn,
   onShutdown,
-}: Pick<NodeCore, "config" | "log" | "onShutdown" | "subsystems" | "warn">): NodeAttestation {
+}: Pick<NodeCore, "config" | "log" | "onShutdown" | "subsystems" | "warn">) {
   let verifier: AttestationVerifier | undefined;
   let notary: WatchedNotary | undefined;
   return {
@@ -34,7 +28,8 @@ export function createNodeAttestation({
       nowMs: Date.now,
     }),
 
-    async start() {
+    /** Starts the verifier. Rejects if the start fails; the verifier is restarted all the same. */
+    async start(): Promise<void> {
       if (config.notaryKeys.length === 0) {
         warn("tlsnotary", noTrustedNotaries);
       }

@@ -2,18 +2,14 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { PeerOrigin } from "../../../gen/gatehouse/control/v1/control_pb.js";
+import { ControlService, PeerOrigin } from "../../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
-import type { Chain } from "../../chain/chain.js";
-import type { HeadStatements } from "../../chain/writer/head-statements.js";
-import { createConsensusService } from "../../chain/service.js";
 import { createControl, type Report, type ShownEntry } from "../../control/service.js";
 import { RpcError } from "../../rpc/errors.js";
 import { type ReportableName, reportableNames } from "../../health/subsystems.js";
 import { controlTokenPath } from "../../config/data-dir-files.js";
 import { errorMessage } from "../../base/errors/error-message.js";
 import { makeFilePrivate, privateFileMode, withPrivateUmask } from "../../base/files/private-files.js";
-import type { ChainServices } from "./chain-services.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { drainOnStop } from "./listeners.js";
 import type { NodeNetwork } from "../network/network.js";
@@ -21,18 +17,11 @@ import type { BookEntry } from "../../peers/address-book/peer.js";
 import { createUnrestrictedGate } from "../../edge/unrestricted-gate.js";
 import type { Gate } from "../../rpc/gate.js";
 import type { RpcListener } from "../../rpc/port/listen.js";
+import { ChainService, ConsensusService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createGrpcOnlyServer } from "../../rpc/server/rpc-server.js";
-import type { ServedService } from "../../rpc/service.js";
-import { listControlServices } from "./services.js";
+import { type Implementation, serve, type ServedService } from "../../rpc/service.js";
+import { withReflection } from "./services.js";
 import { StartError } from "../../base/errors/start-error.js";
-
-/** Dependencies of the control service besides the core. */
-export interface NodeControlDeps {
-  readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
-  readonly chain: Pick<Chain, "apply" | "dryRun">;
-  readonly heads: Pick<HeadStatements, "accept">;
-  readonly chainServices: Pick<ChainServices, "operator">;
-}
 
 /**
  * Listens on the control socket, and on the control port if one is configured.
@@ -41,8 +30,13 @@ export interface NodeControlDeps {
  * @throws StartError
  */
 export async function openControl(
-  core: NodeCore,
-  { network, chain, heads, chainServices }: NodeControlDeps,
+  core: Pick<
+    NodeCore,
+    "bus" | "config" | "lifecycle" | "log" | "onInternalError" | "onShutdown" | "subsystems" | "wake"
+  >,
+  network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">,
+  consensus: Implementation<typeof ConsensusService>,
+  operatorChain: Implementation<typeof ChainService>,
 ): Promise<number | undefined> {
   const { log, onShutdown, wake } = core;
   const control = createControl({
@@ -66,11 +60,11 @@ export async function openControl(
     listBook: () => network.book.entries().map(showEntry),
   });
   onShutdown("the control service", () => control.stop());
-  const services = listControlServices({
-    control: control.service,
-    consensus: createConsensusService(chain, heads),
-    chain: chainServices.operator,
-  });
+  const services = withReflection([
+    serve(ControlService, control.service),
+    serve(ConsensusService, consensus),
+    serve(ChainService, operatorChain),
+  ]);
   return await listenForControl(core, services);
 }
 

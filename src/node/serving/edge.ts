@@ -10,52 +10,43 @@ import { defaultConnections } from "../../edge/connection-limit.js";
 import { createEdge, type Edge, type EdgeSettings, type EdgeStats } from "../../edge/edge.js";
 import { defaultOverload, defaultStreams } from "../../edge/concurrency.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
-import type { Metrics, RequestCounter } from "../../metrics/metrics.js";
+import type { RequestCounter } from "../../metrics/metrics.js";
 import { nodeMetrics } from "../../metrics/table.js";
 import type { Traces } from "../../metrics/traces.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { ServedMethod } from "../../rpc/service.js";
 import type { NodeChain } from "../chain/chain.js";
 import { countWorkers, type NodeCore } from "../lifecycle/core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "../network/network.js";
-import { createBlockWaits } from "./block-waits.js";
 import type { PublicFacts } from "./public-facts.js";
 import type { NodeTls } from "./tls.js";
 import type { DataVerifier } from "../data/data-verifier.js";
 import type { NodeWorkers } from "./workers.js";
 
-/** Dependencies of the edge besides the core. */
-export interface NodeEdgeDeps {
-  readonly facts: PublicFacts;
-  readonly health: NodeHealth;
-  readonly tls: NodeTls;
-  readonly workers: NodeWorkers | undefined;
-}
-
 /** Sources of metrics and traces, available once the node has booted. */
-export interface ObservedDeps extends Pick<NodeChain, "chain" | "pool" | "data"> {
+interface ObservedDeps extends Pick<NodeChain, "chain" | "pool" | "data"> {
   readonly key: NodeKey;
   readonly network: NodeNetwork;
   readonly verifier: DataVerifier | undefined;
 }
 
-/** Edge of the public port, and the metrics if they are enabled. */
-export interface NodeEdge {
-  readonly edge: Edge;
-  /** Returns the usage of this process and of all workers. */
-  readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
-  readonly metrics: Metrics | undefined;
-  /** Sets the sources of the metrics, and starts the traces. */
-  readonly observe: (deps: ObservedDeps) => Promise<void>;
-}
-
 /** Creates the edge of the public port, and the metrics if they are enabled. */
-export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promise<NodeEdge> {
+export async function createNodeEdge(
+  core: Pick<NodeCore, "bus" | "config" | "log" | "logLines" | "memory" | "onShutdown" | "overload" | "warn">,
+  deps: {
+    readonly facts: PublicFacts;
+    readonly health: NodeHealth;
+    readonly tls: NodeTls;
+    readonly workers: NodeWorkers | undefined;
+  },
+) {
   const { config, log, warn } = core;
   const { workers } = deps;
   let observed: ObservedDeps | undefined;
   let traces: Traces | undefined;
-  const edgeStats = () => workers?.addTo(edge.stats()) ?? edge.stats();
+  /** Returns the usage of this process and of all workers. */
+  const edgeStats = (): EdgeStats | Promise<EdgeStats> => workers?.addTo(edge.stats()) ?? edge.stats();
   const throttle = createErrorThrottle({
     log,
     level: "warn",
@@ -84,30 +75,30 @@ export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promis
       "The identity header is trusted without a signature: allow only the gateway that sets it to reach this node.",
     );
   }
-  return {
-    ...{ edge, edgeStats, metrics },
-    async observe(sources) {
-      observed = sources;
-      traces = await startTraces(core, sources.key);
-    },
+  /** Sets the sources of the metrics, and starts the traces. */
+  const observe = async (sources: ObservedDeps): Promise<void> => {
+    observed = sources;
+    traces = await startTraces(core, sources.key);
   };
+  return { edge, edgeStats, metrics, observe };
 }
 
-/** Dependencies of the public edge, in any process that serves the port. */
-export interface PublicEdgeDeps {
-  readonly facts: PublicFacts;
-  /** Counter of requests; undefined if metrics are disabled. */
-  readonly requests: Pick<RequestCounter, "count"> | undefined;
-  /** Returns the traces; undefined until they have started. */
-  readonly traces: () => Traces | undefined;
-}
-
-/** Creates the edge of the public port. */
+/**
+ * Creates the edge of the public port, in any process that serves it.
+ *
+ * @param deps.requests counter of requests; undefined if metrics are disabled.
+ * @param deps.traces returns the traces; undefined until they have started.
+ */
 export function createPublicEdge(
   core: Pick<NodeCore, "bus" | "config" | "log" | "onShutdown" | "warn">,
-  { facts, requests, traces }: PublicEdgeDeps,
+  deps: {
+    readonly facts: PublicFacts;
+    readonly requests: Pick<RequestCounter, "count"> | undefined;
+    readonly traces: () => Traces | undefined;
+  },
   limits: ReturnType<typeof limitsOf>,
 ): Edge {
+  const { facts, requests, traces } = deps;
   const { config, log, warn, onShutdown } = core;
   const edge = createEdge({
     trustedProxies: config.trustedProxies,
@@ -139,6 +130,51 @@ export function createPublicEdge(
   });
   onShutdown("the edge", () => edge.stop());
   return edge;
+}
+
+/** Limit on the wait in milliseconds. */
+const maxWaitMs = 1_000;
+/** Delay in seconds after which clients should retry. */
+const retryAfterS = 1;
+
+/**
+ * Creates a function that waits for a block. The function returns undefined if the node has the block. Otherwise it
+ * returns a promise, which rejects with STATE_NOT_READY if the block does not arrive within 1 s.
+ */
+function createBlockWaits(
+  { bus }: Pick<NodeCore, "bus">,
+  chain: Pick<Chain, "head">,
+): (minBlock: bigint) => Promise<void> | undefined {
+  const waiting = new Set<() => void>();
+  const checkAll = (): void => waiting.forEach((check) => check());
+  bus.on("blockApplied", checkAll);
+  bus.on("headFound", checkAll);
+
+  return (minBlock) => {
+    const hasBlock = (): boolean => (chain.head()?.number ?? -1n) >= minBlock;
+    if (hasBlock()) {
+      return undefined;
+    }
+    return new Promise((resolve, reject) => {
+      const stopWaiting = (): void => {
+        clearTimeout(timer);
+        waiting.delete(check);
+      };
+      const check = (): void => {
+        if (hasBlock()) {
+          stopWaiting();
+          resolve();
+        }
+      };
+      const timer = setTimeout(() => {
+        stopWaiting();
+        const at = chain.head()?.number;
+        const position = at === undefined ? "has no block yet" : `is at block ${at}`;
+        reject(new RpcError("STATE_NOT_READY", `This node ${position}; try again in ${retryAfterS} s.`, retryAfterS));
+      }, maxWaitMs);
+      waiting.add(check);
+    });
+  };
 }
 
 /** Services that return data that blocks change. */

@@ -7,23 +7,21 @@ import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import { checkRetained, readRetained } from "../../chain/blocks/retained-blocks.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import { createBlockLog } from "../../event/block-log.js";
-import { createEvents, type Events } from "../../event/service.js";
+import { createEvents } from "../../event/service.js";
 import type { ReadablePrograms } from "../../storage/stores/program-list-store.js";
 import type { NodeCore } from "../lifecycle/core.js";
-
-/** Dependencies of the event service besides the core. */
-export interface NodeEventsDeps {
-  readonly store: Pick<ChainStore, "block" | "lowestBlock">;
-  readonly chain: Pick<Chain, "head">;
-  readonly heads: Pick<HeadStatements, "latestSignedHead">;
-  readonly readable: ReadablePrograms;
-}
 
 /** Creates the event service, and subscribes it to the bus. */
 export function createNodeEvents(
   { bus, memory }: Pick<NodeCore, "bus" | "memory">,
-  { store, chain, heads, readable }: NodeEventsDeps,
-): Pick<Events, "service" | "close"> {
+  deps: {
+    readonly store: Pick<ChainStore, "block" | "lowestBlock">;
+    readonly chain: Pick<Chain, "head">;
+    readonly heads: Pick<HeadStatements, "latestSignedHead">;
+    readonly readable: ReadablePrograms;
+  },
+) {
+  const { store, chain, heads, readable } = deps;
   const head = () => chain.head();
   const log = createBlockLog({
     readBlock: (number) => readRetained(store, number),

@@ -1,8 +1,8 @@
 /** Health of a node: its snapshot, the subscriptions to it, and the readiness checks. */
 import { type BoundedProbe, createBoundedProbe } from "../../health/bounded-probe.js";
-import { createHealthFeed, type HealthFeed } from "../../health/feed.js";
+import { createHealthFeed } from "../../health/feed.js";
 import { createReadiness } from "../../health/probes.js";
-import { createTakeSnapshot, type MainLoopHealth, type TakeSnapshot } from "../../health/snapshot.js";
+import { createTakeSnapshot, type MainLoopHealth } from "../../health/snapshot.js";
 import { codename, version } from "../../base/version.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
@@ -10,21 +10,14 @@ import type { ChainStore } from "../../chain/blocks/store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Sources of the health, available once the chain and the network exist. */
-export interface NodeHealthDeps {
+interface HealthSources {
   readonly store: Pick<ChainStore, "pendingCount">;
   readonly database: Database;
   readonly mainLoop: MainLoopHealth;
   readonly isAccepting: () => boolean;
 }
 
-export interface NodeHealth {
-  readonly takeSnapshot: TakeSnapshot;
-  readonly feed: HealthFeed;
-  readonly readiness: ReturnType<typeof createReadiness>;
-  readonly isMainLoopStalled: () => boolean;
-  /** Sets the sources. Before that, pending transactions cannot be counted, so the node counts as failing. */
-  setSources(sources: NodeHealthDeps): void;
-}
+export type NodeHealth = ReturnType<typeof createNodeHealth>;
 
 /** Heartbeat of a main loop that has not been created yet. */
 const noHeartbeat = { heartbeatAgeS: undefined, iterationsTotal: 0n, exited: false, exitReason: undefined };
@@ -45,10 +38,10 @@ function describeReads(problem: string): string {
 /** Creates the health of a node. Its sources are set later. */
 export function createNodeHealth(
   core: Pick<NodeCore, "lifecycle" | "processErrors" | "progress" | "subsystems">,
-  { chainHealth }: { readonly chainHealth: SharedSubsystem },
-): NodeHealth {
+  chainHealth: SharedSubsystem,
+) {
   const { lifecycle, progress, subsystems, processErrors } = core;
-  let sources: NodeHealthDeps | undefined;
+  let sources: HealthSources | undefined;
   let pendingCount: BoundedProbe | undefined;
   const isMainLoopStalled = (): boolean => sources?.mainLoop.isStalled() ?? false;
   const takeSnapshot = createTakeSnapshot({
@@ -68,7 +61,8 @@ export function createNodeHealth(
     feed: createHealthFeed(takeSnapshot),
     readiness: createReadiness({ isMainLoopStalled, isStopping: lifecycle.isStopping }),
     isMainLoopStalled,
-    setSources(available) {
+    /** Sets the sources. Before that, pending transactions cannot be counted, so the node counts as failing. */
+    setSources(available: HealthSources): void {
       const { store, database } = available;
       pendingCount = createBoundedProbe({
         query: () => store.pendingCount(),

@@ -5,7 +5,7 @@ import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import type { Listings } from "../../chain/blocks/listing-store.js";
 import type { Chain } from "../../chain/chain.js";
 import { engineNameOf } from "../../db/open.js";
-import { createHistory, type History, type HistoryPoint } from "../../metrics/history.js";
+import { createHistory, type HistoryPoint } from "../../metrics/history.js";
 import type { MerkleTree } from "../../zk/merkle-tree.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NodeHealth } from "./health.js";
@@ -17,8 +17,7 @@ const firstAfterMs = 2_000;
 /** Limit on the blocks between two points whose transactions are counted: more come only while the node catches up. */
 const maxCountedBlocks = 200;
 
-/** Dependencies of the history besides the core. */
-export interface NodeHistoryDeps {
+interface HistorySources {
   readonly health: Pick<NodeHealth, "takeSnapshot">;
   readonly chain: Pick<Chain, "head">;
   readonly store: Pick<Listings, "recentBlocks">;
@@ -27,15 +26,11 @@ export interface NodeHistoryDeps {
 }
 
 /** Data that only the status page shows, in addition to data from the API. */
-export interface NodeHistory {
-  readonly history: History;
-  readonly everyMs: number;
-  /** Name of the database engine. The location and the credentials of the database stay private. */
-  readonly database: string;
-}
+export type NodeHistory = ReturnType<typeof createNodeHistory>;
 
 /** Creates the history of a node or of a worker, without points. */
-export function createNodeHistory({ config }: Pick<NodeCore, "config">): NodeHistory {
+export function createNodeHistory({ config }: Pick<NodeCore, "config">) {
+  // The location and the credentials of the database stay private.
   return { history: createHistory(), everyMs: historyEveryMs, database: engineNameOf(config.databaseUrl) };
 }
 
@@ -43,7 +38,7 @@ export function createNodeHistory({ config }: Pick<NodeCore, "config">): NodeHis
 export function recordHistory(
   { bus, log, onShutdown }: Pick<NodeCore, "bus" | "log" | "onShutdown">,
   { history }: NodeHistory,
-  deps: NodeHistoryDeps,
+  deps: HistorySources,
 ): void {
   const throttle = createErrorThrottle({
     log,
@@ -69,14 +64,18 @@ export function recordHistory(
 
 /** @param before latest block at the point before; undefined for the first point. */
 async function samplePoint(
-  { health, store, tree, network }: NodeHistoryDeps,
+  { health, store, tree, network }: HistorySources,
   before: bigint | undefined,
   head: bigint | undefined,
 ): Promise<HistoryPoint> {
   const [{ status = HealthStatus.UNSPECIFIED, mempoolSize }, transactions, commitments] = await Promise.all([
     health.takeSnapshot(),
-    countTransactions(store, before, head),
-    countCommitments(tree),
+    // Null without a database, while the other values are still known.
+    countTransactions(store, before, head).catch(() => null),
+    Promise.resolve(tree.root()).then(
+      ({ leafCount }) => leafCount,
+      () => null,
+    ),
   ]);
   const peerBlock = network.peerBlock();
   return {
@@ -90,16 +89,7 @@ async function samplePoint(
   };
 }
 
-/** Counts the commitments; null without a database, while the other values are still known. */
-async function countCommitments(tree: Pick<MerkleTree, "root">): Promise<number | null> {
-  try {
-    return (await tree.root()).leafCount;
-  } catch {
-    return null;
-  }
-}
-
-/** Counts the transactions of the blocks between two points; null if that takes too long or is impossible. */
+/** Counts the transactions of the blocks between two points; null if these are too many, or the first is not known. */
 async function countTransactions(
   store: Pick<Listings, "recentBlocks">,
   before: bigint | undefined,
@@ -108,10 +98,6 @@ async function countTransactions(
   if (before === undefined || head === undefined || head - before > maxCountedBlocks || head < before) {
     return null;
   }
-  try {
-    const blocks = head === before ? [] : await store.recentBlocks(head + 1n, Number(head - before));
-    return blocks.reduce((sum, { transactionCount = 0 }) => sum + transactionCount, 0);
-  } catch {
-    return null;
-  }
+  const blocks = head === before ? [] : await store.recentBlocks(head + 1n, Number(head - before));
+  return blocks.reduce((sum, { transactionCount = 0 }) => sum + transactionCount, 0);
 }

@@ -28,31 +28,14 @@ import type { PublicFacts } from "./public-facts.js";
 import { createLatestPage } from "./latest-page.js";
 import { createStateTags } from "./state-tags.js";
 import type { NodeTls } from "./tls.js";
-import type { NodeWorkers, WorkersDeps } from "./workers.js";
-
-/** Services of a public port, and the admission layer in front of them. */
-export interface ServedDeps {
-  readonly services: readonly ServedService[];
-  readonly edge: Edge;
-}
 
 const info = { title: "Gatehouse", version };
 /** Resources of the MCP port, by the rpc that returns each of them. */
 const resources = { "health.getHealth": "Health", "info.getInfo": "Node", "info.getGenesis": "Genesis" };
 
-/** Public port, and the application that handles requests accepted by other servers as the port would. */
-export interface RpcPort {
-  readonly rpcPort: number;
-  readonly application: () => Promise<NodeApplication>;
-  /**
-   * Adds a shutdown hook that drains the port before all parts created so far stop, because requests in progress need
-   * them.
-   */
-  readonly drainFirst: () => void;
-}
-
-/** Dependencies of the public port. */
-export interface PublicPortDeps extends ServedDeps {
+interface PublicPortDeps {
+  readonly services: readonly ServedService[];
+  readonly edge: Edge;
   readonly facts: PublicFacts;
   readonly history: NodeHistory;
   readonly tls: NodeTls;
@@ -93,11 +76,14 @@ async function loadApplication(deps: ApplicationDeps): Promise<NodeApplication> 
 
 /** Binds the public port, and sets the addresses under which clients reach the node. */
 export async function openRpcPort(
-  core: NodeCore,
-  deps: PublicPortDeps & WorkersDeps & { readonly workers: NodeWorkers | undefined },
-): Promise<RpcPort> {
+  core: Pick<
+    NodeCore,
+    "addresses" | "config" | "lifecycle" | "memory" | "onInternalError" | "onShutdown" | "subsystems" | "warn"
+  >,
+  deps: PublicPortDeps,
+  workers: RpcListener | undefined,
+) {
   const { config, addresses } = core;
-  const { workers } = deps;
   // With workers, this process only serves the requests that servers of other applications pass to it, if any.
   let own: RpcServer<NodeApplication> | undefined;
   const ownServer = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, deps));
@@ -107,13 +93,18 @@ export async function openRpcPort(
     }
     return ownServer();
   };
-  const listener = drainedOnce(workers?.listener(deps) ?? ownServer());
+  const listener = drainedOnce(workers ?? ownServer());
   const rpcPort = await openPort(core, "rpc", listener, config.rpcPort, "--rpc-port");
   addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
   addresses.connectionString = parseConnectionString(config.publicUrl ?? addresses.rpcUrl);
   return {
     rpcPort,
+    /** Returns the application that handles requests accepted by other servers as the port would. */
     application: () => applicationServer().application(),
+    /**
+     * Adds a shutdown hook that drains the port before all parts created so far stop, because requests in progress need
+     * them.
+     */
     drainFirst: () => drainOnStop(core, "the rpc listener", listener),
   };
 }
@@ -137,22 +128,23 @@ export async function openMetricsPort(
 /** Binds the port of the MCP server, which offers tools to assistants. */
 export async function openMcpPort(
   core: Pick<NodeCore, "config" | "lifecycle" | "onInternalError" | "onShutdown" | "subsystems" | "warn">,
-  { services, edge }: ServedDeps,
+  { services, edge }: Pick<PublicPortDeps, "services" | "edge">,
 ): Promise<void> {
   const { config, onInternalError } = core;
   const server = await createMcpPort({ services, gate: edge, onInternalError, info, resources });
   await openPort(core, "mcp", server, config.mcpPort, "--mcp-port");
 }
 
-/** Dependencies of the port for other nodes. */
-interface InternalPortDeps {
-  readonly services: readonly ServedService[];
-  readonly key: NodeKey;
-  readonly genesis: Genesis | undefined;
-}
-
 /** Binds the port for other nodes. With TLS, both ends of a connection prove their keys. */
-export async function openInternalPort(core: NodeCore, { services, key, genesis }: InternalPortDeps): Promise<number> {
+export async function openInternalPort(
+  core: Pick<
+    NodeCore,
+    "config" | "lifecycle" | "memory" | "onInternalError" | "onShutdown" | "overload" | "subsystems" | "warn"
+  >,
+  services: readonly ServedService[],
+  key: NodeKey,
+  genesis: Genesis | undefined,
+): Promise<number> {
   const { config, onInternalError, onShutdown } = core;
   const gate = createEdge({
     trustedProxies: [],

@@ -6,23 +6,11 @@ import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Facts that the node knows once it has booted. */
-export interface KnownFacts {
+interface KnownFacts {
   readonly chain: Pick<Chain, "head">;
   readonly heads: Pick<HeadStatements, "latestSignedHead">;
   /** Genesis; undefined while there is no block 0. */
   readonly genesis: Pick<Genesis, "hash"> | undefined;
-}
-
-/** Access to the facts. While the node starts, there is no head. */
-export interface PublicFacts extends Omit<KnownFacts, "genesis"> {
-  /**
-   * Returns the genesis.
-   *
-   * @throws RpcError STATE_NOT_READY while the node starts.
-   */
-  readonly genesis: () => KnownFacts["genesis"];
-  /** Sets the facts. Called once, when the node has booted. */
-  set(facts: KnownFacts): void;
 }
 
 /** Delay in seconds after which clients should retry a call to a node that starts. */
@@ -35,19 +23,29 @@ export function createStartingError({ progress }: Pick<NodeCore, "progress">): R
   return new RpcError("STATE_NOT_READY", `The node is starting${step}; try again in ${retryAfterS} s.`, retryAfterS);
 }
 
-/** Creates the facts of a node that starts, which are not known yet. */
-export function createPublicFacts(core: Pick<NodeCore, "progress">): PublicFacts {
+export type PublicFacts = ReturnType<typeof createPublicFacts>;
+
+/** Creates the facts of a node that starts, which are not known yet. Until they are, there is no head. */
+export function createPublicFacts(core: Pick<NodeCore, "progress">) {
   let current: KnownFacts | undefined;
+  const chain: KnownFacts["chain"] = { head: () => current?.chain.head() };
+  const heads: KnownFacts["heads"] = { latestSignedHead: (hash) => current?.heads.latestSignedHead(hash) };
   return {
-    chain: { head: () => current?.chain.head() },
-    heads: { latestSignedHead: (hash) => current?.heads.latestSignedHead(hash) },
-    genesis() {
+    chain,
+    heads,
+    /**
+     * Returns the genesis.
+     *
+     * @throws RpcError STATE_NOT_READY while the node starts.
+     */
+    genesis(): KnownFacts["genesis"] {
       if (current === undefined) {
         throw createStartingError(core);
       }
       return current.genesis;
     },
-    set(facts) {
+    /** Sets the facts. Called once, when the node has booted. */
+    set(facts: KnownFacts): void {
       current = facts;
     },
   };

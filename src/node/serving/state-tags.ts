@@ -4,22 +4,20 @@
  * number.
  */
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { readBuild } from "./build.js";
+import { version } from "../../base/version.js";
 import type { Chain } from "../../chain/chain.js";
-import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import type { StateTags } from "../../rpc/gate.js";
-
-export interface StateTagsDeps {
-  readonly chain: Pick<Chain, "head">;
-  readonly heads: Pick<HeadStatements, "latestSignedHead">;
-  /** Returns the genesis; undefined while there is no block 0. */
-  readonly genesis: () => Pick<Genesis, "hash"> | undefined;
-}
+import type { PublicFacts } from "./public-facts.js";
 
 /** Creates the tags. A tag is computed again only when its data changes. */
-export function createStateTags({ chain, heads, genesis }: StateTagsDeps): StateTags {
+export function createStateTags({
+  chain,
+  heads,
+  genesis,
+}: Pick<PublicFacts, "chain" | "heads" | "genesis">): StateTags {
   const build = readBuild();
   let networkTag: string | undefined;
   const stateTag = cacheLast((head) => tagOf(build, String(head.number), ...blockPartsOf(head)));
@@ -46,6 +44,11 @@ export function createStateTags({ chain, heads, genesis }: StateTagsDeps): State
   };
 }
 
+/** Returns the version with a hash of the compiled code, which changes with any change of that code. */
+function readBuild(): string {
+  return `${version}+${readFileSync(new URL("../../../assets/build", import.meta.url), "utf8")}`;
+}
+
 type Head = NonNullable<ReturnType<Chain["head"]>>;
 type Statement = ReturnType<HeadStatements["latestSignedHead"]>;
 
@@ -64,7 +67,7 @@ function tagOf(build: string, name: string, ...parts: readonly (string | Uint8Ar
 }
 
 /** Wraps a function so that it caches its last tag. Compares arguments by identity: a change creates a new object. */
-function cacheLast(create: (head: Head, statement: Statement) => string): (head: Head, statement: Statement) => string {
+function cacheLast(create: (head: Head, statement: Statement) => string): typeof create {
   let last: { readonly head: Head; readonly statement: Statement; readonly tag: string } | undefined;
   return (head, statement) => {
     if (last?.head !== head || last.statement !== statement) {

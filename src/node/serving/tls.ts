@@ -67,7 +67,7 @@ export async function openTls(
       onRenewed: () => undefined,
     };
   }
-  const followed = followTlsFiles({ paths, first, log, nowMs: Date.now });
+  const followed = followTlsFiles(paths, first, log, Date.now);
   const timer = startPeriodicTask(
     () => followed.check(),
     readEveryMs,
@@ -88,26 +88,17 @@ async function canBeReadAgain({ cert, key }: TlsPaths): Promise<boolean> {
   return kinds.every((kind) => kind?.isFile() !== false);
 }
 
-export interface FollowedDeps {
-  readonly paths: TlsPaths;
-  /** First content of the files. */
-  readonly first: TlsFiles;
-  readonly log: Pick<Logger, "info" | "warn">;
-  readonly nowMs: () => number;
-}
-
-export interface FollowedTls extends NodeTls {
-  /**
-   * Reads the files, after all reads in progress. Never rejects. Logs a known result again only if the operator
-   * requested the read.
-   */
-  check(why?: "requested"): Promise<void>;
-  /** Ignores all later results, also those of a read in progress. */
-  stop(): void;
-}
-
-/** Follows the files: each call of `check` reads them. */
-export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): FollowedTls {
+/**
+ * Follows the files: each call of `check` reads them.
+ *
+ * @param first first content of the files.
+ */
+export function followTlsFiles(
+  paths: TlsPaths,
+  first: TlsFiles,
+  log: Pick<Logger, "info" | "warn">,
+  nowMs: () => number,
+) {
   const listeners: ((credentials: TlsCredentials) => void)[] = [];
   let current = first;
   let problem: string | undefined;
@@ -164,9 +155,14 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): Foll
   return {
     credentials: () => current.credentials,
     notAfterMs: () => Date.parse(current.certificate.validTo),
-    onRenewed: (renew) => void listeners.push(renew),
-    check: (why) => (lastCheck = lastCheck.then(() => checkNow(why === "requested"))),
-    stop() {
+    onRenewed: (renew: (credentials: TlsCredentials) => void) => void listeners.push(renew),
+    /**
+     * Reads the files, after all reads in progress. Never rejects. Logs a known result again only if the operator
+     * requested the read.
+     */
+    check: (why?: "requested") => (lastCheck = lastCheck.then(() => checkNow(why === "requested"))),
+    /** Ignores all later results, also those of a read in progress. */
+    stop(): void {
       isStopped = true;
     },
   };

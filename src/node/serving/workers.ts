@@ -1,211 +1,257 @@
-/** Workers of a node: the processes that serve its public port, and the functions that the node offers them. */
+/**
+ * Workers of a node: the processes that serve its public port, and the functions that the node and a worker offer each
+ * other.
+ */
 import { toBinary } from "@bufbuild/protobuf";
+import { setTimeout as sleep } from "node:timers/promises";
 import { SignedHeadSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
-import type { Edge, EdgeStats } from "../../edge/edge.js";
+import type { Config } from "../../config/config.js";
+import type { Edge, EdgeStats, SharedUsage } from "../../edge/edge.js";
+import type { OverloadLimits } from "../../edge/concurrency.js";
+import type { ProcessErrors } from "../../health/process-errors.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import type { HistoryPoint } from "../../metrics/history.js";
 import type { RequestCounts } from "../../metrics/metrics.js";
-import type { RpcListener } from "../../rpc/port/listen.js";
+import type { ListenAddress, RpcListener } from "../../rpc/port/listen.js";
 import type { ServedService } from "../../rpc/service.js";
-import { createForwardHandlers } from "../../workers/forward.js";
+import { createForwardHandlers, type Forwarding } from "../../workers/forward.js";
 import { createProcessPool, type PoolWorker, type ProcessPool } from "../../workers/pool.js";
 import { createUsageSharing, shareEveryMs, type UsageMember } from "../../workers/usage.js";
 import { countWorkers, type NodeCore } from "../lifecycle/core.js";
 import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
-import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart, WorkerVitals } from "./worker-ipc.js";
+
+/** Data that a worker receives at its start. */
+export interface WorkerStart {
+  readonly config: Config;
+  readonly overload: OverloadLimits | undefined;
+  readonly stateHeadEveryMs: number;
+}
+
+/** Data that a worker receives once the node has booted. */
+export interface WorkerBooted {
+  /** Public key of the node: 0x and 64 lower-case hex digits. */
+  readonly publicKey: string;
+  /** False if the node could not read its chain. The worker then reports nothing about the chain in the database. */
+  readonly hasChain: boolean;
+  /** Latest signed head of an authority, encoded as a SignedHead. */
+  readonly headStatement: Uint8Array | undefined;
+  /** Points of the history over the last day. */
+  readonly history: readonly HistoryPoint[];
+}
+
+/** Resource usage of a worker, reported once a second. */
+interface WorkerVitals {
+  readonly residentBytes: number;
+  /** Processor time in seconds since the start of the worker. */
+  readonly cpuSeconds: number;
+}
+
+/** Functions of a node that a worker calls. */
+export interface NodeHandlers extends Forwarding {
+  readonly notifications: {
+    usage(usage: SharedUsage): void;
+    vitals(vitals: WorkerVitals): void;
+    log(line: {
+      readonly level: "debug" | "info" | "warn" | "error";
+      readonly fields: object;
+      readonly message: string;
+    }): void;
+    /** Reports the corruption that the worker has found in the database; undefined once none is left. */
+    corruption(message: string | undefined): void;
+    /** Reports an uncaught error. */
+    uncaught(error: { readonly kind: Parameters<ProcessErrors["count"]>[0]; readonly message: string }): void;
+  };
+}
+
+/** Functions of a worker that its node calls. */
+export interface WorkerHandlers {
+  readonly calls: {
+    /** Binds the port. */
+    start(options: { readonly start: WorkerStart; readonly address: ListenAddress }): Promise<void>;
+    /** Makes all services available. */
+    serve(booted: WorkerBooted): Promise<void>;
+    /** Finishes requests in progress, for up to `graceMs`, and ends the process. */
+    drain(graceMs: number): Promise<void>;
+    /** Returns the usage of the worker's clients. */
+    edgeStats(none: undefined): EdgeStats;
+    /** Returns the requests of the worker, counted by protocol, rpc and outcome. */
+    requests(none: undefined): Promise<RequestCounts>;
+  };
+  readonly streams: Readonly<Record<string, never>>;
+  readonly notifications: {
+    usage(usage: SharedUsage): void;
+    /** Notifies the worker of a new block. */
+    block(none: undefined): void;
+    /** Passes on a new signed head of an authority, encoded as a SignedHead. */
+    headStated(signed: Uint8Array): void;
+    /** Notifies the worker of a permanently rejected transaction. */
+    rejected(rejection: { readonly hash: string; readonly reason: string }): void;
+    /** Passes on a new point of the history. */
+    historyTaken(point: HistoryPoint): void;
+    /** Requests that the worker reload files that may have changed. */
+    reload(none: undefined): void;
+  };
+}
+
+type Worker = PoolWorker<WorkerHandlers>;
 
 /** Services and data for the workers. */
-export interface WorkersDeps {
+interface WorkersDeps {
   readonly services: readonly ServedService[];
   readonly facts: PublicFacts;
   readonly history: NodeHistory;
   readonly chainHealth: SharedSubsystem;
 }
 
-/** State of the workers, for metrics. */
-export interface WorkersState {
-  readonly running: number;
-  readonly configured: number;
-  readonly restarts: number;
-  /** Resource usage by the name of the worker. */
-  readonly vitals: Readonly<Record<string, Pick<WorkerVitals, "residentBytes" | "cpuSeconds">>>;
-}
-
-export interface NodeWorkers {
-  /** Returns the listener of the public port. Binding the port starts the workers. */
-  listener(deps: WorkersDeps): RpcListener;
-  /** Makes the workers serve all services, once the node has booted. */
-  serve(key: Pick<NodeKey, "publicKey">): Promise<void>;
-  state(): WorkersState;
-  /** Adds the usage of all workers to that of this process. */
-  addTo(own: EdgeStats): Promise<EdgeStats>;
-  /** Returns the request counts of each running worker that responds in time. */
-  requests(): Promise<RequestCounts[]>;
-  /** Shares the usage of an edge of this process with the workers, so that limits apply across processes. */
-  shareUsage(edge: Pick<Edge, "drainUsage" | "receiveUsage">): void;
-}
-
 /** Time in milliseconds that a worker may take for its response. */
 const responseTimeoutMs = 500;
 
+export type NodeWorkers = NonNullable<ReturnType<typeof createNodeWorkers>>;
+
 /** Creates the workers; undefined if the node's own process serves the public port. */
-export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
-  const count = countWorkers(core.config);
+export function createNodeWorkers(
+  core: Pick<
+    NodeCore,
+    | ("bus" | "config" | "log" | "onInternalError" | "onShutdown")
+    | ("overload" | "processErrors" | "progress" | "stateHeadEveryMs" | "subsystems")
+  >,
+) {
+  const { bus, config, log, overload, onInternalError, onShutdown, stateHeadEveryMs, subsystems } = core;
+  const count = countWorkers(config);
   if (count === 0) {
     return undefined;
   }
-  const { onShutdown } = core;
   const sharing = createUsageSharing();
+  const members = new Map<Worker, UsageMember>();
   const vitals = new Map<number, WorkerVitals>();
   let pool: ProcessPool<WorkerHandlers> | undefined;
   let publicKey = "";
-  const running = (): readonly PoolWorker<WorkerHandlers>[] => pool?.workers() ?? [];
+  const running = (): readonly Worker[] => pool?.workers() ?? [];
+  const state = () => pool?.state() ?? { running: 0, configured: count, restarts: 0 };
   const shareTimer = setInterval(() => sharing.share(), shareEveryMs);
   onShutdown("the limits shared by workers", () => clearInterval(shareTimer));
 
-  return {
-    listener(deps) {
-      pool = createNodePool(core, deps, { count, sharing, vitals, publicKey: () => publicKey });
-      notifyWorkers(core, deps, running);
-      return pool;
-    },
-    async serve(key) {
-      publicKey = key.publicKey;
-      await pool!.serve();
-    },
-    state: () => ({
-      ...(pool?.state() ?? { running: 0, configured: count, restarts: 0 }),
-      vitals: Object.fromEntries([...vitals].map(([name, reported]) => [String(name), reported])),
-    }),
-    async addTo(own) {
-      return (await callAll(running(), ({ channel }) => channel.call("edgeStats", undefined))).reduce(add, own);
-    },
-    requests: () => callAll(running(), ({ channel }) => channel.call("requests", undefined)),
-    shareUsage(edge) {
-      const party: UsageMember = { receive: (usage) => edge.receiveUsage(usage) };
-      sharing.join(party);
-      const reportTimer = setInterval(() => sharing.report(party, edge.drainUsage()), shareEveryMs);
-      onShutdown("the usage shared with workers", () => clearInterval(reportTimer));
-    },
-  };
-}
-
-/** State that the pool of workers shares with {@link createNodeWorkers}. */
-interface Shared {
-  readonly count: number;
-  readonly sharing: ReturnType<typeof createUsageSharing>;
-  readonly vitals: Map<number, WorkerVitals>;
-  readonly publicKey: () => string;
-}
-
-function createNodePool(
-  core: NodeCore,
-  { services, facts: { chain, heads }, history, chainHealth }: WorkersDeps,
-  { count, sharing, vitals, publicKey }: Shared,
-): ProcessPool<WorkerHandlers> {
-  const { config, log, subsystems, onInternalError } = core;
-  const forwarding = createForwardHandlers(services);
-  const parties = new Map<PoolWorker<WorkerHandlers>, UsageMember>();
-  const handlersFor = (self: () => PoolWorker<WorkerHandlers>): NodeHandlers => ({
-    ...forwarding,
-    notifications: {
-      usage(usage) {
-        const party = parties.get(self());
-        if (party !== undefined) {
-          sharing.report(party, usage);
-        }
-      },
-      vitals(reported) {
-        vitals.set(self().name, reported);
-        show();
-      },
-      log: ({ level, fields, message }) => log[level]({ ...fields, worker: self().name }, message),
-      corruption: (message) => chainHealth.report(`stored data, read by worker ${self().name}`, message),
-      uncaught: ({ kind, message }) => core.processErrors.count(kind, new Error(message)),
-    },
-  });
-  const pool = createProcessPool<WorkerStart, WorkerBooted, WorkerHandlers>({
-    ...{ count, log, handlersFor },
-    module: new URL("../worker-process.js", import.meta.url),
-    start: () => ({ config, overload: core.overload, stateHeadEveryMs: core.stateHeadEveryMs }),
-    booted() {
-      const head = chain.head();
-      const stated = head && heads.latestSignedHead(head.hash);
-      return {
-        publicKey: publicKey(),
-        hasChain: head !== undefined,
-        headStatement: stated && toBinary(SignedHeadSchema, stated),
-        history: history.history.points(),
-      };
-    },
-    onJoin(worker) {
-      const party = {
-        receive: (usage: Parameters<UsageMember["receive"]>[0]) => worker.channel.notify("usage", usage),
-      };
-      parties.set(worker, party);
-      sharing.join(party);
-    },
-    onLeave(worker) {
-      sharing.leave(parties.get(worker)!);
-      parties.delete(worker);
-      vitals.delete(worker.name);
-      chainHealth.report(`stored data, read by worker ${worker.name}`, undefined);
-    },
-    onState({ running }, problem) {
-      // During the boot, the boot itself sets the status.
-      if (core.progress.state().complete) {
-        subsystems.set("rpc", { status: running === 0 ? SubsystemStatus.FAILED : SubsystemStatus.READY });
-      }
-      if (problem !== undefined) {
-        subsystems.set("rpc", { error: { message: problem, source: "rpc" } });
-      }
-      show();
-    },
-    onInternalError: (error) => onInternalError(error, ""),
-  });
-  return {
-    ...pool,
-    async serve() {
-      await pool.serve();
-      // The boot step has ended by then, and has changed the status once more.
-      setImmediate(show);
-    },
-  };
-
   /** Shows the number of workers, which each change of the status removes. */
   function show(): void {
-    const workers = pool.state();
+    const workers = state();
     const shown = subsystems.get("rpc").extra?.workers;
     if (shown?.running !== workers.running || shown.restarts !== workers.restarts) {
       subsystems.set("rpc", { extra: { workers } });
     }
   }
+
+  function createPool({ services, facts, history, chainHealth }: WorkersDeps): ProcessPool<WorkerHandlers> {
+    const forwarding = createForwardHandlers(services);
+    const handlersFor = (self: () => Worker): NodeHandlers => ({
+      ...forwarding,
+      notifications: {
+        usage(usage) {
+          const member = members.get(self());
+          if (member !== undefined) {
+            sharing.report(member, usage);
+          }
+        },
+        vitals(reported) {
+          vitals.set(self().name, reported);
+          show();
+        },
+        log: ({ level, fields, message }) => log[level]({ ...fields, worker: self().name }, message),
+        corruption: (message) => chainHealth.report(`stored data, read by worker ${self().name}`, message),
+        uncaught: ({ kind, message }) => core.processErrors.count(kind, new Error(message)),
+      },
+    });
+    return createProcessPool<WorkerStart, WorkerBooted, WorkerHandlers>({
+      ...{ count, log, handlersFor },
+      module: new URL("../worker-process.js", import.meta.url),
+      start: () => ({ config, overload, stateHeadEveryMs }),
+      booted: () => ({
+        publicKey,
+        hasChain: facts.chain.head() !== undefined,
+        headStatement: encodeLatestHead(facts),
+        history: history.history.points(),
+      }),
+      onJoin(worker) {
+        const member: UsageMember = { receive: (usage) => worker.channel.notify("usage", usage) };
+        members.set(worker, member);
+        sharing.join(member);
+      },
+      onLeave(worker) {
+        sharing.leave(members.get(worker)!);
+        members.delete(worker);
+        vitals.delete(worker.name);
+        chainHealth.report(`stored data, read by worker ${worker.name}`, undefined);
+      },
+      onState({ running }, problem) {
+        // During the boot, the boot itself sets the status.
+        if (core.progress.state().complete) {
+          subsystems.set("rpc", { status: running === 0 ? SubsystemStatus.FAILED : SubsystemStatus.READY });
+        }
+        if (problem !== undefined) {
+          subsystems.set("rpc", { error: { message: problem, source: "rpc" } });
+        }
+        show();
+      },
+      onInternalError: (error) => onInternalError(error, ""),
+    });
+  }
+
+  /** Forwards the events of the node that workers need. */
+  function forwardEvents(facts: PublicFacts): void {
+    const notifyAll = (send: (channel: Worker["channel"]) => void): void =>
+      running().forEach(({ channel }) => send(channel));
+    const notifyBlock = (): void => notifyAll((channel) => channel.notify("block", undefined));
+    bus.on("blockApplied", notifyBlock);
+    bus.on("headFound", notifyBlock);
+    bus.on("headStated", () => {
+      const signed = encodeLatestHead(facts);
+      if (signed !== undefined) {
+        notifyAll((channel) => channel.notify("headStated", signed));
+      }
+    });
+    bus.on("transactionRejected", (rejection) => notifyAll((channel) => channel.notify("rejected", rejection)));
+    bus.on("historyTaken", (point) => notifyAll((channel) => channel.notify("historyTaken", point)));
+    bus.on("reloadRequested", () => notifyAll((channel) => channel.notify("reload", undefined)));
+  }
+
+  return {
+    /** Returns the listener of the public port. Binding the port starts the workers. */
+    listener(deps: WorkersDeps): RpcListener {
+      pool = createPool(deps);
+      forwardEvents(deps.facts);
+      return pool;
+    },
+    /** Makes the workers serve all services, once the node has booted. */
+    async serve(key: Pick<NodeKey, "publicKey">): Promise<void> {
+      publicKey = key.publicKey;
+      await pool!.serve();
+      // The boot step has ended by then, and has changed the status once more.
+      setImmediate(show);
+    },
+    /** Returns the state of the workers for metrics, with their resource usage by name. */
+    state: () => ({ ...state(), vitals: Object.fromEntries(vitals) }),
+    /** Adds the usage of all workers to that of this process. */
+    addTo: async (own: EdgeStats) =>
+      (await callAll(running(), ({ channel }) => channel.call("edgeStats", undefined))).reduce(add, own),
+    /** Returns the request counts of each running worker that responds in time. */
+    requests: () => callAll(running(), ({ channel }) => channel.call("requests", undefined)),
+    /** Shares the usage of an edge of this process with the workers, so that limits apply across processes. */
+    shareUsage(edge: Pick<Edge, "drainUsage" | "receiveUsage">): void {
+      const member: UsageMember = { receive: (usage) => edge.receiveUsage(usage) };
+      sharing.join(member);
+      const reportTimer = setInterval(() => sharing.report(member, edge.drainUsage()), shareEveryMs);
+      onShutdown("the usage shared with workers", () => clearInterval(reportTimer));
+    },
+  };
 }
 
-/** Forwards the events of the node that workers need. */
-function notifyWorkers(
-  { bus }: Pick<NodeCore, "bus">,
-  { facts: { chain, heads } }: Pick<WorkersDeps, "facts">,
-  running: () => readonly PoolWorker<WorkerHandlers>[],
-): void {
-  const notifyAll = (send: (channel: PoolWorker<WorkerHandlers>["channel"]) => void): void =>
-    running().forEach(({ channel }) => send(channel));
-  const notifyBlock = (): void => notifyAll((channel) => channel.notify("block", undefined));
-  bus.on("blockApplied", notifyBlock);
-  bus.on("headFound", notifyBlock);
-  bus.on("headStated", () => {
-    const head = chain.head();
-    const stated = head && heads.latestSignedHead(head.hash);
-    if (stated !== undefined) {
-      const signed = toBinary(SignedHeadSchema, stated);
-      notifyAll((channel) => channel.notify("headStated", signed));
-    }
-  });
-  bus.on("transactionRejected", (rejection) => notifyAll((channel) => channel.notify("rejected", rejection)));
-  bus.on("historyTaken", (point) => notifyAll((channel) => channel.notify("historyTaken", point)));
-  bus.on("reloadRequested", () => notifyAll((channel) => channel.notify("reload", undefined)));
+/** Encodes the latest signed head, if there is one. */
+function encodeLatestHead({ chain, heads }: PublicFacts): Uint8Array | undefined {
+  const head = chain.head();
+  const stated = head && heads.latestSignedHead(head.hash);
+  return stated && toBinary(SignedHeadSchema, stated);
 }
 
 /**
@@ -224,23 +270,11 @@ function add(a: EdgeStats, b: EdgeStats): EdgeStats {
 }
 
 /** Calls all workers. Returns the results of those that respond in time. */
-async function callAll<T>(
-  workers: readonly PoolWorker<WorkerHandlers>[],
-  call: (worker: PoolWorker<WorkerHandlers>) => Promise<T>,
-): Promise<T[]> {
-  const results = await Promise.all(workers.map((worker) => within(responseTimeoutMs, call(worker))));
+async function callAll<T>(workers: readonly Worker[], call: (worker: Worker) => Promise<T>): Promise<T[]> {
+  const results = await Promise.all(
+    workers.map((worker) =>
+      Promise.race([call(worker), sleep(responseTimeoutMs, undefined, { ref: false })]).catch(() => undefined),
+    ),
+  );
   return results.filter((result) => result !== undefined) as T[];
-}
-
-/** Returns the outcome of the work; undefined if it fails or takes longer than `ms` milliseconds. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));
-  try {
-    return await Promise.race([work, timeout]);
-  } catch {
-    return undefined;
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -7,7 +7,7 @@ import { latestPosition, readTransactionPage } from "../../../src/chain/blocks/l
 import type { TransactionFilter } from "../../../src/chain/blocks/listing-store.js";
 import { verifyBlock } from "../../../src/chain/transactions/transaction.js";
 import { stateIn } from "../../../src/node/chain/transaction-executor.js";
-import { createProgramHistory } from "../../../src/node/serving/program-history.js";
+import { createProgramHistory } from "../../../src/node/serving/data-services.js";
 import type { Database } from "../../../src/db/queries/database.js";
 import { openChain } from "../../helpers/chain/chain.js";
 import { testKey } from "../../helpers/chain/keys.js";
