@@ -11,7 +11,7 @@ import {
 } from "./postgresql/postgresql.js";
 import type { Access } from "./postgresql/postgresql-servers.js";
 import { explainSqlite, openSqlite, openSqliteForReading } from "./sqlite/sqlite.js";
-import { withSnapshotReads } from "./queries/snapshot-reads.js";
+import { withSnapshotReads } from "./queries/queries.js";
 import { type OpenFiles, trackFiles } from "./sqlite/sqlite-files.js";
 
 /** Suffix of the SQLite file of the mempool, after the path of the file of the chain. */

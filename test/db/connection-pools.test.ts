@@ -4,11 +4,14 @@ import test from "ava";
 import { acquireTimeoutMs, openConnectionPools } from "../../src/db/queries/connection-pools.js";
 import { DatabaseError } from "../../src/db/queries/database.js";
 import { dialects } from "../../src/db/queries/dialects.js";
+import { LivenessMonitor } from "../../src/db/queries/liveness.js";
 
 const adapter = {
   dialect: dialects.sqlite,
   errorKindOf: () => undefined,
   send: () => Promise.reject(new Error("unexpected query")),
+  monitor: <T>(work: () => Promise<T>) => work(),
+  onDatabaseError: () => undefined,
 };
 
 function open(prepare: () => Promise<void>) {
@@ -27,6 +30,8 @@ function open(prepare: () => Promise<void>) {
         },
       },
     },
+    liveness: new LivenessMonitor(),
+    inspect: () => Promise.resolve([]),
     readers: 1,
     probeQuery: "SELECT 1",
     explain: (error) => new DatabaseError((error as Error).message),

@@ -3,7 +3,7 @@
  * copy.
  */
 import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
-import { hasTable } from "../migrations/has-table.js";
+import { hasTable } from "../migrations/migrate.js";
 import type { EncodedKey } from "./row-scan.js";
 
 const table = "unfinished_copy";

@@ -5,7 +5,7 @@
 import { chainTables, type CopiedTable, mempoolTables } from "./copied-tables.js";
 import { inChunks } from "../rows/chunks.js";
 import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
-import { withSnapshotReads } from "../queries/snapshot-reads.js";
+import { withSnapshotReads } from "../queries/queries.js";
 import { isPrepared, migrate } from "../migrations/migrate.js";
 import { createRowsDigest, keyOf, normalize, type Row, scanRows } from "./row-scan.js";
 import { startCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";

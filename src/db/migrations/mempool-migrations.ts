@@ -1,5 +1,5 @@
 /** Schema of the mempool, as steps. The rules of migrations.ts apply. */
-import type { Migration } from "./migration.js";
+import type { Migration } from "./migrations.js";
 
 /** Steps, oldest first. */
 export const mempoolMigrations: readonly Migration[] = [

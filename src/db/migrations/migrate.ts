@@ -1,9 +1,7 @@
 /** Brings a database to the schema of this version at boot: forward only, in one transaction. */
-import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
-import { hasTable } from "./has-table.js";
+import { type Database, DatabaseError, type DatabasePart, type Queries, type Query } from "../queries/database.js";
 import { mempoolMigrations } from "./mempool-migrations.js";
-import type { Migration } from "./migration.js";
-import { firstStep, migrations } from "./migrations.js";
+import { firstStep, type Migration, migrations } from "./migrations.js";
 
 /** Steps of a part of the database, and the table that records those that ran. */
 interface Steps {
@@ -84,6 +82,12 @@ const olderFormat =
 
 const notPrepared =
   "The database has not been prepared by this version of Gatehouse; start the node that writes to it first.";
+
+/** Returns true if the table exists. */
+export async function hasTable(db: Queries, name: string): Promise<boolean> {
+  // Typed as a promise, but a query like the others.
+  return (await db.run((sql) => sql.schema.hasTable(name) as unknown as Query)) === true;
+}
 
 async function isUpToDate({ read }: Pick<DatabasePart, "read">, steps: Steps): Promise<boolean> {
   return (await hasTable(read, steps.table)) && (await versionOf(read, steps)) === lastOf(steps);

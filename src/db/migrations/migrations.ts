@@ -6,7 +6,15 @@
  */
 import type { Knex } from "knex";
 import { hashRootRow } from "../rows/row-hashes.js";
-import type { Migration } from "./migration.js";
+import type { Query, QueryBuilder } from "../queries/database.js";
+import type { SchemaDialect } from "../queries/dialects.js";
+
+/** A step of the schema. */
+export interface Migration {
+  readonly name: string;
+  /** Queries of the step, in their order. */
+  readonly queries: (sql: QueryBuilder, schema: SchemaDialect) => readonly Query[];
+}
 
 /** Number of the first step. Databases with a lower number hold a chain of an older format, and are rejected. */
 export const firstStep = 13;

@@ -18,35 +18,6 @@ export interface ServerConnection {
   end(): Promise<void>;
 }
 
-/** Servers of a database. */
-export interface Servers {
-  /** Number of configured servers. */
-  readonly count: number;
-  /**
-   * Returns the URL of the server to use. With several servers, queries all of them to select one.
-   *
-   * @throws DatabaseError if no server is usable.
-   */
-  selectUrl(): Promise<string>;
-  /** Returns the number of times that all connections were dropped. */
-  generation(): number;
-  /**
-   * Checks a new connection and prepares it.
-   *
-   * @throws DatabaseError if write access is needed and the server is a standby.
-   */
-  admit(connection: ServerConnection): Promise<void>;
-  /** Returns true if the connection may still be used. */
-  isAdmitted(connection: object): boolean;
-  /**
-   * Monitors work while it waits for a response. Every 5 s it probes the server over a new connection. If the server is
-   * lost, its connections are closed and the pending work rejects.
-   */
-  monitor<T>(work: () => Promise<T>): Promise<T>;
-  /** Drops all connections if the error means that the server is lost. */
-  onDatabaseError(error: unknown): void;
-}
-
 /** Role of a server, as the server reports it. */
 interface Reachable {
   readonly url: string;
@@ -98,8 +69,10 @@ export function describeServer(url: string): string {
   return `${host}${pathname}`;
 }
 
+export type Servers = ReturnType<typeof createServers>;
+
 /** Creates the set of servers at these URLs. */
-export function createServers(urls: readonly string[], access: Access, connect: Connect): Servers {
+export function createServers(urls: readonly string[], access: Access, connect: Connect) {
   const admitted = new WeakMap<object, number>();
   let generation = 0;
   let selecting: Promise<string> | undefined;
@@ -137,7 +110,12 @@ export function createServers(urls: readonly string[], access: Access, connect: 
 
   return {
     count: urls.length,
-    async selectUrl() {
+    /**
+     * Returns the URL of the server to use. With several servers, queries all of them to select one.
+     *
+     * @throws DatabaseError if no server is usable.
+     */
+    async selectUrl(): Promise<string> {
       const [only, ...others] = urls;
       if (others.length === 0) {
         return only!;
@@ -145,8 +123,14 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       selecting ??= selectAgain().finally(() => (selecting = undefined));
       return await selecting;
     },
+    /** Returns the number of times that all connections were dropped. */
     generation: () => generation,
-    async admit(connection) {
+    /**
+     * Checks a new connection and prepares it.
+     *
+     * @throws DatabaseError if write access is needed and the server is a standby.
+     */
+    async admit(connection: ServerConnection): Promise<void> {
       const admittedIn = generation;
       // The server may close an idle connection.
       connection.on("error", onDatabaseError);
@@ -160,12 +144,19 @@ export function createServers(urls: readonly string[], access: Access, connect: 
             ? new DatabaseError(describeReadOnly(describeServer(urls[0]!)), readOnly)
             : temporaryError(describeReadOnly("the server"), "unavailable", readOnly);
         }
-        await waitForDisk(connection);
+        // Commits wait for the disk, even if the role or the database sets synchronous_commit = off.
+        await connection.query(
+          "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+        );
       }
       admitted.set(connection, admittedIn);
     },
-    isAdmitted: (connection) => admitted.get(connection) === generation,
-    async monitor(work) {
+    isAdmitted: (connection: object) => admitted.get(connection) === generation,
+    /**
+     * Monitors work while it waits for a response. Every 5 s it probes the server over a new connection. If the server
+     * is lost, its connections are closed and the pending work rejects.
+     */
+    async monitor<T>(work: () => Promise<T>): Promise<T> {
       const timer = setInterval(() => {
         checking ??= check().finally(() => (checking = undefined));
       }, checkIntervalMs);
@@ -213,15 +204,6 @@ function createServerSelection(access: Access): (all: readonly (Reachable | Unre
   };
 }
 
-/**
- * Makes commits of this connection wait for the disk, even if the role or the database sets synchronous_commit = off.
- */
-async function waitForDisk(connection: ServerConnection): Promise<void> {
-  await connection.query(
-    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
-  );
-}
-
 /** SQLSTATE of a write that a standby rejects, because it is read-only. */
 const readOnly = "25006";
 /** SQLSTATE of a connection that could not be established. */
@@ -232,22 +214,19 @@ function describeReadOnly(name: string): string {
 }
 
 function noServerError(all: readonly (Reachable | Unreachable)[]): DatabaseError {
-  const descriptions = all.map(
-    (server) => `${describeServer(server.url)} (${"error" in server ? describeFailure(server.error) : roleOf(server)})`,
-  );
+  const descriptions = all.map((server) => `${describeServer(server.url)} (${describeState(server)})`).join(", ");
   return all.every((server) => "error" in server)
-    ? temporaryError(`None of the databases is reachable: ${descriptions.join(", ")}.`, "unavailable", unreachable)
+    ? temporaryError(`None of the databases is reachable: ${descriptions}.`, "unavailable", unreachable)
     : temporaryError(
-        `None of the databases is a primary that accepts writes: ${descriptions.join(", ")}.`,
+        `None of the databases is a primary that accepts writes: ${descriptions}.`,
         "unavailable",
         readOnly,
       );
 }
 
-function describeFailure(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? errorMessage(error);
-}
-
-function roleOf({ isStandby }: Reachable): string {
-  return isStandby ? "a standby" : "a primary that another server has replaced";
+function describeState(server: Reachable | Unreachable): string {
+  if ("error" in server) {
+    return (server.error as NodeJS.ErrnoException).code ?? errorMessage(server.error);
+  }
+  return server.isStandby ? "a standby" : "a primary that another server has replaced";
 }

@@ -3,6 +3,7 @@ import type { Client } from "pg";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
 import { DatabaseError, temporaryError, type Queries } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
+import { LivenessMonitor } from "../queries/liveness.js";
 import { type Access, type Connect, createServers, describeServer, type Servers } from "./postgresql-servers.js";
 
 /** Number of connections for reads. */
@@ -123,7 +124,9 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
         },
       },
     },
+    liveness: new LivenessMonitor(),
     readers,
+    inspect: () => Promise.resolve([]),
     probeQuery: "SELECT 1",
     explain: (error) => (error instanceof DatabaseError ? error : explainPostgresql(url, error)),
   });

@@ -2,20 +2,18 @@
 import knex, { type Knex } from "knex";
 import { setOperatorError, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
-import { createLivenessMonitor, type LivenessMonitor } from "./liveness.js";
+import type { LivenessMonitor } from "./liveness.js";
 import {
   type ConnectionAdapter,
+  ConnectionUsage,
   createQueries,
-  createConnectionUsage,
   type EngineAdapter,
-  monitored,
   runTransaction,
 } from "./queries.js";
 
 export interface ConnectionsDeps {
   readonly adapter: EngineAdapter;
-  /** Liveness monitor; left out if all queries run over these pools. */
-  readonly liveness?: LivenessMonitor;
+  readonly liveness: LivenessMonitor;
   /** Settings of knex, without the size of the pool. */
   readonly settings: Knex.Config;
   /** Number of connections for reads. */
@@ -26,8 +24,7 @@ export interface ConnectionsDeps {
   readonly explain: (error: unknown) => DatabaseError;
   /** Prepares queries for reads. Without it, prepared queries run like any other. */
   readonly prepare?: Queries["prepare"];
-  /** Runs the engine's own check. Without it, no corruption is found. */
-  readonly inspect?: DatabasePart["inspect"];
+  readonly inspect: DatabasePart["inspect"];
 }
 
 /**
@@ -38,14 +35,12 @@ export const acquireTimeoutMs = 2_000;
 /** Time limit in milliseconds to open a database. It is long, because a slow disk should not prevent a start. */
 const openTimeoutMs = 30_000;
 
-const inspectNothing: DatabasePart["inspect"] = () => Promise.resolve([]);
 const ignore = (): void => undefined;
 /** Silences knex: every message that it would print is thrown as well. */
 const silent = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
 
 /** Hook of a pool that prepares a new connection before its first use. */
 type AfterCreate = (connection: never, done: (error: Error | null, connection: never) => void) => void;
-const noSetup: AfterCreate = (connection, done) => done(null, connection);
 
 /** Connections to a part of a database. */
 export interface ConnectionPools extends DatabasePart {
@@ -58,17 +53,8 @@ export interface ConnectionPools extends DatabasePart {
  * @throws DatabaseError if the database cannot be used.
  */
 export async function openConnectionPools(deps: ConnectionsDeps): Promise<ConnectionPools> {
-  const {
-    adapter: engine,
-    liveness = createLivenessMonitor(),
-    settings,
-    readers,
-    probeQuery,
-    explain,
-    prepare,
-    inspect = inspectNothing,
-  } = deps;
-  const { afterCreate = noSetup } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
+  const { adapter: engine, liveness, settings, readers, probeQuery, explain, prepare, inspect } = deps;
+  const { afterCreate } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
   const open = (connections: number, onCreated: (connection: never) => void): Knex =>
     knex({
       ...settings,
@@ -80,14 +66,18 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
         max: connections,
         afterCreate: (connection: never, done: Parameters<AfterCreate>[1]) => {
           onCreated(connection);
-          afterCreate(connection, done);
+          if (afterCreate === undefined) {
+            done(null, connection);
+          } else {
+            afterCreate(connection, done);
+          }
         },
       },
     });
   const adapter: EngineAdapter = {
     ...engine,
     onDatabaseError(error) {
-      engine.onDatabaseError?.(error);
+      engine.onDatabaseError(error);
       if (!isDatabaseCorruption(error)) {
         setOperatorError(error as object, () => explain(error));
       }
@@ -101,15 +91,15 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
   };
   try {
     // Connect both pools now, so that a slow connection delays the start and not the first read.
-    await connect(() => monitored(engine, () => writer.raw(probeQuery)));
-    await connect(() => monitored(engine, () => reader.raw(probeQuery)));
+    await connect(() => engine.monitor(async () => await writer.raw(probeQuery)));
+    await connect(() => engine.monitor(async () => await reader.raw(probeQuery)));
   } catch (error) {
     await close();
     throw explain(error);
   }
   // If every reader waits and no query completes, the wait is for the database, not for this process.
   const adapterOfPool = (maxStalledMs: number): ConnectionAdapter => {
-    const usage = createConnectionUsage();
+    const usage = new ConnectionUsage();
     const isBusy = (sinceMs: number): boolean => usage.isUsedSince(sinceMs) && liveness.stalledMs() < maxStalledMs;
     return { ...adapter, liveness, usage, isBusy, connection: () => writeConnection };
   };

@@ -5,9 +5,17 @@
 import type { Knex } from "knex";
 import type { EventEmitter } from "node:events";
 import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
-import type { DatabaseTransaction, QueryQueue, PreparedQuery, Queries, Query, QueryValue } from "./database.js";
+import type {
+  DatabasePart,
+  DatabaseTransaction,
+  PreparedQuery,
+  Queries,
+  Query,
+  QueryQueue,
+  QueryValue,
+} from "./database.js";
 import type { Dialect } from "./dialects.js";
-import { type LivenessMonitor, livenessWithin } from "./liveness.js";
+import { LivenessMonitor } from "./liveness.js";
 
 /** Behavior that differs between engines. */
 export interface EngineAdapter {
@@ -19,10 +27,10 @@ export interface EngineAdapter {
    * engine takes to run it.
    */
   readonly send: (connection: never, text: string, values: readonly QueryValue[]) => Promise<unknown[]>;
-  /** Monitors a query or a transaction while it is in flight; without it, nothing monitors them. */
-  readonly monitor?: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Monitors a query or a transaction while it is in flight. */
+  readonly monitor: <T>(work: () => Promise<T>) => Promise<T>;
   /** Called with a database error, after the query or transaction that met it has ended. */
-  readonly onDatabaseError?: (error: unknown) => void;
+  readonly onDatabaseError: (error: unknown) => void;
 }
 
 /** Connections that queries run over. */
@@ -38,24 +46,23 @@ export interface ConnectionAdapter extends EngineAdapter {
 }
 
 /** Tracker of the queries and transactions that use the connections of a pool. */
-export interface ConnectionUsage {
-  start(): void;
-  end(): void;
-  /** Returns true if any connection was in use at or after this time of the monotonic clock. */
-  isUsedSince(ms: number): boolean;
-}
+export class ConnectionUsage {
+  #count = 0;
+  #endedMs = -Infinity;
 
-/** Creates a tracker for a pool that is unused so far. */
-export function createConnectionUsage(): ConnectionUsage {
-  let [count, endedMs] = [0, -Infinity];
-  return {
-    start: () => void count++,
-    end() {
-      count--;
-      endedMs = performance.now();
-    },
-    isUsedSince: (ms) => count > 0 || endedMs >= ms,
-  };
+  start(): void {
+    this.#count++;
+  }
+
+  end(): void {
+    this.#count--;
+    this.#endedMs = performance.now();
+  }
+
+  /** Returns true if any connection was in use at or after this time of the monotonic clock. */
+  isUsedSince(ms: number): boolean {
+    return this.#count > 0 || this.#endedMs >= ms;
+  }
 }
 
 /**
@@ -89,21 +96,28 @@ export function createQueries(knex: Knex, adapter: ConnectionAdapter, prepare?: 
   };
 }
 
-/** Runs work that waits for the database, with the engine's monitor if there is one. */
-export async function monitored<T>({ monitor }: EngineAdapter, work: () => Promise<T>): Promise<T> {
-  return await (monitor === undefined ? work() : monitor(work));
-}
-
-/** Runs monitored work, and reports a database error to the engine. */
+/** Runs work with the engine's monitor, and reports a database error to the engine. */
 async function reportErrors<T>(adapter: EngineAdapter, work: () => Promise<T>): Promise<T> {
   try {
-    return await monitored(adapter, work);
+    return await adapter.monitor(work);
   } catch (error) {
     if (isDatabaseError(error)) {
-      adapter.onDatabaseError?.(error);
+      adapter.onDatabaseError(error);
     }
     throw error;
   }
+}
+
+/** Wraps transactions so that all reads share one snapshot: on PostgreSQL, REPEATABLE READ and read-only. */
+export function withSnapshotReads(transaction: DatabasePart["transaction"]) {
+  return <T>(work: (db: Queries) => Promise<T>): Promise<T> =>
+    transaction(async (db) => {
+      const { startSnapshotReads } = db.dialect;
+      if (startSnapshotReads !== undefined) {
+        await db.run((sql) => sql.raw(startSnapshotReads));
+      }
+      return await work(db);
+    });
 }
 
 /** Runs work in one transaction. Commits, or rolls back if the work throws. */
@@ -128,9 +142,10 @@ async function runClassified<T>(
       progress.stage = "sent";
       adapter.usage.start();
       try {
-        const liveness = livenessWithin(adapter.liveness);
+        const liveness = new LivenessMonitor(adapter.liveness);
+        const within = { ...adapter, liveness };
         return await work({
-          ...createQueries(transaction, { ...adapter, liveness }, prepareWithin(transaction, { ...adapter, liveness })),
+          ...createQueries(transaction, within, prepareWithin(transaction, within)),
           stalledMs: () => liveness.stalledMs(),
         });
       } catch (error) {

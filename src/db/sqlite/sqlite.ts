@@ -5,20 +5,14 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Database as SqliteConnection, default as Sqlite3, Statement } from "sqlite3";
+import type { Database as SqliteConnection, default as Sqlite3 } from "sqlite3";
 import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import { lazyRequire } from "../../base/async/lazy-require.js";
 import { ensurePrivateFile, makeFilePrivate, createPrivateDirectory } from "../../base/files/private-files.js";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
-import {
-  DatabaseError,
-  type QueryQueue,
-  temporaryError,
-  type PreparedQuery,
-  type QueryValue,
-} from "../queries/database.js";
+import { DatabaseError, type PreparedQuery, type QueryValue, temporaryError } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
-import { createLivenessMonitor, type LivenessMonitor } from "../queries/liveness.js";
+import { LivenessMonitor } from "../queries/liveness.js";
 import { cacheStatements } from "./sqlite-statements.js";
 
 const load = lazyRequire<typeof Sqlite3>("sqlite3");
@@ -63,20 +57,19 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
   await ensurePrivateFile(path);
   await Promise.all(["-wal", "-shm"].map((suffix) => makeFilePrivate(`${path}${suffix}`)));
   await checkUnlocked(path);
-  const liveness = createLivenessMonitor();
-  const queues: Record<QueryQueue, Statements> = {
-    point: createStatements({ path, mmapBytes: mappedBytes, liveness }, 1),
-    list: createStatements({ path, mmapBytes: 0, liveness }, listReaders),
+  const liveness = new LivenessMonitor();
+  const queues = {
+    point: createReaders({ path, mmapBytes: mappedBytes, liveness }, 1),
+    list: createReaders({ path, mmapBytes: 0, liveness }, listReaders),
   };
   const connections = await openConnectionPools({
-    adapter: { dialect: dialects.sqlite, errorKindOf, send },
+    ...commonDeps(path),
     liveness,
     settings: {
-      client: "sqlite3",
+      ...settings,
       connection: { filename: path },
-      useNullAsDefault: true,
       pool: {
-        idleTimeoutMillis: 3_600_000,
+        ...settings.pool,
         afterCreate: (
           connection: SqliteConnection,
           done: (error: Error | null, connection: SqliteConnection) => void,
@@ -87,10 +80,7 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
       },
     },
     readers,
-    probeQuery: "SELECT 1 FROM sqlite_master LIMIT 1",
-    explain: (error) => explainSqlite(path, error),
     prepare: (text, queue = "point") => queues[queue].prepare(text),
-    inspect: (depth) => inspect(path, depth),
   });
   return {
     ...connections,
@@ -109,11 +99,8 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
  * @throws DatabaseError if the file is locked, or cannot be opened.
  */
 async function checkUnlocked(path: string): Promise<void> {
-  const { Database } = driver();
   try {
-    const connection = await toPromise<SqliteConnection>((done) => {
-      const created: SqliteConnection = new Database(path, (error) => done(error, created));
-    });
+    const connection = await connect(path);
     try {
       await toPromise((done) => connection.exec(`${busyTimeout}; BEGIN IMMEDIATE; ROLLBACK`, done));
     } finally {
@@ -132,14 +119,11 @@ async function checkUnlocked(path: string): Promise<void> {
  * @throws DatabaseError
  */
 export async function lockFile(path: string): Promise<(() => Promise<void>) | undefined> {
-  const { Database } = driver();
   await ensurePrivateFile(path);
   let connection: SqliteConnection | undefined;
   const close = (): Promise<void> => toPromise((done) => connection!.close(done));
   try {
-    connection = await toPromise<SqliteConnection>((done) => {
-      const created: SqliteConnection = new Database(path, (error) => done(error, created));
-    });
+    connection = await connect(path);
     await toPromise((done) => connection!.exec(`${busyTimeout}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`, done));
     return close;
   } catch (error) {
@@ -163,29 +147,36 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
     throw new DatabaseError(`There is no database at ${path}; give the node's --data-dir, or its --database.`);
   }
   driver();
-  const liveness = createLivenessMonitor();
-  const statements = createStatements({ path, mmapBytes: 0, liveness }, 1);
+  const liveness = new LivenessMonitor();
+  const reader = createReaders({ path, mmapBytes: 0, liveness }, 1);
   const connections = await openConnectionPools({
-    adapter: { dialect: dialects.sqlite, errorKindOf, send },
+    ...commonDeps(path),
     liveness,
-    settings: {
-      client: "sqlite3",
-      // The query builder adds flags for writing; the mode in the URI overrides them.
-      connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] },
-      useNullAsDefault: true,
-      pool: { idleTimeoutMillis: 3_600_000 },
-    },
+    // The query builder adds flags for writing; the mode in the URI overrides them.
+    settings: { ...settings, connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] } },
     readers: 1,
-    probeQuery: "SELECT 1 FROM sqlite_master LIMIT 1",
-    explain: (error) => explainSqlite(path, error),
-    prepare: (text) => statements.prepare(text),
-    inspect: (depth) => inspect(path, depth),
+    prepare: (text) => reader.prepare(text),
   });
   return {
     ...connections,
     async close() {
-      await Promise.all([statements.close(), connections.close()]);
+      await Promise.all([reader.close(), connections.close()]);
     },
+  };
+}
+
+const settings = { client: "sqlite3", useNullAsDefault: true, pool: { idleTimeoutMillis: 3_600_000 } };
+
+function commonDeps(path: string) {
+  return {
+    adapter: {
+      ...{ dialect: dialects.sqlite, errorKindOf, send },
+      monitor: <T>(work: () => Promise<T>) => work(),
+      onDatabaseError: () => undefined,
+    },
+    probeQuery: "SELECT 1 FROM sqlite_master LIMIT 1",
+    explain: (error: unknown) => explainSqlite(path, error),
+    inspect: (depth?: "full" | "quick") => inspect(path, depth),
   };
 }
 
@@ -197,7 +188,7 @@ const maxInspected = 20;
  * indexes with their tables.
  */
 async function inspect(path: string, depth: "full" | "quick" = "full"): Promise<string[]> {
-  const reader = createReader({ path, mmapBytes: 0, liveness: createLivenessMonitor() });
+  const reader = createReader({ path, mmapBytes: 0, liveness: new LivenessMonitor() });
   try {
     const check = depth === "quick" ? "quick_check" : "integrity_check";
     const rows = await reader.all<Readonly<Record<typeof check, string>>>(`PRAGMA ${check}(${maxInspected})`, []);
@@ -225,77 +216,53 @@ function errorKindOf(code = ""): DatabaseErrorKind | undefined {
   return /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY)/.test(code) ? "unavailable" : undefined;
 }
 
-/** Queries that are compiled once per connection. knex would compile a query on each call. */
-interface Statements {
-  prepare<Row>(text: string): PreparedQuery<Row>;
-  close(): Promise<void>;
-}
-
-interface ReaderDeps {
+interface ReaderOptions {
   readonly path: string;
   /** Bytes of the file that are memory-mapped. */
   readonly mmapBytes: number;
   readonly liveness: LivenessMonitor;
 }
 
-function createStatements(deps: ReaderDeps, connections: number): Statements {
-  const opened = Array.from({ length: connections }, () => createReader(deps));
+/** Creates read-only connections for prepared queries. knex would compile a query on each call. */
+function createReaders(options: ReaderOptions, count: number) {
+  const readers = Array.from({ length: count }, () => createReader(options));
   return {
     prepare<Row>(text: string): PreparedQuery<Row> {
       return (...values) =>
-        opened
-          .reduce((leastBusy, reader) => (reader.pending < leastBusy.pending ? reader : leastBusy))
+        readers
+          .reduce((leastBusy, reader) => (reader.pending() < leastBusy.pending() ? reader : leastBusy))
           .all<Row>(text, values);
     },
-    async close() {
-      await Promise.all(opened.map((reader) => reader.close()));
+    async close(): Promise<void> {
+      await Promise.all(readers.map((reader) => reader.close()));
     },
   };
 }
 
-/** Creates a read-only connection that opens on first use. */
-function createReader({ path, mmapBytes, liveness }: ReaderDeps) {
+/** Creates a read-only connection that opens on first use. After an error, the next query tries again. */
+function createReader({ path, mmapBytes, liveness }: ReaderOptions) {
   let connection: Promise<SqliteConnection> | undefined;
-  const statements = new Map<string, Promise<Statement>>();
   let pending = 0;
 
   async function open(): Promise<SqliteConnection> {
-    const { Database, OPEN_READONLY } = driver();
-    const opened = await toPromise<SqliteConnection>((done) => {
-      const created: SqliteConnection = new Database(path, OPEN_READONLY, (error) => done(error, created));
-    });
+    const opened = await connect(path, driver().OPEN_READONLY);
     await toPromise((done) => opened.exec(`${busyTimeout}; PRAGMA mmap_size = ${mmapBytes}`, done));
+    cacheStatements(opened);
     return opened;
   }
 
-  /** Compiles a query, and opens the connection if needed. After an error, the next call tries again. */
-  async function compile(text: string): Promise<Statement> {
-    connection ??= open().catch((error: unknown) => {
-      connection = undefined;
-      throw error;
-    });
-    const opened = await connection;
-    return await toPromise<Statement>((done) => {
-      const created: Statement = opened.prepare(text, (error) => done(error, created));
-    });
-  }
-
   return {
-    /** Number of queries in flight. */
-    get pending() {
-      return pending;
-    },
-    async all<Row>(text: string, values: readonly (string | number)[]): Promise<Row[]> {
+    /** Returns the number of queries in flight. */
+    pending: () => pending,
+    async all<Row>(text: string, values: readonly QueryValue[]): Promise<Row[]> {
       pending++;
       try {
-        let statement = statements.get(text);
-        if (statement === undefined) {
-          statement = compile(text);
-          statement.catch(() => statements.delete(text));
-          statements.set(text, statement);
-        }
-        const compiled = await statement;
-        const found = toPromise<Row[]>((done) => compiled.all(values, done));
+        connection ??= open().catch((error: unknown) => {
+          connection = undefined;
+          throw error;
+        });
+        const opened = await connection;
+        const found = toPromise<Row[]>((done) => opened.all(text, values, done));
         return await liveness.track(found, (error) => !isDatabaseError(error));
       } finally {
         pending--;
@@ -305,12 +272,20 @@ function createReader({ path, mmapBytes, liveness }: ReaderDeps) {
       // Errors of an attempt in progress go to the queries that wait for it.
       const opened = await connection?.catch(() => undefined);
       if (opened !== undefined) {
-        const compiled = await Promise.allSettled(statements.values());
-        compiled.forEach((result) => result.status === "fulfilled" && result.value.finalize());
         await toPromise((done) => opened.close(done));
       }
     },
   };
+}
+
+/** Opens a connection; by default for writes, and creates a missing file. */
+function connect(path: string, mode?: number): Promise<SqliteConnection> {
+  const { Database, OPEN_READWRITE, OPEN_CREATE } = driver();
+  return toPromise<SqliteConnection>((done) => {
+    const created: SqliteConnection = new Database(path, mode ?? OPEN_READWRITE | OPEN_CREATE, (error) =>
+      done(error, created),
+    );
+  });
 }
 
 /** Calls a function of the driver, converts its callback to a promise, and marks database errors. */
