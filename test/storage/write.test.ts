@@ -1,11 +1,8 @@
 import { create as createMessage } from "@bufbuild/protobuf";
 import test from "ava";
-import fc from "fast-check";
 import { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
-import { deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/documents/document.js";
-import { checkJson } from "../../src/storage/changes/check-operation.js";
 import { createWriteBuffer } from "../../src/db/rows/write-buffer.js";
 import { createProgramChanges } from "../../src/storage/changes/program-change-store.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
@@ -61,72 +58,31 @@ const set = (storageAddress: string, field: string, value: string): Operation =>
 });
 
 for (const engine of engines.names) {
-  test(`${engine}: a document is read as it was written`, async (t) => {
-    const { create, data } = await open(t, engine);
-    for (const text of [
-      '{"a": 1.0,"b":12345678901234567890, "c":"\\u0000\\ud800", "ключ":{"x":[ ]}}',
-      "[1, 2.50]",
-      '"text"',
-      "null",
-      " {} ",
-      '{"__proto__":1,"constructor":2,"":3,"a.b":4,"a\\"b":5}',
-      `${"[".repeat(64)}${"]".repeat(64)}`,
-      `{"a":"${"x".repeat(1024 * 1024 - 8)}"}`,
-    ]) {
-      t.is(await data(await create(text)), text);
-    }
-  });
-}
-
-for (const engine of engines.names) {
-  test(`${engine}: rejects an invalid document with the reason`, async (t) => {
-    const { change } = await open(t, engine);
-    for (const [text, reason] of [
-      ["{", "The document is not JSON."],
-      ["", "The document is not JSON."],
-      ["{a:1}", "The document is not JSON."],
-      ["NaN", "The document is not JSON."],
-      ['{"a":1,"b":2,"a":3}', "The document has an object with duplicate member names."],
-      ['{"x":[{"a":1,"\\u0061":2}]}', "The document has an object with duplicate member names."],
-      [`${"[".repeat(65)}${"]".repeat(65)}`, "The document must not be nested deeper than 64 levels."],
-      [
-        `"${"x".repeat(1024 * 1024)}"`,
-        "The transaction's storage.create_program.data.json must have at most 1048576 bytes.",
-      ],
-    ] as const) {
-      t.is(await change(alice, createPublic("p", text)), reason);
-    }
-  });
-}
-
-for (const engine of engines.names) {
   test(`${engine}: fields and items are changed in place, and the other text stays as it was written`, async (t) => {
     const { create, data, change, programs } = await open(t, engine);
     const address = await create('{ "a" : 1.0 , "list":[ 1.0,{"b":[2]} ], "z": "end" }');
-    const item = (index: number, value: string): Operation => ({
-      case: "setItem",
-      value: { storageAddress: address, field: "list", index, value },
+    const list = { storageAddress: address, field: "list" };
+    const deleteField = (field: string): Operation => ({
+      case: "deleteField",
+      value: { storageAddress: address, field },
     });
     const steps: readonly (readonly [Operation, string])[] = [
       [set(address, "a", '{"deep":1}'), '{ "a" : {"deep":1} , "list":[ 1.0,{"b":[2]} ], "z": "end" }'],
-      [item(1, "true"), '{ "a" : {"deep":1} , "list":[ 1.0,true ], "z": "end" }'],
       [
-        { case: "appendItem", value: { storageAddress: address, field: "list", value: '"new"' } },
+        { case: "setItem", value: { ...list, index: 1, value: "true" } },
+        '{ "a" : {"deep":1} , "list":[ 1.0,true ], "z": "end" }',
+      ],
+      [
+        { case: "appendItem", value: { ...list, value: '"new"' } },
         '{ "a" : {"deep":1} , "list":[ 1.0,true,"new" ], "z": "end" }',
       ],
       [
-        { case: "deleteItem", value: { storageAddress: address, field: "list", index: 0 } },
+        { case: "deleteItem", value: { ...list, index: 0 } },
         '{ "a" : {"deep":1} , "list":[ true,"new" ], "z": "end" }',
       ],
-      [
-        { case: "deleteField", value: { storageAddress: address, field: "a" } },
-        '{ "list":[ true,"new" ], "z": "end" }',
-      ],
+      [deleteField("a"), '{ "list":[ true,"new" ], "z": "end" }'],
       [set(address, "__proto__", "1"), '{ "list":[ true,"new" ], "z": "end","__proto__":1 }'],
-      [
-        { case: "deleteField", value: { storageAddress: address, field: "__proto__" } },
-        '{ "list":[ true,"new" ], "z": "end" }',
-      ],
+      [deleteField("__proto__"), '{ "list":[ true,"new" ], "z": "end" }'],
     ];
     for (const [operation, expected] of steps) {
       t.is(await change(alice, operation), undefined);
@@ -140,9 +96,7 @@ for (const engine of engines.names) {
       t.is((await programs.findWithData(address))!.record.sizeBytes, Buffer.byteLength(expected));
     }
   });
-}
 
-for (const engine of engines.names) {
   test(`${engine}: rejects an invalid change with the reason`, async (t) => {
     const { create, data, change } = await open(t, engine);
     const address = await create('{"a":1,"list":[1]}');
@@ -164,20 +118,15 @@ for (const engine of engines.names) {
         /^The program has no such field\.$/,
       ],
       [set(array, "a", "1"), /^The document is not an object; only objects have fields\.$/],
-      [set(address, "a", "{"), /The value is not JSON/],
       [set(address, "a", `"${"x".repeat(1024 * 1024 - 10)}"`), /would be larger than/],
-      [set(address, "a", `${"[".repeat(64)}${"]".repeat(64)}`), /nested deeper than 64/],
       [set(`stor-${"0".repeat(40)}`, "a", "1"), /no storage program at this address/],
       [set("nowhere", "a", "1"), /storage_address must be stor-/],
-      [{ case: undefined }, /is empty; set one of its changes/],
     ] as const) {
       t.regex((await change(alice, operation as Operation))!, reason);
     }
     t.is(await data(address), '{"a":1,"list":[1]}');
   });
-}
 
-for (const engine of engines.names) {
   test(`${engine}: the owner and groups with write permission may change a document; only the owner may do the rest`, async (t) => {
     const { create, data, change } = await open(t, engine);
     const address = await create('{"a":1}');
@@ -206,9 +155,7 @@ for (const engine of engines.names) {
     t.is(await data(address), undefined);
     t.regex((await change(alice, set(address, "a", "3")))!, /no storage program/);
   });
-}
 
-for (const engine of engines.names) {
   test(`${engine}: bytes are stored as base64, and an empty program becomes an object with its first field`, async (t) => {
     const { data, change, create, programs } = await open(t, engine);
     const address = await create("{}");
@@ -224,14 +171,10 @@ for (const engine of engines.names) {
     t.is(await change(alice, set(address, "a", "1")), undefined);
     t.is(await data(address), '{"a":1}');
   });
-}
 
-for (const engine of engines.names) {
-  test(`${engine}: a document may have thousands of fields, and a rule a thousand readers`, async (t) => {
+  test(`${engine}: a rule may have a thousand readers`, async (t) => {
     const { create, programs, change } = await open(t, engine);
-    const names = Array.from({ length: 5_000 }, (_, i) => `f${i}`);
-    const address = await create(`{${names.map((name, i) => `"${name}":${i}`).join(",")}}`);
-    t.deepEqual((await programs.findWithFieldNames(address))!.names, names);
+    const address = await create("{}");
     const allowed = Array.from({ length: 1_000 }, (_, i) => `0x${i.toString(16).padStart(64, "0")}`);
     const access = { mode: AccessMode.RESTRICTED, allowed };
     t.is(await change(alice, { case: "updateAccess", value: { storageAddress: address, access } }), undefined);
@@ -239,9 +182,7 @@ for (const engine of engines.names) {
     t.is((await programs.search("p", true, allowed[999], page)).length, 1);
     t.is((await programs.search("p", true, bob.publicKey, page)).length, 0);
   });
-}
 
-for (const engine of engines.names) {
   test(`${engine}: rejects a second program at an address, also after the first was deleted`, async (t) => {
     const database = await engines.open(t, engine);
     const create = createPublic("p", "{}");
@@ -268,54 +209,3 @@ for (const engine of engines.names) {
     t.is(await createProgramStore(database.read).findWithData(storageAddress), undefined);
   });
 }
-
-const json = fc.json({ maxDepth: 3 });
-const key = fc.string({ maxLength: 6 });
-const object = fc.uniqueArray(fc.tuple(key, json), { selector: ([name]) => name, maxLength: 6 }).chain((members) =>
-  fc.constantFrom("", " ", "\n  ").map((space) => ({
-    text: `${space}{${space}${members.map(([name, value]) => `${JSON.stringify(name)}${space}:${space}${value}`).join(`${space},${space}`)}${space}}${space}`,
-    names: members.map(([name]) => name),
-  })),
-);
-
-test("setMember and deleteMember change any member of any object, and nothing else", (t) => {
-  fc.assert(
-    fc.property(object, key, json, ({ text, names }, name, value) => {
-      const entries = (json: string) =>
-        membersOf(json).map((m) => [m.name, json.slice(m.valueStart, m.valueEnd)] as const);
-      t.deepEqual(
-        entries(text).map(([own]) => own),
-        names,
-      );
-      const after = setMember(text, name, value);
-      t.notThrows(() => JSON.parse(after) as unknown);
-      const expected = new Map(entries(text)).set(name, value.trim());
-      t.deepEqual(new Map(entries(after)), expected);
-      const without = deleteMember(after, name)!;
-      t.notThrows(() => JSON.parse(without) as unknown);
-      expected.delete(name);
-      t.deepEqual(new Map(entries(without)), expected);
-      t.is(deleteMember(without, name), undefined);
-    }),
-  );
-});
-
-test("itemsOf finds the items of any array, and checkJson finds duplicate names at any depth", (t) => {
-  fc.assert(
-    fc.property(fc.array(json), (items) => {
-      const text = `[ ${items.join(" ,\n")} ]`;
-      t.deepEqual(
-        itemsOf(text).map(({ start, end }) => text.slice(start, end)),
-        items.map((item) => item.trim()),
-      );
-    }),
-  );
-  fc.assert(
-    fc.property(json, (text) => {
-      t.notThrows(() => checkJson(text, { subject: "It" }));
-      t.throws(() => checkJson(`[{"k":1,"x":${text},"k":2}]`, { subject: "It" }), {
-        message: "It has an object with duplicate member names.",
-      });
-    }),
-  );
-});

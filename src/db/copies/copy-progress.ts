@@ -28,7 +28,7 @@ const initialState: CopyState = { after: null, rows: 0, digest: "0".repeat(64), 
  * @throws DatabaseError
  */
 export async function rejectUnfinishedCopy(read: Queries): Promise<void> {
-  if (await hasTable(read, table)) {
+  if (await isUnfinishedCopy(read)) {
     throw new DatabaseError(
       "The database is an incomplete copy; run gatehouse database copy again, which resumes it, or give " +
         "another --database.",
@@ -54,8 +54,8 @@ export async function startCopy(target: Database, source: string): Promise<boole
 }
 
 /** Returns true if the database is an unfinished copy. */
-export async function isUnfinishedCopy(target: Database): Promise<boolean> {
-  return await hasTable(target.read, table);
+export async function isUnfinishedCopy(read: Queries): Promise<boolean> {
+  return await hasTable(read, table);
 }
 
 async function createTable(db: Queries): Promise<void> {

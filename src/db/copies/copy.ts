@@ -7,7 +7,7 @@ import { inChunks } from "../rows/chunks.js";
 import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
 import { withSnapshotReads } from "../queries/queries.js";
 import { isPrepared, migrate } from "../migrations/migrate.js";
-import { createRowsDigest, keyOf, normalize, type Row, scanRows } from "./row-scan.js";
+import { keyOf, normalize, type Row, RowsDigest, scanRows } from "./row-scan.js";
 import { startCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";
 
 /** Inputs and callbacks of a copy. */
@@ -39,7 +39,7 @@ export interface CopyOutcome {
  */
 export async function copyDatabase(deps: CopyDeps): Promise<CopyOutcome> {
   const { target, sourceState, confirm } = deps;
-  const resumed = await isUnfinishedCopy(target);
+  const resumed = await isUnfinishedCopy(target.read);
   if (!resumed && (await isPrepared(target))) {
     throw new DatabaseError("The target is not empty; give an empty database.");
   }
@@ -120,7 +120,7 @@ async function copyTable(
   if (state.isComplete) {
     return;
   }
-  const digest = createRowsDigest(state.digest);
+  const digest = new RowsDigest(state.digest);
   async function store(rows: readonly Row[], next: CopyState): Promise<void> {
     await to.transaction(async (db) => {
       await saveState(db, table.name, state, next);
@@ -153,7 +153,7 @@ async function compare({ target, onProgress }: CopyDeps, states: States): Promis
     [target, chainTables],
   ] as const) {
     for (const table of tables) {
-      const digest = createRowsDigest();
+      const digest = new RowsDigest();
       let rows = 0;
       for await (const page of scanRows(read, table, null)) {
         digest.add(page.map((row) => normalize(table, row)));

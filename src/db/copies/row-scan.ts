@@ -1,5 +1,5 @@
 /** Scans the rows of a table in key order, in pages of about the same size in bytes. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { CopiedTable } from "./copied-tables.js";
 import type { Queries } from "../queries/database.js";
 
@@ -69,32 +69,30 @@ export function normalize({ booleans = [], overrides = {} }: CopiedTable, row: R
   return { ...row, ...Object.fromEntries(booleans.map((column) => [column, Boolean(row[column])])), ...overrides };
 }
 
-/** Digest of the content of rows, independent of their order, because engines sort texts differently. */
-export interface RowsDigest {
-  add(rows: readonly Row[]): void;
-  /** Returns the digest as 64 hex digits. */
-  text(): string;
-}
-
 /**
- * Creates a digest, or continues one from its text. Rows must be distinct, since equal rows cancel out (XOR). A table
- * with a key has no equal rows.
+ * Digest of the content of rows, independent of their order, because engines sort texts differently. Rows must be
+ * distinct, since equal rows cancel out (XOR). A table with a key has no equal rows.
  */
-export function createRowsDigest(from = "0".repeat(64)): RowsDigest {
-  const sum = Buffer.from(from, "hex");
-  return {
-    add(rows) {
-      for (const row of rows) {
-        const columns = Object.keys(row).sort();
-        const content = JSON.stringify(columns.map((column) => [column, textOf(row[column]!)]));
-        createHash("sha256")
-          .update(content)
-          .digest()
-          .forEach((byte, i) => (sum[i]! ^= byte));
-      }
-    },
-    text: () => sum.toString("hex"),
-  };
+export class RowsDigest {
+  readonly #sum: Buffer;
+
+  /** @param from text of a digest to continue. */
+  constructor(from = "0".repeat(64)) {
+    this.#sum = Buffer.from(from, "hex");
+  }
+
+  add(rows: readonly Row[]): void {
+    for (const row of rows) {
+      const columns = Object.keys(row).sort();
+      const content = JSON.stringify(columns.map((column) => [column, textOf(row[column]!)]));
+      hash("sha256", content, "buffer").forEach((byte, i) => (this.#sum[i]! ^= byte));
+    }
+  }
+
+  /** Returns the digest as 64 hex digits. */
+  text(): string {
+    return this.#sum.toString("hex");
+  }
 }
 
 function textOf(value: RowValue): string | number | boolean | null {

@@ -116,19 +116,16 @@ async function exportDocument(db: Queries, row: ExportedRow) {
 
 /** Returns the positions of the fields and chunks of a document in parts, and the lengths of the chunks. */
 function layoutOf(address: string, parts: PartsRow): MessageInitShape<typeof SnapshotLayoutSchema> {
-  const pieces = new Map<number, { position: bigint; length: number }[]>();
-  for (const { field, position, text } of readChunks(address, parts.chunks)) {
-    const piece = { position: BigInt(position), length: text.length };
-    const ofField = pieces.get(field);
-    if (ofField === undefined) {
-      pieces.set(field, [piece]);
-    } else {
-      ofField.push(piece);
-    }
+  const chunks = readChunks(address, parts.chunks);
+  const pieces = new Map<number, { position: bigint; length: number }[]>(chunks.map(({ field }) => [field, []]));
+  for (const { field, position, text } of chunks) {
+    pieces.get(field)!.push({ position: BigInt(position), length: text.length });
   }
-  return {
-    fields: readFields(address, parts.fields).map(({ position }) => ({ position, pieces: pieces.get(position) ?? [] })),
-  };
+  const fields = Array.from(readFields(address, parts.fields), ({ position }) => ({
+    position,
+    pieces: pieces.get(position) ?? [],
+  }));
+  return { fields };
 }
 
 /**

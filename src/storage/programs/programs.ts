@@ -60,7 +60,7 @@ export interface Programs {
   /** Finds a program with the JSON text of its document. */
   findWithData(address: string): Promise<FullProgram | undefined>;
   /** Finds a program with the names of its top-level fields, in the document's order. */
-  findWithFieldNames(address: string): Promise<{ record: ProgramRecord; names: string[] } | undefined>;
+  findWithFieldNames(address: string): Promise<{ record: ProgramRecord; names: readonly string[] } | undefined>;
   /** Finds a program with one top-level field. */
   findWithField(
     address: string,

@@ -22,19 +22,16 @@ import type { ProgramRecord } from "./programs.js";
 /** Columns of a program's row that lists return, with their checksum. */
 export type EntryRow = ProgramEntryColumns & { readonly entry_hash: string };
 
-/** Row of a program. */
 export type ProgramRow = EntryRow & ProgramRestColumns & { readonly rest_hash: string };
 
-/** Row of a field, with its checksum. */
 export type FieldRecord = FieldColumns & { readonly row_hash: string };
 
-/** Row of a chunk, with its checksum. */
 export type ChunkRecord = ChunkColumns & { readonly row_hash: string };
 
 /** Columns of a program's row that a list query selects. */
 export const entryColumns = [
-  ...["address", "owner", "name", "encoding", "mode", "size_bytes", "created_ms", "updated_ms", "deleted"],
-  "entry_hash",
+  ...(["address", "owner", "name", "encoding", "mode", "size_bytes", "created_ms", "updated_ms", "deleted"] as const),
+  "entry_hash" as const,
 ];
 export const programColumns = [...entryColumns, "type", "access", "metadata", "in_parts", "blinding", "rest_hash"];
 
@@ -128,11 +125,7 @@ export function checkDocument(row: ProgramRow, text: TextRow): string | undefine
   return data;
 }
 
-/**
- * Checks the row of a field.
- *
- * @throws CorruptionError
- */
+/** @throws CorruptionError */
 export function checkField<Row extends FieldRecord>(address: string, row: Row): Row {
   if (row.address !== address || row.row_hash !== hashFieldRow(row)) {
     throw corruptionOf(address, "field");
@@ -140,11 +133,7 @@ export function checkField<Row extends FieldRecord>(address: string, row: Row): 
   return row;
 }
 
-/**
- * Checks the row of a chunk.
- *
- * @throws CorruptionError
- */
+/** @throws CorruptionError */
 export function checkChunk<Row extends ChunkRecord>(address: string, row: Row): Row {
   if (row.address !== address || row.row_hash !== hashChunkRow(row)) {
     throw corruptionOf(address, "chunk of a field");
@@ -190,35 +179,25 @@ export interface PartsRow extends TextRow {
   readonly chunks: string;
 }
 
-/** Document joined from its parts. */
-export interface JoinedParts {
-  readonly text: string;
-  /** Names of the fields, in the document's order. */
-  readonly names: readonly string[];
-}
-
-/** {@link FieldRecord} as a list of column values, in the order that the query selects them. */
-type FieldValues = readonly [number, string, string, number | null, number, string, string, string];
-
-function readField(address: string, values: FieldValues): FieldRecord {
-  const [position, name_json, type, items, size_bytes, text_before, value, row_hash] = values;
-  return checkField(address, { address, position, name_json, type, items, size_bytes, text_before, value, row_hash });
-}
-
 /**
- * Reads and checks the fields that a query returned as JSON.
+ * Reads the fields that a query returned as JSON. Checks each field as late as possible, so that the caller can yield to
+ * the event loop in between.
  *
  * @throws CorruptionError
  */
-export function readFields(address: string, json: string): FieldRecord[] {
-  return (parse(address, json, "field") as FieldValues[]).map((values) => readField(address, values));
+export function* readFields(address: string, json: string): Generator<FieldRecord> {
+  type Values = readonly [number, string, string, number | null, number, string, string, string];
+  for (const values of parse(address, json, "field") as Values[]) {
+    const [position, name_json, type, items, size_bytes, text_before, value, row_hash] = values;
+    yield checkField(address, { address, position, name_json, type, items, size_bytes, text_before, value, row_hash });
+  }
 }
 
 /** Number of fields that are joined before yielding to the event loop. */
 const portionRows = 1_000;
 
 /** Rows of a document in parts, in order. They are already checked, or are checked during iteration. */
-export interface RowsInParts {
+interface RowsInParts {
   readonly fields: Iterable<FieldRecord>;
   readonly chunks: readonly ChunkRecord[];
   /** Text after the last value. */
@@ -226,16 +205,12 @@ export interface RowsInParts {
 }
 
 /**
- * Joins a document that is stored in parts.
+ * Joins the text of a document that is stored in parts, and the names of its fields.
  *
  * @param sizeBytes expected size of the document.
  * @throws CorruptionError if the size differs, or if chunks belong to no field.
  */
-export async function joinRows(
-  address: string,
-  { fields, chunks, tail }: RowsInParts,
-  sizeBytes: number,
-): Promise<JoinedParts> {
+export async function joinRows(address: string, { fields, chunks, tail }: RowsInParts, sizeBytes: number) {
   const names: string[] = [];
   let text = "";
   let nextChunk = 0;
@@ -258,17 +233,10 @@ export async function joinRows(
 }
 
 /** Joins a document from rows that a query returned as JSON, and checks them. */
-export async function joinParts(address: string, parts: PartsRow, sizeBytes: number): Promise<JoinedParts> {
-  const values = parse(address, parts.fields, "field") as FieldValues[];
-  const rows = { chunks: readChunks(address, parts.chunks), tail: checkText(address, parts) };
-  return await joinRows(address, { ...rows, fields: checkEach(address, values) }, sizeBytes);
-}
-
-/** Checks each field as late as possible, so that the caller can yield to the event loop in between. */
-function* checkEach(address: string, fields: readonly FieldValues[]): Generator<FieldRecord> {
-  for (const values of fields) {
-    yield readField(address, values);
-  }
+export async function joinParts(address: string, parts: PartsRow, sizeBytes: number) {
+  const fields = readFields(address, parts.fields);
+  const rows = { fields, chunks: readChunks(address, parts.chunks), tail: checkText(address, parts) };
+  return await joinRows(address, rows, sizeBytes);
 }
 
 /**

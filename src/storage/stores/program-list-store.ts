@@ -126,7 +126,7 @@ function createEntryReader(): (row: EntryRow) => ProgramEntry {
   const cache = createLruCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(maxEntries);
   return (row) => {
     const cached = cache.get(row.address);
-    if (cached !== undefined && isSameRow(cached.row, row)) {
+    if (cached !== undefined && entryColumns.every((name) => cached.row[name] === row[name])) {
       return cached.entry;
     }
     const entry = makeImmutable(toEntry(checkEntry(row)));
@@ -135,21 +135,6 @@ function createEntryReader(): (row: EntryRow) => ProgramEntry {
     }
     return entry;
   };
-}
-
-function isSameRow(a: EntryRow, b: EntryRow): boolean {
-  return (
-    a.entry_hash === b.entry_hash &&
-    a.address === b.address &&
-    a.owner === b.owner &&
-    a.name === b.name &&
-    a.encoding === b.encoding &&
-    a.mode === b.mode &&
-    a.size_bytes === b.size_bytes &&
-    a.created_ms === b.created_ms &&
-    a.updated_ms === b.updated_ms &&
-    a.deleted === b.deleted
-  );
 }
 
 function toEntry(row: EntryRow): ProgramEntry {

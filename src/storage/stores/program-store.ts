@@ -5,14 +5,8 @@
 import type { Queries } from "../../db/queries/database.js";
 import { membersOf } from "../documents/document.js";
 import { createProgramLists } from "./program-list-store.js";
-import {
-  type PackedField,
-  type PackedItem,
-  type PackedRow,
-  prepareProgramQueries,
-  type ProgramQueries,
-} from "./program-query-store.js";
-import type { Field, FieldPortion, ProgramRecord, Programs } from "../programs/programs.js";
+import { type PackedField, type PackedItem, type PackedRow, prepareProgramQueries } from "./program-query-store.js";
+import type { Field, FieldPortion, Programs } from "../programs/programs.js";
 import {
   checkChunk,
   checkDocument,
@@ -32,36 +26,78 @@ import {
 
 export function createProgramStore(db: Queries): Programs {
   const queries = prepareProgramQueries(db);
-  return { ...createProgramLists(db), ...createDocumentReads(queries), ...createFieldReads(queries) };
-}
 
-function createDocumentReads(queries: ProgramQueries): Pick<Programs, "findWithData" | "findWithFieldNames"> {
+  /**
+   * Checks and returns the row of the requested program; undefined if there is none.
+   *
+   * @throws CorruptionError also if an index does not lead to the program's row.
+   */
+  async function checkRow<Row extends PackedRow>(address: string, row: Row | undefined) {
+    if (row === undefined) {
+      if (await queries.isUnindexed.program(address)) {
+        throw corruptionOf(address, "row");
+      }
+      return undefined;
+    }
+    return { row, program: checkProgram(address, parse(address, row.record, "row") as ProgramRow) };
+  }
+
   /**
    * Reads a program with its document: as one text, which most documents are, or in parts. A block may change the form
    * between the two queries; then both are repeated.
    */
   async function readDocument(address: string) {
     for (;;) {
-      const small = await recordOf(queries, address, await queries.withData([address]));
+      const small = await checkRow(address, await queries.withData([address]));
       if (small === undefined) {
         return undefined;
       }
       if (!small.program.in_parts) {
         const [record, data] = [toRecord(small.program), checkDocument(small.program, small.row)];
-        return { record, data, names: () => namesOf(record, data) };
+        return { record, data, names: undefined };
       }
-      const large = await recordOf(queries, address, await queries.withParts([address]));
+      const large = await checkRow(address, await queries.withParts([address]));
       if (large === undefined) {
         return undefined;
       }
       if (large.program.in_parts) {
-        const { text, names } = await joinParts(address, large.row, large.program.size_bytes);
-        return { record: toRecord(large.program), data: text, names: () => [...names] };
+        const { text: data, names } = await joinParts(address, large.row, large.program.size_bytes);
+        return { record: toRecord(large.program), data, names };
       }
     }
   }
 
+  /**
+   * Reads a program with one of its fields, which is undefined if the program does not have it. The value of a large
+   * field is incomplete without its chunks.
+   */
+  async function readField<Row extends PackedField>(
+    find: (key: readonly string[]) => Promise<Row | undefined>,
+    address: string,
+    name: string,
+    ...index: readonly string[]
+  ) {
+    const found = await checkRow(address, await find([address, JSON.stringify(name), ...index]));
+    if (found === undefined) {
+      return undefined;
+    }
+    const { row, program } = found;
+    const field = parse(address, row.field, "field") as FieldRecord | { readonly address: null };
+    if (field.address === null) {
+      if (await queries.isUnindexed.field(address, name)) {
+        throw corruptionOf(address, "field");
+      }
+      return { row, record: toRecord(program), field: undefined };
+    }
+    if (checkField(address, field).name_json !== JSON.stringify(name)) {
+      throw corruptionOf(address, "field");
+    }
+    return { row, record: toRecord(program), field };
+  }
+
   return {
+    ...createProgramLists(db),
+
     async findWithData(address) {
       const found = await readDocument(address);
       return found && { record: found.record, data: found.data };
@@ -69,94 +105,39 @@ function createDocumentReads(queries: ProgramQueries): Pick<Programs, "findWithD
 
     async findWithFieldNames(address) {
       const found = await readDocument(address);
-      return found && { record: found.record, names: found.names() };
-    },
-  };
-}
-
-function createFieldReads(queries: ProgramQueries): Pick<Programs, "findWithField" | "findWithItem"> {
-  /** Reads a field's own row. The value of a large field is incomplete without its chunks. */
-  async function findField(address: string, name: string) {
-    return await fieldOf(address, name, await queries.withField([address, JSON.stringify(name)]));
-  }
-
-  /** Checks the row of a program with one of its fields. The field is undefined if the program does not have it. */
-  async function fieldOf<Row extends PackedField>(address: string, name: string, packed: Row | undefined) {
-    const found = await recordOf(queries, address, packed);
-    if (found === undefined) {
-      return undefined;
-    }
-    const { row, program } = found;
-    const record = parse(address, row.field, "field") as FieldRecord | { readonly address: null };
-    if (record.address === null) {
-      if (await queries.isUnindexed.field(address, name)) {
-        throw corruptionOf(address, "field");
+      if (found === undefined) {
+        return undefined;
       }
-      return { row, record: toRecord(program), field: undefined };
-    }
-    const checked = checkField(address, record);
-    if (checked.name_json !== JSON.stringify(name)) {
-      throw corruptionOf(address, "field");
-    }
-    return { row, record: toRecord(program), field: checked };
-  }
+      const { record, data, names } = found;
+      const members = names === undefined && record.type === "object" && data !== undefined ? membersOf(data) : [];
+      return { record, names: names ?? members.map(({ name }) => name) };
+    },
 
-  return {
     async findWithField(address, name) {
-      const found = await findField(address, name);
+      const found = await readField(queries.withField, address, name);
       if (found?.field === undefined || found.field.items === null) {
         return found && { record: found.record, field: toField(found.field) };
       }
-      const full = await fieldOf(address, name, await queries.withChunks([address, JSON.stringify(name)]));
+      const full = await readField(queries.withChunks, address, name);
       if (full?.field === undefined) {
         return full && { record: full.record, field: undefined };
       }
-      const chunks = full.field.items === null ? [] : readChunks(address, full.row.chunks);
-      return {
-        record: full.record,
-        field: { type: typeOf(full.field), value: joinValue(address, full.field, chunks) },
-      };
+      const value = joinValue(address, full.field, readChunks(address, full.row.chunks));
+      return { record: full.record, field: { type: typeOf(full.field), value } };
     },
 
     async findWithItem(address, name, index) {
-      const found = await findField(address, name);
+      const found = await readField(queries.withField, address, name);
       if (found?.field === undefined || found.field.items === null || found.field.type !== "array") {
         return found && { record: found.record, field: toField(found.field) };
       }
-      const exact = await fieldOf(
-        address,
-        name,
-        await queries.withChunk([address, JSON.stringify(name), String(index)]),
-      );
+      const exact = await readField(queries.withChunk, address, name, String(index));
       if (exact?.field === undefined || exact.field.items === null) {
         return exact && { record: exact.record, field: toField(exact.field) };
       }
       return { record: exact.record, field: toPortion(address, exact.field, exact.row) };
     },
   };
-}
-
-/**
- * Checks and returns the row of the requested program; undefined if there is none.
- *
- * @throws CorruptionError also if an index does not lead to the program's row.
- */
-async function recordOf<Row extends PackedRow>(
-  { isUnindexed }: ProgramQueries,
-  address: string,
-  row: Row | undefined,
-): Promise<{ readonly row: Row; readonly program: ProgramRow } | undefined> {
-  if (row === undefined) {
-    if (await isUnindexed.program(address)) {
-      throw corruptionOf(address, "row");
-    }
-    return undefined;
-  }
-  return { row, program: checkProgram(address, parse(address, row.record, "row") as ProgramRow) };
-}
-
-function namesOf({ type }: ProgramRecord, data: string | undefined): string[] {
-  return type === "object" && data !== undefined ? membersOf(data).map(({ name }) => name) : [];
 }
 
 function toField(field: FieldRecord | undefined): Field | undefined {

@@ -122,9 +122,10 @@ async function verifyFields(
 function verifyText(row: VerifiedRow): void {
   const { address } = row;
   const text = checkDocument(row, row);
-  const fields = new Map(
-    readFields(address, row.fields).map(({ name_json, value }) => [JSON.parse(name_json) as string, value]),
-  );
+  const fields = new Map<string, string>();
+  for (const { name_json, value } of readFields(address, row.fields)) {
+    fields.set(JSON.parse(name_json) as string, value);
+  }
   const members = row.type === "object" && text !== undefined ? membersOf(text) : [];
   const areValuesEqual = members.every(
     ({ name, valueStart, valueEnd }) => fields.get(name) === text!.slice(valueStart, valueEnd),
