@@ -91,8 +91,9 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
   };
   try {
     // Connect both pools now, so that a slow connection delays the start and not the first read.
-    await connect(() => engine.monitor(async () => await writer.raw(probeQuery)));
-    await connect(() => engine.monitor(async () => await reader.raw(probeQuery)));
+    for (const pool of [writer, reader]) {
+      await connect(() => engine.monitor(async () => void (await pool.raw(probeQuery))));
+    }
   } catch (error) {
     await close();
     throw explain(error);
@@ -119,7 +120,7 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
  * Sends a query until the pool has a connection. An attempt to connect that outlasts the timeout of a query continues,
  * and the next query waits for it.
  */
-async function connect(send: () => Promise<unknown>): Promise<void> {
+async function connect(send: () => Promise<void>): Promise<void> {
   const startedMs = performance.now();
   for (;;) {
     try {
